@@ -1,0 +1,99 @@
+"""The seam to a Kubernetes API: what the rest of Wharfinger may ask of a cluster, and nothing more.
+
+Implementations: :mod:`wharfinger.cluster.http_client` (httpx; real clusters, the embedded control plane over loopback, and
+the same in memory for simulations). Each passes ``tests/cluster/client_contract.py``.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from wharfinger.cluster.resource import ObjectKey, ResourceType
+from wharfinger.formats.json_value import JsonObject
+
+
+class WatchType(StrEnum):
+    """`type` of a watch event; ERROR never comes out of a client, it is raised."""
+
+    ADDED = "ADDED"
+    MODIFIED = "MODIFIED"
+    DELETED = "DELETED"
+    BOOKMARK = "BOOKMARK"
+
+
+@dataclass(frozen=True, slots=True)
+class WatchEvent:
+    """One line of a watch."""
+
+    type: WatchType
+    object: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectList:
+    """A consistent list: the objects (each with apiVersion and kind) and the revision they were read at."""
+
+    items: tuple[JsonObject, ...]
+    resource_version: str
+
+
+class Propagation(StrEnum):
+    """`propagationPolicy` of a delete."""
+
+    BACKGROUND = "Background"
+    FOREGROUND = "Foreground"
+    ORPHAN = "Orphan"
+
+
+class ClusterClient(Protocol):
+    """A Kubernetes API. Every method raises a ClusterError; none waits longer than the client's own request limit."""
+
+    async def server_version(self) -> str:
+        """The server's ``gitVersion``, such as ``v1.36.2``."""
+        ...
+
+    async def api_versions(self) -> tuple[str, ...]:
+        """Sorted ``group/version`` and ``group/version/Kind`` of all that is served (Helm's ``.Capabilities.APIVersions``)."""
+        ...
+
+    async def resource_type(self, api_version: str, kind: str) -> ResourceType:
+        """Discovery of one kind; looked up again (once) when unknown, then UnknownKindError."""
+        ...
+
+    async def get(self, key: ObjectKey) -> JsonObject:
+        """One object, or NotFoundError."""
+        ...
+
+    async def list(self, resource: ResourceType, namespace: str = "", *, label_selector: str = "") -> ObjectList:
+        """All objects of a kind ("" for all namespaces), page by page."""
+        ...
+
+    def watch(
+        self, resource: ResourceType, namespace: str = "", *, resource_version: str, label_selector: str = ""
+    ) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
+        """Events after ``resource_version``; ends when the server ends it; GoneError means list again."""
+        ...
+
+    async def create(self, obj: JsonObject) -> JsonObject:
+        """POST; ConflictError (reason AlreadyExists) where it exists."""
+        ...
+
+    async def replace(self, obj: JsonObject) -> JsonObject:
+        """PUT under the object's own resourceVersion; ConflictError where it changed meanwhile."""
+        ...
+
+    async def apply(self, obj: JsonObject, *, field_manager: str, force: bool = False, dry_run: bool = False) -> JsonObject:
+        """Server-side apply; ConflictError names the other managers."""
+        ...
+
+    async def merge_patch(self, key: ObjectKey, patch: JsonObject, *, subresource: str = "") -> JsonObject:
+        """RFC 7396 merge patch of the object or one of its subresources (``status``)."""
+        ...
+
+    async def delete(
+        self, key: ObjectKey, *, uid: str = "", propagation: Propagation = Propagation.BACKGROUND
+    ) -> None:
+        """Delete; NotFoundError where it is gone; with ``uid``, ConflictError where another object has the name."""
+        ...

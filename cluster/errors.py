@@ -1,0 +1,60 @@
+"""What talking to a Kubernetes API can raise.
+
+::
+
+    ClusterError                 base; .transient says whether trying again without a change can help
+    ├── ApiError                 the server answered with a Status: .code, .reason, .message
+    │   ├── NotFoundError        404
+    │   ├── ConflictError        409: an optimistic lock lost, AlreadyExists, or an apply conflict
+    │   ├── GoneError            410: the resourceVersion or continue token is too old; list again
+    │   └── InvalidError         400, 422: the object is wrong; only a change helps
+    ├── UnreachableError         no answer: connection refused, reset, timed out
+    └── UnknownKindError         discovery knows no such kind (its CRD may not be there yet)
+"""
+
+
+class ClusterError(Exception):
+    """Base of all errors of this part."""
+
+    transient: bool = True
+
+
+class UnreachableError(ClusterError):
+    """The API server did not answer."""
+
+
+class UnknownKindError(ClusterError):
+    """The server does not serve this kind; transient, since a CRD may yet arrive."""
+
+
+class ApiError(ClusterError):
+    """The server answered with a failure (a `Status` of Kubernetes' API conventions)."""
+
+    def __init__(self, code: int, reason: str, message: str) -> None:
+        super().__init__(f"{message} ({code} {reason})")
+        self.code = code
+        self.reason = reason
+        self.message = message
+        self.transient = code >= 500 or code in {408, 409, 410, 429, 401, 403, 404}
+
+
+class NotFoundError(ApiError):
+    """404."""
+
+
+class ConflictError(ApiError):
+    """409."""
+
+
+class GoneError(ApiError):
+    """410."""
+
+
+class InvalidError(ApiError):
+    """400 or 422: permanent until the object changes."""
+
+
+def api_error(code: int, reason: str, message: str) -> ApiError:
+    """The error type that fits an HTTP status code."""
+    kind = {404: NotFoundError, 409: ConflictError, 410: GoneError, 400: InvalidError, 422: InvalidError}.get(code, ApiError)
+    return kind(code, reason, message)

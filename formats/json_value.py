@@ -1,0 +1,198 @@
+"""JSON values: the one shape in which foreign data travels between the parts.
+
+Whatever came in as YAML, JSON, an API answer or a chart is a :data:`JsonValue` once a reader let it through. Code that
+looks into one asks through the accessors here: they never guess, and a value of another type than asked for is a
+:class:`ShapeError` that names the path, not an ``AttributeError`` three calls later.
+
+Canonical JSON (RFC 8785 in spirit: sorted keys, no white space, no NaN) is what checksums are taken of, so two documents
+that mean the same have the same checksum.
+"""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Final, TypeAlias, cast
+
+import msgspec
+
+from wharfinger.formats.errors import FormatError
+
+JsonValue: TypeAlias = "None | bool | int | float | str | list[JsonValue] | dict[str, JsonValue]"
+JsonObject: TypeAlias = dict[str, JsonValue]
+
+MAX_DEPTH: Final = 200
+"""Containers inside containers; Kubernetes objects stay far below, and Python's own recursion limit far above."""
+
+
+class JsonError(FormatError):
+    """The bytes are not one JSON document within the limits."""
+
+
+class ShapeError(FormatError):
+    """A document has a value of another type, or none, where one was needed."""
+
+
+def decode_json(data: bytes | str, *, max_bytes: int, what: str) -> JsonValue:
+    """Read one JSON document; ``what`` names it in errors.
+
+    Raises JsonError for more than ``max_bytes``, more than MAX_DEPTH levels, or anything that is not JSON.
+    """
+    if len(data) > max_bytes:
+        raise JsonError(f"{what}: {len(data)} bytes is over the limit of {max_bytes}")
+    if isinstance(data, str):
+        try:
+            data = data.encode()
+        except UnicodeEncodeError as error:
+            raise JsonError(f"{what}: not valid text: {error.reason} at character {error.start}") from error
+    _check_depth(data, what)
+    try:
+        return cast(JsonValue, msgspec.json.decode(data))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise JsonError(f"{what}: {error}") from error
+
+
+_OPENERS: Final = frozenset(b"[{")
+_CLOSERS: Final = frozenset(b"]}")
+
+
+def _check_depth(data: bytes, what: str) -> None:
+    """Refuse deep nesting before a decoder recurses into it; brackets in strings are not counted."""
+    if data.count(b"[") + data.count(b"{") <= MAX_DEPTH:
+        return
+    depth = 0
+    in_string = escaped = False
+    for byte in data:
+        if in_string:
+            if escaped:
+                escaped = False
+            elif byte == 0x5C:
+                escaped = True
+            elif byte == 0x22:
+                in_string = False
+        elif byte == 0x22:
+            in_string = True
+        elif byte in _OPENERS:
+            depth += 1
+            if depth > MAX_DEPTH:
+                raise JsonError(f"{what}: nested deeper than {MAX_DEPTH} levels")
+        elif byte in _CLOSERS:
+            depth -= 1
+
+
+def encode_json(value: JsonValue) -> bytes:
+    """Compact JSON in the value's own key order."""
+    return msgspec.json.encode(value)
+
+
+def canonical_json(value: JsonValue) -> bytes:
+    """Canonical JSON: keys sorted, no white space. Raises ShapeError for NaN and infinities (JSON has none)."""
+    _refuse_non_finite(value)
+    return msgspec.json.encode(value, order="sorted")
+
+
+def checksum(value: JsonValue) -> str:
+    """``sha256:<64 hex>`` of the canonical JSON. An absent mapping and an empty one must hash alike: pass ``value or {}``."""
+    return "sha256:" + hashlib.sha256(canonical_json(value)).hexdigest()
+
+
+def _refuse_non_finite(value: JsonValue) -> None:
+    stack: list[JsonValue] = [value]
+    while stack:
+        top = stack.pop()
+        if isinstance(top, float) and (top != top or top in {float("inf"), float("-inf")}):  # noqa: PLR0124 - NaN
+            raise ShapeError(f"{top} has no JSON form")
+        if isinstance(top, dict):
+            stack.extend(top.values())
+        elif isinstance(top, list):
+            stack.extend(top)
+
+
+def as_object(value: JsonValue, what: str) -> JsonObject:
+    """The value as an object, or ShapeError naming ``what``."""
+    if not isinstance(value, dict):
+        raise ShapeError(f"{what}: expected an object, found {type_name(value)}")
+    return value
+
+
+def find(value: JsonValue, *path: str | int) -> JsonValue:
+    """The value at ``path``, or None where any step is missing (a null at the end reads as missing too)."""
+    for step in path:
+        if isinstance(step, str) and isinstance(value, dict):
+            value = value.get(step)
+        elif isinstance(step, int) and isinstance(value, list) and -len(value) <= step < len(value):
+            value = value[step]
+        else:
+            return None
+    return value
+
+
+def find_str(value: JsonValue, *path: str | int, default: str = "") -> str:
+    """The string at ``path``; ``default`` where it is missing; ShapeError where it is something else."""
+    found = find(value, *path)
+    if found is None:
+        return default
+    if not isinstance(found, str):
+        raise ShapeError(f"{_dotted(path)}: expected a string, found {type_name(found)}")
+    return found
+
+
+def find_int(value: JsonValue, *path: str | int, default: int = 0) -> int:
+    """The integer at ``path``; ``default`` where it is missing; ShapeError where it is something else."""
+    found = find(value, *path)
+    if found is None:
+        return default
+    if isinstance(found, bool) or not isinstance(found, int):
+        raise ShapeError(f"{_dotted(path)}: expected an integer, found {type_name(found)}")
+    return found
+
+
+def find_object(value: JsonValue, *path: str | int) -> JsonObject:
+    """The object at ``path``; an empty new one where it is missing; ShapeError where it is something else."""
+    found = find(value, *path)
+    return {} if found is None else as_object(found, _dotted(path))
+
+
+def find_list(value: JsonValue, *path: str | int) -> list[JsonValue]:
+    """The list at ``path``; an empty new one where it is missing; ShapeError where it is something else."""
+    found = find(value, *path)
+    if found is None:
+        return []
+    if not isinstance(found, list):
+        raise ShapeError(f"{_dotted(path)}: expected a list, found {type_name(found)}")
+    return found
+
+
+def need_str(value: JsonValue, *path: str | int) -> str:
+    """The non-empty string at ``path``, or ShapeError."""
+    found = find_str(value, *path)
+    if not found:
+        raise ShapeError(f"{_dotted(path)}: required")
+    return found
+
+
+def to_json(value: object, what: str = "value") -> JsonValue:
+    """A deep copy of plain Python data (mappings, sequences, scalars) as JSON; ShapeError for anything else."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, Mapping):
+        result: JsonObject = {}
+        for key, item in value.items():
+            if not isinstance(key, str):
+                raise ShapeError(f"{what}: key {key!r} is not a string")
+            result[key] = to_json(item, f"{what}.{key}")
+        return result
+    if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray):
+        return [to_json(item, f"{what}[{index}]") for index, item in enumerate(value)]
+    raise ShapeError(f"{what}: a {type(value).__name__} has no JSON form")
+
+
+def type_name(value: JsonValue) -> str:
+    """The JSON name of a value's type, for messages."""
+    if value is None:
+        return "null"
+    return {bool: "a boolean", int: "an integer", float: "a number", str: "a string", list: "a list", dict: "an object"}[
+        type(value)
+    ]
+
+
+def _dotted(path: Sequence[str | int]) -> str:
+    return ".".join(str(step) for step in path) or "document"

@@ -1,0 +1,48 @@
+"""The seam to hook execution. Implementation: :mod:`wharfinger.hooks.process_runner` (a real child process per run).
+
+The files and variables are those of the hook contract (spec hook-protocol §1.6, §2, §3): the binding context is handed over
+as a JSON file, results come back as files the hook may write, and what they hold is foreign data until a reader has let it
+through.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from wharfinger.formats.json_value import JsonObject, JsonValue
+
+
+@dataclass(frozen=True, slots=True)
+class HookRun:
+    """One run of one hook."""
+
+    name: str
+    executable: Path
+    cwd: Path
+    contexts: tuple[JsonObject, ...]
+    values: JsonObject
+    config_values: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class HookOutcome:
+    """What a run left behind; ``succeeded`` is the exit status, and a failed run's value patches must be dropped."""
+
+    succeeded: bool
+    exit_description: str
+    log_lines: tuple[str, ...]
+    values_patch: tuple[JsonValue, ...]
+    config_values_patch: tuple[JsonValue, ...]
+    object_patches: tuple[JsonValue, ...]
+    metrics: tuple[JsonValue, ...]
+    user_s: float
+    system_s: float
+    max_rss_bytes: int
+
+
+class HookRunner(Protocol):
+    """Runs hooks. Raises HookError where the hook could not be started or its result files cannot be read."""
+
+    async def run(self, run: HookRun) -> HookOutcome:
+        """Run one hook to its end; cancelling kills its whole process group before this returns."""
+        ...

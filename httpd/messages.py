@@ -1,0 +1,45 @@
+"""HTTP messages as the servers of this project see them: a whole request in, a whole or a streamed response out."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request, read whole and within limits. ``path`` is percent-decoded; header names are lower case."""
+
+    method: str
+    path: str
+    query: Mapping[str, tuple[str, ...]]
+    headers: Mapping[str, str]
+    body: bytes
+
+    def arg(self, name: str, default: str = "") -> str:
+        """The last value of a query parameter."""
+        values = self.query.get(name)
+        return values[-1] if values else default
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """A whole response; Content-Length is added by the server."""
+
+    status: int
+    body: bytes = b""
+    content_type: str = "application/json"
+    headers: tuple[tuple[str, str], ...] = field(default=())
+
+
+@dataclass(frozen=True, slots=True)
+class StreamingResponse:
+    """A response whose chunks are produced while it is open (a watch). Leaving the context manager ends the producer."""
+
+    status: int
+    open_chunks: Callable[[], AbstractAsyncContextManager[AsyncIterator[bytes]]]
+    content_type: str = "application/json"
+    headers: tuple[tuple[str, str], ...] = field(default=())
+
+
+Handler = Callable[[Request], Awaitable[Response | StreamingResponse]]
+"""Answers one request. Expected failures are responses; an exception is a bug: it is logged and answered with 500."""

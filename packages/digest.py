@@ -1,0 +1,36 @@
+"""Content digests: ``sha256:<64 hex>``, checked where they enter."""
+
+import hashlib
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from wharfinger.packages.errors import DigestError
+
+_SHA256: Final = re.compile(r"sha256:[0-9a-f]{64}\Z")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Digest:
+    """A sha256 digest; other algorithms are refused by name. Raises DigestError for anything else."""
+
+    text: str
+
+    def __post_init__(self) -> None:
+        """Refuse what is not a sha256 digest."""
+        if not _SHA256.match(self.text):
+            raise DigestError(f"digest {self.text[:100]!r} is not of the form sha256:<64 hex digits>")
+
+    @property
+    def hex(self) -> str:
+        """The 64 hexadecimal digits."""
+        return self.text.removeprefix("sha256:")
+
+    def __str__(self) -> str:
+        """The whole digest, algorithm included."""
+        return self.text
+
+
+def digest_of(data: bytes) -> Digest:
+    """The digest of some bytes."""
+    return Digest("sha256:" + hashlib.sha256(data).hexdigest())

@@ -1,0 +1,60 @@
+"""What bringing a package here can raise.
+
+::
+
+    PackageError                  base; .transient says whether trying again without a change can help
+    ├── RegistryError             the registry failed or refused: .transient by status
+    │   └── ArtifactNotFoundError no such repository, tag or digest; permanent until it is pushed or the name changes
+    ├── DigestError               bytes are not what their digest promises
+    ├── AddressError              an address that cannot be read
+    ├── ArtifactError             the artifact is not a package (media types, broken archive, no Chart.yaml)
+    ├── StoreError                the disk failed
+    └── RenderError               helm refused the chart or the values
+"""
+
+
+class PackageError(Exception):
+    """Base of all errors of this part."""
+
+    transient: bool = False
+
+
+class RegistryError(PackageError):
+    """The registry failed or refused."""
+
+    def __init__(self, message: str, *, transient: bool) -> None:
+        super().__init__(message)
+        self.transient = transient
+
+
+class ArtifactNotFoundError(RegistryError):
+    """The registry has no such artifact."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, transient=False)
+
+
+class DigestError(PackageError):
+    """Bytes that do not match their digest, or a digest that is none. Transient on the way (a broken transfer)."""
+
+    def __init__(self, message: str, *, transient: bool = False) -> None:
+        super().__init__(message)
+        self.transient = transient
+
+
+class AddressError(PackageError):
+    """An address (registry, repository, tag) that cannot be read."""
+
+
+class ArtifactError(PackageError):
+    """The artifact was read, but it is not a package."""
+
+
+class StoreError(PackageError):
+    """The store on disk failed: full, not writable, damaged."""
+
+    transient = True
+
+
+class RenderError(PackageError):
+    """The chart could not be rendered with these values."""

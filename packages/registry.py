@@ -1,0 +1,63 @@
+"""The seam to a registry: where packages come from, and where `package push` sends them.
+
+Implementations: :mod:`wharfinger.packages.oci_registry` (the OCI distribution protocol over httpx). Every implementation
+passes ``tests/packages/registry_contract.py``.
+
+A digest is a promise: whoever reads a manifest or a blob through this seam gets bytes that hash to the digest asked for, or
+a DigestError. Blobs are verified while they stream; the last chunk is followed by the check.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import Protocol
+
+from wharfinger.packages.digest import Digest
+
+
+@dataclass(frozen=True, slots=True)
+class Descriptor:
+    """An OCI descriptor: what a blob or manifest is, its digest, and its size in bytes."""
+
+    media_type: str
+    digest: Digest
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """An OCI image manifest: its own descriptor, its config and its layers in order."""
+
+    descriptor: Descriptor
+    artifact_type: str
+    config: Descriptor
+    layers: tuple[Descriptor, ...]
+    annotations: tuple[tuple[str, str], ...]
+
+
+class Registry(Protocol):
+    """One registry. ``repository`` is the path below its host, such as ``charts/podinfo``. Raises PackageError."""
+
+    async def resolve(self, repository: str, tag: str) -> Descriptor:
+        """The manifest a tag points at now; ArtifactNotFoundError where there is none."""
+        ...
+
+    async def manifest(self, repository: str, digest: Digest) -> Manifest:
+        """A manifest by digest, verified and read."""
+        ...
+
+    def blob(self, repository: str, blob: Descriptor) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
+        """Stream a blob; iteration ends with DigestError if digest or size differ from the descriptor."""
+        ...
+
+    async def tags(self, repository: str) -> tuple[str, ...]:
+        """All tags, sorted as text."""
+        ...
+
+    async def push_blob(self, repository: str, media_type: str, data: bytes) -> Descriptor:
+        """Upload (or find already there) a blob."""
+        ...
+
+    async def push_manifest(self, repository: str, tag: str, manifest: bytes, media_type: str) -> Descriptor:
+        """Upload a manifest and point ``tag`` at it."""
+        ...

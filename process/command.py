@@ -1,0 +1,85 @@
+"""What to run, within which limits, and what came of it: the vocabulary of this part.
+
+``run_child(command, limits, ...)`` in :mod:`wharfinger.process.child` is the one way to run a child process.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A program to run: no shell, stdin is /dev/null unless ``stdin`` has bytes. ``env`` is the whole environment."""
+
+    argv: tuple[str, ...]
+    cwd: Path
+    env: Mapping[str, str]
+    stdin: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds of one run. Set where policy lives (configuration), never in inner code.
+
+    After ``wall_s`` the group gets SIGTERM, after ``term_grace_s`` more SIGKILL. Output beyond ``stdout_bytes`` ends the run
+    the same way; ``stderr_bytes`` only bounds what is kept (the last bytes; errors come last). ``drain_s`` is how long the
+    pipes may stay open after the leader ended before whoever holds them is killed.
+    """
+
+    wall_s: float
+    stdout_bytes: int
+    stderr_bytes: int = 64 * 1024
+    term_grace_s: float = 5.0
+    drain_s: float = 1.0
+
+
+class Ending(Enum):
+    """Why a run ended."""
+
+    EXITED = "exited"
+    DEADLINE = "deadline"
+    OUTPUT_LIMIT = "output limit"
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """rusage of exactly this child and the descendants it waited for."""
+
+    user_s: float
+    system_s: float
+    max_rss_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a run ended. ``returncode`` as subprocess has it: negative is the signal."""
+
+    ending: Ending
+    returncode: int
+    stdout: bytes
+    stderr: bytes
+    usage: Usage
+    survivors_killed: int = 0
+
+    @property
+    def ok(self) -> bool:
+        """It exited by itself with status 0."""
+        return self.ending is Ending.EXITED and self.returncode == 0
+
+    def describe(self) -> str:
+        """``exit status 3``, ``killed by SIGSEGV``, ``deadline passed (killed by SIGTERM)``: for messages."""
+        raise NotImplementedError
+
+
+OutputSink = Callable[[bytes], None]
+"""Gets output as it arrives, in the order of arrival, in chunks of at most 64 KiB; must not block."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sinks:
+    """Where output goes while the child runs; without a sink, stdout is collected into the outcome."""
+
+    stdout: OutputSink | None = field(default=None)
+    stderr: OutputSink | None = field(default=None)
