@@ -33,7 +33,7 @@ class Response:
 
 @dataclass(frozen=True, slots=True)
 class StreamingResponse:
-    """A response whose chunks are produced while it is open (a watch). Leaving the context manager ends the producer."""
+    """A response whose chunks are produced while it is open (a watch). Leaving the context ends the producer."""
 
     status: int
     open_chunks: Callable[[], AbstractAsyncContextManager[AsyncIterator[bytes]]]

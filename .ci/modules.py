@@ -1,0 +1,81 @@
+"""Holds the tree against three rules that no linter has.
+
+1. No dead module: each is imported, directly or not, by a command (the table in ``wharfinger/__main__.py``).
+2. No untested module: ``part/x.py`` has ``tests/part/test_x.py``.
+3. With ``--coverage coverage.json``: lines and branches of each module are covered to at least MODULE_FLOOR percent, so
+   that a well-tested part cannot hide a module nobody runs.
+
+Exit code 1 and one line a finding.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import grimp
+
+ROOT = Path(__file__).resolve().parent.parent
+PARTS = ("cluster", "debug", "formats", "hooks", "httpd", "packages", "process", "queue", "runtime")
+MODULE_FLOOR = 75.0
+
+
+def main() -> int:
+    """Run the checks; with --coverage only the third."""
+    sys.path.insert(0, str(ROOT))
+    if "--coverage" in sys.argv:
+        findings = below_floor(Path(sys.argv[sys.argv.index("--coverage") + 1]))
+    else:
+        findings = [*dead_modules(), *untested_modules()]
+    for finding in findings:
+        print(finding)
+    return 1 if findings else 0
+
+
+def dead_modules() -> list[str]:
+    """Modules that no command reaches."""
+    from wharfinger.__main__ import COMMANDS
+
+    graph = grimp.build_graph(*(f"wharfinger.{part}" for part in PARTS), cache_dir=None)
+    alive = {f"wharfinger.{command.part}.commands" for command in COMMANDS} | {"wharfinger.debug.server"}
+    missing = sorted(alive - graph.modules)
+    frontier = alive & graph.modules
+    while frontier:
+        reached = set().union(*(graph.find_modules_directly_imported_by(module) for module in frontier))
+        # Importing a.b.c runs the packages above it too.
+        reached |= {name.rpartition(".")[0] for name in reached}
+        frontier = (reached & graph.modules) - alive
+        alive |= frontier
+    packages = {f"wharfinger.{part}" for part in PARTS}
+    dead = sorted(graph.modules - alive - packages)
+    return [f"missing: {name} (named in wharfinger/__main__.py)" for name in missing] + [
+        f"dead module: {name} is imported by no command" for name in dead
+    ]
+
+
+def untested_modules() -> list[str]:
+    """Modules without a test module of their own."""
+    findings = []
+    for part in PARTS:
+        for path in sorted((ROOT / part).rglob("*.py")):
+            relative = path.relative_to(ROOT)
+            if path.name == "__init__.py":
+                continue
+            expected = Path("tests") / relative.parent / f"test_{path.name}"
+            if not (ROOT / expected).is_file():
+                findings.append(f"untested module: {relative} has no {expected}")
+    return findings
+
+
+def below_floor(report: Path) -> list[str]:
+    """Files whose combined line and branch coverage is under the floor."""
+    files = json.loads(report.read_text())["files"]
+    measured = {Path(name): data["summary"]["percent_covered"] for name, data in files.items()}
+    return [
+        f"covered to {percent:.0f} % only (floor {MODULE_FLOOR:.0f} %): {name}"
+        for name, percent in sorted(measured.items())
+        if percent < MODULE_FLOOR
+    ]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

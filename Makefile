@@ -1,0 +1,42 @@
+# Everything a developer does with this repository. `make` alone lists it.
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+# Tools of the checkout come first: helm, helm3 and kubectl that `make setup` brought, then the virtual environment.
+export PATH := $(CURDIR)/.venv/bin:$(CURDIR)/.cache/tools/bin:$(PATH)
+PY := .venv/bin/python
+
+.PHONY: help setup demo run test test-full lint bench build clean distclean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: ## virtual environment, helm, kubectl, Debian packages (as root)
+	@deploy/setup.sh
+
+demo: setup ## the main job, from push to Ready to uninstall, on the embedded control plane
+	@$(PY) examples/demo.py
+
+run: setup ## the same set-up as the demo, left running until Ctrl-C
+	@$(PY) examples/demo.py --stay
+
+test: setup ## the tests, sampled (within 10 minutes)
+	@.ci/test
+
+test-full: setup ## the tests with the full figures, and the checks proven by planted defects
+	@WHARFINGER_TEST_FULL=1 .ci/test
+
+lint: setup ## ruff, mypy, import contract
+	@.ci/lint
+
+bench: setup ## benchmarks (ratios, see bench/README.md)
+	@$(PY) -m bench
+
+build: setup ## wheel and sdist in dist/
+	@rm -rf build dist && PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(PY) -m build --outdir dist . >/dev/null && ls dist
+
+clean: ## what building and testing left
+	@rm -rf build dist *.egg-info .coverage .coverage.* coverage.json .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	@find . -name __pycache__ -not -path './.venv/*' -type d -exec rm -rf {} +
+
+distclean: clean ## also the virtual environment and the tools
+	@rm -rf .venv .cache

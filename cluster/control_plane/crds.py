@@ -1,0 +1,229 @@
+"""CustomResourceDefinitions: the kinds they define, and what the server writes into their status. Pure.
+
+A definition goes through: created (no conditions) → names accepted and established, served from then on → being deleted
+(``Terminating``; its instances are deleted, new ones refused) → gone once the last instance is.
+"""
+
+import re
+from collections.abc import Callable
+from datetime import datetime
+from typing import Final
+
+from wharfinger.cluster.control_plane.json_path import JsonPathError, evaluate, parse_json_path
+from wharfinger.cluster.control_plane.kinds import (
+    CUSTOM_VERBS,
+    Column,
+    Generation,
+    Kind,
+    KindVersion,
+    ScalePaths,
+)
+from wharfinger.cluster.control_plane.list_types import crd_list_types
+from wharfinger.cluster.control_plane.printers import AGE, NAME
+from wharfinger.cluster.control_plane.timestamps import age, format_time
+from wharfinger.formats.json_value import (
+    JsonObject,
+    JsonValue,
+    as_object,
+    encode_json,
+    find,
+    find_list,
+    find_object,
+    find_str,
+)
+
+CLEANUP_FINALIZER: Final = "customresourcecleanup.apiextensions.k8s.io"
+_VERSION: Final = re.compile(r"v(?P<major>[0-9]+)(?:(?P<stage>alpha|beta)(?P<minor>[0-9]+))?")
+_STAGES: Final = {"": 2, "beta": 1, "alpha": 0}
+
+
+def version_rank(version: str) -> tuple[int, int, int, int]:
+    """Sorts versions as Kubernetes prefers them when reversed: GA, beta, alpha, each by number; others last."""
+    found = _VERSION.fullmatch(version)
+    if found is None:
+        return (0, 0, 0, 0)
+    return (1, _STAGES[found["stage"] or ""], int(found["major"]), int(found["minor"] or 0))
+
+
+def with_default_names(definition: JsonObject) -> JsonObject:
+    """The definition with ``singular``, ``listKind`` and ``conversion`` filled in."""
+    spec = find_object(definition, "spec")
+    names = dict(find_object(spec, "names"))
+    kind = find_str(names, "kind")
+    names.setdefault("singular", kind.lower())
+    names.setdefault("listKind", f"{kind}List")
+    return {**definition, "spec": {**spec, "names": names, "conversion": spec.get("conversion") or {"strategy": "None"}}}
+
+
+def kind_of_definition(definition: JsonObject) -> Kind:
+    """The kind that a definition defines; unserved versions are left out. Raises ShapeError for what is no definition."""
+    spec = find_object(definition, "spec")
+    names = find_object(spec, "names")
+    kind = find_str(names, "kind")
+    declared = [as_object(item, "spec.versions") for item in find_list(spec, "versions")]
+    served = sorted(
+        (_version(item) for item in declared if item.get("served") is True),
+        key=lambda version: version_rank(version.name),
+        reverse=True,
+    )
+    group = find_str(spec, "group")
+    return Kind(
+        group=group,
+        kind=kind,
+        plural=find_str(names, "plural"),
+        singular=find_str(names, "singular", default=kind.lower()),
+        list_kind=find_str(names, "listKind", default=f"{kind}List"),
+        namespaced=find_str(spec, "scope") == "Namespaced",
+        versions=_with_warnings(group, kind, tuple(served), declared),
+        storage_version=next((find_str(item, "name") for item in declared if item.get("storage") is True), ""),
+        short_names=tuple(str(name) for name in find_list(names, "shortNames")),
+        categories=tuple(str(name) for name in find_list(names, "categories")),
+        verbs=CUSTOM_VERBS,
+        custom=True,
+        generation=Generation.SPEC,
+    )
+
+
+def _version(declared: JsonObject) -> KindVersion:
+    schema = find_object(declared, "schema", "openAPIV3Schema")
+    scale = find(declared, "subresources", "scale")
+    columns = tuple(
+        column
+        for item in find_list(declared, "additionalPrinterColumns")
+        if (column := _column(as_object(item, "additionalPrinterColumns"))) is not None
+    )
+    return KindVersion(
+        find_str(declared, "name"),
+        (NAME, *(columns or (AGE,))),
+        crd_list_types(schema),
+        schema=schema,
+        status=find(declared, "subresources", "status") is not None,
+        scale=None if scale is None else _scale_paths(as_object(scale, "subresources.scale")),
+        selectable=tuple(
+            find_str(item, "jsonPath").removeprefix(".") for item in find_list(declared, "selectableFields")
+        ),
+    )
+
+
+def _scale_paths(scale: JsonObject) -> ScalePaths:
+    return ScalePaths(
+        find_str(scale, "specReplicasPath"), find_str(scale, "statusReplicasPath"), find_str(scale, "labelSelectorPath")
+    )
+
+
+def _with_warnings(
+    group: str, kind: str, versions: tuple[KindVersion, ...], declared: list[JsonObject]
+) -> tuple[KindVersion, ...]:
+    """Deprecated versions with their warning: the declared one, or the server's standard words."""
+    deprecated = {find_str(item, "name"): item for item in declared if item.get("deprecated") is True}
+    current = next((version.name for version in versions if version.name not in deprecated), "")
+    result = []
+    for version in versions:
+        warning = ""
+        if version.name in deprecated:
+            hint = f"; use {group}/{current} {kind}" if current else ""
+            warning = find_str(deprecated[version.name], "deprecationWarning") or (
+                f"{group}/{version.name} {kind} is deprecated{hint}"
+            )
+        result.append(
+            KindVersion(
+                version.name,
+                version.columns,
+                version.lists,
+                version.schema,
+                version.status,
+                version.scale,
+                warning,
+                version.selectable,
+            )
+        )
+    return tuple(result)
+
+
+def _column(item: JsonObject) -> Column | None:
+    """A printer column, or None where its path cannot be read (the definition says so to nobody, as upstream)."""
+    kind = find_str(item, "type", default="string")
+    try:
+        steps = parse_json_path(find_str(item, "jsonPath"))
+    except JsonPathError:
+        return None
+    priority = item.get("priority")
+    return Column(
+        find_str(item, "name"),
+        lambda obj, now: _cell(evaluate(steps, obj), kind, now),
+        type=kind,
+        format=find_str(item, "format"),
+        description=find_str(item, "description") or f"Custom resource definition column (in JSONPath format): {find_str(item, 'jsonPath')}",
+        priority=priority if isinstance(priority, int) else 0,
+    )
+
+
+def _cell(values: list[JsonValue], kind: str, now: datetime) -> JsonValue:
+    if not values:
+        return None
+    value = values[0]
+    if kind == "date":
+        return age(value, now) if isinstance(value, str) else None
+    if kind == "string":
+        return _shown(value)
+    accepts: dict[str, Callable[[JsonValue], bool]] = {
+        "integer": lambda item: isinstance(item, int) and not isinstance(item, bool),
+        "number": lambda item: isinstance(item, int | float) and not isinstance(item, bool),
+        "boolean": lambda item: isinstance(item, bool),
+    }
+    return value if kind in accepts and accepts[kind](value) else None
+
+
+def _shown(value: JsonValue) -> JsonValue:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, dict | list):
+        return encode_json(value).decode()
+    return None if value is None else str(value)
+
+
+def created_status(definition: JsonObject) -> JsonObject:
+    """The status a definition is created with."""
+    return {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": _stored([], definition)}
+
+
+def established_status(definition: JsonObject, now: datetime) -> JsonObject:
+    """The status of an accepted definition; conditions that hold already keep their time."""
+    status = find_object(definition, "status")
+    conditions = [as_object(item, "status.conditions") for item in find_list(status, "conditions")]
+    holding = {item.get("type") for item in conditions if item.get("status") == "True"}
+    for type_, reason, message in (
+        ("NamesAccepted", "NoConflicts", "no conflicts found"),
+        ("Established", "InitialNamesAccepted", "the initial names have been accepted"),
+    ):
+        if type_ not in holding:
+            conditions = [item for item in conditions if item.get("type") != type_]
+            conditions.append(_condition(type_, reason, message, now))
+    return {
+        **status,
+        "conditions": list(conditions),
+        "acceptedNames": find_object(definition, "spec", "names"),
+        "storedVersions": _stored(find_list(status, "storedVersions"), definition),
+    }
+
+
+def terminating_status(definition: JsonObject, reason: str, message: str, now: datetime) -> JsonObject:
+    """The status with the condition Terminating."""
+    status = find_object(definition, "status")
+    others = [item for item in find_list(status, "conditions") if find(item, "type") != "Terminating"]
+    return {**status, "conditions": [*others, _condition("Terminating", reason, message, now)]}
+
+
+def _condition(type_: str, reason: str, message: str, now: datetime) -> JsonObject:
+    return {
+        "type": type_,
+        "status": "True",
+        "lastTransitionTime": format_time(now),
+        "reason": reason,
+        "message": message,
+    }
+
+
+def _stored(known: list[JsonValue], definition: JsonObject) -> list[JsonValue]:
+    stored = [find_str(item, "name") for item in find_list(definition, "spec", "versions") if find(item, "storage") is True]
+    return [*known, *(name for name in stored if name not in known)]

@@ -1,0 +1,126 @@
+"""What a served kind is: names, versions, subresources, columns and the few switches by which kinds differ.
+
+Built-in kinds are rows of one table (:mod:`.builtin_kinds`), custom ones are made of their definitions (:mod:`.crds`);
+everything after that treats both alike.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Final
+
+from wharfinger.cluster.control_plane.list_types import ListTypes
+from wharfinger.cluster.control_plane.storage import Collection
+from wharfinger.formats.json_value import JsonObject, JsonValue
+
+ALL_VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+CUSTOM_VERBS: Final = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
+
+
+class Deletion(StrEnum):
+    """What a delete that is done answers with."""
+
+    STATUS = "status"
+    OBJECT = "object"
+
+
+class Generation(StrEnum):
+    """How ``metadata.generation`` is kept."""
+
+    NONE = "none"
+    """Not at all: what a client wrote stays."""
+    SPEC = "spec"
+    """1 at creation, one more with each change outside metadata and status."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a Table; ``cell`` computes its value of an object at a time."""
+
+    name: str
+    cell: Callable[[JsonObject, datetime], JsonValue]
+    type: str = "string"
+    format: str = ""
+    description: str = ""
+    priority: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ScalePaths:
+    """Where ``scale`` finds its numbers: dotted paths such as ``.spec.replicas``; ``selector`` may be "" for none."""
+
+    replicas: str
+    status_replicas: str
+    selector: str
+
+
+@dataclass(frozen=True, slots=True)
+class KindVersion:
+    """One served version of a kind."""
+
+    name: str
+    columns: tuple[Column, ...]
+    lists: ListTypes
+    schema: JsonObject = field(default_factory=dict)
+    """``openAPIV3Schema`` of a custom kind; empty for built-in ones."""
+    status: bool = False
+    """Whether ``status`` is a subresource."""
+    scale: ScalePaths | None = None
+    warning: str = ""
+    """What every use of a deprecated version is warned with; "" for none."""
+    selectable: tuple[str, ...] = ()
+    """Dotted paths a field selector may name, beside name and namespace."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind and all its served versions, the preferred one first."""
+
+    group: str
+    kind: str
+    plural: str
+    singular: str
+    list_kind: str
+    namespaced: bool
+    versions: tuple[KindVersion, ...]
+    storage_version: str
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    verbs: tuple[str, ...] = ALL_VERBS
+    custom: bool = False
+    generation: Generation = Generation.NONE
+    deletion: Deletion = Deletion.STATUS
+    initial_status: JsonObject | None = None
+    """What ``status`` is at creation where the server sets one."""
+    create_on_update: bool = False
+    """Whether a PUT of an absent object creates it."""
+    dotless_name: bool = False
+    """Whether names are DNS labels, not subdomains."""
+    free_name: bool = False
+    """Whether names are path segments (RBAC: ``system:node``)."""
+    finalize: bool = False
+    """Whether ``finalize`` is a subresource (namespaces)."""
+
+    @property
+    def resource(self) -> str:
+        """``deployments.apps``, or ``pods`` for the core group."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    @property
+    def group_kind(self) -> str:
+        """``Deployment.apps``, or ``Pod`` for the core group."""
+        return f"{self.kind}.{self.group}" if self.group else self.kind
+
+    @property
+    def collection(self) -> Collection:
+        """Where its objects are in storage."""
+        return Collection(self.group, self.plural)
+
+    def version(self, name: str) -> KindVersion | None:
+        """The served version of that name."""
+        return next((version for version in self.versions if version.name == name), None)
+
+    def api_version(self, version: str) -> str:
+        """``apps/v1``, or ``v1`` for the core group."""
+        return f"{self.group}/{version}" if self.group else version

@@ -1,0 +1,164 @@
+"""Paths of a Kubernetes API, parsed: from ``/apis/apps/v1/namespaces/a/deployments/b/scale`` to what is asked for.
+
+Pure: nothing here knows which kinds exist, so ``/api/v1/namespaces/a/b`` is the subresource ``b`` of a namespace unless
+``b`` stands in the place of a namespaced resource; the grammar alone decides (a namespace's known subresources are named
+here, as in the kube-apiserver's RequestInfo).
+"""
+
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+_NAMESPACE_SUBRESOURCES: Final = frozenset({"status", "finalize"})
+_HEALTH: Final = frozenset({"healthz", "livez", "readyz"})
+
+
+@dataclass(frozen=True, slots=True)
+class RootRoute:
+    """``/``: all paths."""
+
+
+@dataclass(frozen=True, slots=True)
+class HealthRoute:
+    """``/healthz``, ``/livez``, ``/readyz``, each with an optional check."""
+
+    endpoint: str
+    check: str
+
+
+@dataclass(frozen=True, slots=True)
+class VersionRoute:
+    """``/version``."""
+
+
+@dataclass(frozen=True, slots=True)
+class MetricsRoute:
+    """``/metrics``."""
+
+
+@dataclass(frozen=True, slots=True)
+class CoreVersionsRoute:
+    """``/api``: the versions of the core group."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupsRoute:
+    """``/apis``: all other groups."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRoute:
+    """``/apis/<group>``."""
+
+    group: str
+
+
+@dataclass(frozen=True, slots=True)
+class ResourcesRoute:
+    """``/api/v1`` or ``/apis/<group>/<version>``: the resources of a version."""
+
+    group: str
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class OpenApiV2Route:
+    """``/openapi/v2``."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenApiV3Route:
+    """``/openapi/v3`` (the index, "") or one document, such as ``apis/apps/v1``."""
+
+    document: str
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceRoute:
+    """A collection (``name`` is ""), an object, or one of its subresources; ``watch`` for the old watch paths."""
+
+    group: str
+    version: str
+    namespace: str
+    plural: str
+    name: str = ""
+    subresource: str = ""
+    watch: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownRoute:
+    """Anything else."""
+
+
+Route: TypeAlias = (
+    RootRoute
+    | HealthRoute
+    | VersionRoute
+    | MetricsRoute
+    | CoreVersionsRoute
+    | GroupsRoute
+    | GroupRoute
+    | ResourcesRoute
+    | OpenApiV2Route
+    | OpenApiV3Route
+    | ResourceRoute
+    | UnknownRoute
+)
+
+
+def parse_route(path: str) -> Route:
+    """The route of a decoded path; a trailing slash says nothing, an empty segment inside is unknown."""
+    segments = path.strip("/").split("/") if path.strip("/") else []
+    if not path.startswith("/") or any(not segment for segment in segments):
+        return UnknownRoute()
+    match segments:
+        case []:
+            return RootRoute()
+        case ["version"]:
+            return VersionRoute()
+        case ["metrics"]:
+            return MetricsRoute()
+        case [endpoint, *check] if endpoint in _HEALTH:
+            return HealthRoute(endpoint, "/".join(check))
+        case ["openapi", "v2"]:
+            return OpenApiV2Route()
+        case ["openapi", "v3", *document]:
+            return OpenApiV3Route("/".join(document))
+        case ["api"]:
+            return CoreVersionsRoute()
+        case ["api", version, *rest]:
+            return _resource("", version, rest)
+        case ["apis"]:
+            return GroupsRoute()
+        case ["apis", group]:
+            return GroupRoute(group)
+        case ["apis", group, version, *rest]:
+            return _resource(group, version, rest)
+        case _:
+            return UnknownRoute()
+
+
+def _resource(group: str, version: str, rest: list[str]) -> Route:
+    watch = bool(rest) and rest[0] == "watch"
+    match rest[1:] if watch else rest:
+        case []:
+            return UnknownRoute() if watch else ResourcesRoute(group, version)
+        case ["namespaces"]:
+            return ResourceRoute(group, version, "", "namespaces", watch=watch)
+        case ["namespaces", name]:
+            return ResourceRoute(group, version, "", "namespaces", name, watch=watch)
+        case ["namespaces", name, subresource] if subresource in _NAMESPACE_SUBRESOURCES:
+            return ResourceRoute(group, version, "", "namespaces", name, subresource, watch=watch)
+        case ["namespaces", namespace, plural, *tail]:
+            return _tail(ResourceRoute(group, version, namespace, plural, watch=watch), tail)
+        case [plural, *tail]:
+            return _tail(ResourceRoute(group, version, "", plural, watch=watch), tail)
+        case _:
+            return UnknownRoute()
+
+
+def _tail(route: ResourceRoute, tail: list[str]) -> ResourceRoute:
+    name = tail[0] if tail else ""
+    return ResourceRoute(
+        route.group, route.version, route.namespace, route.plural, name, "/".join(tail[1:]), watch=route.watch
+    )

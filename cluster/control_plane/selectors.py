@@ -1,0 +1,286 @@
+"""Label and field selectors: parsed once, then asked of each object (apimachinery's ``labels`` and ``fields``).
+
+Errors are worded as the kube-apiserver's, since a selector is usually typed by a person.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from wharfinger.formats.json_value import JsonObject, JsonValue, find
+
+KEY_NAME: Final = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
+KEY_PREFIX: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+LABEL_VALUE: Final = re.compile(r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?")
+NAME_PART: Final = (
+    "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric "
+    "character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
+    "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
+)
+PREFIX_PART: Final = (
+    "prefix part a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must "
+    "start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
+    r"'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+)
+VALUE_PART: Final = (
+    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end "
+    "with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is "
+    "'(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
+)
+
+
+class SelectorError(Exception):
+    """The selector cannot be read."""
+
+
+class Operator(StrEnum):
+    """What a requirement asks of a label."""
+
+    EXISTS = "exists"
+    ABSENT = "!"
+    IN = "in"
+    NOT_IN = "notin"
+    GREATER = ">"
+    LESS = "<"
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """One term: a label and what is asked of it."""
+
+    key: str
+    operator: Operator
+    values: frozenset[str] = frozenset()
+
+    def holds(self, labels: Mapping[str, JsonValue]) -> bool:
+        """Whether labels meet it; ``notin`` and ``!=`` hold where the label is absent."""
+        value = labels.get(self.key)
+        match self.operator:
+            case Operator.EXISTS:
+                return self.key in labels
+            case Operator.ABSENT:
+                return self.key not in labels
+            case Operator.IN:
+                return self.key in labels and value in self.values
+            case Operator.NOT_IN:
+                return self.key not in labels or value not in self.values
+            case Operator.GREATER | Operator.LESS:
+                return self._compares(value)
+
+    def _compares(self, value: JsonValue) -> bool:
+        if not isinstance(value, str) or not re.fullmatch(r"[+-]?[0-9]+", value):
+            return False
+        bound = int(next(iter(self.values)))
+        return int(value) > bound if self.operator is Operator.GREATER else int(value) < bound
+
+
+@dataclass(frozen=True, slots=True)
+class LabelSelector:
+    """All requirements together; the empty selector takes everything."""
+
+    requirements: tuple[Requirement, ...] = ()
+
+    def matches(self, obj: JsonObject) -> bool:
+        """Whether an object's labels meet all of it."""
+        labels = find(obj, "metadata", "labels")
+        return all(term.holds(labels if isinstance(labels, dict) else {}) for term in self.requirements)
+
+
+@dataclass(frozen=True, slots=True)
+class FieldTerm:
+    """``spec.nodeName=a`` or ``!=``."""
+
+    path: str
+    value: str
+    equal: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FieldSelector:
+    """All terms together."""
+
+    terms: tuple[FieldTerm, ...] = ()
+
+    def matches(self, obj: JsonObject) -> bool:
+        """Whether an object's fields meet all of it; an absent field reads as ""."""
+        return all((_field(obj, term.path) == term.value) == term.equal for term in self.terms)
+
+    @property
+    def name(self) -> str:
+        """The one name it asks for, or ""."""
+        return next((term.value for term in self.terms if term.equal and term.path == "metadata.name"), "")
+
+
+def _field(obj: JsonObject, path: str) -> str:
+    found = find(obj, *path.split("."))
+    if isinstance(found, bool):
+        return "true" if found else "false"
+    return str(found) if isinstance(found, str | int | float) else ""
+
+
+_TOKEN: Final = re.compile(r"\s*(?:(?P<symbol>!=|==|=|!|<|>|\(|\)|,)|(?P<word>[^\s=!<>(),]+))")
+_END: Final = ""
+
+
+class _Tokens:
+    """The lexer: symbols, words, and "" at the end."""
+
+    def __init__(self, text: str) -> None:
+        self._items: list[str] = []
+        position = 0
+        while position < len(text.rstrip()):
+            found = _TOKEN.match(text, position)
+            if found is None:  # pragma: no cover - every character is a symbol, white space or part of a word
+                raise SelectorError(f"unable to parse requirement: {text!r}")
+            self._items.append(found["symbol"] or found["word"])
+            position = found.end()
+
+    def peek(self) -> str:
+        return self._items[0] if self._items else _END
+
+    def take(self) -> str:
+        return self._items.pop(0) if self._items else _END
+
+
+_SYMBOLS: Final = frozenset({"!=", "==", "=", "!", "<", ">", "(", ")", ",", _END})
+
+
+def parse_label_selector(text: str) -> LabelSelector:
+    """``a=b,env in (x,y),!c,n>3``. Raises SelectorError."""
+    tokens = _Tokens(text)
+    requirements: list[Requirement] = []
+    if tokens.peek() == _END:
+        return LabelSelector()
+    while True:
+        requirements.append(_requirement(tokens))
+        separator = tokens.take()
+        if separator == _END:
+            break
+        if separator != ",":
+            raise SelectorError(f"found '{separator}', expected: ',' or 'end of string'")
+        if tokens.peek() in _SYMBOLS - {"!"}:
+            raise SelectorError(f"found '{tokens.peek()}', expected: identifier after ','")
+    return LabelSelector(tuple(sorted(requirements, key=lambda term: term.key)))
+
+
+def _requirement(tokens: _Tokens) -> Requirement:
+    absent = tokens.peek() == "!"
+    if absent:
+        tokens.take()
+    key = tokens.take()
+    if key in _SYMBOLS:
+        raise SelectorError(f"unable to parse requirement: found '{key}', expected: identifier")
+    _check_key(key)
+    if absent:
+        return Requirement(key, Operator.ABSENT)
+    if tokens.peek() in {_END, ","}:
+        return Requirement(key, Operator.EXISTS)
+    return _comparison(key, tokens)
+
+
+def _comparison(key: str, tokens: _Tokens) -> Requirement:
+    operator = tokens.take()
+    match operator:
+        case "=" | "==":
+            return Requirement(key, Operator.IN, _checked(key, [_exact(tokens)]))
+        case "!=":
+            return Requirement(key, Operator.NOT_IN, _checked(key, [_exact(tokens)]))
+        case "in" | "notin":
+            return Requirement(key, Operator(operator), _checked(key, _values(tokens)))
+        case ">" | "<":
+            value = _exact(tokens)
+            if not re.fullmatch(r"[+-]?[0-9]+", value):
+                raise SelectorError(
+                    f"unable to parse requirement: values[0][{key}]: Invalid value: \"{value}\": for 'Gt', 'Lt' operators, "
+                    "the value must be an integer"
+                )
+            return Requirement(key, Operator(operator), frozenset({value}))
+        case _:
+            raise SelectorError(
+                f"unable to parse requirement: found '{operator}', expected: in, notin, =, ==, !=, gt, lt"
+            )
+
+
+def _exact(tokens: _Tokens) -> str:
+    if tokens.peek() in {_END, ","}:
+        return ""
+    value = tokens.take()
+    if value in _SYMBOLS:
+        raise SelectorError(f"unable to parse requirement: found '{value}', expected: identifier")
+    return value
+
+
+def _values(tokens: _Tokens) -> list[str]:
+    if (opening := tokens.take()) != "(":
+        raise SelectorError(f"unable to parse requirement: found '{opening}', expected: '('")
+    values: list[str] = []
+    while True:
+        values.append("" if tokens.peek() in {",", ")"} else _exact(tokens))
+        closing = tokens.take()
+        if closing == ")":
+            return values
+        if closing != ",":
+            raise SelectorError(f"unable to parse requirement: found '{closing}', expected: ',', or ')'")
+
+
+def key_problems(key: str) -> list[str]:
+    """What is wrong with a label's key, as the server words it (``validation.IsQualifiedName``)."""
+    prefix, slash, name = key.rpartition("/")
+    problems = []
+    if slash and not prefix:
+        problems.append("prefix part must be non-empty")
+    elif prefix and not KEY_PREFIX.fullmatch(prefix):
+        problems.append(PREFIX_PART)
+    elif len(prefix) > 253:
+        problems.append("prefix part must be no more than 253 characters")
+    if not name:
+        problems.append("name part must be non-empty")
+    elif len(name) > 63:
+        problems.append("name part must be no more than 63 characters")
+    if not KEY_NAME.fullmatch(name):
+        problems.append(NAME_PART)
+    return problems
+
+
+def value_problems(value: str) -> list[str]:
+    """What is wrong with a label's value."""
+    problems = ["must be no more than 63 characters"] if len(value) > 63 else []
+    if not LABEL_VALUE.fullmatch(value):
+        problems.append(VALUE_PART)
+    return problems
+
+
+def _check_key(key: str) -> None:
+    if problems := key_problems(key):
+        raise SelectorError(f'unable to parse requirement: <nil>: Invalid value: "{key}": {"; ".join(problems)}')
+
+
+def _checked(key: str, values: Sequence[str]) -> frozenset[str]:
+    for index, value in enumerate(values):
+        if problems := value_problems(value):
+            raise SelectorError(
+                f'unable to parse requirement: values[{index}][{key}]: Invalid value: "{value}": {"; ".join(problems)}'
+            )
+    return frozenset(values)
+
+
+def parse_field_selector(text: str, supported: Callable[[str], bool]) -> FieldSelector:
+    r"""``metadata.name=a,spec.nodeName!=b``; ``\`` escapes ``\``, ``,`` and ``=`` in values. Raises SelectorError."""
+    terms = []
+    for term in _split_terms(text):
+        if not term:
+            continue
+        found = re.match(r"(?P<path>[^=!]*)(?P<operator>!=|==|=)(?P<value>.*)\Z", term, re.DOTALL)
+        if found is None:
+            raise SelectorError(f"invalid selector: '{text}'; can't understand '{term}'")
+        if not supported(found["path"]):
+            raise SelectorError(f"field label not supported: {found['path']}")
+        value = re.sub(r"\\([\\,=])", r"\1", found["value"])
+        terms.append(FieldTerm(found["path"], value, equal=found["operator"] != "!="))
+    return FieldSelector(tuple(terms))
+
+
+def _split_terms(text: str) -> list[str]:
+    return re.findall(r"(?:\\.|[^\\,])+", text, re.DOTALL) if text else []

@@ -1,0 +1,189 @@
+"""Failures as Kubernetes says them: the ``Status`` object, its reasons and the wording that clients match on.
+
+Verbs raise :class:`StatusError`; the handler turns it into the response. The constructors here are the only place where
+reasons, codes and messages are spelled, after the answers recorded from a kube-apiserver (API conventions, "Response
+Status Kind").
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from wharfinger.cluster.control_plane.kinds import Kind
+from wharfinger.formats.json_value import JsonObject, JsonValue
+
+
+@dataclass(frozen=True, slots=True)
+class FieldError:
+    """One field that is wrong: ``metadata.name: Invalid value: "x": …``; ``reason`` is a ``CauseType``."""
+
+    field: str
+    reason: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.message}"
+
+
+class StatusError(Exception):
+    """A failed request, with all that its Status says."""
+
+    def __init__(
+        self, code: int, reason: str, message: str, details: JsonObject | None = None, *, retry_after: int = 0
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.reason = reason
+        self.message = message
+        self.details = details
+        self.retry_after = retry_after
+        """Seconds for ``Retry-After``; 0 for none."""
+
+    def body(self) -> JsonObject:
+        """The Status object."""
+        body: JsonObject = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure"}
+        if self.message:
+            body["message"] = self.message
+        if self.reason:
+            body["reason"] = self.reason
+        if self.details is not None:
+            body["details"] = self.details
+        body["code"] = self.code
+        return body
+
+
+def success(name: str, group: str, plural: str, uid: str) -> JsonObject:
+    """The Status of a deletion that is done."""
+    return {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Success",
+        "details": {**_details(name, group, plural), "uid": uid},
+    }
+
+
+def _details(name: str, group: str, kind: str) -> JsonObject:
+    details: JsonObject = {}
+    if name:
+        details["name"] = name
+    if group:
+        details["group"] = group
+    if kind:
+        details["kind"] = kind
+    return details
+
+
+def not_found(kind: Kind, name: str) -> StatusError:
+    """404 of one object."""
+    return StatusError(404, "NotFound", f'{kind.resource} "{name}" not found', _details(name, kind.group, kind.plural))
+
+
+def no_such_resource() -> StatusError:
+    """404 where discovery knows the group version, but not the resource."""
+    return StatusError(404, "NotFound", "the server could not find the requested resource", {})
+
+
+def already_exists(kind: Kind, name: str) -> StatusError:
+    """409 of a create."""
+    details = _details(name, kind.group, kind.plural)
+    return StatusError(409, "AlreadyExists", f'{kind.resource} "{name}" already exists', details)
+
+
+MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
+"""What a lost optimistic lock says."""
+
+
+def conflict(kind: Kind, name: str, why: str = MODIFIED) -> StatusError:
+    """409 of an optimistic lock that was lost."""
+    message = f'Operation cannot be fulfilled on {kind.resource} "{name}": {why}'
+    return StatusError(409, "Conflict", message, _details(name, kind.group, kind.plural))
+
+
+def precondition_conflict(kind: Kind, name: str, why: str) -> StatusError:
+    """409 of a delete whose preconditions do not hold; names the kind where other conflicts name the resource."""
+    message = f'Operation cannot be fulfilled on {kind.kind} "{name}": {why}'
+    return StatusError(409, "Conflict", message, _details(name, kind.group, kind.kind))
+
+
+def apply_conflict(message: str, conflicts: Sequence[tuple[str, str]]) -> StatusError:
+    """409 of an apply; ``conflicts`` are (cause message, field path)."""
+    causes: list[JsonValue] = [
+        {"reason": "FieldManagerConflict", "message": why, "field": field} for why, field in conflicts
+    ]
+    return StatusError(409, "Conflict", message, {"causes": causes})
+
+
+def invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> StatusError:
+    """422; identical messages are said once, though each is a cause."""
+    said = list(dict.fromkeys(str(error) for error in errors))
+    what = said[0] if len(said) == 1 else f"[{', '.join(said)}]"
+    qualified = f"{kind}.{group}" if group else kind
+    causes: list[JsonValue] = [
+        {"reason": error.reason, "message": error.message, "field": error.field} for error in errors
+    ]
+    details = {**_details(name, group, kind), "causes": causes}
+    return StatusError(422, "Invalid", f'{qualified} "{name}" is invalid: {what}', details)
+
+
+def invalid_object(kind: Kind, name: str, errors: Sequence[FieldError]) -> StatusError:
+    """422 of an object."""
+    return invalid(kind.group, kind.kind, name, errors)
+
+
+def bad_request(message: str) -> StatusError:
+    """400."""
+    return StatusError(400, "BadRequest", message)
+
+
+def forbidden(kind: Kind, name: str, why: str, causes: Sequence[FieldError] = ()) -> StatusError:
+    """403 of one object."""
+    details = _details(name, kind.group, kind.plural)
+    if causes:
+        details["causes"] = [{"reason": cause.reason, "message": cause.message, "field": cause.field} for cause in causes]
+    what = f'{kind.resource} "{name}"' if name else kind.resource
+    return StatusError(403, "Forbidden", f"{what} is forbidden: {why}", details)
+
+
+def forbidden_path(user: str, verb: str, path: str) -> StatusError:
+    """403 of a path that is not a resource."""
+    return StatusError(403, "Forbidden", f'forbidden: User "{user}" cannot {verb} path "{path}"', {})
+
+
+def unauthorized() -> StatusError:
+    """401."""
+    return StatusError(401, "Unauthorized", "Unauthorized")
+
+
+def method_not_allowed() -> StatusError:
+    """405."""
+    return StatusError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource", {})
+
+
+def not_acceptable(offered: Sequence[str]) -> StatusError:
+    """406."""
+    message = f"406: Not Acceptable\n\nAvailable representations: {', '.join(offered)}"
+    return StatusError(406, "NotAcceptable", message, {})
+
+
+def unsupported_media_type(accepted: Sequence[str]) -> StatusError:
+    """415."""
+    message = f"the body of the request was in an unknown format - accepted media types include: {', '.join(accepted)}"
+    return StatusError(415, "UnsupportedMediaType", message)
+
+
+def expired(message: str) -> StatusError:
+    """410: the revision asked for is no longer known."""
+    return StatusError(410, "Expired", message)
+
+
+def too_large_revision(asked: int, current: int) -> StatusError:
+    """504 of a read at a revision that was not reached yet."""
+    causes: list[JsonValue] = [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]
+    details: JsonObject = {"causes": causes, "retryAfterSeconds": 1}
+    message = f"Timeout: Too large resource version: {asked}, current: {current}"
+    return StatusError(504, "Timeout", message, details, retry_after=1)
+
+
+def internal(message: str) -> StatusError:
+    """500 as the server says it of bad input that it does not expect: without a reason."""
+    return StatusError(500, "", message)

@@ -1,0 +1,53 @@
+"""Times as Kubernetes writes them (``metav1.Time``: RFC 3339, UTC, whole seconds) and ages as kubectl shows them."""
+
+from datetime import UTC, datetime, timedelta
+
+
+def format_time(moment: datetime) -> str:
+    """``2026-11-21T04:03:00Z``."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def parse_time(text: str) -> datetime | None:
+    """An RFC 3339 time with or without fraction, or None where it is something else."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return moment if moment.tzinfo is not None else None
+
+
+def human_duration(span: timedelta) -> str:
+    """``17s``, ``4m12s``, ``3d``: the two largest units while they are small (apimachinery's HumanDuration)."""
+    seconds = int(span.total_seconds())
+    if seconds < -1:
+        return "<invalid>"
+    seconds = max(seconds, 0)
+    minutes, hours, days = seconds // 60, seconds // 3600, seconds // 86400
+    if seconds < 120:
+        return f"{seconds}s"
+    if minutes < 10:
+        return _two(minutes, "m", seconds % 60, "s")
+    if minutes < 180:
+        return f"{minutes}m"
+    if hours < 8:
+        return _two(hours, "h", minutes % 60, "m")
+    if hours < 48:
+        return f"{hours}h"
+    if days < 8:
+        return _two(days, "d", hours % 24, "h")
+    if days < 730:
+        return f"{days}d"
+    if days < 8 * 365:
+        return _two(days // 365, "y", days % 365, "d")
+    return f"{days // 365}y"
+
+
+def _two(large: int, large_unit: str, small: int, small_unit: str) -> str:
+    return f"{large}{large_unit}{small}{small_unit}" if small else f"{large}{large_unit}"
+
+
+def age(text: str, now: datetime) -> str:
+    """The age of a timestamp in a table, ``<unknown>`` where there is none."""
+    moment = parse_time(text) if text else None
+    return "<unknown>" if moment is None else human_duration(now - moment)

@@ -1,0 +1,37 @@
+"""JSON merge patch (RFC 7396): what ``application/merge-patch+json`` means.
+
+A patch is a document of the target's shape: an object in it is merged member by member, ``null`` removes a member, and
+everything else, lists included, replaces what was there. So a list can never be merged and a ``null`` never stored, which
+is why the formats that Kubernetes adds beside this one exist.
+"""
+
+from wharfinger.formats.json_value import JsonObject, JsonValue
+
+
+def merge_patch(target: JsonValue, patch: JsonValue) -> JsonValue:
+    """The target with the patch applied, as a new value; neither argument is changed, nor shared with the result.
+
+    Follows RFC 7396 section 2 to the letter: an object patch of something that is no object starts from an empty one, and
+    nulls inside an object that is new to the target are dropped too.
+    """
+    if not isinstance(patch, dict):
+        return _copy(patch)
+    merged: JsonObject = {}
+    before: JsonObject = target if isinstance(target, dict) else {}
+    for name, value in before.items():
+        if name not in patch:
+            merged[name] = _copy(value)
+        elif patch[name] is not None:
+            merged[name] = merge_patch(value, patch[name])
+    for name, value in patch.items():
+        if name not in before and value is not None:
+            merged[name] = merge_patch(None, value)
+    return merged
+
+
+def _copy(value: JsonValue) -> JsonValue:
+    if isinstance(value, dict):
+        return {name: _copy(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_copy(item) for item in value]
+    return value

@@ -1,0 +1,63 @@
+"""The head of a request, checked: what h11 lets through and this server still refuses.
+
+Pure. h11 refuses malformed lines, conflicting lengths, unknown transfer codings and a missing or doubled Host. Left to
+refuse here are heads over the limits, two framings at once (the classic smuggling shape, RFC 9112 §6.3), control bytes
+in values, and protocols other than HTTP/1.x.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import h11
+
+from wharfinger.httpd.target import RefusedRequestError, Target, parse_target
+
+MAX_HEADERS: Final = 100
+_LINE_OVERHEAD: Final = 4  # ": " and CRLF
+_CONTROL: Final = frozenset(range(32)) - {0x09} | {0x7F}
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """A request before its body. ``length`` is the declared size of the body in bytes, None when it is chunked."""
+
+    method: str
+    target: Target
+    headers: Mapping[str, str]
+    length: int | None
+
+
+def check_head(event: h11.Request, *, header_bytes: int, body_bytes: int) -> Head:
+    """The head of ``event``. Raises RefusedRequestError: 400, 413, 417, 431, 501 (CONNECT) or 505."""
+    method = event.method.decode("ascii")
+    if not event.http_version.startswith(b"1."):
+        raise RefusedRequestError(505, "this server speaks HTTP/1.1")
+    headers = _join(event, header_bytes)
+    if "transfer-encoding" in headers and ("content-length" in headers or event.http_version != b"1.1"):
+        raise RefusedRequestError(400, "the length of the body is declared in two ways")
+    if headers.get("expect", "100-continue").lower() != "100-continue":
+        raise RefusedRequestError(417, "the only expectation this server meets is 100-continue")
+    if method == "CONNECT":
+        raise RefusedRequestError(501, "this server is no proxy")
+    length = None if "transfer-encoding" in headers else int(headers.get("content-length", "0"))
+    if length is not None and length > body_bytes:
+        raise RefusedRequestError(413, f"the body of {length} bytes is over the limit of {body_bytes}")
+    return Head(method=method, target=parse_target(event.target), headers=headers, length=length)
+
+
+def _join(event: h11.Request, header_bytes: int) -> dict[str, str]:
+    """Lower-case names to values; a repeated name has its values joined by commas (RFC 9110 §5.3)."""
+    size = len(event.method) + len(event.target)
+    if len(event.headers) > MAX_HEADERS:
+        raise RefusedRequestError(431, f"more than {MAX_HEADERS} headers")
+    headers: dict[str, str] = {}
+    for name, value in event.headers:
+        size += len(name) + len(value) + _LINE_OVERHEAD
+        if not _CONTROL.isdisjoint(value):
+            raise RefusedRequestError(400, "a header value has a control character")
+        key, text = name.decode("ascii"), value.decode("latin-1")
+        headers[key] = f"{headers[key]}, {text}" if key in headers else text
+    if size > header_bytes:
+        raise RefusedRequestError(431, f"the head of the request is over the limit of {header_bytes} bytes")
+    return headers

@@ -1,0 +1,47 @@
+"""Responses as h11 events: one place that decides about framing, so that no handler can get it wrong.
+
+Pure but for the Date header. A handler says what it answers; lengths, chunking and connection persistence are ours.
+"""
+
+from email.utils import formatdate
+from http import HTTPStatus
+from typing import Final
+
+import h11
+
+from wharfinger.httpd.messages import Response, StreamingResponse
+
+_OURS: Final = frozenset({"connection", "content-length", "content-type", "date", "transfer-encoding"})
+_REASONS: Final = {int(status): status.phrase for status in HTTPStatus}
+
+
+def text_response(status: int, message: str) -> Response:
+    """A plain-text answer of one line."""
+    return Response(status=status, body=message.encode() + b"\n", content_type="text/plain; charset=utf-8")
+
+
+def response_head(response: Response | StreamingResponse, *, close: bool) -> h11.Response:
+    """The head of a response; ``close`` says that the connection ends with it.
+
+    Raises ValueError for a status that ends no exchange or a header that is the server's own, and
+    h11.LocalProtocolError for text that may not stand in a header: all of them bugs of a handler.
+    """
+    if not 200 <= response.status <= 599:
+        raise ValueError(f"a response cannot have the status {response.status}")
+    headers = [("date", formatdate(usegmt=True))]
+    if may_have_body(response.status):
+        headers.append(("content-type", response.content_type))
+    if isinstance(response, Response) and may_have_body(response.status):
+        headers.append(("content-length", str(len(response.body))))
+    if close:
+        headers.append(("connection", "close"))
+    for name, value in response.headers:
+        if name.lower() in _OURS:
+            raise ValueError(f"the header {name} is set by the server, not by a handler")
+        headers.append((name, value))
+    return h11.Response(status_code=response.status, headers=headers, reason=_REASONS.get(response.status, ""))
+
+
+def may_have_body(status: int) -> bool:
+    """Whether responses of this status have a body at all (RFC 9110 §15)."""
+    return status not in {204, 304}

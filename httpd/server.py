@@ -1,0 +1,112 @@
+"""The one HTTP server of the project: small, bounded, and over any trio listener (TCP, TLS, Unix socket, memory).
+
+The debug socket and the embedded control plane answer through it. Leaving :func:`open_server` stops it in this order:
+no more connections, idle connections and streamed answers end, requests in flight are answered, then it is over. How
+long that may take is the caller's deadline around it.
+"""
+
+import errno
+import logging
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Final
+
+import trio
+
+from wharfinger.httpd.connection import Connection
+from wharfinger.httpd.limits import HttpLimits as HttpLimits  # noqa: PLC0414 - offered from here too
+from wharfinger.httpd.messages import Handler
+
+log: Final = logging.getLogger(__name__)
+
+_OUT_OF_RESOURCES: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+_ACCEPT_PAUSE_S: Final = 0.1
+
+
+async def serve_connection(stream: trio.abc.Stream, handler: Handler, limits: HttpLimits) -> None:
+    """Serve one connection until either side ends it; closes the stream. Raises nothing but cancellation."""
+    await Connection(stream, handler, limits).run()
+
+
+@asynccontextmanager
+async def open_server(
+    listeners: Sequence[trio.abc.Listener[trio.abc.Stream]], handler: Handler, limits: HttpLimits
+) -> AsyncIterator[None]:
+    """Serve ``listeners`` until the body is left, then drain. Takes ownership of the listeners: they are closed."""
+    server = _Server(handler, limits)
+    async with trio.open_nursery() as nursery:
+        for listener in listeners:
+            nursery.start_soon(server.accept, listener, server.new_intake(), nursery, name="http accept")
+        yield
+        server.drain()
+
+
+class _Server:
+    """The connections of one server, in the order they came."""
+
+    def __init__(self, handler: Handler, limits: HttpLimits) -> None:
+        self._handler = handler
+        self._limits = limits
+        self._intakes: list[trio.CancelScope] = []
+        self._slots = trio.Semaphore(limits.connections)
+        self._open: dict[Connection, None] = {}
+
+    def new_intake(self) -> trio.CancelScope:
+        """The scope of one accept loop; made before its task runs, so that an early drain reaches it."""
+        self._intakes.append(trio.CancelScope())
+        return self._intakes[-1]
+
+    def drain(self) -> None:
+        """Accept no more, and let every open connection end as soon as it properly can."""
+        for intake in self._intakes:
+            intake.cancel(reason="the server is shutting down")
+        for connection in self._open:
+            connection.drain("the server is shutting down")
+
+    async def accept(
+        self, listener: trio.abc.Listener[trio.abc.Stream], intake: trio.CancelScope, connections: trio.Nursery
+    ) -> None:
+        """Accept on one listener until drained; ``connections`` is the server's own nursery."""
+        with intake:
+            async with listener:
+                while True:
+                    stream = await _accept_one(listener)
+                    await self._take_slot(stream)
+                    connection = Connection(stream, self._handler, self._limits)
+                    self._open[connection] = None
+                    connections.start_soon(self._serve, connection, name="http connection")
+
+    async def _take_slot(self, stream: trio.abc.Stream) -> None:
+        try:
+            if self._slots.value == 0:
+                self._make_room()
+            await self._slots.acquire()
+        except trio.Cancelled:
+            await trio.aclose_forcefully(stream)
+            raise
+
+    def _make_room(self) -> None:
+        """Let go of the oldest idle connection, or of the oldest that will be idle soon."""
+        idle = next((connection for connection in self._open if connection.idle), None)
+        chosen = idle or next((connection for connection in self._open if not connection.streaming), None)
+        if chosen is not None:
+            chosen.retire("another client needs the connection")
+
+    async def _serve(self, connection: Connection) -> None:
+        try:
+            await connection.run()
+        finally:
+            del self._open[connection]
+            self._slots.release()
+
+
+async def _accept_one(listener: trio.abc.Listener[trio.abc.Stream]) -> trio.abc.Stream:
+    """The next connection; waits out a shortage of descriptors or memory, as trio.serve_listeners does."""
+    while True:
+        try:
+            return await listener.accept()
+        except OSError as error:
+            if error.errno not in _OUT_OF_RESOURCES:
+                raise
+            log.warning("cannot accept connections for now: %s", error)
+            await trio.sleep(_ACCEPT_PAUSE_S)

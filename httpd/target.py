@@ -1,0 +1,87 @@
+"""The target of a request line, read strictly: bytes of a stranger in, a path and a query out, or a refusal.
+
+Pure. What is not exactly understood is refused with 400 rather than guessed at, because two readers that guess
+differently are how a request comes to mean one thing to a proxy and another to the server behind it (RFC 9112 §3.2,
+RFC 3986 §2.1).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import unquote_to_bytes
+
+MAX_PARAMETERS: Final = 256
+"""Query parameters of one request."""
+
+_HEX: Final = frozenset(b"0123456789abcdefABCDEF")
+
+
+class RefusedRequestError(Exception):
+    """A request is refused before any handler sees it; ``status`` is the answer, the message its plain-text body."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A decoded target. ``query`` keeps repeated keys; ``path`` starts with ``/``, or is ``*`` (of OPTIONS)."""
+
+    path: str
+    query: Mapping[str, tuple[str, ...]]
+
+
+def parse_target(raw: bytes) -> Target:
+    """Read an origin-form, absolute-form or asterisk-form target (RFC 9112 §3.2).
+
+    Raises RefusedRequestError (400) for bad percent-encoding, text that is not UTF-8, control characters in the path, a
+    fragment, an unknown form, or more than MAX_PARAMETERS parameters.
+    """
+    if raw == b"*":
+        return Target(path="*", query={})
+    if b"#" in raw:
+        raise RefusedRequestError(400, "the request target has a fragment")
+    raw_path, _, raw_query = _origin_form(raw).partition(b"?")
+    path = decode_percent(raw_path)
+    if any(character < " " or character == "\x7f" for character in path):
+        raise RefusedRequestError(400, "the path has a control character")
+    return Target(path=path, query=parse_query(raw_query))
+
+
+def parse_query(raw: bytes) -> dict[str, tuple[str, ...]]:
+    """The parameters of ``a=1&b&a=2``: every value of a key, in order; a key without ``=`` has the value ``""``.
+
+    ``+`` reads as a space, as in forms (and as Kubernetes' clients send it). Empty pieces are skipped.
+    """
+    pieces = [piece for piece in raw.split(b"&", MAX_PARAMETERS + 1) if piece]
+    if len(pieces) > MAX_PARAMETERS:
+        raise RefusedRequestError(400, f"the query has more than {MAX_PARAMETERS} parameters")
+    query: dict[str, tuple[str, ...]] = {}
+    for piece in pieces:
+        raw_key, _, raw_value = piece.replace(b"+", b" ").partition(b"=")
+        key = decode_percent(raw_key)
+        query[key] = (*query.get(key, ()), decode_percent(raw_value))
+    return query
+
+
+def decode_percent(raw: bytes) -> str:
+    """Percent-decoded UTF-8 text. Raises RefusedRequestError (400) unless every ``%`` has two hex digits after it."""
+    for after in raw.split(b"%")[1:]:
+        if len(after) < 2 or not _HEX.issuperset(after[:2]):
+            raise RefusedRequestError(400, "bad percent-encoding in the request target")
+    try:
+        return unquote_to_bytes(raw).decode()
+    except UnicodeDecodeError:
+        raise RefusedRequestError(400, "the request target is not UTF-8") from None
+
+
+def _origin_form(raw: bytes) -> bytes:
+    if raw.startswith(b"/"):
+        return raw
+    scheme, separator, rest = raw.partition(b"://")
+    if not separator or scheme.lower() not in {b"http", b"https"}:
+        raise RefusedRequestError(400, "the request target is neither a path nor an http address")
+    authority_ends = min((index for index in (rest.find(b"/"), rest.find(b"?")) if index >= 0), default=len(rest))
+    after = rest[authority_ends:]
+    return after if after.startswith(b"/") else b"/" + after

@@ -1,0 +1,97 @@
+"""``wharfinger run``: the daemon in the foreground."""
+
+import argparse
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import cast
+
+import trio
+
+from wharfinger.cluster.connection import ConnectionConfigError
+from wharfinger.runtime.daemon import DaemonConfig, ServeInspector, run_daemon
+from wharfinger.runtime.logs import LogFormat, set_up_logging
+from wharfinger.runtime.paths import SOCKET_VARIABLE, STATE_VARIABLE, default_socket, default_state_dir
+from wharfinger.runtime.service_manager import service_manager
+from wharfinger.runtime.state_dir import StateDirError
+
+GRACE_S = 30.0
+FORCED_EXIT = 1
+
+
+def add_run(parser: argparse.ArgumentParser) -> None:
+    """Arguments of ``wharfinger run``."""
+    parser.description = (
+        "Run the daemon in the foreground until SIGTERM or Ctrl-C: it watches Applications and keeps them installed. "
+        "A second signal stops it at once. Exit code 0 after a clean stop, 1 after a forced one or a failed start."
+    )
+    parser.add_argument(
+        "--kubeconfig",
+        type=Path,
+        default=None,
+        metavar="FILE",
+        help="kubeconfig of the cluster (default: $KUBECONFIG, ~/.kube/config, or in-cluster)",
+    )
+    parser.add_argument("--context", default="", help="context of the kubeconfig (default: its current one)")
+    parser.add_argument(
+        "--state-dir", type=Path, default=None, metavar="DIR", help=f"state folder (default: {default_state_dir()}, ${STATE_VARIABLE})"
+    )
+    parser.add_argument(
+        "--socket", type=Path, default=None, metavar="FILE", help=f"debug socket (default: in the state folder, ${SOCKET_VARIABLE})"
+    )
+    parser.add_argument("--helm", default="helm", help="helm 3 or 4 (default: helm on PATH)")
+    parser.add_argument("--grace", type=_seconds, default=GRACE_S, metavar="SECONDS", help="bound of a clean stop (default: %(default)s)")
+    parser.add_argument("--log-format", choices=[form.value for form in LogFormat], default=LogFormat.TEXT.value)
+    parser.add_argument("--log-level", choices=["debug", "info", "warning", "error"], default="info")
+    parser.set_defaults(handler=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the daemon. ``args.serve_inspector`` comes from the composition root."""
+    set_up_logging(LogFormat(args.log_format), args.log_level)
+    helm = shutil.which(args.helm)
+    if helm is None:
+        return _failed(f"no {args.helm!r} on PATH; install Helm 3.14 or newer, or name it with --helm")
+    state_dir = cast("Path | None", args.state_dir) or default_state_dir()
+    named_socket = cast("Path | None", args.socket) or _socket_variable()
+    config = DaemonConfig(
+        kubeconfig=cast("Path | None", args.kubeconfig),
+        context=args.context,
+        state_dir=state_dir,
+        socket=named_socket or default_socket(state_dir),
+        helm=Path(helm),
+        grace_s=args.grace,
+    )
+    serve = cast(ServeInspector, args.serve_inspector)
+    try:
+        clean = trio.run(run_daemon, config, serve, service_manager())
+    except* (StateDirError, ConnectionConfigError, OSError) as group:
+        return_code = _failed(_first_message(group))
+    else:
+        return_code = 0 if clean else FORCED_EXIT
+    return return_code
+
+
+def _socket_variable() -> Path | None:
+    named = os.environ.get(SOCKET_VARIABLE)
+    return Path(named) if named else None
+
+
+def _seconds(text: str) -> float:
+    value = float(text)
+    if not 0 < value <= 3600:
+        raise argparse.ArgumentTypeError("between 0 and 3600 seconds")
+    return value
+
+
+def _first_message(group: BaseExceptionGroup[Exception]) -> str:
+    error: BaseException = group
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return str(error)
+
+
+def _failed(message: str) -> int:
+    print(f"error: {message}", file=sys.stderr)
+    return 1

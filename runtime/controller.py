@@ -1,0 +1,185 @@
+"""The Application controller: custom resources in, `Runtime` calls and status patches out.
+
+Everything is level-triggered. Two informers keep what the API server has; whatever changes (an Application, a repository, a
+package's own status) puts the Application's name into one coalescing inbox, and a few workers bring one name at a time in
+line: finalizer first, then the runtime told what is wanted, then the status written if it differs. Nothing is remembered
+between two looks at a name, so a look that failed is simply repeated later.
+
+The finalizer is what makes removal safe: it is there before anything is installed, and goes when the runtime says that
+everything is gone.
+"""
+
+import logging
+import random
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Final
+
+import trio
+
+from wharfinger.cluster.client import ClusterClient
+from wharfinger.cluster.errors import ClusterError, ConflictError, NotFoundError
+from wharfinger.cluster.informer import Informer, open_informer
+from wharfinger.cluster.resource import ObjectKey
+from wharfinger.formats.json_value import JsonObject, JsonValue, find_object, find_str
+from wharfinger.runtime import status as statuses
+from wharfinger.runtime.identity import AppId, IdentityError, app_id
+from wharfinger.runtime.resources import (
+    APPLICATION,
+    FINALIZER,
+    PACKAGE_REPOSITORY,
+    Application,
+    RepositoryRef,
+    SpecError,
+    finalizers_of,
+    is_deleting,
+    read_application,
+    read_repository,
+)
+from wharfinger.runtime.runtime import Runtime
+from wharfinger.runtime.work_keys import WorkKeys
+
+log = logging.getLogger(__name__)
+
+WORKERS: Final = 4
+RETRY_FIRST_S: Final = 0.5
+RETRY_MAX_S: Final = 30.0
+
+
+@dataclass(slots=True)
+class Controller:
+    """Brings Applications and the runtime in line; `reconcile` is one look at one of them."""
+
+    client: ClusterClient
+    runtime: Runtime
+    applications: Informer
+    repositories: Informer
+    keys: WorkKeys
+    failures: dict[str, int] = field(default_factory=dict)
+
+    async def reconcile(self, name: str) -> None:
+        """Bring one Application in line. Raises ClusterError; looking again later is always right."""
+        identity = app_id(name)
+        key = _key(identity)
+        obj = self.applications.objects().get(key)
+        if obj is None:
+            # Gone without us (the finalizer was taken off by hand), or gone because we were done.
+            if self.runtime.remove_app(identity):
+                self.runtime.forget_removed(identity)
+        elif is_deleting(obj):
+            await self._remove(identity, key, obj)
+        else:
+            if FINALIZER not in finalizers_of(obj):
+                await self._set_finalizers(key, obj, (*finalizers_of(obj), FINALIZER))
+            self._tell_runtime(identity, obj)
+            await self._write_status(name, key, obj)
+
+    def _tell_runtime(self, identity: AppId, obj: JsonObject) -> None:
+        generation = 0
+        try:
+            application = read_application(obj)
+            generation = application.generation
+            repository = self._repository(application)
+            identity.release  # noqa: B018 - raises for a name Helm would refuse
+        except SpecError as error:
+            self.runtime.block_app(identity, generation, "SpecInvalid", str(error))
+        except IdentityError as error:
+            self.runtime.block_app(identity, generation, "SpecInvalid", str(error))
+        except LookupError as error:
+            self.runtime.block_app(identity, generation, "RepositoryNotFound", str(error.args[0]))
+        else:
+            self.runtime.update_app(application, repository)
+
+    def _repository(self, application: Application) -> RepositoryRef:
+        obj = self.repositories.objects().get(ObjectKey(PACKAGE_REPOSITORY, "", application.repository))
+        if obj is None:
+            raise LookupError(f"PackageRepository {application.repository} does not exist")
+        return read_repository(obj)
+
+    async def _remove(self, identity: AppId, key: ObjectKey, obj: JsonObject) -> None:
+        if FINALIZER not in finalizers_of(obj):
+            return
+        if self.runtime.remove_app(identity):
+            rest = tuple(entry for entry in finalizers_of(obj) if entry != FINALIZER)
+            await self._set_finalizers(key, obj, rest)
+        else:
+            await self._write_status(identity.name, key, obj)
+
+    async def _set_finalizers(self, key: ObjectKey, obj: JsonObject, finalizers: tuple[str, ...]) -> None:
+        entries: list[JsonValue] = list(finalizers)
+        version = find_str(obj, "metadata", "resourceVersion")
+        # With the resourceVersion the patch is a compare-and-set: nobody else's finalizer is lost.
+        patch: JsonObject = {"metadata": {"finalizers": entries, "resourceVersion": version}}
+        try:
+            await self.client.merge_patch(key, patch)
+        except (NotFoundError, ConflictError) as error:
+            # The informer is behind; the change it has yet to deliver brings us here again.
+            log.debug("finalizers of %s not written: %s", key, error)
+
+    async def _write_status(self, name: str, key: ObjectKey, obj: JsonObject) -> None:
+        status = self.runtime.status(name)
+        if status is None:
+            return
+        body = statuses.external(status)
+        if all(find_object(obj, "status").get(field) == value for field, value in body.items()):
+            return
+        try:
+            await self.client.merge_patch(key, {"status": body}, subresource="status")
+        except NotFoundError as error:
+            log.debug("status of %s not written: %s", key, error)
+
+    async def work(self) -> None:
+        """Look at names until the inbox closes; what fails is looked at again after a growing pause."""
+        while (name := await self.keys.take()) is not None:
+            try:
+                await self.reconcile(name)
+            except ClusterError as error:
+                count = self.failures[name] = self.failures.get(name, 0) + 1
+                pause_s = min(RETRY_FIRST_S * 2 ** min(count, 10), RETRY_MAX_S) * random.uniform(0.8, 1.2)  # noqa: S311
+                log.warning("%s: %s; looking again in %.1f s", name, error, pause_s)
+                self.keys.add_later(name, pause_s)
+            else:
+                self.failures.pop(name, None)
+            finally:
+                self.keys.done(name)
+
+    async def follow_applications(self) -> None:
+        """Every Application that changes is looked at."""
+        async with self.applications.changes() as changes:
+            async for keys in changes:
+                for key in keys:
+                    self.keys.add(AppId(key.namespace, key.name).name)
+
+    async def follow_repositories(self) -> None:
+        """A repository that changes is a reason to look at every Application that names it."""
+        async with self.repositories.changes() as changes:
+            async for _keys in changes:
+                for key in self.applications.objects():
+                    self.keys.add(AppId(key.namespace, key.name).name)
+
+
+@asynccontextmanager
+async def open_controller(client: ClusterClient, runtime: Runtime, keys: WorkKeys) -> AsyncIterator[Controller]:
+    """Run the controller while the body runs; ready when both informers have listed. Leaving stops intake at once."""
+    async with (
+        open_informer(client, APPLICATION) as applications,
+        open_informer(client, PACKAGE_REPOSITORY) as repositories,
+    ):
+        await applications.wait_synced()
+        await repositories.wait_synced()
+        controller = Controller(client, runtime, applications, repositories, keys)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(controller.follow_applications, name="follow Applications")
+            nursery.start_soon(controller.follow_repositories, name="follow PackageRepositories")
+            for number in range(WORKERS):
+                nursery.start_soon(controller.work, name=f"controller worker {number}")
+            for key in applications.objects():
+                keys.add(AppId(key.namespace, key.name).name)
+            yield controller
+            # A status patch in flight may be cut: the next start writes it again.
+            nursery.cancel_scope.cancel()
+
+
+def _key(identity: AppId) -> ObjectKey:
+    return ObjectKey(APPLICATION, identity.namespace, identity.instance)

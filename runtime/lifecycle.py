@@ -1,0 +1,159 @@
+"""The lifecycle store: per package what is wanted, and which operation may run (spec/runtime §2.2, operations model).
+
+Theory of operation. A package has a *desired state* and at most one operation of each kind:
+
+* **Update** brings a version here and loads it,
+* **Reconciliation** configures and runs what is loaded,
+* **Removal** takes everything away, and outranks both.
+
+Each operation is a :class:`WorkScope`; beginning one cancels what it supersedes, with a cause that dumps can show. The store
+decides and hands out scopes; it enqueues nothing and awaits nothing, so a decision and the scope that goes with it can never
+be pulled apart.
+
+==================  ===============================================================================================
+begin_update        refused while removing; cancels Reconciliation and an earlier Update
+begin_reconciliation refused while removing or untracked; cancels an earlier Reconciliation, leaves an Update alone
+begin_removal       DONE if untracked, IN_FLIGHT if already removing, else cancels both and marks the package
+complete_removal    only after begin_removal; forgets the package
+==================  ===============================================================================================
+
+An update that arrives while the package is being removed is not swallowed: `reconcile` answers REMOVING, and the caller asks
+again when the removal is done (spec §2.2 drops it silently; §13 item 19).
+"""
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from wharfinger.queue.scope import WorkScope
+
+
+class Decision(Enum):
+    """What a changed desired state calls for."""
+
+    NONE = "none"
+    RECONFIGURE = "reconfigure"
+    UPDATE = "update"
+    REMOVING = "removing"
+
+
+class RemovalStart(Enum):
+    """What `begin_removal` found."""
+
+    DONE = "done"
+    IN_FLIGHT = "in flight"
+    STARTED = "started"
+
+
+@dataclass(frozen=True, slots=True)
+class DesiredState:
+    """What decides: any change of `source` or `version` is an update, any other change a reconfiguration."""
+
+    source: str
+    package: str
+    version: str
+    settings_checksum: str
+
+
+@dataclass(slots=True)
+class _Package:
+    desired: DesiredState
+    update: WorkScope | None = None
+    reconciliation: WorkScope | None = None
+    removal: WorkScope | None = None
+
+
+@dataclass(slots=True)
+class LifecycleStore:
+    """All packages. Synchronous and single-threaded: one call is one atomic step."""
+
+    _packages: dict[str, _Package] = field(default_factory=dict)
+
+    def reconcile(self, name: str, desired: DesiredState) -> Decision:
+        """Adopt ``desired`` and say what it calls for; nothing is started or cancelled here."""
+        package = self._packages.get(name)
+        if package is None:
+            self._packages[name] = _Package(desired)
+            return Decision.UPDATE
+        if package.removal is not None:
+            return Decision.REMOVING
+        before, package.desired = package.desired, desired
+        if (before.source, before.package, before.version) != (desired.source, desired.package, desired.version):
+            return Decision.UPDATE
+        if before != desired:
+            return Decision.RECONFIGURE
+        return Decision.NONE
+
+    def track(self, name: str) -> None:
+        """Know a package of which nothing is known but that it must go; no change for one that is tracked."""
+        self._packages.setdefault(name, _Package(DesiredState("", "", "", "")))
+
+    def begin_update(self, name: str) -> WorkScope | None:
+        """A scope for Download, Install and Load; None while removing or untracked."""
+        package = self._packages.get(name)
+        if package is None or package.removal is not None:
+            return None
+        _cancel(package.reconciliation, "update started")
+        _cancel(package.update, "update superseded")
+        package.reconciliation = None
+        package.update = WorkScope(f"update of {name}")
+        return package.update
+
+    def begin_reconciliation(self, name: str, reason: str) -> WorkScope | None:
+        """A scope for Configure and Run; None while removing or untracked."""
+        package = self._packages.get(name)
+        if package is None or package.removal is not None:
+            return None
+        _cancel(package.reconciliation, reason)
+        package.reconciliation = WorkScope(f"reconciliation of {name}")
+        return package.reconciliation
+
+    def begin_removal(self, name: str) -> tuple[RemovalStart, WorkScope | None]:
+        """Mark the package as removing; the scope comes with STARTED only."""
+        package = self._packages.get(name)
+        if package is None:
+            return RemovalStart.DONE, None
+        if package.removal is not None:
+            return RemovalStart.IN_FLIGHT, None
+        _cancel(package.update, "removal started")
+        _cancel(package.reconciliation, "removal started")
+        package.update = package.reconciliation = None
+        package.removal = WorkScope(f"removal of {name}")
+        return RemovalStart.STARTED, package.removal
+
+    def complete_removal(self, name: str) -> bool:
+        """Forget a removed package; False (and nothing changes) unless it is being removed."""
+        package = self._packages.get(name)
+        if package is None or package.removal is None:
+            return False
+        package.removal.cancel("removal complete")
+        del self._packages[name]
+        return True
+
+    def desired(self, name: str) -> DesiredState | None:
+        """What is wanted of a tracked package."""
+        package = self._packages.get(name)
+        return package.desired if package else None
+
+    def is_removing(self, name: str) -> bool:
+        """A removal has begun and is not complete."""
+        package = self._packages.get(name)
+        return package is not None and package.removal is not None
+
+    def complete_update(self, name: str) -> None:
+        """The version is loaded; a change of settings may be acted on from now on."""
+        if package := self._packages.get(name):
+            package.update = None
+
+    def is_loading(self, name: str) -> bool:
+        """An update runs: its end begins a reconciliation, which reads the settings late and so needs no second one."""
+        package = self._packages.get(name)
+        return package is not None and package.update is not None
+
+    def names(self) -> tuple[str, ...]:
+        """All tracked packages, sorted."""
+        return tuple(sorted(self._packages))
+
+
+def _cancel(scope: WorkScope | None, cause: str) -> None:
+    if scope is not None:
+        scope.cancel(cause)

@@ -1,0 +1,28 @@
+"""Where a daemon keeps its state, and where its debug socket is: the same answer for the daemon and for the command line.
+
+State folder (DESIGN §7): ``/var/lib/wharfinger`` as root, else ``$XDG_STATE_HOME/wharfinger``; below it ``journal.db``,
+``store/``, ``deployed/``, ``cache/`` and ``run/debug.sock``.
+"""
+
+import os
+from pathlib import Path
+from typing import Final
+
+SOCKET_VARIABLE: Final = "WHARFINGER_SOCKET"
+STATE_VARIABLE: Final = "WHARFINGER_STATE_DIR"
+
+
+def default_state_dir() -> Path:
+    """The state folder when nobody names one."""
+    if named := os.environ.get(STATE_VARIABLE):
+        return Path(named)
+    if os.geteuid() == 0:
+        return Path("/var/lib/wharfinger")
+    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "wharfinger"
+
+
+def default_socket(state_dir: Path | None = None) -> Path:
+    """The debug socket of the daemon that uses ``state_dir``."""
+    if state_dir is None and (named := os.environ.get(SOCKET_VARIABLE)):
+        return Path(named)
+    return (state_dir or default_state_dir()) / "run" / "debug.sock"

@@ -1,0 +1,254 @@
+"""The tasks of a package's life: Download → Install → Load, then Configure → Run → WaitReady; Uninstall → Undeploy at its end.
+
+Each task does one thing through one seam, reports its stage's outcome to the package's status, and raises TaskFailed for
+what can be expected to fail; the package's queue does the rest (order, retry, parking, cancellation). A task is written to
+be run again at any moment: after a crash, the pipeline starts from the top and finds most of its work done.
+
+The tasks see a package as an :class:`Instance`, which the runtime owns; they are the only writers of its fetched, loaded and
+configured parts, and run strictly one after the other, so no lock is needed.
+"""
+
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+import trio
+
+from wharfinger.cluster.client import ClusterClient
+from wharfinger.cluster.readiness import wait_ready
+from wharfinger.cluster.release_engine import ReleaseEngine, ReleaseRequest
+from wharfinger.cluster.resource import ObjectKey
+from wharfinger.formats.json_value import JsonObject
+from wharfinger.packages.chart import Chart, read_chart
+from wharfinger.packages.registry import Manifest, Registry
+from wharfinger.packages.renderer import Renderer, RenderRequest
+from wharfinger.packages.store import Store
+from wharfinger.queue.scope import WorkScope
+from wharfinger.queue.service import TaskFailed
+from wharfinger.runtime.failures import EXPECTED, Failure, classify
+from wharfinger.runtime.identity import AppId
+from wharfinger.runtime.resources import RepositoryRef
+from wharfinger.runtime.status import PackageStatus, Stage
+
+
+class RegistryOpener(Protocol):
+    """Opens the registry that a repository's address names."""
+
+    def __call__(self, repository: RepositoryRef) -> AbstractAsyncContextManager[Registry]:
+        """A context manager around an open Registry."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """What the tasks work with; one of each for all packages. The limiters bound concurrent work of the whole daemon."""
+
+    open_registry: RegistryOpener
+    store: Store
+    renderer: Renderer
+    cluster: ClusterClient
+    releases: ReleaseEngine
+    downloads: trio.CapacityLimiter
+    renders: trio.CapacityLimiter
+
+
+@dataclass(slots=True)
+class Instance:
+    """One package as it lives in the runtime; the tasks fill in what they fetched, loaded and configured."""
+
+    id: AppId
+    status: PackageStatus
+    package: str = ""
+    version: str = ""
+    repository: RepositoryRef = RepositoryRef("", plain_http=False)
+    wanted_settings: JsonObject = field(default_factory=dict)
+    manifest: Manifest | None = None
+    tree: Path | None = None
+    chart: Chart | None = None
+    settings: JsonObject = field(default_factory=dict)
+    objects: tuple[ObjectKey, ...] = ()
+
+    @property
+    def oci_repository(self) -> str:
+        """The package's repository below the registry's host: ``packages/web-service``."""
+        _host, _slash, path = self.repository.address.partition("/")
+        return f"{path}/{self.package}" if path else self.package
+
+
+class Reporter(Protocol):
+    """Where tasks report to: the runtime, which keeps the status and tells the controller."""
+
+    def progressed(self, instance: Instance, stage: Stage, reason: str, message: str) -> None:
+        """A stage is at work."""
+        ...
+
+    def succeeded(self, instance: Instance, stage: Stage) -> None:
+        """A stage is done."""
+        ...
+
+    def failed(self, instance: Instance, stage: Stage, failure: Failure) -> None:
+        """A stage failed."""
+        ...
+
+    def released(self, instance: Instance, revision: int) -> None:
+        """The version is applied as this revision of its release."""
+        ...
+
+
+Work = Callable[[Instance, Tools, Reporter], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class StageTask:
+    """A task whose outcome is its stage's; ``work`` is one of the functions below. ``stage`` None: nothing is reported.
+
+    The last word on a superseded task is that it has none: once its scope is cancelled it reports nothing any more.
+    """
+
+    name: str
+    stage: Stage | None
+    ends_stage: bool
+    work: Work
+    instance: Instance
+    tools: Tools
+    reporter: Reporter
+    scope: WorkScope
+
+    async def execute(self) -> None:
+        """Do the work once. Raises TaskFailed."""
+        try:
+            await self.work(self.instance, self.tools, self.reporter)
+        except EXPECTED as error:
+            failure = classify(error)
+            if self.stage is not None and not self.scope.cancelled:
+                self.reporter.failed(self.instance, self.stage, failure)
+            raise TaskFailed(f"{failure.reason}: {failure.message}", permanent=failure.permanent) from error
+        if self.stage is not None and self.ends_stage and not self.scope.cancelled:
+            self.reporter.succeeded(self.instance, self.stage)
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """Makes the tasks of one operation of one package."""
+
+    instance: Instance
+    tools: Tools
+    reporter: Reporter
+    scope: WorkScope
+
+    def update(self) -> tuple[StageTask, ...]:
+        """What brings a version here and loads it."""
+        version = self.instance.version
+        return (
+            self._task(f"Download:{version}", download, Stage.FETCHED, ends_stage=False),
+            self._task(f"Install:{version}", install, Stage.FETCHED),
+            self._task("Load", load, Stage.LOADED),
+        )
+
+    def reconciliation(self) -> tuple[StageTask, ...]:
+        """What configures and runs a loaded version."""
+        return (
+            self._task("Configure", configure, Stage.CONFIGURED),
+            self._task("Run", run, Stage.APPLIED),
+            self._task("WaitReady", await_ready, Stage.SCALED),
+        )
+
+    def removal(self) -> tuple[StageTask, ...]:
+        """What takes everything away."""
+        return (self._task("Uninstall", uninstall, None), self._task("Undeploy", undeploy, None))
+
+    def _task(self, name: str, work: Work, stage: Stage | None, *, ends_stage: bool = True) -> StageTask:
+        return StageTask(name, stage, ends_stage, work, self.instance, self.tools, self.reporter, self.scope)
+
+
+async def download(instance: Instance, tools: Tools, reporter: Reporter) -> None:
+    """Resolve the version to a digest, and bring every blob of that manifest to disk, verified while streaming."""
+    reporter.progressed(instance, Stage.FETCHED, "Downloading", f"downloading {instance.package} {instance.version}")
+    async with tools.downloads, tools.open_registry(instance.repository) as registry:
+        descriptor = await registry.resolve(instance.oci_repository, instance.version)
+        manifest = await registry.manifest(instance.oci_repository, descriptor.digest)
+        await tools.store.download(registry, instance.oci_repository, manifest)
+    instance.manifest = manifest
+
+
+async def install(instance: Instance, tools: Tools, reporter: Reporter) -> None:
+    """Unpack what was downloaded, and point the package's name at it, atomically."""
+    manifest = _fetched(instance)
+    reporter.progressed(instance, Stage.FETCHED, "Installing", f"unpacking {manifest.descriptor.digest}")
+    await tools.store.install(manifest)
+    instance.tree = await tools.store.deploy(instance.id.name, manifest)
+
+
+async def load(instance: Instance, _tools: Tools, _reporter: Reporter) -> None:
+    """Read the package: its chart's name, version and metadata."""
+    if instance.tree is None:
+        raise AssertionError(f"{instance.id}: Load before Install")
+    instance.chart = await trio.to_thread.run_sync(read_chart, instance.tree)
+
+
+async def configure(instance: Instance, _tools: Tools, _reporter: Reporter) -> None:
+    """The only place where settings reach an instance; they are read late, so the latest wish is the one that counts."""
+    instance.settings = instance.wanted_settings
+
+
+async def run(instance: Instance, tools: Tools, reporter: Reporter) -> None:
+    """Render with the real Helm, and apply what came out as one release."""
+    if instance.chart is None or instance.tree is None:
+        raise AssertionError(f"{instance.id}: Run before Load")
+    reporter.progressed(instance, Stage.APPLIED, "ApplyingManifests", "rendering the chart")
+    installed = await tools.releases.is_installed(instance.id.release, instance.id.namespace)
+    request = RenderRequest(
+        chart=instance.tree,
+        chart_digest=str(_fetched(instance).descriptor.digest),
+        release=instance.id.release,
+        namespace=instance.id.namespace,
+        values=instance.settings,
+        kube_version=await tools.cluster.server_version(),
+        api_versions=await tools.cluster.api_versions(),
+        is_upgrade=installed,
+    )
+    async with tools.renders:
+        rendered = await tools.renderer.render(request)
+    reporter.progressed(instance, Stage.APPLIED, "ApplyingManifests", f"applying {len(rendered.objects)} objects")
+    result = await tools.releases.upgrade(
+        ReleaseRequest(
+            name=request.release,
+            namespace=request.namespace,
+            chart=instance.chart.metadata,
+            values=instance.settings,
+            manifest=rendered.manifest,
+            crds=rendered.crds,
+            objects=rendered.objects,
+            hooks=rendered.hooks,
+        )
+    )
+    instance.objects = result.objects
+    reporter.released(instance, result.revision)
+
+
+async def await_ready(instance: Instance, tools: Tools, reporter: Reporter) -> None:
+    """Wait until what was applied is ready, naming the laggards. It has no limit of its own: a new wish interrupts it."""
+
+    def progress(message: str) -> None:
+        reporter.progressed(instance, Stage.SCALED, "NotReady", message)
+
+    await wait_ready(tools.cluster, instance.objects, progress)
+
+
+async def uninstall(instance: Instance, tools: Tools, _reporter: Reporter) -> None:
+    """Take the release away, and wait until its objects are gone. No release is success."""
+    await tools.releases.uninstall(instance.id.release, instance.id.namespace)
+
+
+async def undeploy(instance: Instance, tools: Tools, _reporter: Reporter) -> None:
+    """Take the package off the disk; what no other package uses is collected."""
+    await tools.store.undeploy(instance.id.name)
+    await tools.store.collect()
+
+
+def _fetched(instance: Instance) -> Manifest:
+    if instance.manifest is None:
+        raise AssertionError(f"{instance.id}: nothing was downloaded")
+    return instance.manifest

@@ -1,0 +1,40 @@
+"""The state folder, held by one daemon at a time: 0700, and locked for as long as the process lives."""
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+class StateDirError(Exception):
+    """The state folder cannot be used."""
+
+
+@contextmanager
+def hold_state_dir(path: Path) -> Iterator[Path]:
+    """Make the folder (0700) and hold its lock; the kernel drops the lock when the process ends, however it ends.
+
+    Raises StateDirError where the folder cannot be made or another daemon holds it.
+    """
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise StateDirError(
+            f"state folder {path}: {error.strerror}; choose another with --state-dir or WHARFINGER_STATE_DIR"
+        ) from error
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            holder = os.pread(descriptor, 20, 0).decode("ascii", "replace").strip() or "unknown"
+            raise StateDirError(
+                f"state folder {path} is in use by another daemon (pid {holder}); stop it, or choose another folder with "
+                "--state-dir"
+            ) from error
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+        yield path
+    finally:
+        os.close(descriptor)

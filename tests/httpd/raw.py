@@ -1,0 +1,123 @@
+"""Bytes at one end of a connection, the server at the other: how the tests of this part speak HTTP by hand."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import h11
+import trio
+import trio.testing
+
+from wharfinger.httpd.limits import HttpLimits
+from wharfinger.httpd.messages import Request, Response, StreamingResponse
+from wharfinger.httpd.server import serve_connection
+
+SMALL = HttpLimits(header_bytes=2000, body_bytes=1000, idle_s=20, header_read_s=5, body_read_s=10, write_s=3)
+GET = b"GET %s HTTP/1.1\r\nHost: a\r\n\r\n"
+
+
+@dataclass
+class Recorder:
+    """A handler that keeps what it was asked, and answers with method, path and body."""
+
+    seen: list[Request] = field(default_factory=list)
+
+    async def __call__(self, request: Request) -> Response | StreamingResponse:
+        self.seen.append(request)
+        return Response(200, f"{request.method} {request.path} ".encode() + request.body, content_type="text/plain")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One response as a client reads it; ``whole`` says that it came to its proper end."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+    whole: bool
+
+
+async def exchange(
+    data: bytes, handler: object = None, limits: HttpLimits = SMALL, *, fragment: int = 0, methods: str = ""
+) -> list[Answer]:
+    """Send ``data`` (in pieces of ``fragment`` bytes), then no more, and read every answer."""
+    received = await send_bytes(data, handler, limits, fragment=fragment)
+    return read_answers(received, methods)
+
+
+async def send_bytes(data: bytes, handler: object = None, limits: HttpLimits = SMALL, *, fragment: int = 0) -> bytes:
+    """Everything the server answers to ``data`` until it closes the connection."""
+    client, server = trio.testing.memory_stream_pair()
+    received = bytearray()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(serve_connection, server, handler or Recorder(), limits)
+        if fragment:
+            for start in range(0, len(data), fragment):
+                await client.send_all(data[start : start + fragment])
+                await trio.testing.wait_all_tasks_blocked()
+        else:
+            await client.send_all(data)
+        await client.send_eof()
+        async for chunk in client:
+            received += chunk
+    return bytes(received)
+
+
+def read_answers(received: bytes, methods: str = "") -> list[Answer]:
+    """The responses in ``received``, read by h11's client side; ``methods`` names the requests where it is not GET.
+
+    Informational responses are left out. Raises h11.RemoteProtocolError for what is no HTTP response.
+    """
+    answers: list[Answer] = []
+    asked = methods.split()
+    while received:
+        connection = h11.Connection(h11.CLIENT)
+        method = asked.pop(0) if asked else "GET"
+        connection.send(h11.Request(method=method, target="/", headers=[("host", "a")]))
+        connection.send(h11.EndOfMessage())
+        connection.receive_data(received)
+        head: h11.Response | None = None
+        body = b""
+        whole = False
+        while (event := connection.next_event()) is not h11.NEED_DATA and event is not h11.PAUSED:
+            match event:
+                case h11.Response():
+                    head = event
+                case h11.Data():
+                    body += bytes(event.data)
+                case h11.EndOfMessage():
+                    whole = True
+                    break
+        if head is None:
+            break
+        headers = {name.decode(): value.decode() for name, value in head.headers}
+        answers.append(Answer(head.status_code, headers, body, whole))
+        received = connection.trailing_data[0]
+    return answers
+
+
+class Ticker:
+    """A stream of chunks that a test feeds, and that remembers when its context was entered and left."""
+
+    def __init__(self) -> None:
+        self.send: trio.MemorySendChannel[bytes]
+        self.send, self._receive = trio.open_memory_channel[bytes](100)
+        self.opened = trio.Event()
+        self.closed = trio.Event()
+
+    @asynccontextmanager
+    async def open_chunks(self) -> AsyncIterator[AsyncIterator[bytes]]:
+        """As in StreamingResponse."""
+        try:
+            async with trio.open_nursery():  # as a real watch has: what passes through here comes out in a group
+                self.opened.set()
+                with self._receive:
+                    yield self._receive
+        finally:
+            self.closed.set()
+
+    async def handler(self, request: Request) -> Response | StreamingResponse:
+        """Stream at /watch, answer anything else."""
+        if request.path == "/watch":
+            return StreamingResponse(200, self.open_chunks)
+        return Response(200, request.path.encode())

@@ -1,0 +1,20 @@
+"""A server without bounds cannot be asked for."""
+
+from dataclasses import fields, replace
+
+import pytest
+
+from wharfinger.httpd.limits import HttpLimits
+
+
+@pytest.mark.parametrize("name", [limit.name for limit in fields(HttpLimits)])
+@pytest.mark.parametrize("value", [-1, float("nan")])
+def test_every_limit_is_positive(name: str, value: float) -> None:
+    with pytest.raises(ValueError, match=name):
+        replace(HttpLimits(), **{name: value})
+
+
+def test_a_server_may_take_no_bodies_but_not_no_connections() -> None:
+    assert HttpLimits(body_bytes=0).body_bytes == 0
+    with pytest.raises(ValueError, match="connections"):
+        HttpLimits(connections=0)

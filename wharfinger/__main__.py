@@ -1,0 +1,126 @@
+"""The command line, and the only place where the parts are put together.
+
+Each part offers its commands in ``<part>/commands.py``; the table below says which, and only the part whose command was
+asked for is imported (``wharfinger version`` loads none). A command is a function that adds its arguments to a parser and
+sets ``handler``, which returns the exit code: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
+"""
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, cast
+
+import wharfinger
+
+if TYPE_CHECKING:
+    from wharfinger.runtime.inspector import Inspector
+
+EXIT_FAILED: Final = 1
+EXIT_INTERRUPTED: Final = 130
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One row of the command table: ``part`` is the module below ``wharfinger`` that offers ``add_<name>``."""
+
+    name: str
+    part: str
+    help: str
+
+
+COMMANDS: Final = (
+    Command("run", "runtime", "run the daemon against a cluster"),
+    Command("control-plane", "cluster", "serve an embedded Kubernetes control plane on loopback"),
+    Command("package", "packages", "push packages to a registry and look at them there"),
+    Command("hook", "hooks", "run a hook of a package without a cluster"),
+    Command("get", "debug", "list what a running daemon looks after"),
+    Command("dump", "debug", "dump the state of a running daemon"),
+    Command("queues", "debug", "look into the task queues of a running daemon"),
+)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    parser = build_parser(asked_for=_first_word(arguments))
+    args = parser.parse_args(arguments)
+    handler = cast("Callable[[argparse.Namespace], int] | None", getattr(args, "handler", None))
+    if handler is None:
+        parser.print_help()
+        return 2
+    try:
+        return handler(args)
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        # The reader (head, less) went away; nothing more can be said on stdout.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_FAILED
+
+
+def build_parser(asked_for: str | None) -> argparse.ArgumentParser:
+    """The parser, with the arguments of the command ``asked_for`` only; of every command for ``"*"``."""
+    parser = argparse.ArgumentParser(
+        prog="wharfinger",
+        description="The package runtime for Kubernetes.",
+        epilog="`wharfinger COMMAND --help` explains a command.",
+    )
+    parser.add_argument("--version", action="version", version=version_line())
+    commands = parser.add_subparsers(metavar="COMMAND", title="commands")
+    for command in COMMANDS:
+        sub = commands.add_parser(command.name, help=command.help, description=command.help.capitalize() + ".")
+        if asked_for in {command.name, "*"}:
+            _fill(command, sub)
+    version = commands.add_parser("version", help="print the version", description="Print the version.")
+    version.set_defaults(handler=_print_version)
+    completion = commands.add_parser(
+        "completion", help="print a shell completion script", description="Print a completion script for your shell."
+    )
+    completion.add_argument("shell", choices=("bash", "zsh", "tcsh"))
+    completion.set_defaults(handler=_print_completion)
+    return parser
+
+
+def version_line() -> str:
+    """``wharfinger 0.1.0 (Python 3.11.7)``."""
+    return f"wharfinger {wharfinger.__version__} (Python {sys.version.split()[0]})"
+
+
+def _first_word(arguments: Sequence[str]) -> str | None:
+    return next((word for word in arguments if not word.startswith("-")), None)
+
+
+def _fill(command: Command, parser: argparse.ArgumentParser) -> None:
+    module = importlib.import_module(f"wharfinger.{command.part}.commands")
+    add = cast("Callable[[argparse.ArgumentParser], None]", getattr(module, "add_" + command.name.replace("-", "_")))
+    if command.name == "run":
+        parser.set_defaults(serve_inspector=_open_debug_server)
+    add(parser)
+
+
+def _open_debug_server(path: Path, inspector: "Inspector") -> AbstractAsyncContextManager[None]:
+    """The daemon's debug socket; `runtime` is given it from here because it must not know `debug`."""
+    from wharfinger.debug.server import open_debug_server  # noqa: PLC0415 - loaded by the daemon only
+
+    return open_debug_server(path, inspector)
+
+
+def _print_version(_args: argparse.Namespace) -> int:
+    print(version_line())
+    return 0
+
+
+def _print_completion(args: argparse.Namespace) -> int:
+    import shtab  # noqa: PLC0415 - only this command needs it
+
+    print(shtab.complete(build_parser(asked_for="*"), shell=str(args.shell)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
