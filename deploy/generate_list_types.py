@@ -4,8 +4,8 @@ Two published sources, one for what merges how, one for what Go prints of a valu
 whether a struct is held by a pointer, and so whether it is printed when nobody set it):
 
 * the OpenAPI definitions inside the PyPI package ``kubernetes-validate`` (list types, keys, map types, merge keys);
-* the Go modules ``k8s.io/client-go``, ``k8s.io/apiextensions-apiserver`` and ``k8s.io/kube-aggregator``, whose types are
-  looked at by reflection (a small program below, run by ``go run`` in a temporary folder).
+* the Go modules ``k8s.io/client-go``, ``k8s.io/apiextensions-apiserver`` and ``k8s.io/kube-aggregator``, whose types
+  are looked at by reflection (a small program below, run by ``go run`` in a temporary folder).
 
 To bring it to another version of Kubernetes::
 
@@ -13,11 +13,11 @@ To bring it to another version of Kubernetes::
     python deploy/generate_list_types.py --minor 36 --patch 2 --site-packages /path/to/venv/lib/python3.11/site-packages
 
 The file holds three tables. ``kinds``: ``apps/v1/Deployment`` → name of its type. ``types``: name → the fields of a
-struct: ``s`` scalars that are left out when zero, ``p`` scalars held by pointers, ``n`` scalars that are always printed,
-``q`` quantities (each a string of names), ``f`` the other fields (a name is a struct, ``{"l": …}`` a list, ``{"m": …}`` a
-map, ``""`` anything), ``a`` whether it is atomic, ``z`` what an object of it prints when nothing is set. ``lists`` and
-``maps`` inside carry ``e`` (element), ``k`` (keys), ``d`` (defaults of keys), ``x`` (patch merge key) and ``s`` (patch
-strategy).
+struct: ``s`` scalars that are left out when zero, ``p`` scalars held by pointers, ``n`` scalars that are always
+printed, ``q`` quantities (each a string of names), ``f`` the other fields (a name is a struct, ``{"l": …}`` a list,
+``{"m": …}`` a map, ``""`` anything), ``a`` whether it is atomic, ``z`` what an object of it prints when nothing is
+set. ``lists`` and ``maps`` inside carry ``e`` (element), ``k`` (keys), ``d`` (defaults of keys), ``x`` (patch merge
+key) and ``s`` (patch strategy).
 """
 
 import argparse
@@ -29,7 +29,7 @@ import tempfile
 from pathlib import Path
 from typing import Final, TypeAlias
 
-Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 Object: TypeAlias = dict[str, Json]
 
 ROOT: Final = Path(__file__).resolve().parent.parent
@@ -39,7 +39,7 @@ KEY_DEFAULTS: Final[dict[tuple[str, str], str]] = {
     ("core.v1.ContainerPort", "protocol"): "TCP",
     ("core.v1.ServicePort", "protocol"): "TCP",
 }
-"""Defaults of fields that are keys of lists: `+default` markers in the Go source, which published definitions leave out."""
+"""Defaults of fields that are keys of lists: markers in the Go source that the published definitions leave out."""
 
 PREFIXES: Final = (
     ("io.k8s.api.", ""),
@@ -121,7 +121,9 @@ func fields(t reflect.Type, pointers []string) []string {
 
 func main() {
 	all := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{scheme.AddToScheme, extensions.AddToScheme, aggregation.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{
+		scheme.AddToScheme, extensions.AddToScheme, aggregation.AddToScheme,
+	} {
 		if err := add(all); err != nil {
 			panic(err)
 		}
@@ -232,14 +234,17 @@ def code_of(schema: Object, schemas: dict[str, Object], reached: list[str]) -> J
             return {"r": name, "a": 1, **strategy_of(schema)}
         return {"r": name, **strategy_of(schema)} if strategy_of(schema) else name
     kinds = schema.get("type")
-    if kinds == "array" or isinstance(kinds, list) and "array" in kinds:
+    if kinds == "array" or (isinstance(kinds, list) and "array" in kinds):
         element = code_of(as_object(schema["items"]), schemas, reached)
         entry: Object = {"l": schema.get("x-kubernetes-list-type", "atomic"), "e": element, **strategy_of(schema)}
         if "x-kubernetes-list-map-keys" in schema:
             keys = [text(key) for key in as_list(schema["x-kubernetes-list-map-keys"])]
             entry["k"] = " ".join(keys)
-            defaults: Object = {key: KEY_DEFAULTS[element, key] for key in keys if (str(element), key) in KEY_DEFAULTS} \
-                if isinstance(element, str) else {}
+            defaults: Object = {
+                key: KEY_DEFAULTS[element, key]
+                for key in keys
+                if isinstance(element, str) and (element, key) in KEY_DEFAULTS
+            }
             if defaults:
                 entry["d"] = defaults
         return entry
@@ -248,7 +253,7 @@ def code_of(schema: Object, schemas: dict[str, Object], reached: list[str]) -> J
         if schema.get("x-kubernetes-map-type") == "atomic":
             entry["a"] = 1
         return entry
-    if kinds == "object" or isinstance(kinds, list) and "object" in kinds:
+    if kinds == "object" or (isinstance(kinds, list) and "object" in kinds):
         return ""
     return "scalar"
 

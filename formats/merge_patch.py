@@ -1,8 +1,8 @@
 """JSON merge patch (RFC 7396): what ``application/merge-patch+json`` means.
 
 A patch is a document of the target's shape: an object in it is merged member by member, ``null`` removes a member, and
-everything else, lists included, replaces what was there. So a list can never be merged and a ``null`` never stored, which
-is why the formats that Kubernetes adds beside this one exist.
+everything else, lists included, replaces what was there. So a list can never be merged and a ``null`` never stored,
+which is why the formats that Kubernetes adds beside this one exist.
 """
 
 from wharfinger.formats.json_value import JsonObject, JsonValue
@@ -11,8 +11,8 @@ from wharfinger.formats.json_value import JsonObject, JsonValue
 def merge_patch(target: JsonValue, patch: JsonValue) -> JsonValue:
     """The target with the patch applied, as a new value; neither argument is changed, nor shared with the result.
 
-    Follows RFC 7396 section 2 to the letter: an object patch of something that is no object starts from an empty one, and
-    nulls inside an object that is new to the target are dropped too.
+    Follows RFC 7396 section 2 to the letter: an object patch of something that is no object starts from an empty one,
+    and nulls inside an object that is new to the target are dropped too.
     """
     if not isinstance(patch, dict):
         return _copy(patch)

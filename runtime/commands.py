@@ -35,13 +35,27 @@ def add_run(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--context", default="", help="context of the kubeconfig (default: its current one)")
     parser.add_argument(
-        "--state-dir", type=Path, default=None, metavar="DIR", help=f"state folder (default: {default_state_dir()}, ${STATE_VARIABLE})"
+        "--state-dir",
+        type=Path,
+        default=None,
+        metavar="DIR",
+        help=f"state folder (default: {default_state_dir()}, ${STATE_VARIABLE})",
     )
     parser.add_argument(
-        "--socket", type=Path, default=None, metavar="FILE", help=f"debug socket (default: in the state folder, ${SOCKET_VARIABLE})"
+        "--socket",
+        type=Path,
+        default=None,
+        metavar="FILE",
+        help=f"debug socket (default: in the state folder, ${SOCKET_VARIABLE})",
     )
     parser.add_argument("--helm", default="helm", help="helm 3 or 4 (default: helm on PATH)")
-    parser.add_argument("--grace", type=_seconds, default=GRACE_S, metavar="SECONDS", help="bound of a clean stop (default: %(default)s)")
+    parser.add_argument(
+        "--grace",
+        type=_seconds,
+        default=GRACE_S,
+        metavar="SECONDS",
+        help="bound of a clean stop (default: %(default)s)",
+    )
     parser.add_argument("--log-format", choices=[form.value for form in LogFormat], default=LogFormat.TEXT.value)
     parser.add_argument("--log-level", choices=["debug", "info", "warning", "error"], default="info")
     parser.set_defaults(handler=run)
@@ -63,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
         helm=Path(helm),
         grace_s=args.grace,
     )
-    serve = cast(ServeInspector, args.serve_inspector)
+    serve = cast("ServeInspector", args.serve_inspector)
     try:
         clean = trio.run(run_daemon, config, serve, service_manager())
     except* (StateDirError, ConnectionConfigError, OSError) as group:

@@ -17,10 +17,10 @@ from dataclasses import dataclass, field
 from typing import Final
 
 import trio
+from wharfinger.cluster.informer import Informer, open_informer
 
 from wharfinger.cluster.client import ClusterClient
 from wharfinger.cluster.errors import ClusterError, ConflictError, NotFoundError
-from wharfinger.cluster.informer import Informer, open_informer
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.formats.json_value import JsonObject, JsonValue, find_object, find_str
 from wharfinger.runtime import status as statuses

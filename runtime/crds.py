@@ -3,11 +3,12 @@
 from importlib.resources import files
 from typing import Final
 
-from wharfinger.cluster.client import ClusterClient
 from wharfinger.cluster.readiness import wait_ready
+from wharfinger.formats.yaml_reader import read_yaml
+
+from wharfinger.cluster.client import ClusterClient
 from wharfinger.cluster.resource import ObjectKey, ResourceType, name_of
 from wharfinger.formats.json_value import JsonObject, as_object
-from wharfinger.formats.yaml_reader import read_yaml
 
 CRD: Final = ResourceType(
     "apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions", namespaced=False
@@ -17,7 +18,9 @@ CRD: Final = ResourceType(
 def own_crds() -> tuple[JsonObject, ...]:
     """The manifests that ship with this version, sorted by file name."""
     folder = files("wharfinger.runtime") / "crds"
-    entries = sorted((entry for entry in folder.iterdir() if entry.name.endswith(".yaml")), key=lambda entry: entry.name)
+    entries = sorted(
+        (entry for entry in folder.iterdir() if entry.name.endswith(".yaml")), key=lambda entry: entry.name
+    )
     return tuple(as_object(read_yaml(entry.read_bytes(), what=entry.name), entry.name) for entry in entries)
 
 

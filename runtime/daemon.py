@@ -16,18 +16,18 @@ from pathlib import Path
 from typing import Final
 
 import trio
-
-import wharfinger
-from wharfinger.cluster.client import ClusterClient
-from wharfinger.cluster.connection import Connection, load_connection
-from wharfinger.cluster.errors import ClusterError
 from wharfinger.cluster.http_client import open_client
 from wharfinger.cluster.release_engine import ReleaseEngine
 from wharfinger.packages.disk_store import open_store
 from wharfinger.packages.helm_renderer import HelmRenderer
 from wharfinger.packages.oci_registry import open_registry
-from wharfinger.packages.registry import Registry
 from wharfinger.process.ledger import ProcessLedger, kill_left_behind, open_ledger
+
+import wharfinger
+from wharfinger.cluster.client import ClusterClient
+from wharfinger.cluster.connection import Connection, load_connection
+from wharfinger.cluster.errors import ClusterError
+from wharfinger.packages.registry import Registry
 from wharfinger.runtime.controller import open_controller
 from wharfinger.runtime.crds import ensure_crds
 from wharfinger.runtime.inspector import Inspector
@@ -124,7 +124,9 @@ async def open_daemon(
                     return
                 async with _open_runtime(config, state, ledger, client, inspector):
                     manager.notify("READY=1")
-                    log.info("wharfinger %s ready: %s, socket %s", wharfinger.__version__, connection.server, config.socket)
+                    log.info(
+                        "wharfinger %s ready: %s, socket %s", wharfinger.__version__, connection.server, config.socket
+                    )
                     yield
                     inspector.draining = True
 
@@ -167,5 +169,3 @@ def _open_registry(repository: RepositoryRef) -> AbstractAsyncContextManager[Reg
     return open_registry(
         repository.address, scheme="http" if repository.plain_http else "https", credentials=None, ca_file=None
     )
-
-

@@ -15,18 +15,18 @@ from pathlib import Path
 from typing import Protocol
 
 import trio
-
-from wharfinger.cluster.client import ClusterClient
 from wharfinger.cluster.readiness import wait_ready
 from wharfinger.cluster.release_engine import ReleaseEngine, ReleaseRequest
+from wharfinger.packages.chart import Chart, read_chart
+from wharfinger.queue.scope import WorkScope
+from wharfinger.queue.service import TaskFailed
+
+from wharfinger.cluster.client import ClusterClient
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.formats.json_value import JsonObject
-from wharfinger.packages.chart import Chart, read_chart
 from wharfinger.packages.registry import Manifest, Registry
 from wharfinger.packages.renderer import Renderer, RenderRequest
 from wharfinger.packages.store import Store
-from wharfinger.queue.scope import WorkScope
-from wharfinger.queue.service import TaskFailed
 from wharfinger.runtime.failures import EXPECTED, Failure, classify
 from wharfinger.runtime.identity import AppId
 from wharfinger.runtime.resources import RepositoryRef
@@ -62,7 +62,7 @@ class Instance:
     status: PackageStatus
     package: str = ""
     version: str = ""
-    repository: RepositoryRef = RepositoryRef("", plain_http=False)
+    repository: RepositoryRef = field(default_factory=lambda: RepositoryRef("", plain_http=False))
     wanted_settings: JsonObject = field(default_factory=dict)
     manifest: Manifest | None = None
     tree: Path | None = None

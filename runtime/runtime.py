@@ -13,13 +13,13 @@ the lifecycle store and the instances' status; a task of a superseded operation 
 import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 
 import trio
-
 from wharfinger.queue.scope import WorkScope
 from wharfinger.queue.service import Queues, open_queues
+
 from wharfinger.runtime import status as statuses
 from wharfinger.runtime.failures import Failure
 from wharfinger.runtime.identity import AppId
@@ -134,7 +134,7 @@ class Runtime:
     def released(self, instance: Instance, revision: int) -> None:
         """The version is applied as this revision of its release."""
         digest = str(instance.manifest.descriptor.digest) if instance.manifest else ""
-        self._set(instance, replace(instance.status, version=instance.version, digest=digest, revision=revision))
+        self._set(instance, statuses.released(instance.status, instance.version, digest, revision))
 
     # --- inside --------------------------------------------------------------------------------------------------------
 

@@ -26,8 +26,11 @@ class ServiceManager:
         if not self.address:
             return
         address = "\0" + self.address[1:] if self.address.startswith("@") else self.address
-        with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as sender:
-            sender.setblocking(False)
+        with (
+            contextlib.suppress(OSError),
+            socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as sender,
+        ):
+            sender.settimeout(0)
             sender.connect(address)
             sender.send(state.encode())
 

@@ -5,8 +5,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-import wharfinger
 from wharfinger.queue.dump import QueueDump
+
+import wharfinger
 from wharfinger.runtime import status as statuses
 from wharfinger.runtime.inspector import (
     ConditionSnapshot,

@@ -135,6 +135,11 @@ def failed(
     return _with(status, stage, condition)
 
 
+def released(status: PackageStatus, version: str, digest: str, revision: int) -> PackageStatus:
+    """The version is applied, as this revision of the release."""
+    return replace(status, version=version, digest=digest, revision=revision)
+
+
 def blocked(status: PackageStatus, generation: int, reason: str, message: str, now: datetime) -> PackageStatus:
     """The pipeline cannot even start."""
     before = status.blocked
@@ -201,7 +206,7 @@ def _mapped(status: PackageStatus) -> list[tuple[str, Condition]]:
     def verdict(*, holds: bool, reason: str, message: str) -> Condition:
         return Condition(Truth.TRUE if holds else Truth.FALSE, reason, message, problem.since if problem else since)
 
-    conditions = [
+    return [
         ("Ready", verdict(holds=ready, reason=reason, message=message)),
         (
             "Reconciling",
@@ -211,7 +216,10 @@ def _mapped(status: PackageStatus) -> list[tuple[str, Condition]]:
                 message=message if not ready and not stalled else "",
             ),
         ),
-        ("Stalled", verdict(holds=stalled, reason=reason if stalled else "NotStalled", message=message if stalled else "")),
+        (
+            "Stalled",
+            verdict(holds=stalled, reason=reason if stalled else "NotStalled", message=message if stalled else ""),
+        ),
         (
             "Installed",
             Condition(Truth.TRUE, "Installed", "", status.installed_since)
@@ -221,7 +229,6 @@ def _mapped(status: PackageStatus) -> list[tuple[str, Condition]]:
         ("ConfigurationApplied", _weakest(status.stages[Stage.CONFIGURED], status.stages[Stage.APPLIED])),
         ("Scaled", status.stages[Stage.SCALED]),
     ]
-    return conditions
 
 
 def _external(kind: str, condition: Condition, generation: int) -> JsonObject:

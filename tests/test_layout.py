@@ -25,7 +25,9 @@ def test_every_part_is_a_folder_of_the_root_behind_a_link() -> None:
 
 
 def test_the_import_face_holds_nothing_else() -> None:
-    own = {path.name for path in (ROOT / "wharfinger").iterdir() if not path.is_symlink() and path.name != "__pycache__"}
+    own = {
+        path.name for path in (ROOT / "wharfinger").iterdir() if not path.is_symlink() and path.name != "__pycache__"
+    }
     assert own == {"__init__.py", "__main__.py", "py.typed"}
 
 
@@ -48,13 +50,17 @@ def test_coverage_and_import_contract_name_every_part() -> None:
 
 def test_queue_is_the_standard_librarys_from_the_root() -> None:
     assert hasattr(queue, "SimpleQueue")
-    code = "import queue, wharfinger.queue; print(queue.SimpleQueue.__module__, hasattr(wharfinger.queue, 'SimpleQueue'))"
+    code = (
+        "import queue, wharfinger.queue; print(queue.SimpleQueue.__module__, hasattr(wharfinger.queue, 'SimpleQueue'))"
+    )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["_queue", "False"]
 
 
 def test_no_part_was_imported_under_its_bare_name() -> None:
-    twins = [name for name in (*PARTS, *(f"{part}.commands" for part in PARTS)) if name in sys.modules and name != "queue"]
+    twins = [
+        name for name in (*PARTS, *(f"{part}.commands" for part in PARTS)) if name in sys.modules and name != "queue"
+    ]
     assert twins == []
 
 

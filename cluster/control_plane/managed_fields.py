@@ -1,0 +1,226 @@
+"""``metadata.managedFields``: who set which fields of an object, and keeping that true across updates (KEP-555).
+
+Every writer is a *manager*; what it owns is one entry per manager, operation, apiVersion and subresource (an entry
+made by ``Apply`` is the same whatever version it was made with). An Update owns what it changed, and takes it from
+everybody else; a field that went away is owned by nobody. Two rules keep entries bounded and honest: fields that the
+server alone decides are never tracked, and at most MAX_UPDATE_ENTRIES entries of Updates are kept, the oldest of which
+melt into one named ``ancient-changes``.
+
+The API server compares objects as the client asked for them with defaults filled in: before the strategies of a kind
+allocate addresses or set a first status. Callers pass ``after`` at that point, with what the endpoint does not let change
+(status on the main resource, spec on ``/status``) already as it was.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+from typing import Final
+
+from wharfinger.cluster.control_plane.field_set import EMPTY, FieldSet, FieldSetError, compare
+from wharfinger.cluster.control_plane.list_types import ListTypes
+from wharfinger.cluster.control_plane.timestamps import format_time
+from wharfinger.formats.json_value import (
+    JsonObject,
+    JsonValue,
+    ShapeError,
+    as_object,
+    canonical_json,
+    find,
+    find_object,
+    find_str,
+)
+
+MAX_UPDATE_ENTRIES: Final = 10
+ANCIENT_MANAGER: Final = "ancient-changes"
+
+_SERVER_METADATA: Final = (
+    "name", "namespace", "creationTimestamp", "selfLink", "uid", "clusterName", "generation", "managedFields",
+    "resourceVersion",
+)  # fmt: skip
+
+UNTRACKED: Final = FieldSet.of_paths(
+    [("f:apiVersion",), ("f:kind",), ("f:metadata",), *(("f:metadata", f"f:{name}") for name in _SERVER_METADATA)]
+)
+"""What no entry ever holds."""
+
+
+class Operation(StrEnum):
+    """How a manager came to own fields."""
+
+    APPLY = "Apply"
+    UPDATE = "Update"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Manager:
+    """Whose fields: what tells entries apart. ``api_version`` is "" for Apply."""
+
+    operation: Operation
+    name: str
+    api_version: str = ""
+    subresource: str = ""
+
+    def __str__(self) -> str:
+        """As in conflicts: ``"alpha"``, ``"kubelet" with subresource "status" using v1``."""
+        text = _quoted(self.name)
+        if self.subresource:
+            text += f" with subresource {_quoted(self.subresource)}"
+        return f"{text} using {self.api_version}" if self.operation is Operation.UPDATE else text
+
+
+@dataclass(frozen=True, slots=True)
+class Owned:
+    """What one manager owns, since when (RFC 3339), and the apiVersion it was said in."""
+
+    fields: FieldSet
+    time: str
+    api_version: str
+
+
+Managers = Mapping[Manager, Owned]
+
+
+def record_update(
+    before: JsonObject | None,
+    after: JsonObject,
+    *,
+    manager: str,
+    subresource: str,
+    now: datetime,
+    lists: ListTypes,
+) -> JsonObject:
+    """``after`` with the managedFields that an Update (PUT, POST, any patch but apply) leaves; a new object.
+
+    ``before`` is the stored object, None at creation. An object that was stored without entries stays untracked until
+    somebody applies it. What the request itself says of managedFields is honoured as the API server does: entries
+    replace the stored ones, ``[{}]`` drops them all, anything else (and everything on a subresource) is ignored.
+    """
+    managers = managers_of_request(before, after, subresource)
+    if managers or before is None:
+        own = Manager(Operation.UPDATE, manager, find_str(after, "apiVersion"), subresource)
+        managers = updated(managers, before, after, own, now, lists)
+    return with_managers(after, managers)
+
+
+def updated(
+    managers: Managers, before: JsonObject | None, after: JsonObject, manager: Manager, now: datetime, lists: ListTypes
+) -> Managers:
+    """The managers after one made this Update; ``before`` None compares with an empty object of the kind."""
+    change = compare(plain(before if before is not None else lists.zero), plain(after), lists)
+    taken = change.added.union(change.modified)
+    kept = {
+        other: replace(owned, fields=owned.fields.difference(taken).difference(change.removed))
+        for other, owned in managers.items()
+    }
+    own = taken.difference(UNTRACKED)
+    if own:
+        old = kept.get(manager)
+        fields = own.union(old.fields) if old is not None else own
+        kept[manager] = Owned(fields, format_time(now), manager.api_version)
+    return _capped({other: owned for other, owned in kept.items() if owned.fields})
+
+
+def managers_of_request(before: JsonObject | None, after: JsonObject, subresource: str) -> Managers:
+    """The managers an update starts from: the request's where it may and does say, else the stored ones."""
+    if not subresource:
+        if _is_reset(after):
+            return {}
+        said = managers_of(after)
+        if said:
+            return said
+    return managers_of(before) if before is not None else {}
+
+
+def managers_of(obj: JsonObject) -> Managers:
+    """The entries of an object; {} where there are none, or any of them cannot be read."""
+    entries = find(obj, "metadata", "managedFields")
+    found: dict[Manager, Owned] = {}
+    try:
+        for entry in entries if isinstance(entries, list) else []:
+            manager, owned = _read_entry(as_object(entry, "managedFields"))
+            known = found.get(manager)
+            found[manager] = replace(owned, fields=known.fields.union(owned.fields)) if known is not None else owned
+    except (ShapeError, FieldSetError, ValueError):
+        return {}
+    return found
+
+
+def with_managers(obj: JsonObject, managers: Managers) -> JsonObject:
+    """A shallow copy of the object with these entries: Apply first, then by time, manager, version and subresource."""
+    metadata = {name: value for name, value in find_object(obj, "metadata").items() if name != "managedFields"}
+    entries = [_write_entry(manager, owned) for manager, owned in sorted(managers.items(), key=_entry_order)]
+    if entries:
+        metadata["managedFields"] = list[JsonValue](entries)
+    return obj | {"metadata": metadata}
+
+
+def _entry_order(item: tuple[Manager, Owned]) -> tuple[str, str, str, str, str]:
+    manager, owned = item
+    return manager.operation.value, owned.time, manager.name, owned.api_version, manager.subresource
+
+
+def _read_entry(entry: JsonObject) -> tuple[Manager, Owned]:
+    operation = Operation(find_str(entry, "operation"))
+    api_version = find_str(entry, "apiVersion")
+    manager = Manager(
+        operation,
+        find_str(entry, "manager"),
+        api_version if operation is Operation.UPDATE else "",
+        find_str(entry, "subresource"),
+    )
+    return manager, Owned(FieldSet.from_fields_v1(find_object(entry, "fieldsV1")), find_str(entry, "time"), api_version)
+
+
+def _write_entry(manager: Manager, owned: Owned) -> JsonObject:
+    entry: JsonObject = {
+        "manager": manager.name,
+        "operation": manager.operation.value,
+        "apiVersion": owned.api_version,
+        "time": owned.time,
+        "fieldsType": "FieldsV1",
+        "fieldsV1": owned.fields.to_fields_v1(),
+        "subresource": manager.subresource,
+    }
+    return {name: value for name, value in entry.items() if value != ""}
+
+
+def _capped(managers: Managers) -> Managers:
+    """At most MAX_UPDATE_ENTRIES Updates: the oldest of one version melt into one entry, until there are few enough."""
+    oldest = sorted(
+        (manager for manager in managers if manager.operation is Operation.UPDATE),
+        key=lambda manager: (managers[manager].time, manager),
+    )
+    kept = dict(managers)
+    surplus = len(oldest) - MAX_UPDATE_ENTRIES
+    first_of: dict[str, Manager] = {}
+    for manager in oldest:
+        if surplus <= 0:
+            break
+        version = manager.api_version
+        if version not in first_of:
+            first_of[version] = manager
+            continue
+        bucket = Manager(Operation.UPDATE, ANCIENT_MANAGER, version)
+        merged = kept.pop(manager)
+        into = kept.pop(bucket, None) or kept.pop(first_of[version], None)
+        kept[bucket] = replace(merged, fields=merged.fields.union(into.fields if into is not None else EMPTY))
+        surplus -= 1
+    return kept
+
+
+def _is_reset(obj: JsonObject) -> bool:
+    """``managedFields: [{}]``, by which a client throws all entries away."""
+    return find(obj, "metadata", "managedFields") == [{}]
+
+
+def plain(obj: JsonObject) -> JsonObject:
+    """The object without its entries, which are not fields; itself where it has none."""
+    if find(obj, "metadata", "managedFields") is None:
+        return obj
+    metadata = find_object(obj, "metadata")
+    return obj | {"metadata": {name: value for name, value in metadata.items() if name != "managedFields"}}
+
+
+def _quoted(text: str) -> str:
+    return canonical_json(text).decode()

@@ -1,0 +1,158 @@
+"""Update: one way from "the stored object" and "the object as it should be" to storage, for PUT, every patch, and apply.
+
+What a write may reach depends on where it goes: the main resource leaves ``status`` alone, ``status`` leaves everything
+else alone. Server-owned metadata is carried over, a write that changes nothing is no write, and the last finalizer's
+removal from an object that is being deleted removes the object.
+"""
+
+from wharfinger.cluster.control_plane import status
+from wharfinger.cluster.control_plane.backend import Backend
+from wharfinger.cluster.control_plane.catalog import Served
+from wharfinger.cluster.control_plane.creation import create_object, stored_form
+from wharfinger.cluster.control_plane.intake import accepted, check_name, check_namespace, tidy
+from wharfinger.cluster.control_plane.kinds import Generation
+from wharfinger.cluster.control_plane.managed_fields import record_update
+from wharfinger.cluster.control_plane.options import WriteOptions, resource_version_of
+from wharfinger.cluster.control_plane.preparation import metadata_of, with_defaults, with_metadata
+from wharfinger.cluster.control_plane.validation import validate, validate_update
+from wharfinger.formats.json_value import JsonObject, JsonValue, find, find_list, find_object, find_str
+
+_CARRIED = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")
+_PLAIN = frozenset({"apiVersion", "kind", "metadata"})
+
+
+def replace(
+    backend: Backend, served: Served, namespace: str, name: str, subresource: str, body: JsonValue, options: WriteOptions
+) -> tuple[JsonObject, bool]:
+    """PUT: the object as stored, and whether it was created. Raises StatusError."""
+    obj = check_name(check_namespace(served, accepted(served, body), namespace), name)
+    old = backend.get(served, namespace, name)
+    if old is None:
+        if subresource or not served.kind.create_on_update:
+            raise status.not_found(served.kind, name)
+        return create_object(backend, served, with_metadata(obj, {"resourceVersion": None}), options, applied=False), True
+    if served.kind.custom and resource_version_of(obj) is None:
+        message = "Invalid value: 0: must be specified for an update"
+        error = status.FieldError("metadata.resourceVersion", "FieldValueInvalid", message)
+        raise status.invalid_object(served.kind, name, [error])
+    given, uid = find_str(obj, "metadata", "uid"), find_str(old, "metadata", "uid")
+    if given and given != uid:
+        path = f"/registry/{served.kind.plural}/{namespace}/{name}" if namespace else f"/registry/{served.kind.plural}/{name}"
+        why = (
+            f"StorageError: invalid object, Code: 4, Key: {path}, ResourceVersion: 0, AdditionalErrorMsg: Precondition "
+            f"failed: UID in precondition: {given}, UID in object meta: {uid}"
+        )
+        raise status.conflict(served.kind, name, why)
+    return update(backend, served, old, obj, subresource, options, applied=False), False
+
+
+def update(
+    backend: Backend,
+    served: Served,
+    old: JsonObject,
+    new: JsonObject,
+    subresource: str,
+    options: WriteOptions,
+    *,
+    applied: bool,
+) -> JsonObject:
+    """Bring a stored object to a new state; ``applied`` ones bring their managed fields along. Raises StatusError."""
+    kind, name = served.kind, find_str(old, "metadata", "name")
+    asked = resource_version_of(new)
+    if asked is not None and asked != resource_version_of(old):
+        raise status.conflict(kind, name)
+    errors = validate_update(kind, old, new)
+    new = isolated(served, old, _carried(old, new), subresource)
+    new = tidy(with_defaults(kind, new))
+    if not applied:
+        base = {**old, "apiVersion": served.api_version}
+        new = record_update(
+            base, new, manager=options.manager, subresource=subresource, now=backend.now(), lists=served.version.lists
+        )
+    if errors := validate(kind, new) + errors:
+        raise status.invalid_object(kind, name, errors)
+    new = stored_form(served, _with_generation(served, old, new))
+    if same(old, new):
+        return old
+    if _released(new):
+        return _let_go(backend, served, old, new, options)
+    if options.dry_run:
+        return new
+    return backend.put(backend.key(served, find_str(old, "metadata", "namespace"), name), new)
+
+
+def _let_go(backend: Backend, served: Served, old: JsonObject, new: JsonObject, options: WriteOptions) -> JsonObject:
+    """The last finalizer went: the answer is the changed object at its old revision, and the object is gone."""
+    if not options.dry_run:
+        metadata = metadata_of(old)
+        key = backend.key(served, find_str(metadata, "namespace"), find_str(metadata, "name"))
+        backend.delete(key)
+    return new
+
+
+def _released(obj: JsonObject) -> bool:
+    """Whether an object that is being deleted is held by nothing any more."""
+    return (
+        find(obj, "metadata", "deletionTimestamp") is not None
+        and not find_list(obj, "metadata", "finalizers")
+        and not (obj.get("kind") == "Namespace" and find_list(obj, "spec", "finalizers"))
+    )
+
+
+def _carried(old: JsonObject, new: JsonObject) -> JsonObject:
+    """The new object with the old one's server-owned metadata."""
+    metadata = metadata_of(old)
+    changes: JsonObject = {field: metadata.get(field) for field in _CARRIED}
+    return with_metadata(new, {**changes, "resourceVersion": metadata.get("resourceVersion"), "selfLink": None})
+
+
+def isolated(served: Served, old: JsonObject, new: JsonObject, subresource: str) -> JsonObject:
+    """The new object with what this way of writing does not reach taken from the old one."""
+    if subresource == "status":
+        kept = {name: value for name, value in old.items() if name != "status"}
+        metadata = _status_metadata(served, metadata_of(old), metadata_of(new))
+        changed: JsonObject = {"status": new["status"]} if "status" in new else {}
+        return {**kept, "apiVersion": new["apiVersion"], "metadata": metadata, **changed}
+    if subresource == "finalize":
+        spec = {**find_object(old, "spec"), "finalizers": find(new, "spec", "finalizers") or []}
+        return {**old, "metadata": metadata_of(new), "spec": spec if spec["finalizers"] else {}}
+    if served.version.status:
+        new = {name: value for name, value in new.items() if name != "status"}
+        if "status" in old:
+            new["status"] = old["status"]
+    if served.kind.finalize:
+        new = {**new, "spec": {**find_object(new, "spec"), **find_object(old, "spec")}}
+    return new
+
+
+def _status_metadata(served: Served, old: JsonObject, new: JsonObject) -> JsonObject:
+    """Of metadata, a write of status reaches managed fields; in built-in kinds annotations and finalizers too."""
+    reached = ("managedFields",) if served.kind.custom else ("managedFields", "annotations", "finalizers", "ownerReferences")
+    metadata = {name: value for name, value in old.items() if name not in reached}
+    return {**metadata, **{name: new[name] for name in reached if name in new}}
+
+
+def _with_generation(served: Served, old: JsonObject, new: JsonObject) -> JsonObject:
+    if served.kind.generation is not Generation.SPEC:
+        given = find(old, "metadata", "generation")
+        return with_metadata(new, {"generation": given})
+    ignored = _PLAIN | {"status"} if served.version.status or not served.kind.custom else _PLAIN
+    before = {name: value for name, value in old.items() if name not in ignored}
+    after = {name: value for name, value in new.items() if name not in ignored}
+    generation = find(old, "metadata", "generation")
+    count = generation if isinstance(generation, int) else 1
+    return with_metadata(new, {"generation": count + (before != after)})
+
+
+def same(old: JsonObject, new: JsonObject) -> bool:
+    """Whether two states differ in nothing but the times of their managed fields."""
+    return _comparable(old) == _comparable(new)
+
+
+def _comparable(obj: JsonObject) -> JsonObject:
+    metadata = metadata_of(obj)
+    entries: list[JsonValue] = [
+        {name: value for name, value in entry.items() if name != "time"} if isinstance(entry, dict) else entry
+        for entry in find_list(metadata, "managedFields")
+    ]
+    return {**obj, "metadata": {**metadata, "managedFields": entries}}

@@ -1,0 +1,200 @@
+"""Where a package is: ``registry.example:5000/charts/podinfo:1.2.3``, as people write it and as the protocol needs it.
+
+The grammar is that of OCI references (distribution's ``reference`` package, OCI distribution spec 1.1 §"Pulling manifests"):
+a registry (host, optional port), a repository of lower-case components, then a tag, a ``@sha256:`` digest, or both, in which
+case the digest decides. The registry is never guessed: there is no default one, so that a typing mistake cannot send a
+request to somebody else's host.
+
+The scheme is https. Plain http is for loopback hosts (a registry on one's own machine), for addresses that say ``http://``,
+and where the caller was told ``insecure``.
+"""
+
+import ipaddress
+import re
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+from wharfinger.packages.digest import Digest
+from wharfinger.packages.errors import AddressError, DigestError
+
+Scheme: TypeAlias = Literal["http", "https"]
+
+MAX_LENGTH: Final = 1024
+MAX_NAME: Final = 255
+"""Registry, slash and repository together; the limit of the reference grammar."""
+
+_LABEL: Final = r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
+_REGISTRY: Final = re.compile(rf"(?P<host>{_LABEL}(?:\.{_LABEL})*|\[[0-9A-Fa-f:.]+\])(?::(?P<port>[0-9]{{1,5}}))?\Z")
+_REPOSITORY: Final = re.compile(
+    r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*\Z",
+)
+_TAG: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}\Z")
+_SCHEMES: Final[dict[str, Scheme | None]] = {"oci://": None, "http://": "http", "https://": "https"}
+
+
+@dataclass(frozen=True, slots=True)
+class RegistryAddress:
+    """A registry's host (lower case, an IPv6 address in brackets) and port; None is the scheme's own port."""
+
+    host: str
+    port: int | None = None
+
+    @property
+    def is_loopback(self) -> bool:
+        """The host is this machine, by name or by address."""
+        if self.host == "localhost" or self.host.endswith(".localhost"):
+            return True
+        try:
+            return ipaddress.ip_address(self.host.strip("[]")).is_loopback
+        except ValueError:
+            return False
+
+    def __str__(self) -> str:
+        """``host`` or ``host:port``."""
+        return self.host if self.port is None else f"{self.host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class RepositoryAddress:
+    """A repository in a registry and the scheme to reach it by, such as ``registry.example/charts/podinfo``."""
+
+    registry: RegistryAddress
+    path: str
+    scheme: Scheme = "https"
+
+    def child(self, name: str) -> "RepositoryAddress":
+        """The repository ``name`` below this one. Raises AddressError."""
+        return RepositoryAddress(self.registry, _repository(f"{self.path}/{name}", self.registry, name), self.scheme)
+
+    def __str__(self) -> str:
+        """Without the scheme, as users write it."""
+        return f"{self.registry}/{self.path}"
+
+
+@dataclass(frozen=True, slots=True)
+class PackageReference:
+    """A package in a repository, by tag (may be empty) or by digest (which then decides)."""
+
+    repository: RepositoryAddress
+    tag: str = ""
+    digest: Digest | None = None
+
+    def __str__(self) -> str:
+        """``registry.example/charts/podinfo:1.2.3@sha256:…``, with what is there."""
+        tag = f":{self.tag}" if self.tag else ""
+        return f"{self.repository}{tag}" + (f"@{self.digest}" if self.digest else "")
+
+
+def parse_registry(text: str, *, insecure: bool = False) -> tuple[RegistryAddress, Scheme]:
+    """Read ``[scheme://]host[:port]``. Raises AddressError."""
+    scheme, rest = _split_scheme(text)
+    registry = _registry(rest, text)
+    return registry, scheme or choose_scheme(registry, insecure=insecure)
+
+
+def parse_repository(text: str, *, insecure: bool = False) -> RepositoryAddress:
+    """Read ``[scheme://]host[:port]/path``, without tag and digest. Raises AddressError."""
+    reference = parse_reference(text, insecure=insecure)
+    if reference.tag or reference.digest:
+        raise AddressError(f"{_shown(text)}: names one package; give the repository, without tag and digest")
+    return reference.repository
+
+
+def parse_reference(text: str, *, insecure: bool = False) -> PackageReference:
+    """Read ``[scheme://]host[:port]/path[:tag][@sha256:…]``; schemes are oci, http and https. Raises AddressError.
+
+    ``insecure`` allows plain http for a registry that is not on this machine.
+    """
+    scheme, rest = _split_scheme(text)
+    rest, at, digest_text = rest.partition("@")
+    digest: Digest | None = None
+    if at:
+        try:
+            digest = Digest(digest_text)
+        except DigestError as error:
+            raise AddressError(f"{_shown(text)}: {error}") from error
+    host, slash, path = rest.partition("/")
+    if not slash:
+        raise AddressError(f"{_shown(text)}: no repository; expected host/path[:tag], such as registry.example/charts/web:1.0.0")
+    registry = _registry(host, text)
+    path, colon, tag = path.partition(":")
+    if colon and not _TAG.match(tag):
+        raise AddressError(
+            f"{_shown(text)}: {_shown(tag)} is no tag: up to 128 letters, digits, '_', '.', '-', not starting with '.' or '-'"
+            + ("; write the '+' of a version as '_'" if "+" in tag else "")
+        )
+    repository = _repository(path, registry, text)
+    return PackageReference(
+        RepositoryAddress(registry, repository, scheme or choose_scheme(registry, insecure=insecure)), tag, digest
+    )
+
+
+def choose_scheme(registry: RegistryAddress, *, insecure: bool) -> Scheme:
+    """http on this machine or where it is allowed, https everywhere else."""
+    return "http" if insecure or registry.is_loopback else "https"
+
+
+def tag_of_version(version: str) -> str:
+    """The tag Helm stores a chart version under: ``+`` cannot be in a tag and becomes ``_``. Raises AddressError."""
+    tag = version.replace("+", "_")
+    if not _TAG.match(tag):
+        raise AddressError(f"version {_shown(version)} cannot be a tag; choose a shorter version of letters, digits, '.', '-', '+'")
+    return tag
+
+
+def version_of_tag(tag: str) -> str:
+    """The chart version behind a tag, the reverse of `tag_of_version` (a version itself has no underscore)."""
+    return tag.replace("_", "+")
+
+
+def is_tag(text: str) -> bool:
+    """Whether the grammar allows this tag."""
+    return _TAG.match(text) is not None
+
+
+def is_repository(text: str) -> bool:
+    """Whether the grammar allows this repository path."""
+    return len(text) <= MAX_NAME and _REPOSITORY.match(text) is not None
+
+
+def _split_scheme(text: str) -> tuple[Scheme | None, str]:
+    if len(text) > MAX_LENGTH:
+        raise AddressError(f"{_shown(text)}: {len(text)} characters; an address has at most {MAX_LENGTH}")
+    for prefix, scheme in _SCHEMES.items():
+        if text.startswith(prefix):
+            return scheme, text.removeprefix(prefix)
+    if "://" in text:
+        raise AddressError(f"{_shown(text)}: unknown scheme; use oci://, https://, http:// or none")
+    return None, text
+
+
+def _registry(text: str, whole: str) -> RegistryAddress:
+    if "@" in text:
+        raise AddressError(f"{_shown(whole)}: no user name or password in an address")
+    match = _REGISTRY.match(text)
+    if match is None or len(text) > MAX_NAME:
+        raise AddressError(f"{_shown(whole)}: {_shown(text)} is no host[:port]")
+    host, port = match["host"].lower(), match["port"]
+    if host.startswith("["):
+        try:
+            host = f"[{ipaddress.IPv6Address(host[1:-1])}]"
+        except ValueError as error:
+            raise AddressError(f"{_shown(whole)}: {_shown(host)} is no IPv6 address") from error
+    if port is not None and not 0 < int(port) < 65536:
+        raise AddressError(f"{_shown(whole)}: port {port} is not between 1 and 65535")
+    return RegistryAddress(host, int(port) if port is not None else None)
+
+
+def _repository(path: str, registry: RegistryAddress, whole: str) -> str:
+    if len(path) + len(str(registry)) + 1 > MAX_NAME:
+        raise AddressError(f"{_shown(whole)}: registry and repository have more than {MAX_NAME} characters")
+    if not _REPOSITORY.match(path):
+        raise AddressError(
+            f"{_shown(whole)}: {_shown(path)} is no repository: lower-case letters and digits, "
+            "separated by '/', '.', '_', '__' or '-'"
+        )
+    return path
+
+
+def _shown(text: str) -> str:
+    return repr(text) if len(text) <= 200 else repr(text[:200]) + "…"

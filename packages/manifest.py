@@ -1,0 +1,168 @@
+"""OCI image manifests, read as what they are: data of strangers.
+
+`read_manifest` is the one reader. It takes the bytes and the descriptor they were asked for by, checks that the bytes are
+what the descriptor promises, and hands out a :class:`~wharfinger.packages.registry.Manifest`; for anything else it raises a
+PackageError, whatever the bytes are (a fuzz test holds it to that). Sizes and counts are bounded before anything is built.
+
+Read: OCI image manifest v1 (image-spec 1.1 §"Image Manifest") and Docker schema 2, which older registries and tools write.
+Not read: indexes (a package is one artifact for every platform), schema 1, embedded ``data``, foreign layers (``urls``).
+"""
+
+import re
+from typing import Final
+
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json_value import (
+    JsonObject,
+    JsonValue,
+    as_object,
+    decode_json,
+    encode_json,
+    find,
+    find_list,
+    find_object,
+    find_str,
+    need_str,
+)
+from wharfinger.packages.digest import Digest, digest_of
+from wharfinger.packages.errors import ArtifactError, DigestError
+from wharfinger.packages.registry import Descriptor, Manifest
+
+OCI_MANIFEST: Final = "application/vnd.oci.image.manifest.v1+json"
+DOCKER_MANIFEST: Final = "application/vnd.docker.distribution.manifest.v2+json"
+OCI_INDEX: Final = "application/vnd.oci.image.index.v1+json"
+DOCKER_LIST: Final = "application/vnd.docker.distribution.manifest.list.v2+json"
+HELM_CONFIG: Final = "application/vnd.cncf.helm.config.v1+json"
+HELM_CHART: Final = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
+HELM_PROVENANCE: Final = "application/vnd.cncf.helm.chart.provenance.v1.prov"
+
+READABLE: Final = (OCI_MANIFEST, DOCKER_MANIFEST)
+INDEXES: Final = (OCI_INDEX, DOCKER_LIST)
+
+MAX_MANIFEST: Final = 4 * 1024 * 1024
+"""Bytes; what the distribution spec asks registries to accept."""
+MAX_LAYERS: Final = 1_000
+MAX_ANNOTATIONS: Final = 1_000
+MAX_BLOB: Final = 64 * 1024**3
+"""Bytes a descriptor may announce; anything above is a lie or not a package."""
+
+_MEDIA_TYPE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}/[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}\Z")
+
+
+def read_manifest(data: bytes, descriptor: Descriptor) -> Manifest:
+    """Read a manifest.
+
+    Raises DigestError where the bytes are not the descriptor's, ArtifactError where they are no manifest that is read here.
+    """
+    what = f"manifest {descriptor.digest}"
+    if len(data) > MAX_MANIFEST:
+        raise ArtifactError(f"{what}: {len(data)} bytes is over the limit of {MAX_MANIFEST}")
+    if len(data) != descriptor.size or digest_of(data) != descriptor.digest:
+        raise DigestError(f"{what}: the {len(data)} bytes received are not the {descriptor.size} it promises", transient=True)
+    try:
+        return _read(as_object(decode_json(data, max_bytes=MAX_MANIFEST, what=what), what), descriptor)
+    except FormatError as error:
+        raise ArtifactError(f"{what}: {error}") from error
+    except DigestError as error:
+        raise ArtifactError(f"{what}: {error}") from error
+
+
+def manifest_media_type(data: bytes, content_type: str) -> str:
+    """What kind of manifest the bytes are: their own ``mediaType`` first, then the Content-Type they came with.
+
+    Raises ArtifactError for bytes that are no JSON object.
+    """
+    try:
+        document = as_object(decode_json(data, max_bytes=MAX_MANIFEST, what="manifest"), "manifest")
+        own = find_str(document, "mediaType")
+    except FormatError as error:
+        raise ArtifactError(f"{error}; the registry did not answer with a manifest") from error
+    return _media_type(own or content_type.partition(";")[0].strip())
+
+
+def write_manifest(config: Descriptor, layers: tuple[Descriptor, ...], annotations: dict[str, str]) -> bytes:
+    """An OCI image manifest: the same arguments give the same bytes."""
+    document: JsonObject = {
+        "schemaVersion": 2,
+        "mediaType": OCI_MANIFEST,
+        "config": _descriptor_json(config),
+        "layers": [_descriptor_json(layer) for layer in layers],
+        "annotations": {key: annotations[key] for key in sorted(annotations)},
+    }
+    return encode_json(document)
+
+
+def chart_layer(manifest: Manifest) -> Descriptor:
+    """The layer that holds a Helm chart's archive. Raises ArtifactError naming what is there instead."""
+    layers = [layer for layer in manifest.layers if layer.media_type == HELM_CHART]
+    if len(layers) == 1:
+        return layers[0]
+    found = ", ".join(sorted({layer.media_type for layer in manifest.layers})[:5]) or "no layers"
+    raise ArtifactError(
+        f"manifest {manifest.descriptor.digest}: expected one layer of type {HELM_CHART}, found {len(layers)} "
+        f"(it has: {found}); push it with `wharfinger package push` or `helm push`"
+    )
+
+
+def blobs_of(manifest: Manifest) -> tuple[Descriptor, ...]:
+    """Config and layers in order, each digest once."""
+    seen: dict[Digest, Descriptor] = {}
+    for descriptor in (manifest.config, *manifest.layers):
+        seen.setdefault(descriptor.digest, descriptor)
+    return tuple(seen.values())
+
+
+def _read(document: JsonObject, descriptor: Descriptor) -> Manifest:
+    if find(document, "schemaVersion") != 2:
+        raise ArtifactError(f"manifest {descriptor.digest}: schemaVersion is not 2; push the package again with a current tool")
+    media_type = find_str(document, "mediaType") or descriptor.media_type
+    if media_type in INDEXES or ("manifests" in document and "layers" not in document):
+        raise ArtifactError(f"manifest {descriptor.digest}: an index of several images; name one of them by its digest")
+    if media_type not in READABLE:
+        raise ArtifactError(f"manifest {descriptor.digest}: {media_type[:200]!r} is not a manifest type that is read here")
+    if descriptor.media_type not in {"", media_type}:
+        raise ArtifactError(
+            f"manifest {descriptor.digest}: announced as {descriptor.media_type[:200]!r}, but it says {media_type!r}"
+        )
+    layers = find_list(document, "layers")
+    if len(layers) > MAX_LAYERS:
+        raise ArtifactError(f"manifest {descriptor.digest}: {len(layers)} layers; at most {MAX_LAYERS} are read")
+    config = _descriptor(find(document, "config"), "config")
+    artifact_type = find_str(document, "artifactType")
+    return Manifest(
+        descriptor=Descriptor(media_type, descriptor.digest, descriptor.size),
+        artifact_type=_media_type(artifact_type) if artifact_type else config.media_type,
+        config=config,
+        layers=tuple(_descriptor(layer, f"layers.{index}") for index, layer in enumerate(layers)),
+        annotations=_annotations(find_object(document, "annotations")),
+    )
+
+
+def _descriptor(value: JsonValue, what: str) -> Descriptor:
+    entry = as_object(value, what)
+    size = find(entry, "size")
+    if isinstance(size, bool) or not isinstance(size, int) or not 0 <= size <= MAX_BLOB:
+        raise ArtifactError(f"{what}.size: expected a number of bytes from 0 to {MAX_BLOB}")
+    return Descriptor(_media_type(need_str(entry, "mediaType")), Digest(need_str(entry, "digest")), size)
+
+
+def _annotations(value: JsonObject) -> tuple[tuple[str, str], ...]:
+    if len(value) > MAX_ANNOTATIONS:
+        raise ArtifactError(f"annotations: {len(value)} entries; at most {MAX_ANNOTATIONS} are read")
+    found: list[tuple[str, str]] = []
+    for key in sorted(value):
+        text = value[key]
+        if not isinstance(text, str):
+            raise ArtifactError(f"annotations: the value of {key[:100]!r} is not a string")
+        found.append((key, text))
+    return tuple(found)
+
+
+def _media_type(text: str) -> str:
+    if not _MEDIA_TYPE.match(text):
+        raise ArtifactError(f"{text[:200]!r} is not a media type")
+    return text
+
+
+def _descriptor_json(descriptor: Descriptor) -> JsonObject:
+    return {"mediaType": descriptor.media_type, "digest": descriptor.digest.text, "size": descriptor.size}

@@ -1,0 +1,34 @@
+"""One answer to where the state and the socket are."""
+
+from pathlib import Path
+
+import pytest
+
+from wharfinger.runtime.paths import default_socket, default_state_dir
+
+
+@pytest.fixture(autouse=True)
+def nothing_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("WHARFINGER_STATE_DIR", "WHARFINGER_SOCKET", "XDG_STATE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def test_root_has_a_system_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    assert default_state_dir() == Path("/var/lib/wharfinger")
+
+
+def test_others_have_the_xdg_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    monkeypatch.setenv("HOME", "/home/u")
+    assert default_state_dir() == Path("/home/u/.local/state/wharfinger")
+    monkeypatch.setenv("XDG_STATE_HOME", "/x")
+    assert default_state_dir() == Path("/x/wharfinger")
+
+
+def test_the_environment_names_both(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WHARFINGER_STATE_DIR", "/s")
+    assert default_socket() == Path("/s/run/debug.sock")
+    monkeypatch.setenv("WHARFINGER_SOCKET", "/elsewhere.sock")
+    assert default_socket() == Path("/elsewhere.sock")
+    assert default_socket(Path("/t")) == Path("/t/run/debug.sock")

@@ -1,0 +1,89 @@
+"""Reading Applications and PackageRepositories that may be wrong in any way."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.runtime.objects import application, repository
+from wharfinger.formats.json_value import JsonValue
+from wharfinger.runtime.identity import AppId
+from wharfinger.runtime.resources import (
+    FINALIZER,
+    RepositoryRef,
+    SpecError,
+    finalizers_of,
+    is_deleting,
+    read_application,
+    read_repository,
+)
+
+JSON: st.SearchStrategy[JsonValue] = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+def test_an_application_is_read() -> None:
+    app = read_application(application("prod", "web", version="1.2.3", settings={"replicas": 2}, generation=4))
+    assert (app.id, app.package, app.version) == (AppId("prod", "web"), "web-service", "1.2.3")
+    assert (app.repository, app.generation, app.settings) == ("default", 4, {"replicas": 2})
+    assert not app.deleting
+
+
+def test_absent_and_empty_settings_are_the_same() -> None:
+    absent = read_application(application("prod", "web"))
+    empty = read_application(application("prod", "web", settings={}))
+    assert absent.settings_checksum == empty.settings_checksum
+
+
+@pytest.mark.parametrize("field", ["packageName", "packageVersion"])
+def test_a_missing_field_is_named(field: str) -> None:
+    obj = application("prod", "web")
+    spec = obj["spec"]
+    assert isinstance(spec, dict)
+    del spec[field]
+    with pytest.raises(SpecError, match=f"spec.{field}: required"):
+        read_application(obj)
+
+
+@given(JSON, st.sampled_from(["packageName", "packageVersion", "packageRepositoryName", "settings"]))
+def test_a_wrong_type_is_a_spec_error_and_nothing_else(value: JsonValue, field: str) -> None:
+    obj = application("prod", "web")
+    spec = obj["spec"]
+    assert isinstance(spec, dict)
+    spec[field] = value
+    try:
+        app = read_application(obj)
+    except SpecError as error:
+        assert "spec" in str(error)
+    else:
+        assert isinstance(app.settings, dict)
+        assert isinstance(app.package, str)
+
+
+def test_a_deleted_object_and_its_finalizers() -> None:
+    obj = application("prod", "web", deleting=True)
+    assert is_deleting(obj)
+    assert finalizers_of(obj) == (FINALIZER,)
+
+
+@pytest.mark.parametrize(("scheme", "plain"), [("HTTP", True), ("http", True), ("HTTPS", False), ("", False)])
+def test_a_repository_says_how_it_is_reached(scheme: str, plain: bool) -> None:
+    if scheme:
+        assert read_repository(repository("r.example/p/", scheme=scheme)) == RepositoryRef("r.example/p", plain)
+    else:
+        assert read_repository(repository("r.example/p", scheme=None)) == RepositoryRef("r.example/p", plain)
+
+
+@pytest.mark.parametrize(
+    ("address", "scheme", "message"), [("", "HTTP", "registry.repo"), ("r.example", "FTP", "neither HTTP")]
+)
+def test_a_wrong_repository_is_refused(address: str, scheme: str, message: str) -> None:
+    with pytest.raises(SpecError, match=message):
+        read_repository(repository(address, scheme=scheme))
+
+
+def test_a_repository_of_another_shape_is_refused() -> None:
+    with pytest.raises(SpecError, match="correct the PackageRepository"):
+        read_repository({"spec": {"registry": {"repo": 3}}})
