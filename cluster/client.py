@@ -84,7 +84,9 @@ class ClusterClient(Protocol):
         """PUT under the object's own resourceVersion; ConflictError where it changed meanwhile."""
         ...
 
-    async def apply(self, obj: JsonObject, *, field_manager: str, force: bool = False, dry_run: bool = False) -> JsonObject:
+    async def apply(
+        self, obj: JsonObject, *, field_manager: str, force: bool = False, dry_run: bool = False
+    ) -> JsonObject:
         """Server-side apply; ConflictError names the other managers."""
         ...
 
@@ -92,8 +94,6 @@ class ClusterClient(Protocol):
         """RFC 7396 merge patch of the object or one of its subresources (``status``)."""
         ...
 
-    async def delete(
-        self, key: ObjectKey, *, uid: str = "", propagation: Propagation = Propagation.BACKGROUND
-    ) -> None:
+    async def delete(self, key: ObjectKey, *, uid: str = "", propagation: Propagation = Propagation.BACKGROUND) -> None:
         """Delete; NotFoundError where it is gone; with ``uid``, ConflictError where another object has the name."""
         ...

@@ -16,6 +16,7 @@ What this module adds to it:
 import binascii
 import importlib
 import os
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -147,7 +148,7 @@ def _from_kubeconfig(paths: str, context: str) -> Connection:
     authorization: Authorization
     token_file = find_str(user, "tokenFile")
     if token_file and not find_str(user, "token"):
-        authorization = TokenFileAuthorization(Path(paths.split(os.pathsep)[0]).expanduser().parent / token_file)
+        authorization = TokenFileAuthorization(loaded.user_folder / token_file)
         authorization.header(renew=False)
     elif find_object(user, "exec") or find_object(user, "auth-provider"):
         authorization = KubeconfigAuthorization(loaded, lambda: _load_kubeconfig(paths, context))
@@ -169,9 +170,10 @@ def _from_kubeconfig(paths: str, context: str) -> Connection:
 
 
 class KubeconfigAuthorization:
-    """Credentials that the ``kubernetes`` package obtains and refreshes (exec plugins, OIDC). Blocks; not thread-safe."""
+    """Credentials that the ``kubernetes`` package obtains and refreshes (exec plugins, OIDC). Blocks; one at a time."""
 
     def __init__(self, loaded: "_Kubeconfig", reload: Callable[[], "_Kubeconfig"]) -> None:
+        self._lock = threading.Lock()
         self._loaded = loaded
         self._reload = reload
 
@@ -181,19 +183,20 @@ class KubeconfigAuthorization:
 
     def header(self, *, renew: bool) -> str:
         """The header of now; expired credentials are renewed by the package, ``renew`` loads everything again."""
-        if renew:
-            self._loaded = self._reload()
-        return self._loaded.token()
+        with self._lock:
+            if renew:
+                self._loaded = self._reload()
+            return self._loaded.token()
 
 
 @dataclass(frozen=True, slots=True)
 class _Kubeconfig:
     """One context of a kubeconfig, as the package loaded it."""
 
-    paths: str
     configuration: "_Configuration" = field(repr=False)
     namespace: str
     user: JsonObject = field(repr=False)
+    user_folder: Path
     proxy: str = field(repr=False)
 
     def token(self) -> str:
@@ -217,20 +220,27 @@ def _load_kubeconfig(paths: str, context: str) -> _Kubeconfig:
         loader.load_and_set(configuration)
         contexts = [_plain(item) for item in loader.list_contexts()]
         chosen = _named(contexts, context or find_str(_plain(loader.current_context), "name"))
-        users = [_plain(getattr(item, "value", item)) for item in merged.value.get("users") or ()]
+        clusters = [_plain(item) for item in merged.value.get("clusters") or ()]
+        nodes = list(merged.value.get("users") or ())
     except (_config_exception(), binascii.Error, OSError, KeyError, TypeError, AttributeError, ValueError) as error:
-        raise ConnectionConfigError(f"kubeconfig {paths}: {_first_line(error)}; correct it or choose another") from error
+        raise ConnectionConfigError(
+            f"kubeconfig {paths}: {_first_line(error)}; correct it or choose another"
+        ) from error
     except ConnectionConfigError:
         raise
     except Exception as error:
         if type(error).__module__.partition(".")[0] != "yaml":
             raise
         raise ConnectionConfigError(f"kubeconfig {paths}: not YAML: {_first_line(error)}") from error
-    user = find_object(_named(users, find_str(chosen, "context", "user")), "user")
+    if not find_str(_named(clusters, find_str(chosen, "context", "cluster")), "cluster", "server"):
+        raise ConnectionConfigError(f"kubeconfig {paths}: the context's cluster has no server; add its URL")
+    node = next((node for node in nodes if find_str(_plain(node), "name") == find_str(chosen, "context", "user")), None)
+    user = {} if node is None else find_object(_plain(node), "user")
+    user_folder = Path(str(getattr(node, "path", ""))).expanduser().absolute().parent
     _check_plugin(paths, user, configuration)
     namespace = find_str(chosen, "context", "namespace") or "default"
     proxy = configuration.proxy if not getattr(configuration, "_proxy_from_env", False) else ""
-    return _Kubeconfig(paths, configuration, namespace, user, proxy or "")
+    return _Kubeconfig(configuration, namespace, user, user_folder, proxy or "")
 
 
 def _check_plugin(paths: str, user: JsonObject, configuration: "_Configuration") -> None:
@@ -352,5 +362,3 @@ def _new_configuration() -> _Configuration:
 
 def _config_exception() -> type[Exception]:
     return cast("type[Exception]", _kubernetes("kubernetes.config.config_exception").ConfigException)
-
-

@@ -56,5 +56,7 @@ class InvalidError(ApiError):
 
 def api_error(code: int, reason: str, message: str) -> ApiError:
     """The error type that fits an HTTP status code."""
-    kind = {404: NotFoundError, 409: ConflictError, 410: GoneError, 400: InvalidError, 422: InvalidError}.get(code, ApiError)
+    kind = {404: NotFoundError, 409: ConflictError, 410: GoneError, 400: InvalidError, 422: InvalidError}.get(
+        code, ApiError
+    )
     return kind(code, reason, message)

@@ -4,11 +4,12 @@ Whatever came in as YAML, JSON, an API answer or a chart is a :data:`JsonValue` 
 looks into one asks through the accessors here: they never guess, and a value of another type than asked for is a
 :class:`ShapeError` that names the path, not an ``AttributeError`` three calls later.
 
-Canonical JSON (RFC 8785 in spirit: sorted keys, no white space, no NaN) is what checksums are taken of, so two documents
-that mean the same have the same checksum.
+Canonical JSON (RFC 8785 in spirit: sorted keys, no white space, no NaN, numbers by value and not by spelling; integers
+stay exact at any size) is what checksums are taken of, so two documents that mean the same have the same checksum.
 """
 
 import hashlib
+import math
 from collections.abc import Mapping, Sequence
 from typing import Final, TypeAlias, cast
 
@@ -16,7 +17,7 @@ import msgspec
 
 from wharfinger.formats.errors import FormatError
 
-JsonValue: TypeAlias = "None | bool | int | float | str | list[JsonValue] | dict[str, JsonValue]"
+JsonValue: TypeAlias = "bool | int | float | str | list[JsonValue] | dict[str, JsonValue] | None"
 JsonObject: TypeAlias = dict[str, JsonValue]
 
 MAX_DEPTH: Final = 200
@@ -34,7 +35,9 @@ class ShapeError(FormatError):
 def decode_json(data: bytes | str, *, max_bytes: int, what: str) -> JsonValue:
     """Read one JSON document; ``what`` names it in errors.
 
-    Raises JsonError for more than ``max_bytes``, more than MAX_DEPTH levels, or anything that is not JSON.
+    A number with a point or an exponent is a float, any other an integer of any size; of a duplicate key the last wins,
+    as in the API server. Raises JsonError for more than ``max_bytes``, more than MAX_DEPTH levels, or anything that is
+    not JSON: half a surrogate pair, a number out of range and text that is not UTF-8 included.
     """
     if len(data) > max_bytes:
         raise JsonError(f"{what}: {len(data)} bytes is over the limit of {max_bytes}")
@@ -43,21 +46,41 @@ def decode_json(data: bytes | str, *, max_bytes: int, what: str) -> JsonValue:
             data = data.encode()
         except UnicodeEncodeError as error:
             raise JsonError(f"{what}: not valid text: {error.reason} at character {error.start}") from error
+        if len(data) > max_bytes:
+            raise JsonError(f"{what}: {len(data)} bytes is over the limit of {max_bytes}")
     _check_depth(data, what)
     try:
-        return cast(JsonValue, msgspec.json.decode(data))
+        return cast("JsonValue", msgspec.json.decode(data))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise JsonError(f"{what}: {error}") from error
 
 
 _OPENERS: Final = frozenset(b"[{")
 _CLOSERS: Final = frozenset(b"]}")
+_QUOTES_AND_BRACKETS: Final = b'"[]{}'
+_ONE_KIND: Final = bytes.maketrans(b"{}", b"[]")
+_ALL_ELSE: Final = bytes(set(range(256)) - set(_QUOTES_AND_BRACKETS))
 
 
 def _check_depth(data: bytes, what: str) -> None:
     """Refuse deep nesting before a decoder recurses into it; brackets in strings are not counted."""
     if data.count(b"[") + data.count(b"{") <= MAX_DEPTH:
         return
+    # Whole-buffer operations first: what remains after pairs have been taken away MAX_DEPTH times is deep, or no JSON.
+    bare = data.replace(b"\\\\", b"").replace(b'\\"', b"") if b"\\" in data else data
+    brackets = b"".join(bare.translate(_ONE_KIND, _ALL_ELSE).split(b'"')[::2])
+    for _ in range(MAX_DEPTH):
+        rest = brackets.replace(b"[]", b"")  # the innermost level
+        if not rest:
+            return
+        if len(rest) == len(brackets):
+            break
+        brackets = rest
+    _count_depth(data, what)
+
+
+def _count_depth(data: bytes, what: str) -> None:
+    """Byte by byte: exact for any bytes, and slow."""
     depth = 0
     in_string = escaped = False
     for byte in data:
@@ -79,14 +102,18 @@ def _check_depth(data: bytes, what: str) -> None:
 
 
 def encode_json(value: JsonValue) -> bytes:
-    """Compact JSON in the value's own key order."""
-    return msgspec.json.encode(value)
+    """Compact JSON in the value's own key order; a value that has no JSON form is a ShapeError (a NaN is written as null)."""
+    return _encoded(value, canonical=False)
 
 
 def canonical_json(value: JsonValue) -> bytes:
-    """Canonical JSON: keys sorted, no white space. Raises ShapeError for NaN and infinities (JSON has none)."""
-    _refuse_non_finite(value)
-    return msgspec.json.encode(value, order="sorted")
+    """Canonical JSON: keys sorted by code point, no white space, equal values in equal bytes.
+
+    A whole float is written as the integer it equals (``1.0`` as ``1``, ``-0.0`` as ``0``, ``1e22`` with its 23 digits),
+    so whether a number came with a point or without does not change a checksum. Raises ShapeError for NaN and infinities
+    (JSON has none), half surrogate pairs, and nesting beyond MAX_DEPTH.
+    """
+    return _encoded(_with_plain_numbers(value, 0), canonical=True)
 
 
 def checksum(value: JsonValue) -> str:
@@ -94,16 +121,32 @@ def checksum(value: JsonValue) -> str:
     return "sha256:" + hashlib.sha256(canonical_json(value)).hexdigest()
 
 
-def _refuse_non_finite(value: JsonValue) -> None:
-    stack: list[JsonValue] = [value]
-    while stack:
-        top = stack.pop()
-        if isinstance(top, float) and (top != top or top in {float("inf"), float("-inf")}):  # noqa: PLR0124 - NaN
-            raise ShapeError(f"{top} has no JSON form")
-        if isinstance(top, dict):
-            stack.extend(top.values())
-        elif isinstance(top, list):
-            stack.extend(top)
+def _encoded(value: JsonValue, *, canonical: bool) -> bytes:
+    try:
+        return msgspec.json.encode(value, order="sorted" if canonical else None)
+    except UnicodeEncodeError as error:
+        raise ShapeError(f"half a surrogate pair in {str(error.object)[:40]!r} has no JSON form") from error
+    except (RecursionError, ValueError, TypeError) as error:
+        raise ShapeError(f"the value has no JSON form: {error}") from error
+
+
+def _with_plain_numbers(value: JsonValue, depth: int) -> JsonValue:
+    """The value with whole floats as integers; what needs no change is not copied."""
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise ShapeError(f"{value} has no JSON form")
+        return int(value) if value.is_integer() else value
+    if not isinstance(value, dict | list):
+        return value
+    if depth >= MAX_DEPTH:
+        raise ShapeError(f"nested deeper than {MAX_DEPTH} levels")
+    if isinstance(value, dict):
+        changed = {
+            key: plain for key, item in value.items() if (plain := _with_plain_numbers(item, depth + 1)) is not item
+        }
+        return {**value, **changed} if changed else value
+    items = [_with_plain_numbers(item, depth + 1) for item in value]
+    return value if all(new is old for new, old in zip(items, value, strict=True)) else items
 
 
 def as_object(value: JsonValue, what: str) -> JsonObject:
@@ -170,18 +213,30 @@ def need_str(value: JsonValue, *path: str | int) -> str:
 
 
 def to_json(value: object, what: str = "value") -> JsonValue:
-    """A deep copy of plain Python data (mappings, sequences, scalars) as JSON; ShapeError for anything else."""
+    """A deep copy of plain Python data (mappings, sequences, scalars) as JSON.
+
+    Raises ShapeError for anything else: other types, keys that are no strings, NaN and infinities, and nesting beyond
+    MAX_DEPTH (which is also how a value that contains itself ends).
+    """
+    return _to_json(value, what, 0)
+
+
+def _to_json(value: object, what: str, depth: int) -> JsonValue:
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ShapeError(f"{what}: {value} has no JSON form")
     if value is None or isinstance(value, bool | int | float | str):
         return value
+    if depth >= MAX_DEPTH:
+        raise ShapeError(f"{what[:200]}: nested deeper than {MAX_DEPTH} levels")
     if isinstance(value, Mapping):
         result: JsonObject = {}
         for key, item in value.items():
             if not isinstance(key, str):
                 raise ShapeError(f"{what}: key {key!r} is not a string")
-            result[key] = to_json(item, f"{what}.{key}")
+            result[key] = _to_json(item, f"{what}.{key}", depth + 1)
         return result
-    if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray):
-        return [to_json(item, f"{what}[{index}]") for index, item in enumerate(value)]
+    if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray | memoryview):
+        return [_to_json(item, f"{what}[{index}]", depth + 1) for index, item in enumerate(value)]
     raise ShapeError(f"{what}: a {type(value).__name__} has no JSON form")
 
 
@@ -189,9 +244,20 @@ def type_name(value: JsonValue) -> str:
     """The JSON name of a value's type, for messages."""
     if value is None:
         return "null"
-    return {bool: "a boolean", int: "an integer", float: "a number", str: "a string", list: "a list", dict: "an object"}[
-        type(value)
-    ]
+    for kind, name in _TYPE_NAMES:
+        if isinstance(value, kind):
+            return name
+    return f"a {type(value).__name__}"
+
+
+_TYPE_NAMES: Final[tuple[tuple[type, str], ...]] = (
+    (bool, "a boolean"),
+    (int, "an integer"),
+    (float, "a number"),
+    (str, "a string"),
+    (list, "a list"),
+    (dict, "an object"),
+)
 
 
 def _dotted(path: Sequence[str | int]) -> str:

@@ -29,6 +29,23 @@ def merge_patch(target: JsonValue, patch: JsonValue) -> JsonValue:
     return merged
 
 
+def diff_merge_patch(old: JsonObject, new: JsonObject) -> JsonObject:
+    """The smallest merge patch that makes ``new`` of ``old``; {} where they are equal.
+
+    A null in ``new`` cannot be said by a merge patch: it reads as the member's absence.
+    """
+    patch: JsonObject = {name: None for name in old if new.get(name) is None and old[name] is not None}
+    for name, value in new.items():
+        before = old.get(name)
+        if isinstance(value, dict) and isinstance(before, dict):
+            inner = diff_merge_patch(before, value)
+            if inner:
+                patch[name] = inner
+        elif value is not None and not same_value(value, before):
+            patch[name] = _copy(value)
+    return patch
+
+
 def _copy(value: JsonValue) -> JsonValue:
     if isinstance(value, dict):
         return {name: _copy(item) for name, item in value.items()}

@@ -2,4 +2,14 @@
 
 
 class HookError(Exception):
-    """The hook could not be started, or what it wrote cannot be read."""
+    """The hook could not be started, or what it wrote cannot be read.
+
+    ``hook`` is its name, ``file`` the variable of the file that was refused (empty: it was not about a file), and
+    ``transient`` says whether running it again without a change can help.
+    """
+
+    def __init__(self, hook: str, why: str, *, file: str = "", transient: bool = False) -> None:
+        super().__init__(f"hook {hook}: {file}: {why}" if file else f"hook {hook}: {why}")
+        self.hook = hook
+        self.file = file
+        self.transient = transient

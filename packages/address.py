@@ -23,7 +23,7 @@ MAX_LENGTH: Final = 1024
 MAX_NAME: Final = 255
 """Registry, slash and repository together; the limit of the reference grammar."""
 
-_LABEL: Final = r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
+_LABEL: Final = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 _REGISTRY: Final = re.compile(rf"(?P<host>{_LABEL}(?:\.{_LABEL})*|\[[0-9A-Fa-f:.]+\])(?::(?P<port>[0-9]{{1,5}}))?\Z")
 _REPOSITORY: Final = re.compile(
     r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*\Z",
@@ -115,7 +115,9 @@ def parse_reference(text: str, *, insecure: bool = False) -> PackageReference:
             raise AddressError(f"{_shown(text)}: {error}") from error
     host, slash, path = rest.partition("/")
     if not slash:
-        raise AddressError(f"{_shown(text)}: no repository; expected host/path[:tag], such as registry.example/charts/web:1.0.0")
+        raise AddressError(
+            f"{_shown(text)}: no repository; expected host/path[:tag], such as registry.example/charts/web:1.0.0"
+        )
     registry = _registry(host, text)
     path, colon, tag = path.partition(":")
     if colon and not _TAG.match(tag):
@@ -138,7 +140,9 @@ def tag_of_version(version: str) -> str:
     """The tag Helm stores a chart version under: ``+`` cannot be in a tag and becomes ``_``. Raises AddressError."""
     tag = version.replace("+", "_")
     if not _TAG.match(tag):
-        raise AddressError(f"version {_shown(version)} cannot be a tag; choose a shorter version of letters, digits, '.', '-', '+'")
+        raise AddressError(
+            f"version {_shown(version)} cannot be a tag; choose a shorter version of letters, digits, '.', '-', '+'"
+        )
     return tag
 
 
@@ -160,17 +164,18 @@ def is_repository(text: str) -> bool:
 def _split_scheme(text: str) -> tuple[Scheme | None, str]:
     if len(text) > MAX_LENGTH:
         raise AddressError(f"{_shown(text)}: {len(text)} characters; an address has at most {MAX_LENGTH}")
-    for prefix, scheme in _SCHEMES.items():
-        if text.startswith(prefix):
-            return scheme, text.removeprefix(prefix)
-    if "://" in text:
+    prefix = next((prefix for prefix in _SCHEMES if text.startswith(prefix)), "")
+    rest = text.removeprefix(prefix)
+    _, at, host = rest.rpartition("://")[2].partition("/")[0].rpartition("@")
+    if at and not host.startswith("sha256"):
+        # Not repeated: messages end up in logs and in a resource's status.
+        raise AddressError("an address with a user name or password; give them apart from it")
+    if "://" in rest:
         raise AddressError(f"{_shown(text)}: unknown scheme; use oci://, https://, http:// or none")
-    return None, text
+    return _SCHEMES.get(prefix), rest
 
 
 def _registry(text: str, whole: str) -> RegistryAddress:
-    if "@" in text:
-        raise AddressError(f"{_shown(whole)}: no user name or password in an address")
     match = _REGISTRY.match(text)
     if match is None or len(text) > MAX_NAME:
         raise AddressError(f"{_shown(whole)}: {_shown(text)} is no host[:port]")

@@ -51,10 +51,16 @@ class ArtifactError(PackageError):
 
 
 class StoreError(PackageError):
-    """The store on disk failed: full, not writable, damaged."""
+    """The store on disk failed: full, not writable, damaged. Transient, as somebody may make room; not so for a bad name."""
 
-    transient = True
+    def __init__(self, message: str, *, transient: bool = True) -> None:
+        super().__init__(message)
+        self.transient = transient
 
 
 class RenderError(PackageError):
-    """The chart could not be rendered with these values."""
+    """The chart could not be rendered with these values. Transient where helm did not get to say so (killed, too slow)."""
+
+    def __init__(self, message: str, *, transient: bool = False) -> None:
+        super().__init__(message)
+        self.transient = transient

@@ -58,12 +58,12 @@ def read_manifest(data: bytes, descriptor: Descriptor) -> Manifest:
     if len(data) > MAX_MANIFEST:
         raise ArtifactError(f"{what}: {len(data)} bytes is over the limit of {MAX_MANIFEST}")
     if len(data) != descriptor.size or digest_of(data) != descriptor.digest:
-        raise DigestError(f"{what}: the {len(data)} bytes received are not the {descriptor.size} it promises", transient=True)
+        raise DigestError(
+            f"{what}: the {len(data)} bytes received are not the {descriptor.size} it promises", transient=True
+        )
     try:
-        return _read(as_object(decode_json(data, max_bytes=MAX_MANIFEST, what=what), what), descriptor)
-    except FormatError as error:
-        raise ArtifactError(f"{what}: {error}") from error
-    except DigestError as error:
+        return _read(as_object(decode_json(data, max_bytes=MAX_MANIFEST, what="document"), "document"), descriptor)
+    except (FormatError, DigestError, ArtifactError) as error:
         raise ArtifactError(f"{what}: {error}") from error
 
 
@@ -114,16 +114,14 @@ def blobs_of(manifest: Manifest) -> tuple[Descriptor, ...]:
 
 def _read(document: JsonObject, descriptor: Descriptor) -> Manifest:
     if find(document, "schemaVersion") != 2:
-        raise ArtifactError(f"manifest {descriptor.digest}: schemaVersion is not 2; push the package again with a current tool")
+        raise ArtifactError("schemaVersion is not 2; push the package again with a current tool")
     media_type = find_str(document, "mediaType") or descriptor.media_type
     if media_type in INDEXES or ("manifests" in document and "layers" not in document):
-        raise ArtifactError(f"manifest {descriptor.digest}: an index of several images; name one of them by its digest")
+        raise ArtifactError("an index of several images; name one of them by its digest")
     if media_type not in READABLE:
-        raise ArtifactError(f"manifest {descriptor.digest}: {media_type[:200]!r} is not a manifest type that is read here")
+        raise ArtifactError(f"{media_type[:200]!r} is not a manifest type that is read here")
     if descriptor.media_type not in {"", media_type}:
-        raise ArtifactError(
-            f"manifest {descriptor.digest}: announced as {descriptor.media_type[:200]!r}, but it says {media_type!r}"
-        )
+        raise ArtifactError(f"announced as {descriptor.media_type[:200]!r}, but it says {media_type!r}")
     layers = find_list(document, "layers")
     if len(layers) > MAX_LAYERS:
         raise ArtifactError(f"manifest {descriptor.digest}: {len(layers)} layers; at most {MAX_LAYERS} are read")

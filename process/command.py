@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
+from signal import Signals
+from typing import Final
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,11 @@ class Ending(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """rusage of exactly this child and the descendants it waited for."""
+    """rusage of exactly this child and the descendants it waited for (``wait4``).
+
+    ``max_rss_bytes`` is the largest of them, and never less than what this process itself held when it started the child:
+    the kernel counts the moment between fork and exec (``setmax_mm_hiwater_rss`` in its ``exec_mmap``).
+    """
 
     user_s: float
     system_s: float
@@ -54,7 +60,11 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a run ended. ``returncode`` as subprocess has it: negative is the signal."""
+    """How a run ended. ``returncode`` as subprocess has it: negative is the signal.
+
+    ``survivors_killed`` counts the processes that outlived the child and were killed; ``survivors_left`` those that could
+    not be (they belong to another user, or hang in the kernel). Their ledger row stays, for the next start to try again.
+    """
 
     ending: Ending
     returncode: int
@@ -62,6 +72,7 @@ class Outcome:
     stderr: bytes
     usage: Usage
     survivors_killed: int = 0
+    survivors_left: int = 0
 
     @property
     def ok(self) -> bool:
@@ -70,7 +81,18 @@ class Outcome:
 
     def describe(self) -> str:
         """``exit status 3``, ``killed by SIGSEGV``, ``deadline passed (killed by SIGTERM)``: for messages."""
-        raise NotImplementedError
+        status = (
+            f"exit status {self.returncode}" if self.returncode >= 0 else f"killed by {_signal_name(-self.returncode)}"
+        )
+        return status if self.ending is Ending.EXITED else f"{self.ending.value} passed ({status})"
+
+
+def _signal_name(number: int) -> str:
+    """``SIGTERM``; real-time signals have no name of their own but the first and the last: ``signal 40``."""
+    try:
+        return Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 OutputSink = Callable[[bytes], None]
@@ -83,3 +105,7 @@ class Sinks:
 
     stdout: OutputSink | None = field(default=None)
     stderr: OutputSink | None = field(default=None)
+
+
+NO_SINKS: Final = Sinks()
+"""Everything goes into the outcome."""

@@ -14,7 +14,7 @@ from wharfinger.runtime.daemon import DaemonConfig, ServeInspector, run_daemon
 from wharfinger.runtime.logs import LogFormat, set_up_logging
 from wharfinger.runtime.paths import SOCKET_VARIABLE, STATE_VARIABLE, default_socket, default_state_dir
 from wharfinger.runtime.service_manager import service_manager
-from wharfinger.runtime.state_dir import StateDirError
+from wharfinger.runtime.state_dir import StartError
 
 GRACE_S = 30.0
 FORCED_EXIT = 1
@@ -80,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
     serve = cast("ServeInspector", args.serve_inspector)
     try:
         clean = trio.run(run_daemon, config, serve, service_manager())
-    except* (StateDirError, ConnectionConfigError, OSError) as group:
+    except* (StartError, ConnectionConfigError, OSError) as group:
         return_code = _failed(_first_message(group))
     else:
         return_code = 0 if clean else FORCED_EXIT

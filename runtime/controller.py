@@ -23,6 +23,7 @@ from wharfinger.cluster.client import ClusterClient
 from wharfinger.cluster.errors import ClusterError, ConflictError, NotFoundError
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.formats.json_value import JsonObject, JsonValue, find_object, find_str
+from wharfinger.packages.address import RepositoryAddress
 from wharfinger.runtime import status as statuses
 from wharfinger.runtime.identity import AppId, IdentityError, app_id
 from wharfinger.runtime.resources import (
@@ -30,7 +31,6 @@ from wharfinger.runtime.resources import (
     FINALIZER,
     PACKAGE_REPOSITORY,
     Application,
-    RepositoryRef,
     SpecError,
     finalizers_of,
     is_deleting,
@@ -91,7 +91,7 @@ class Controller:
         else:
             self.runtime.update_app(application, repository)
 
-    def _repository(self, application: Application) -> RepositoryRef:
+    def _repository(self, application: Application) -> RepositoryAddress:
         obj = self.repositories.objects().get(ObjectKey(PACKAGE_REPOSITORY, "", application.repository))
         if obj is None:
             raise LookupError(f"PackageRepository {application.repository} does not exist")

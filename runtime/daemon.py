@@ -16,23 +16,24 @@ from pathlib import Path
 from typing import Final
 
 import trio
-from wharfinger.cluster.http_client import open_client
 from wharfinger.cluster.release_engine import ReleaseEngine
-from wharfinger.packages.disk_store import open_store
-from wharfinger.packages.helm_renderer import HelmRenderer
-from wharfinger.packages.oci_registry import open_registry
-from wharfinger.process.ledger import ProcessLedger, kill_left_behind, open_ledger
 
 import wharfinger
 from wharfinger.cluster.client import ClusterClient
 from wharfinger.cluster.connection import Connection, load_connection
 from wharfinger.cluster.errors import ClusterError
+from wharfinger.cluster.http_client import open_client
+from wharfinger.packages.address import RepositoryAddress
+from wharfinger.packages.disk_store import open_store
+from wharfinger.packages.helm_renderer import HelmRenderer
+from wharfinger.packages.oci_registry import open_registry
 from wharfinger.packages.registry import Registry
+from wharfinger.process.ledger import ProcessLedger, kill_left_behind, open_ledger
+from wharfinger.queue.scope import WorkScope
 from wharfinger.runtime.controller import open_controller
-from wharfinger.runtime.crds import ensure_crds
 from wharfinger.runtime.inspector import Inspector
+from wharfinger.runtime.own_crds import ensure_crds
 from wharfinger.runtime.pipeline import Tools
-from wharfinger.runtime.resources import RepositoryRef
 from wharfinger.runtime.runtime import open_runtime
 from wharfinger.runtime.service_manager import ServiceManager, open_watchdog
 from wharfinger.runtime.snapshots import RuntimeInspector
@@ -43,7 +44,6 @@ log = logging.getLogger(__name__)
 
 FIELD_MANAGER: Final = "wharfinger"
 CONCURRENT_DOWNLOADS: Final = 4
-CONCURRENT_RENDERS: Final = 2
 CLUSTER_RETRY_S: Final = 2.0
 
 ServeInspector = Callable[[Path, Inspector], AbstractAsyncContextManager[None]]
@@ -113,6 +113,8 @@ async def open_daemon(
 ) -> AsyncIterator[None]:
     """Put everything up. If ``stop`` comes while the cluster is awaited, the body runs with nothing behind it."""
     with hold_state_dir(config.state_dir) as state, open_ledger(state / "journal.db") as ledger:
+        if ledger.warning:
+            log.warning("%s", ledger.warning)
         if killed := await kill_left_behind(ledger):
             log.warning("killed %d processes that an earlier daemon left", killed)
         connection = await trio.to_thread.run_sync(load_connection, config.kubeconfig, config.context)
@@ -144,7 +146,7 @@ async def _open_runtime(
             cluster=client,
             releases=ReleaseEngine(client, field_manager=FIELD_MANAGER, now=now),
             downloads=trio.CapacityLimiter(CONCURRENT_DOWNLOADS),
-            renders=trio.CapacityLimiter(CONCURRENT_RENDERS),
+            stopping=WorkScope("the daemon"),
         )
         async with open_runtime(tools, now, keys.add) as runtime, open_controller(client, runtime, keys):
             inspector.runtime = runtime
@@ -165,7 +167,5 @@ async def _await_cluster(client: ClusterClient, connection: Connection, stop: tr
     return False
 
 
-def _open_registry(repository: RepositoryRef) -> AbstractAsyncContextManager[Registry]:
-    return open_registry(
-        repository.address, scheme="http" if repository.plain_http else "https", credentials=None, ca_file=None
-    )
+def _open_registry(repository: RepositoryAddress) -> AbstractAsyncContextManager[Registry]:
+    return open_registry(repository.registry, scheme=repository.scheme)

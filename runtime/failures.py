@@ -5,6 +5,7 @@ it changes, so everything that was wrong *there* is tried again at the queue's s
 """
 
 from dataclasses import dataclass
+from typing import Final
 
 from wharfinger.cluster.errors import ClusterError, ConflictError, InvalidError
 from wharfinger.formats.errors import FormatError
@@ -18,10 +19,11 @@ from wharfinger.packages.errors import (
     RenderError,
     StoreError,
 )
+from wharfinger.process.errors import ProcessError
 from wharfinger.runtime.identity import IdentityError
 
-Expected = PackageError | ClusterError | FormatError | IdentityError
-EXPECTED = (PackageError, ClusterError, FormatError, IdentityError)
+Expected = PackageError | ClusterError | FormatError | IdentityError | ProcessError
+EXPECTED = (PackageError, ClusterError, FormatError, IdentityError, ProcessError)
 """What a pipeline task may fail with; anything else is a defect and is treated as one by the queue's guard."""
 
 
@@ -34,29 +36,31 @@ class Failure:
     permanent: bool
 
 
+_REASONS: Final[tuple[tuple[type[Exception], str, bool | None], ...]] = (
+    # The most specific first. None: the error itself says whether it is transient.
+    (ArtifactNotFoundError, "ArtifactNotFound", False),
+    (DigestError, "DigestMismatch", False),
+    (StoreError, "StoreFailed", False),
+    (RenderError, "RenderFailed", None),
+    (AddressError, "SpecInvalid", True),
+    (ArtifactError, "ArtifactInvalid", True),
+    (IdentityError, "SpecInvalid", True),
+    (FormatError, "ArtifactInvalid", True),
+    (InvalidError, "ApplyFailed", True),
+    (ConflictError, "ConflictingOwner", False),
+    (ClusterError, "ClusterFailed", None),
+    (ProcessError, "ProcessFailed", None),
+    (PackageError, "ArtifactInvalid", None),
+)
+
+
 def classify(error: Expected) -> Failure:
     """The failure that an expected error is."""
     message = str(error) or type(error).__name__
-    match error:
-        case ArtifactNotFoundError():
-            return Failure("ArtifactNotFound", message, permanent=False)
-        case RegistryError():
-            return Failure("RegistryFailed" if error.transient else "RegistryRefused", message, permanent=False)
-        case DigestError():
-            return Failure("DigestMismatch", message, permanent=False)
-        case StoreError():
-            return Failure("StoreFailed", message, permanent=False)
-        case RenderError():
-            return Failure("RenderFailed", message, permanent=not error.transient)
-        case AddressError():
-            return Failure("SpecInvalid", message, permanent=True)
-        case ArtifactError() | PackageError() | FormatError():
-            return Failure("ArtifactInvalid", message, permanent=True)
-        case IdentityError():
-            return Failure("SpecInvalid", message, permanent=True)
-        case InvalidError():
-            return Failure("ApplyFailed", message, permanent=True)
-        case ConflictError():
-            return Failure("ConflictingOwner", message, permanent=False)
-        case ClusterError():
-            return Failure("ClusterFailed", message, permanent=not error.transient)
+    transient = getattr(error, "transient", False) is True
+    if isinstance(error, RegistryError) and not isinstance(error, ArtifactNotFoundError):
+        return Failure("RegistryFailed" if transient else "RegistryRefused", message, permanent=False)
+    for kind, reason, permanent in _REASONS:
+        if isinstance(error, kind):
+            return Failure(reason, message, permanent=not transient if permanent is None else permanent)
+    raise AssertionError(f"{type(error).__name__} is not in the table")

@@ -17,33 +17,33 @@ from typing import Protocol
 import trio
 from wharfinger.cluster.readiness import wait_ready
 from wharfinger.cluster.release_engine import ReleaseEngine, ReleaseRequest
-from wharfinger.packages.chart import Chart, read_chart
-from wharfinger.queue.scope import WorkScope
-from wharfinger.queue.service import TaskFailed
 
 from wharfinger.cluster.client import ClusterClient
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.formats.json_value import JsonObject
+from wharfinger.packages.address import RepositoryAddress, tag_of_version
+from wharfinger.packages.chart import Chart, read_chart
 from wharfinger.packages.registry import Manifest, Registry
 from wharfinger.packages.renderer import Renderer, RenderRequest
 from wharfinger.packages.store import Store
+from wharfinger.queue.scope import WorkScope
+from wharfinger.queue.service import TaskFailed
 from wharfinger.runtime.failures import EXPECTED, Failure, classify
 from wharfinger.runtime.identity import AppId
-from wharfinger.runtime.resources import RepositoryRef
 from wharfinger.runtime.status import PackageStatus, Stage
 
 
 class RegistryOpener(Protocol):
     """Opens the registry that a repository's address names."""
 
-    def __call__(self, repository: RepositoryRef) -> AbstractAsyncContextManager[Registry]:
+    def __call__(self, repository: RepositoryAddress) -> AbstractAsyncContextManager[Registry]:
         """A context manager around an open Registry."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """What the tasks work with; one of each for all packages. The limiters bound concurrent work of the whole daemon."""
+    """What the tasks work with; one of each for all packages. ``downloads`` bounds those of the whole daemon."""
 
     open_registry: RegistryOpener
     store: Store
@@ -51,7 +51,8 @@ class Tools:
     cluster: ClusterClient
     releases: ReleaseEngine
     downloads: trio.CapacityLimiter
-    renders: trio.CapacityLimiter
+    stopping: WorkScope
+    """Cancelled when the daemon stops: what only waits does not hold it up."""
 
 
 @dataclass(slots=True)
@@ -62,19 +63,13 @@ class Instance:
     status: PackageStatus
     package: str = ""
     version: str = ""
-    repository: RepositoryRef = field(default_factory=lambda: RepositoryRef("", plain_http=False))
+    repository: RepositoryAddress | None = None
     wanted_settings: JsonObject = field(default_factory=dict)
     manifest: Manifest | None = None
     tree: Path | None = None
     chart: Chart | None = None
     settings: JsonObject = field(default_factory=dict)
     objects: tuple[ObjectKey, ...] = ()
-
-    @property
-    def oci_repository(self) -> str:
-        """The package's repository below the registry's host: ``packages/web-service``."""
-        _host, _slash, path = self.repository.address.partition("/")
-        return f"{path}/{self.package}" if path else self.package
 
 
 class Reporter(Protocol):
@@ -166,10 +161,13 @@ class Pipeline:
 async def download(instance: Instance, tools: Tools, reporter: Reporter) -> None:
     """Resolve the version to a digest, and bring every blob of that manifest to disk, verified while streaming."""
     reporter.progressed(instance, Stage.FETCHED, "Downloading", f"downloading {instance.package} {instance.version}")
-    async with tools.downloads, tools.open_registry(instance.repository) as registry:
-        descriptor = await registry.resolve(instance.oci_repository, instance.version)
-        manifest = await registry.manifest(instance.oci_repository, descriptor.digest)
-        await tools.store.download(registry, instance.oci_repository, manifest)
+    if instance.repository is None:
+        raise AssertionError(f"{instance.id}: Download before anything was wanted")
+    address = instance.repository.child(instance.package)
+    async with tools.downloads, tools.open_registry(address) as registry:
+        descriptor = await registry.resolve(address.path, tag_of_version(instance.version))
+        manifest = await registry.manifest(address.path, descriptor.digest)
+        await tools.store.download(registry, address.path, manifest)
     instance.manifest = manifest
 
 
@@ -209,8 +207,7 @@ async def run(instance: Instance, tools: Tools, reporter: Reporter) -> None:
         api_versions=await tools.cluster.api_versions(),
         is_upgrade=installed,
     )
-    async with tools.renders:
-        rendered = await tools.renderer.render(request)
+    rendered = await tools.renderer.render(request)
     reporter.progressed(instance, Stage.APPLIED, "ApplyingManifests", f"applying {len(rendered.objects)} objects")
     result = await tools.releases.upgrade(
         ReleaseRequest(
@@ -229,12 +226,19 @@ async def run(instance: Instance, tools: Tools, reporter: Reporter) -> None:
 
 
 async def await_ready(instance: Instance, tools: Tools, reporter: Reporter) -> None:
-    """Wait until what was applied is ready, naming the laggards. It has no limit of its own: a new wish interrupts it."""
+    """Wait until what was applied is ready, naming the laggards. No limit of its own: a new wish or the end interrupts it."""
 
     def progress(message: str) -> None:
         reporter.progressed(instance, Stage.SCALED, "NotReady", message)
 
-    await wait_ready(tools.cluster, instance.objects, progress)
+    with trio.CancelScope() as wait:
+        forget = tools.stopping.on_cancel(wait.cancel)
+        try:
+            await wait_ready(tools.cluster, instance.objects, progress)
+        finally:
+            forget()
+    if wait.cancelled_caught:
+        raise TaskFailed(f"stopped waiting: {tools.stopping.cause}")
 
 
 async def uninstall(instance: Instance, tools: Tools, _reporter: Reporter) -> None:

@@ -10,6 +10,8 @@ from typing import Final
 from wharfinger.cluster.resource import ResourceType
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json_value import JsonObject, checksum, find, find_int, find_list, find_object, find_str
+from wharfinger.packages.address import RepositoryAddress, parse_repository
+from wharfinger.packages.errors import AddressError
 from wharfinger.runtime.identity import AppId
 
 GROUP: Final = "wharfinger.dev"
@@ -23,14 +25,6 @@ PACKAGE_REPOSITORY: Final = ResourceType(GROUP, VERSION, "PackageRepository", "p
 
 class SpecError(Exception):
     """A custom resource asks for something that cannot be; permanent until it is edited."""
-
-
-@dataclass(frozen=True, slots=True)
-class RepositoryRef:
-    """Where packages come from: ``address`` is host, port and path, such as ``registry.example:5000/packages``."""
-
-    address: str
-    plain_http: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,18 +66,19 @@ def read_application(obj: JsonObject) -> Application:
         raise SpecError(f"{error}; correct the Application's spec") from error
 
 
-def read_repository(obj: JsonObject) -> RepositoryRef:
-    """Read a PackageRepository object. Raises SpecError."""
+def read_repository(obj: JsonObject) -> RepositoryAddress:
+    """Where a PackageRepository's packages are. Raises SpecError."""
     try:
-        address = find_str(obj, "spec", "registry", "repo")
+        text = find_str(obj, "spec", "registry", "repo")
         scheme = find_str(obj, "spec", "registry", "scheme", default="HTTPS").upper()
-    except FormatError as error:
+        if not text:
+            raise SpecError("spec.registry.repo: required, such as registry.example/packages")
+        if scheme not in {"HTTP", "HTTPS"}:
+            raise SpecError(f"spec.registry.scheme: {scheme!r} is neither HTTP nor HTTPS")
+        address = parse_repository(text.rstrip("/"))
+    except (FormatError, AddressError) as error:
         raise SpecError(f"{error}; correct the PackageRepository's spec") from error
-    if not address:
-        raise SpecError("spec.registry.repo: required, such as registry.example/packages")
-    if scheme not in {"HTTP", "HTTPS"}:
-        raise SpecError(f"spec.registry.scheme: {scheme!r} is neither HTTP nor HTTPS")
-    return RepositoryRef(address.rstrip("/"), plain_http=scheme == "HTTP")
+    return RepositoryAddress(address.registry, address.path, "http" if scheme == "HTTP" else "https")
 
 
 def is_deleting(obj: JsonObject) -> bool:

@@ -17,15 +17,16 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 import trio
+
+from wharfinger.packages.address import RepositoryAddress
 from wharfinger.queue.scope import WorkScope
 from wharfinger.queue.service import Queues, open_queues
-
 from wharfinger.runtime import status as statuses
 from wharfinger.runtime.failures import Failure
 from wharfinger.runtime.identity import AppId
 from wharfinger.runtime.lifecycle import Decision, DesiredState, LifecycleStore, RemovalStart
 from wharfinger.runtime.pipeline import Instance, Pipeline, StageTask, Tools
-from wharfinger.runtime.resources import Application, RepositoryRef
+from wharfinger.runtime.resources import Application
 from wharfinger.runtime.status import PackageStatus, Stage
 
 log = logging.getLogger(__name__)
@@ -49,14 +50,14 @@ class Runtime:
     _to_clean: list[str] = field(default_factory=list)
     _clean_wake: trio.Event = field(default_factory=trio.Event)
 
-    def update_app(self, application: Application, repository: RepositoryRef) -> Decision:
+    def update_app(self, application: Application, repository: RepositoryAddress) -> Decision:
         """Adopt what an Application asks for, and begin what that calls for.
 
         REMOVING means that nothing was adopted: `on_change` tells when the removal is over, and asking again helps then.
         """
         name = application.id.name
         desired = DesiredState(
-            source=f"{'http' if repository.plain_http else 'https'}://{repository.address}",
+            source=f"{repository.scheme}://{repository}",
             package=application.package,
             version=application.version,
             settings_checksum=application.settings_checksum,
@@ -138,7 +139,7 @@ class Runtime:
 
     # --- inside --------------------------------------------------------------------------------------------------------
 
-    def _instance(self, application: Application, repository: RepositoryRef) -> Instance:
+    def _instance(self, application: Application, repository: RepositoryAddress) -> Instance:
         name = application.id.name
         instance = self.instances.get(name)
         if instance is None:
@@ -206,4 +207,5 @@ async def open_runtime(tools: Tools, now: Clock, on_change: Callable[[str], None
             runtime = Runtime(tools, queues, now, on_change)
             nursery.start_soon(runtime.clean_up, name="clean-up of removed packages")
             yield runtime
+            tools.stopping.cancel("the daemon stops")
         nursery.cancel_scope.cancel()

@@ -7,7 +7,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 
-class StateDirError(Exception):
+class StartError(Exception):
+    """The daemon cannot start; the message says what to change."""
+
+
+class StateDirError(StartError):
     """The state folder cannot be used."""
 
 

@@ -72,6 +72,7 @@ TIPS: Final[Mapping[str, str]] = {
     "ArtifactInvalid": "the artifact is not a Helm chart package; push it again with `wharfinger package push`",
     "RegistryFailed": "check the registry and the PackageRepository's address; it is tried again by itself",
     "RegistryRefused": "correct the PackageRepository's address or credentials",
+    "ProcessFailed": "the daemon could not run a program it needs; the message says which and why",
     "StoreFailed": "make room or fix permissions in the daemon's state folder; it is tried again by itself",
     "RenderFailed": "correct spec.settings or the chart; helm's own words are in the message",
     "ApplyFailed": "correct what the API server refused; its own words are in the message",

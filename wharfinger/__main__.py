@@ -9,8 +9,8 @@ import argparse
 import importlib
 import os
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
@@ -103,11 +103,21 @@ def _fill(command: Command, parser: argparse.ArgumentParser) -> None:
     add(parser)
 
 
-def _open_debug_server(path: Path, inspector: "Inspector") -> AbstractAsyncContextManager[None]:
-    """The daemon's debug socket; `runtime` is given it from here because it must not know `debug`."""
-    from wharfinger.debug.server import open_debug_server  # noqa: PLC0415 - loaded by the daemon only
+@asynccontextmanager
+async def _open_debug_server(path: Path, inspector: "Inspector") -> AsyncIterator[None]:
+    """The daemon's debug socket; `runtime` is given it from here because it must not know `debug`. Raises StartError."""
+    from wharfinger.debug.activation import inherited_listener  # noqa: PLC0415 - loaded by the daemon only
+    from wharfinger.debug.errors import DebugSocketError  # noqa: PLC0415
+    from wharfinger.debug.server import open_debug_server  # noqa: PLC0415
+    from wharfinger.runtime.state_dir import StartError  # noqa: PLC0415
 
-    return open_debug_server(path, inspector)
+    async with AsyncExitStack() as opened:
+        try:
+            server = open_debug_server(path, inspector, listener=inherited_listener(os.environ))
+            await opened.enter_async_context(server)
+        except DebugSocketError as error:
+            raise StartError(str(error)) from error
+        yield
 
 
 def _print_version(_args: argparse.Namespace) -> int:

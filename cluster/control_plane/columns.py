@@ -123,7 +123,9 @@ def job_status(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
     holding = {item.get("type") for item in _objects(find(obj, "status", "conditions")) if item.get("status") == "True"}
     if find(obj, "metadata", "deletionTimestamp"):
         return "Terminating"
-    return next((state for state in ("Complete", "Failed", "Suspended", "FailureTarget") if state in holding), "Running")
+    return next(
+        (state for state in ("Complete", "Failed", "Suspended", "FailureTarget") if state in holding), "Running"
+    )
 
 
 def job_completions(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
@@ -185,7 +187,10 @@ def service_external(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG0
     if kind == "ExternalName":
         return str(find(obj, "spec", "externalName") or NONE)
     if kind == "LoadBalancer":
-        given = [str(item.get("ip") or item.get("hostname")) for item in _objects(find(obj, "status", "loadBalancer", "ingress"))]
+        given = [
+            str(item.get("ip") or item.get("hostname"))
+            for item in _objects(find(obj, "status", "loadBalancer", "ingress"))
+        ]
         return ",".join(given) or ips or "<pending>"
     return ips or NONE
 
@@ -240,7 +245,8 @@ def event_last_seen(obj: JsonObject, now: datetime) -> JsonValue:
 def node_status(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
     """``Ready`` or ``NotReady``, and whether scheduling is off."""
     ready = any(
-        item.get("type") == "Ready" and item.get("status") == "True" for item in _objects(find(obj, "status", "conditions"))
+        item.get("type") == "Ready" and item.get("status") == "True"
+        for item in _objects(find(obj, "status", "conditions"))
     )
     return ("Ready" if ready else "NotReady") + (",SchedulingDisabled" if find(obj, "spec", "unschedulable") else "")
 

@@ -45,16 +45,6 @@ def version_rank(version: str) -> tuple[int, int, int, int]:
     return (1, _STAGES[found["stage"] or ""], int(found["major"]), int(found["minor"] or 0))
 
 
-def with_default_names(definition: JsonObject) -> JsonObject:
-    """The definition with ``singular``, ``listKind`` and ``conversion`` filled in."""
-    spec = find_object(definition, "spec")
-    names = dict(find_object(spec, "names"))
-    kind = find_str(names, "kind")
-    names.setdefault("singular", kind.lower())
-    names.setdefault("listKind", f"{kind}List")
-    return {**definition, "spec": {**spec, "names": names, "conversion": spec.get("conversion") or {"strategy": "None"}}}
-
-
 def kind_of_definition(definition: JsonObject) -> Kind:
     """The kind that a definition defines; unserved versions are left out. Raises ShapeError for what is no definition."""
     spec = find_object(definition, "spec")
@@ -153,7 +143,8 @@ def _column(item: JsonObject) -> Column | None:
         lambda obj, now: _cell(evaluate(steps, obj), kind, now),
         type=kind,
         format=find_str(item, "format"),
-        description=find_str(item, "description") or f"Custom resource definition column (in JSONPath format): {find_str(item, 'jsonPath')}",
+        description=find_str(item, "description")
+        or f"Custom resource definition column (in JSONPath format): {find_str(item, 'jsonPath')}",
         priority=priority if isinstance(priority, int) else 0,
     )
 
@@ -199,12 +190,13 @@ def established_status(definition: JsonObject, now: datetime) -> JsonObject:
         if type_ not in holding:
             conditions = [item for item in conditions if item.get("type") != type_]
             conditions.append(_condition(type_, reason, message, now))
-    return {
-        **status,
-        "conditions": list(conditions),
-        "acceptedNames": find_object(definition, "spec", "names"),
-        "storedVersions": _stored(find_list(status, "storedVersions"), definition),
-    }
+    return {**status, "conditions": list(conditions), "acceptedNames": find_object(definition, "spec", "names")}
+
+
+def updated_status(definition: JsonObject) -> JsonObject:
+    """The status of a definition whose storage version may have changed: what was ever stored is remembered."""
+    status = find_object(definition, "status")
+    return {**status, "storedVersions": _stored(find_list(status, "storedVersions"), definition)}
 
 
 def terminating_status(definition: JsonObject, reason: str, message: str, now: datetime) -> JsonObject:
@@ -225,5 +217,7 @@ def _condition(type_: str, reason: str, message: str, now: datetime) -> JsonObje
 
 
 def _stored(known: list[JsonValue], definition: JsonObject) -> list[JsonValue]:
-    stored = [find_str(item, "name") for item in find_list(definition, "spec", "versions") if find(item, "storage") is True]
+    stored = [
+        find_str(item, "name") for item in find_list(definition, "spec", "versions") if find(item, "storage") is True
+    ]
     return [*known, *(name for name in stored if name not in known)]

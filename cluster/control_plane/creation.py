@@ -5,17 +5,19 @@ not what the server prepares afterwards; an absent namespace is said before an i
 name that is taken.
 """
 
+from dataclasses import replace
+
 from wharfinger.cluster.control_plane import status
 from wharfinger.cluster.control_plane.backend import Backend
 from wharfinger.cluster.control_plane.catalog import Served
-from wharfinger.cluster.control_plane.intake import accepted, check_namespace, tidy
+from wharfinger.cluster.control_plane.defaults import apply_defaults
+from wharfinger.cluster.control_plane.intake import Written, accepted, check_namespace
 from wharfinger.cluster.control_plane.kinds import Generation
 from wharfinger.cluster.control_plane.managed_fields import record_update
 from wharfinger.cluster.control_plane.options import WriteOptions
 from wharfinger.cluster.control_plane.preparation import (
     SERVER_OWNED,
     prepared,
-    with_defaults,
     with_metadata,
     without_status,
 )
@@ -29,15 +31,16 @@ NAMESPACES = Collection("", "namespaces")
 SERVICES = Collection("", "services")
 
 
-def create(backend: Backend, served: Served, namespace: str, body: JsonValue, options: WriteOptions) -> JsonObject:
+def create(backend: Backend, served: Served, namespace: str, body: JsonValue, options: WriteOptions) -> Written:
     """POST: the object as stored (or, in a dry run, as it would be). Raises StatusError."""
-    obj = check_namespace(served, accepted(served, body), namespace)
+    asked = accepted(served, body, options.validation)
+    obj = check_namespace(served, asked.obj, namespace)
     if find_str(obj, "metadata", "resourceVersion"):
         raise status.internal("resourceVersion should not be set on objects to be created")
     prefix = find_str(obj, "metadata", "generateName")
     if prefix and not find_str(obj, "metadata", "name"):
         obj = with_metadata(obj, {"name": backend.generate_name(prefix)})
-    return create_object(backend, served, obj, options, applied=False)
+    return replace(asked, obj=create_object(backend, served, obj, options, applied=False), created=True)
 
 
 def create_object(
@@ -47,7 +50,7 @@ def create_object(
     obj = with_metadata(obj, dict.fromkeys(SERVER_OWNED))
     if served.version.status or served.kind.initial_status is not None:
         obj = without_status(obj)
-    obj = tidy(with_defaults(served.kind, obj))
+    obj = apply_defaults(obj)
     now = backend.now()
     if not applied:
         obj = record_update(None, obj, manager=options.manager, subresource="", now=now, lists=served.version.lists)

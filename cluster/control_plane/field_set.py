@@ -187,6 +187,7 @@ class _Absent:
 
 
 _ABSENT: Final = _Absent()
+_Maybe: TypeAlias = "JsonValue | _Absent"
 
 
 class _Comparer:
@@ -197,7 +198,7 @@ class _Comparer:
         self.modified: list[FieldPath] = []
         self.removed: list[FieldPath] = []
 
-    def note(self, before: JsonValue | _Absent, after: JsonValue | _Absent, path: FieldPath) -> None:
+    def note(self, before: _Maybe, after: _Maybe, path: FieldPath) -> None:
         """One field as a whole."""
         if isinstance(before, _Absent):
             self.added.append(path)
@@ -206,7 +207,7 @@ class _Comparer:
         elif not same_value(before, after):
             self.modified.append(path)
 
-    def walk(self, before: JsonValue | _Absent, after: JsonValue | _Absent, lists: ListTypes, path: FieldPath) -> None:
+    def walk(self, before: _Maybe, after: _Maybe, lists: ListTypes, path: FieldPath) -> None:
         """What differs at and below ``path``."""
         lists = lists.of(_value(before) if isinstance(after, _Absent) else after)
         if lists.is_whole or _fits(before, lists) + _fits(after, lists) == 0 or _clash(before, after):
@@ -308,26 +309,26 @@ def _order(element: str) -> tuple[int, str]:
     return _KINDS.index(element[:2]), element
 
 
-def _fits(value: JsonValue | _Absent, lists: ListTypes) -> bool:
+def _fits(value: _Maybe, lists: ListTypes) -> bool:
     """Whether there is something inside the value to walk into."""
     wanted = list if lists.relation in {Relation.SET, Relation.KEYED} else dict
     return isinstance(value, wanted) and bool(value)
 
 
-def _clash(before: JsonValue | _Absent, after: JsonValue | _Absent) -> bool:
+def _clash(before: _Maybe, after: _Maybe) -> bool:
     """Whether the two are of forms that cannot be compared item by item (nulls fit everything)."""
     if isinstance(before, _Absent) or isinstance(after, _Absent) or before is None or after is None:
         return False
     return isinstance(before, dict) != isinstance(after, dict) or isinstance(before, list) != isinstance(after, list)
 
 
-def _value(value: JsonValue | _Absent) -> JsonValue:
+def _value(value: _Maybe) -> JsonValue:
     return None if isinstance(value, _Absent) else value
 
 
-def _items(value: JsonValue | _Absent) -> list[JsonValue]:
+def _items(value: _Maybe) -> list[JsonValue]:
     return value if isinstance(value, list) else []
 
 
-def _members(value: JsonValue | _Absent) -> JsonObject:
+def _members(value: _Maybe) -> JsonObject:
     return value if isinstance(value, dict) else {}

@@ -11,11 +11,11 @@ MAX_OPERATIONS: Final = 10_000
 
 
 class JsonPatchError(Exception):
-    """The patch cannot be read, or (``unprocessable``) does not fit its target."""
+    """The patch is not a list of operations, or (JsonPatchFailedError) an operation cannot be done."""
 
-    def __init__(self, message: str, *, unprocessable: bool = False) -> None:
-        super().__init__(message)
-        self.unprocessable = unprocessable
+
+class JsonPatchFailedError(JsonPatchError):
+    """An operation is none, or does not fit its target."""
 
 
 def apply_json_patch(target: JsonValue, patch: JsonValue) -> JsonValue:
@@ -28,7 +28,7 @@ def apply_json_patch(target: JsonValue, patch: JsonValue) -> JsonValue:
         try:
             target = _operate(target, as_object(item, f"operation {index}"))
         except ShapeError as error:
-            raise JsonPatchError(f"operation {index}: {error}") from error
+            raise JsonPatchFailedError(f"operation {index}: {error}") from error
     return target
 
 
@@ -50,22 +50,22 @@ def _operate(target: JsonValue, operation: JsonObject) -> JsonValue:
             return _add(target, path, _get(target, _pointer(operation, "from")))
         case "test":
             if not _equal(_get(target, path), _value(operation)):
-                raise JsonPatchError(f"testing value {find_str(operation, 'path')} failed", unprocessable=True)
+                raise JsonPatchFailedError(f"testing value {find_str(operation, 'path')} failed")
             return target
         case _:
-            raise JsonPatchError(f"Unexpected kind: {name!r}")
+            raise JsonPatchFailedError(f"Unexpected kind: {name!r}")
 
 
 def _value(operation: JsonObject) -> JsonValue:
     if "value" not in operation:
-        raise JsonPatchError(f"operation {operation.get('op')!r} has no value")
+        raise JsonPatchFailedError(f"operation {operation.get('op')!r} has no value")
     return operation["value"]
 
 
 def _pointer(operation: JsonObject, name: str) -> list[str]:
     text = find_str(operation, name)
     if name not in operation or (text and not text.startswith("/")):
-        raise JsonPatchError(f"{name}: {text!r} is no JSON pointer: it starts with /")
+        raise JsonPatchFailedError(f"{name}: {text!r} is no JSON pointer: it starts with /")
     return [part.replace("~1", "/").replace("~0", "~") for part in text.split("/")[1:]]
 
 
@@ -79,27 +79,27 @@ def _equal(left: JsonValue, right: JsonValue) -> bool:
     return left == right
 
 
-def _missing(path: list[str]) -> JsonPatchError:
-    return JsonPatchError(f"path /{'/'.join(path)} does not exist", unprocessable=True)
+def _missing(path: list[str]) -> JsonPatchFailedError:
+    return JsonPatchFailedError(f"path /{'/'.join(path)} does not exist")
 
 
-def _position(items: list[JsonValue], token: str, path: list[str], *, end: bool) -> int:
-    if token == "-" and end:
+def _position(items: list[JsonValue], step: str, path: list[str], *, end: bool) -> int:
+    if step == "-" and end:
         return len(items)
-    if not token.isascii() or not token.isdigit() or (len(token) > 1 and token.startswith("0")):
+    if not step.isascii() or not step.isdigit() or (len(step) > 1 and step.startswith("0")):
         raise _missing(path)
-    position = int(token)
+    position = int(step)
     if position > len(items) or (position == len(items) and not end):
         raise _missing(path)
     return position
 
 
 def _get(target: JsonValue, path: list[str]) -> JsonValue:
-    for token in path:
-        if isinstance(target, dict) and token in target:
-            target = target[token]
+    for step in path:
+        if isinstance(target, dict) and step in target:
+            target = target[step]
         elif isinstance(target, list):
-            target = target[_position(target, token, path, end=False)]
+            target = target[_position(target, step, path, end=False)]
         else:
             raise _missing(path)
     return target
@@ -108,13 +108,13 @@ def _get(target: JsonValue, path: list[str]) -> JsonValue:
 def _add(target: JsonValue, path: list[str], value: JsonValue) -> JsonValue:
     if not path:
         return value
-    token, rest = path[0], path[1:]
+    step, rest = path[0], path[1:]
     if isinstance(target, dict):
-        if rest and token not in target:
+        if rest and step not in target:
             raise _missing(path)
-        return {**target, token: _add(target.get(token), rest, value)}
+        return {**target, step: _add(target.get(step), rest, value)}
     if isinstance(target, list):
-        position = _position(target, token, path, end=not rest)
+        position = _position(target, step, path, end=not rest)
         if rest:
             return [*target[:position], _add(target[position], rest, value), *target[position + 1 :]]
         return [*target[:position], value, *target[position:]]
@@ -124,13 +124,13 @@ def _add(target: JsonValue, path: list[str], value: JsonValue) -> JsonValue:
 def _remove(target: JsonValue, path: list[str]) -> JsonValue:
     if not path:
         return None
-    token, rest = path[0], path[1:]
-    if isinstance(target, dict) and token in target:
+    step, rest = path[0], path[1:]
+    if isinstance(target, dict) and step in target:
         if rest:
-            return {**target, token: _remove(target[token], rest)}
-        return {name: value for name, value in target.items() if name != token}
+            return {**target, step: _remove(target[step], rest)}
+        return {name: value for name, value in target.items() if name != step}
     if isinstance(target, list):
-        position = _position(target, token, path, end=False)
+        position = _position(target, step, path, end=False)
         if rest:
             return [*target[:position], _remove(target[position], rest), *target[position + 1 :]]
         return [*target[:position], *target[position + 1 :]]

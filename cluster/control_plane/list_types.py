@@ -97,7 +97,7 @@ class ListTypes:
 
     def declares(self, name: str) -> bool:
         """Whether a member of that name may be here."""
-        return self.element is not None or self.relation is not Relation.STRUCT or name in self.fields
+        return self.element is not None or not self.fields or name in self.fields
 
     def field(self, name: str) -> "ListTypes":
         """What the member of that name is; UNKNOWN where nothing declares it."""
@@ -141,6 +141,11 @@ def builtin_list_types(group: str, version: str, kind: str) -> ListTypes:
     """The root of a built-in kind (core: group ""); of a kind that is not in the data, only its metadata is known."""
     name = find_str(_data(), "kinds", f"{group}/{version}/{kind}" if group else f"{version}/{kind}")
     return _struct(name) if name else _custom_root({})
+
+
+def is_builtin(group: str, version: str, kind: str) -> bool:
+    """Whether the data knows the kind."""
+    return find(_data(), "kinds", f"{group}/{version}/{kind}" if group else f"{version}/{kind}") is not None
 
 
 def crd_list_types(schema: JsonObject) -> ListTypes:

@@ -14,8 +14,7 @@ from wharfinger.formats.json_value import JsonObject, as_object
 
 HISTORY_LIMIT: Final = 20_000
 """Changes kept for watches and older lists; the oldest go first."""
-
-_Place = tuple[str, str]
+_AFTER_SLASH: Final = chr(ord("/") + 1)
 
 
 class MemoryStorage:
@@ -26,7 +25,7 @@ class MemoryStorage:
         self._oldest = 1
         self._history_limit = history_limit
         self._objects: dict[Key, JsonObject] = {}
-        self._places: defaultdict[Collection, list[_Place]] = defaultdict(list)
+        self._places: defaultdict[Collection, list[str]] = defaultdict(list)
         self._history: deque[Change] = deque()
         self._by_collection: defaultdict[Collection, deque[Change]] = defaultdict(deque)
 
@@ -46,23 +45,24 @@ class MemoryStorage:
             return self._list_at(collection, namespace, at)
         places = self._places.get(collection, [])
         if namespace:
-            places = places[bisect_left(places, (namespace, "")) : bisect_left(places, (f"{namespace}\0", ""))]
-        return tuple(self._objects[Key(collection, *place)] for place in places)
+            places = places[bisect_left(places, f"{namespace}/") : bisect_left(places, f"{namespace}{_AFTER_SLASH}")]
+        return tuple(self._objects[_key(collection, place)] for place in places)
 
     def _list_at(self, collection: Collection, namespace: str, at: int) -> tuple[JsonObject, ...]:
-        undone: dict[_Place, JsonObject | None] = {}
+        undone: dict[str, JsonObject | None] = {}
         for change in reversed(self.changes(collection, at)):
-            undone[change.key.namespace, change.key.name] = change.previous
-        now = {place: self._objects[Key(collection, *place)] for place in self._places.get(collection, [])}
+            undone[change.key.place] = change.previous
+        now = {place: self._objects[_key(collection, place)] for place in self._places.get(collection, [])}
         then = sorted((now | undone).items())
-        return tuple(obj for (where, _), obj in then if obj is not None and (not namespace or where == namespace))
+        prefix = f"{namespace}/" if namespace else ""
+        return tuple(obj for place, obj in then if obj is not None and place.startswith(prefix))
 
     def put(self, key: Key, obj: JsonObject) -> Change:
         previous = self._objects.get(key)
         self._revision += 1
         stored = _stamped(obj, self._revision)
         if previous is None:
-            insort(self._places[key.collection], (key.namespace, key.name))
+            insort(self._places[key.collection], key.place)
         self._objects[key] = stored
         type_ = ChangeType.ADDED if previous is None else ChangeType.MODIFIED
         return self._record(Change(self._revision, type_, key, stored, previous))
@@ -70,7 +70,7 @@ class MemoryStorage:
     def delete(self, key: Key) -> Change:
         previous = self._objects.pop(key)
         places = self._places[key.collection]
-        del places[bisect_left(places, (key.namespace, key.name))]
+        del places[bisect_left(places, key.place)]
         self._revision += 1
         last = _stamped(previous, self._revision)
         return self._record(Change(self._revision, ChangeType.DELETED, key, last, previous))
@@ -95,10 +95,14 @@ class MemoryStorage:
         return change
 
     def compact(self) -> None:
-        """Forget all history: the next watch from an older revision is told that it expired."""
         self._history.clear()
         self._by_collection.clear()
         self._oldest = self._revision
+
+
+def _key(collection: Collection, place: str) -> Key:
+    namespace, _, name = place.partition("/")
+    return Key(collection, namespace, name)
 
 
 def _stamped(obj: JsonObject, revision: int) -> JsonObject:

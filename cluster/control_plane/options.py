@@ -6,6 +6,7 @@ Parsed once, and refused here where the kube-apiserver refuses them (``metav1/va
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final
 
 from wharfinger.cluster.control_plane import status
@@ -21,6 +22,14 @@ _SIGNED: Final = re.compile(r"[+-]?[0-9]+")
 _TRUE: Final = frozenset({"1", "t", "T", "true", "TRUE", "True", ""})
 
 
+class FieldValidation(StrEnum):
+    """What becomes of a request with fields that nobody declared."""
+
+    IGNORE = "Ignore"
+    WARN = "Warn"
+    STRICT = "Strict"
+
+
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
     """Of creates, updates and patches."""
@@ -28,6 +37,7 @@ class WriteOptions:
     manager: str
     dry_run: bool = False
     force: bool = False
+    validation: FieldValidation = FieldValidation.WARN
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +94,7 @@ def _dry_run(values: Sequence[str]) -> tuple[bool, list[FieldError]]:
 
 def default_manager(user_agent: str) -> str:
     """The field manager of a request that names none: its User-Agent up to the slash."""
-    prefix = "".join(char for char in user_agent.split("/")[0] if char.isprintable())
+    prefix = "".join(char for char in user_agent.partition("/")[0] if char.isprintable())
     return prefix.encode()[:MANAGER_LIMIT].decode(errors="ignore") or "unknown"
 
 
@@ -96,11 +106,24 @@ def parse_write_options(query: Query, user_agent: str, kind: str) -> WriteOption
         errors.append(_unsupported("fieldValidation", f'"{validation}"', _FIELD_VALIDATION))
     manager = _last(query, "fieldManager")
     if len(manager.encode()) > MANAGER_LIMIT:
-        errors.append(FieldError("fieldManager", "FieldValueTooLong", f"Too long: may not be more than {MANAGER_LIMIT} bytes"))
+        errors.append(
+            FieldError("fieldManager", "FieldValueTooLong", f"Too long: may not be more than {MANAGER_LIMIT} bytes")
+        )
     if not manager.isprintable():
-        errors.append(FieldError("fieldManager", "FieldValueInvalid", f'Invalid value: "{manager}": should only contain printable characters'))
+        errors.append(
+            FieldError(
+                "fieldManager",
+                "FieldValueInvalid",
+                f'Invalid value: "{manager}": should only contain printable characters',
+            )
+        )
     _refuse(kind, errors)
-    return WriteOptions(manager or default_manager(user_agent), dry_run, _flag(query, "force"))
+    return WriteOptions(
+        manager or default_manager(user_agent),
+        dry_run,
+        _flag(query, "force"),
+        FieldValidation(validation) if validation else FieldValidation.WARN,
+    )
 
 
 def check_patch_options(query: Query, *, apply: bool) -> None:
@@ -144,7 +167,10 @@ def _delete_options(given: JsonObject) -> DeleteOptions:
     if orphan is not None:
         propagation = "Orphan" if orphan in (True, "true") else "Background"
     return DeleteOptions(
-        dry_run, propagation, find_str(given, "preconditions", "uid"), find_str(given, "preconditions", "resourceVersion")
+        dry_run,
+        propagation,
+        find_str(given, "preconditions", "uid"),
+        find_str(given, "preconditions", "resourceVersion"),
     )
 
 
@@ -213,7 +239,9 @@ def _watch_errors(options: ListOptions) -> list[FieldError]:
     errors = []
     if options.initial_events is None:
         if options.match:
-            errors.append(_forbidden("resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"))
+            errors.append(
+                _forbidden("resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided")
+            )
         return errors
     if options.match != "NotOlderThan":
         errors.append(_forbidden("sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"))
@@ -230,4 +258,3 @@ def resource_version_of(obj: JsonObject) -> int | None:
     if not isinstance(text, str) or not _DIGITS.fullmatch(text):
         raise status.internal(f'strconv.ParseUint: parsing "{text}": invalid syntax')
     return int(text)
-

@@ -4,20 +4,28 @@
 kinds only), and server-side apply (KEP-555), the only one that can create.
 """
 
+import json
+from dataclasses import replace
 from enum import StrEnum
 
 from wharfinger.cluster.control_plane import status
 from wharfinger.cluster.control_plane.backend import Backend
 from wharfinger.cluster.control_plane.catalog import Served
 from wharfinger.cluster.control_plane.creation import create_object
-from wharfinger.cluster.control_plane.intake import accepted, check_name, check_namespace
-from wharfinger.cluster.control_plane.json_patch import JsonPatchError, apply_json_patch
+from wharfinger.cluster.control_plane.intake import Written, accepted, check_name, check_namespace, go_type, typed
+from wharfinger.cluster.control_plane.json_patch import JsonPatchError, JsonPatchFailedError, apply_json_patch
 from wharfinger.cluster.control_plane.options import WriteOptions, resource_version_of
 from wharfinger.cluster.control_plane.preparation import without_status
-from wharfinger.cluster.control_plane.server_side_apply import ApplyConflict, apply
+from wharfinger.cluster.control_plane.server_side_apply import (
+    ApplyConflict,
+    ApplyRefusedError,
+    UndeclaredFieldError,
+    apply,
+)
+from wharfinger.cluster.control_plane.status import FieldError
 from wharfinger.cluster.control_plane.strategic_merge import PatchError, strategic_merge
 from wharfinger.cluster.control_plane.updating import update
-from wharfinger.formats.json_value import JsonObject, JsonValue, ShapeError, as_object, find, find_str
+from wharfinger.formats.json_value import JsonObject, JsonValue, ShapeError, as_object, encode_json, find, find_str
 from wharfinger.formats.merge_patch import merge_patch
 
 
@@ -43,17 +51,27 @@ def patch(
     kind: PatchType,
     body: JsonValue,
     options: WriteOptions,
-) -> tuple[JsonObject, bool]:
-    """PATCH: the object as stored, and whether it was created. Raises StatusError."""
+) -> Written:
+    """PATCH: the object as stored. Raises StatusError."""
     old = backend.get(served, namespace, name)
     if kind is PatchType.APPLY:
         return _apply(backend, served, namespace, name, subresource, body, old, options)
     if old is None:
         raise status.not_found(served.kind, name)
     live = {**old, "apiVersion": served.api_version}
-    new = accepted(served, patched(served, kind, live, body))
-    new = check_name(check_namespace(served, new, namespace), name)
-    return update(backend, served, old, new, subresource, options, applied=False), False
+    asked = _accepted_patch(served, patched(served, kind, live, body), options)
+    new = check_name(check_namespace(served, asked.obj, namespace), name)
+    return replace(asked, obj=update(backend, served, old, new, subresource, options, applied=False))
+
+
+def _accepted_patch(served: Served, obj: JsonObject, options: WriteOptions) -> Written:
+    """A patched object, taken in as a body is; what is wrong with it is said of the patch (422)."""
+    try:
+        return accepted(served, obj, options.validation)
+    except status.StatusError as error:
+        why = error.message.partition(" cannot be handled as a ")[2].partition(": ")[2] or error.message
+        message = f"Invalid value: {json.dumps(encode_json(obj).decode())}: {why}"
+        raise status.invalid("", "", "", [FieldError("patch", "FieldValueInvalid", message)]) from error
 
 
 def patched(served: Served, kind: PatchType, live: JsonObject, body: JsonValue) -> JsonObject:
@@ -61,13 +79,17 @@ def patched(served: Served, kind: PatchType, live: JsonObject, body: JsonValue) 
     try:
         if kind is PatchType.JSON:
             return as_object(apply_json_patch(live, body), "the patched object")
+        if not isinstance(body, dict):
+            what = f"json: cannot unmarshal {go_type(body)} into Go value of type map[string]interface {{}}"
+            raise status.bad_request(f"error decoding patch: {what}")
         if kind is PatchType.MERGE:
-            return as_object(merge_patch(live, as_object(body, "patch")), "the patched object")
-        return strategic_merge(live, as_object(body, "patch"), served.version.lists)
+            return as_object(merge_patch(live, body), "the patched object")
+        return strategic_merge(live, body, served.version.lists)
+    except JsonPatchFailedError as error:
+        message = "the server rejected our request due to an error in our request"
+        raise status.StatusError(422, "Invalid", message, {}) from error
     except JsonPatchError as error:
-        if error.unprocessable:
-            raise status.StatusError(422, "Invalid", f"the server rejected our request due to an error in our request: {error}", {}) from error
-        raise status.bad_request(str(error)) from error
+        raise status.bad_request(f"error decoding patch: {error}") from error
     except (PatchError, ShapeError) as error:
         raise status.bad_request(str(error)) from error
 
@@ -81,7 +103,7 @@ def _apply(
     body: JsonValue,
     old: JsonObject | None,
     options: WriteOptions,
-) -> tuple[JsonObject, bool]:
+) -> Written:
     intent = _intent(served, namespace, name, body)
     if old is None and subresource:
         raise status.not_found(served.kind, name)
@@ -103,11 +125,14 @@ def _apply(
         )
     except ApplyConflict as error:
         raise _apply_conflict(error) from error
-    except (PatchError, ShapeError) as error:
+    except UndeclaredFieldError as error:
+        raise status.internal(str(error)) from error
+    except (ApplyRefusedError, ShapeError) as error:
         raise status.bad_request(str(error)) from error
+    merged = check_namespace(served, merged, namespace)
     if old is None:
-        return create_object(backend, served, merged, options, applied=True), True
-    return update(backend, served, old, merged, subresource, options, applied=True), False
+        return Written(create_object(backend, served, merged, options, applied=True), created=True)
+    return Written(update(backend, served, old, merged, subresource, options, applied=True))
 
 
 def _apply_conflict(error: ApplyConflict) -> status.StatusError:
@@ -124,4 +149,6 @@ def _intent(served: Served, namespace: str, name: str, body: JsonValue) -> JsonO
     if (api_version, kind) != (served.api_version, served.kind.kind):
         group, _, version = api_version.rpartition("/")
         raise status.bad_request(f"invalid object type: {group}/{version}, Kind={kind}")
-    return check_name(check_namespace(served, accepted(served, body), namespace), name)
+    intent = check_name(typed(served, body), name)
+    check_namespace(served, intent, namespace)
+    return intent

@@ -1,20 +1,17 @@
-"""What the server itself writes into an object before it is stored (the kube-apiserver's strategies and a few controllers).
+"""What the server itself writes into a new object before it is stored (the kube-apiserver's strategies).
 
-Two moments, as upstream: defaults that field managers own as if the client had written them, and preparation that nobody
-owns. Pure, but for the addresses of Services, which are drawn from those already given.
+Unlike defaults, which field managers own as if the client had written them, nobody owns what is written here. Pure: the
+addresses of Services are drawn from those that are not given yet.
 """
 
-import base64
 from collections.abc import Iterable
 from typing import Final
 
-from wharfinger.cluster.control_plane.crds import created_status, with_default_names
-from wharfinger.cluster.control_plane.defaults import apply_defaults
+from wharfinger.cluster.control_plane.crds import created_status
 from wharfinger.cluster.control_plane.kinds import Kind
-from wharfinger.formats.json_value import JsonObject, find, find_object, find_str
+from wharfinger.cluster.control_plane.validation import DEFINITION
+from wharfinger.formats.json_value import JsonObject, find, find_object
 
-NAMESPACE_LABEL: Final = "kubernetes.io/metadata.name"
-DEFINITION: Final = "CustomResourceDefinition.apiextensions.k8s.io"
 SERVER_OWNED: Final = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
 _ADDRESSES: Final = range(1, 250)
 """Last parts of 10.0.0.0/24 that Services are given."""
@@ -30,29 +27,6 @@ def with_metadata(obj: JsonObject, changes: JsonObject) -> JsonObject:
     metadata = {name: value for name, value in metadata_of(obj).items() if name not in changes}
     metadata.update({name: value for name, value in changes.items() if value is not None})
     return {**obj, "metadata": metadata}
-
-
-def with_defaults(kind: Kind, obj: JsonObject) -> JsonObject:
-    """The object with what a client may leave out; field managers come to own it."""
-    if kind.custom:
-        return obj
-    obj = apply_defaults(obj)
-    if kind.group_kind == "Namespace":
-        labels = find_object(obj, "metadata", "labels")
-        name = find_str(obj, "metadata", "name")
-        obj = with_metadata(obj, {"labels": {**labels, NAMESPACE_LABEL: name}})
-    if kind.group_kind == DEFINITION:
-        obj = with_default_names(obj)
-    if kind.group_kind == "Secret" and "stringData" in obj:
-        obj = _merged_string_data(obj)
-    return obj
-
-
-def _merged_string_data(secret: JsonObject) -> JsonObject:
-    data = dict(find_object(secret, "data"))
-    for key, value in find_object(secret, "stringData").items():
-        data[key] = base64.b64encode(str(value).encode()).decode()
-    return {**{name: value for name, value in secret.items() if name != "stringData"}, "data": data}
 
 
 def prepared(kind: Kind, obj: JsonObject, services: Iterable[JsonObject]) -> JsonObject:
@@ -77,9 +51,8 @@ def _with_address(service: JsonObject, services: Iterable[JsonObject]) -> JsonOb
         address = next((ip for part in _ADDRESSES if (ip := f"10.0.0.{part}") not in taken), "10.0.0.254")
     if not address:
         return service
-    families = {} if address == "None" else {"ipFamilies": ["IPv4"]}
-    policy = {"ipFamilyPolicy": "SingleStack"}
-    return {**service, "spec": {**families, **policy, **spec, "clusterIP": address, "clusterIPs": [address]}}
+    families: JsonObject = {"ipFamilies": ["IPv4"], "ipFamilyPolicy": "SingleStack"}
+    return {**service, "spec": {**families, **spec, "clusterIP": address, "clusterIPs": [address]}}
 
 
 def without_status(obj: JsonObject) -> JsonObject:

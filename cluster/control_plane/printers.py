@@ -6,10 +6,15 @@ from wharfinger.cluster.control_plane import columns as c
 from wharfinger.cluster.control_plane.columns import column
 from wharfinger.cluster.control_plane.kinds import Column
 
-NAME: Final = Column("Name", c.text("metadata", "name", default=""), format="name", description="The name of the object.")
+NAME: Final = Column(
+    "Name", c.text("metadata", "name", default=""), format="name", description="The name of the object."
+)
 AGE: Final = Column("Age", c.since("metadata", "creationTimestamp"), description="How long ago the object was created.")
 CREATED: Final = Column(
-    "Created At", c.text("metadata", "creationTimestamp", default=""), type="date", description="When the object was created."
+    "Created At",
+    c.text("metadata", "creationTimestamp", default=""),
+    type="date",
+    description="When the object was created.",
 )
 
 _TEMPLATE: Final = (
@@ -191,7 +196,11 @@ _ROWS: Final[dict[str, tuple[Column, ...]]] = {
     "PriorityClass.scheduling.k8s.io": (NAME, column("Value", c.number("value")), AGE),
     "ValidatingWebhookConfiguration.admissionregistration.k8s.io": (NAME, column("Webhooks", c.count("webhooks")), AGE),
     "MutatingWebhookConfiguration.admissionregistration.k8s.io": (NAME, column("Webhooks", c.count("webhooks")), AGE),
-    "APIService.apiregistration.k8s.io": (NAME, column("Service", c.text("spec", "service", "name", default="Local")), AGE),
+    "APIService.apiregistration.k8s.io": (
+        NAME,
+        column("Service", c.text("spec", "service", "name", default="Local")),
+        AGE,
+    ),
 }
 
 

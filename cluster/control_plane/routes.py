@@ -114,16 +114,6 @@ def parse_route(path: str) -> Route:
     match segments:
         case []:
             return RootRoute()
-        case ["version"]:
-            return VersionRoute()
-        case ["metrics"]:
-            return MetricsRoute()
-        case [endpoint, *check] if endpoint in _HEALTH:
-            return HealthRoute(endpoint, "/".join(check))
-        case ["openapi", "v2"]:
-            return OpenApiV2Route()
-        case ["openapi", "v3", *document]:
-            return OpenApiV3Route("/".join(document))
         case ["api"]:
             return CoreVersionsRoute()
         case ["api", version, *rest]:
@@ -134,6 +124,22 @@ def parse_route(path: str) -> Route:
             return GroupRoute(group)
         case ["apis", group, version, *rest]:
             return _resource(group, version, rest)
+        case _:
+            return _document(segments)
+
+
+def _document(segments: list[str]) -> Route:
+    match segments:
+        case ["version"]:
+            return VersionRoute()
+        case ["metrics"]:
+            return MetricsRoute()
+        case [endpoint, *check] if endpoint in _HEALTH:
+            return HealthRoute(endpoint, "/".join(check))
+        case ["openapi", "v2"]:
+            return OpenApiV2Route()
+        case ["openapi", "v3", *document]:
+            return OpenApiV3Route("/".join(document))
         case _:
             return UnknownRoute()
 

@@ -8,8 +8,9 @@ The steps, each a pure function of documents and field sets: merge → prune →
 Defaults are not this module's: callers fill them in afterwards, as the API server does.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
@@ -60,8 +61,8 @@ class UndeclaredFieldError(FormatError):
 class ApplyConflict(Exception):  # noqa: N818 - the name of the thing in the API
     """Other managers own what the intent would change.
 
-    ``conflicts`` holds (manager as printed, such as ``"alpha"`` or ``"kubectl-edit" using v1``, path such as ``.data.x``),
-    sorted by manager. The message is the API server's.
+    ``conflicts`` holds (manager as printed, such as ``"alpha"`` or ``"kubectl-edit" using v1``, path such as
+    ``.data.x``), sorted by manager. The message is the API server's.
     """
 
     def __init__(self, conflicts: tuple[tuple[str, str], ...]) -> None:
@@ -89,9 +90,9 @@ def apply(
 ) -> JsonObject:
     """The object after ``manager`` applied ``intent`` to ``live`` (None: it is to be created), with its managedFields.
 
-    Neither argument is changed. Fields that only the server sets (uid, resourceVersion, …) are ignored in the intent; what
-    the endpoint does not let change has to be taken out of it before (status on the main resource). Defaults are to be
-    filled in afterwards. An apply that changes nothing keeps the time of the entry.
+    Neither argument is changed. Fields that only the server sets (uid, resourceVersion, …) are ignored in the intent;
+    what the endpoint does not let change has to be taken out of it before (status on the main resource). Defaults are
+    to be filled in afterwards. An apply that changes nothing keeps the time of the entry.
 
     Raises ApplyRefusedError, UndeclaredFieldError, and unless ``force`` ApplyConflict.
     """
@@ -107,7 +108,9 @@ def apply(
     managers[own] = Owned(wanted, format_time(now), find_str(intent, "apiVersion"))
     merged = _prune(_merged(start, intent, lists), managers, last, lists)
     unchanged = same_value(start, merged)
-    managers = _settle(managers, own, start, merged, lists, force=force, allowed=_kubectl_may_take(live, manager, lists))
+    managers = _settle(
+        managers, own, start, merged, lists, force=force, allowed=_kubectl_may_take(live, manager, lists)
+    )
     managers[own] = replace(managers[own], fields=managers[own].fields.difference(UNTRACKED))
     if last is not None and unchanged and live is not None:
         managers[own] = replace(managers[own], time=last.time)
@@ -127,9 +130,7 @@ def _settle(
     """The other managers without what changed, or ApplyConflict."""
     change = compare(before, after, lists)
     taken = change.added.union(change.modified)
-    conflicts = {
-        other: owned.fields.intersection(taken) for other, owned in sorted(managers.items()) if other != own
-    }
+    conflicts = {other: owned.fields.intersection(taken) for other, owned in sorted(managers.items()) if other != own}
     refused = [
         (str(other), path_text(path))
         for other, fields in conflicts.items()
@@ -139,7 +140,9 @@ def _settle(
         raise ApplyConflict(tuple(sorted(refused, key=lambda conflict: conflict[0])))
     lost = change.removed
     return {
-        other: owned if other == own else replace(owned, fields=owned.fields.difference(conflicts[other]).difference(lost))
+        other: owned
+        if other == own
+        else replace(owned, fields=owned.fields.difference(conflicts[other]).difference(lost))
         for other, owned in managers.items()
     }
 
@@ -161,7 +164,7 @@ def _prune(merged: JsonObject, managers: Managers, last: Owned | None, lists: Li
 
 
 def remove_fields(obj: JsonObject, fields: FieldSet, lists: ListTypes) -> JsonObject:
-    """The object without these fields; what is inside an atomic value stays. Lists and maps that become empty are null."""
+    """The object without these fields; what is inside an atomic value stays."""
     kept = _removed(obj, fields, lists)
     return kept if isinstance(kept, dict) else {}
 
@@ -176,7 +179,7 @@ def _removed(value: JsonValue, fields: FieldSet, lists: ListTypes) -> JsonValue:
             element = item_element(item, lists)
             if element not in fields.members:
                 kept.append(_removed(item, fields.below(element), lists.item))
-        return kept or None
+        return kept
     if not isinstance(value, dict):
         return value
     members = {
@@ -184,7 +187,7 @@ def _removed(value: JsonValue, fields: FieldSet, lists: ListTypes) -> JsonValue:
         for name, inner in value.items()
         if f"f:{name}" not in fields.members
     }
-    return members or None
+    return members
 
 
 def _merged(live: JsonObject, intent: JsonObject, lists: ListTypes) -> JsonObject:
@@ -259,3 +262,34 @@ def _checked(intent: JsonObject, lists: ListTypes) -> JsonObject:
         raise UndeclaredFieldError(f"failed to create typed patch object {place}: {wrong}")
     metadata = {name: value for name, value in find_object(intent, "metadata").items() if name not in _SERVER_OWNED}
     return intent | {"metadata": metadata}
+
+
+def _undeclared(value: JsonValue, lists: ListTypes, path: FieldPath) -> Iterator[str]:
+    """What a typed object cannot hold: fields nobody declared, and items of one key twice."""
+    lists = lists.of(value)
+    if isinstance(value, list):
+        keyed = lists.relation in {Relation.SET, Relation.KEYED}
+        elements = [item_element(item, lists) if keyed else f"i:{index}" for index, item in enumerate(value)]
+        for element in (element for element, count in Counter(elements).items() if count > 1):
+            yield f"{path_text(path)}: duplicate entries for key {path_text((element,))}"
+        for element, item in zip(elements, value, strict=True):
+            yield from _undeclared(item, lists.item, (*path, element))
+    elif isinstance(value, dict):
+        for name, inner in value.items():
+            here = (*path, f"f:{name}")
+            if lists.declares(name):
+                yield from _undeclared(inner, lists.field(name), here)
+            else:
+                yield f"{path_text(here)}: field not declared in schema"
+
+
+def _kubectl_may_take(live: JsonObject | None, manager: str, lists: ListTypes) -> FieldSet:
+    """What ``kubectl apply --server-side`` takes without a conflict: what its client-side apply set before."""
+    text = find(live, "metadata", "annotations", LAST_APPLIED)
+    if manager != KUBECTL or live is None or not isinstance(text, str):
+        return EMPTY
+    try:
+        former = decode_json(text, max_bytes=MAX_LAST_APPLIED_BYTES, what=LAST_APPLIED)
+    except JsonError:
+        return EMPTY
+    return FieldSet.of_object(former, lists) if find(former, "apiVersion") == find(live, "apiVersion") else EMPTY

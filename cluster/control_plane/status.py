@@ -106,9 +106,10 @@ def precondition_conflict(kind: Kind, name: str, why: str) -> StatusError:
 
 
 def apply_conflict(message: str, conflicts: Sequence[tuple[str, str]]) -> StatusError:
-    """409 of an apply; ``conflicts`` are (cause message, field path)."""
+    """409 of an apply; ``conflicts`` are (manager as printed, field path)."""
     causes: list[JsonValue] = [
-        {"reason": "FieldManagerConflict", "message": why, "field": field} for why, field in conflicts
+        {"reason": "FieldManagerConflict", "message": f"conflict with {manager}", "field": field}
+        for manager, field in conflicts
     ]
     return StatusError(409, "Conflict", message, {"causes": causes})
 
@@ -139,7 +140,9 @@ def forbidden(kind: Kind, name: str, why: str, causes: Sequence[FieldError] = ()
     """403 of one object."""
     details = _details(name, kind.group, kind.plural)
     if causes:
-        details["causes"] = [{"reason": cause.reason, "message": cause.message, "field": cause.field} for cause in causes]
+        details["causes"] = [
+            {"reason": cause.reason, "message": cause.message, "field": cause.field} for cause in causes
+        ]
     what = f'{kind.resource} "{name}"' if name else kind.resource
     return StatusError(403, "Forbidden", f"{what} is forbidden: {why}", details)
 

@@ -29,11 +29,16 @@ class Collection:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Key:
-    """One object; ``namespace`` is "" for cluster-scoped ones."""
+    """One object; ``namespace`` is "" for cluster-scoped ones. Neither name has a slash in it."""
 
     collection: Collection
     namespace: str
     name: str
+
+    @property
+    def place(self) -> str:
+        """``namespace/name``: where the object stands in a list of its collection."""
+        return f"{self.namespace}/{self.name}"
 
 
 class ChangeType(StrEnum):
@@ -82,7 +87,7 @@ class Storage(Protocol):
         ...
 
     def list(self, collection: Collection, namespace: str = "", *, at: int | None = None) -> tuple[JsonObject, ...]:
-        """Objects in the order of (namespace, name), now or at a revision; "" lists all namespaces.
+        """Objects in the order of ``namespace/name``, now or at a revision; "" lists all namespaces.
 
         Raises CompactedError where ``at`` is older than :attr:`oldest`.
         """
@@ -98,4 +103,8 @@ class Storage(Protocol):
 
     def changes(self, collection: Collection, after: int) -> Sequence[Change]:
         """Changes of a collection later than a revision, oldest first. Raises CompactedError."""
+        ...
+
+    def compact(self) -> None:
+        """Forget all changes: only the present can be listed and watched from then on."""
         ...

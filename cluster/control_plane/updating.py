@@ -8,13 +8,15 @@ removal from an object that is being deleted removes the object.
 from wharfinger.cluster.control_plane import status
 from wharfinger.cluster.control_plane.backend import Backend
 from wharfinger.cluster.control_plane.catalog import Served
+from wharfinger.cluster.control_plane.crds import updated_status
 from wharfinger.cluster.control_plane.creation import create_object, stored_form
-from wharfinger.cluster.control_plane.intake import accepted, check_name, check_namespace, tidy
+from wharfinger.cluster.control_plane.defaults import apply_defaults
+from wharfinger.cluster.control_plane.intake import Written, accepted, check_name, check_namespace
 from wharfinger.cluster.control_plane.kinds import Generation
 from wharfinger.cluster.control_plane.managed_fields import record_update
 from wharfinger.cluster.control_plane.options import WriteOptions, resource_version_of
-from wharfinger.cluster.control_plane.preparation import metadata_of, with_defaults, with_metadata
-from wharfinger.cluster.control_plane.validation import validate, validate_update
+from wharfinger.cluster.control_plane.preparation import metadata_of, with_metadata
+from wharfinger.cluster.control_plane.validation import DEFINITION, validate, validate_update
 from wharfinger.formats.json_value import JsonObject, JsonValue, find, find_list, find_object, find_str
 
 _CARRIED = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")
@@ -22,28 +24,43 @@ _PLAIN = frozenset({"apiVersion", "kind", "metadata"})
 
 
 def replace(
-    backend: Backend, served: Served, namespace: str, name: str, subresource: str, body: JsonValue, options: WriteOptions
-) -> tuple[JsonObject, bool]:
-    """PUT: the object as stored, and whether it was created. Raises StatusError."""
-    obj = check_name(check_namespace(served, accepted(served, body), namespace), name)
+    backend: Backend,
+    served: Served,
+    namespace: str,
+    name: str,
+    subresource: str,
+    body: JsonValue,
+    options: WriteOptions,
+) -> Written:
+    """PUT: the object as stored. Raises StatusError."""
+    asked = accepted(served, body, options.validation)
+    obj = check_name(check_namespace(served, asked.obj, namespace), name)
     old = backend.get(served, namespace, name)
     if old is None:
         if subresource or not served.kind.create_on_update:
             raise status.not_found(served.kind, name)
-        return create_object(backend, served, with_metadata(obj, {"resourceVersion": None}), options, applied=False), True
+        created = with_metadata(obj, {"resourceVersion": None})
+        return Written(
+            create_object(backend, served, created, options, applied=False), created=True, warnings=asked.warnings
+        )
     if served.kind.custom and resource_version_of(obj) is None:
         message = "Invalid value: 0: must be specified for an update"
         error = status.FieldError("metadata.resourceVersion", "FieldValueInvalid", message)
         raise status.invalid_object(served.kind, name, [error])
     given, uid = find_str(obj, "metadata", "uid"), find_str(old, "metadata", "uid")
     if given and given != uid:
-        path = f"/registry/{served.kind.plural}/{namespace}/{name}" if namespace else f"/registry/{served.kind.plural}/{name}"
+        path = (
+            f"/registry/{served.kind.plural}/{namespace}/{name}"
+            if namespace
+            else f"/registry/{served.kind.plural}/{name}"
+        )
         why = (
             f"StorageError: invalid object, Code: 4, Key: {path}, ResourceVersion: 0, AdditionalErrorMsg: Precondition "
             f"failed: UID in precondition: {given}, UID in object meta: {uid}"
         )
         raise status.conflict(served.kind, name, why)
-    return update(backend, served, old, obj, subresource, options, applied=False), False
+    new = update(backend, served, old, obj, subresource, options, applied=False)
+    return Written(new, warnings=asked.warnings)
 
 
 def update(
@@ -63,12 +80,14 @@ def update(
         raise status.conflict(kind, name)
     errors = validate_update(kind, old, new)
     new = isolated(served, old, _carried(old, new), subresource)
-    new = tidy(with_defaults(kind, new))
+    new = apply_defaults(new)
     if not applied:
         base = {**old, "apiVersion": served.api_version}
         new = record_update(
             base, new, manager=options.manager, subresource=subresource, now=backend.now(), lists=served.version.lists
         )
+    if kind.group_kind == DEFINITION and not subresource:
+        new = {**new, "status": updated_status(new)}
     if errors := validate(kind, new) + errors:
         raise status.invalid_object(kind, name, errors)
     new = stored_form(served, _with_generation(served, old, new))
@@ -127,7 +146,9 @@ def isolated(served: Served, old: JsonObject, new: JsonObject, subresource: str)
 
 def _status_metadata(served: Served, old: JsonObject, new: JsonObject) -> JsonObject:
     """Of metadata, a write of status reaches managed fields; in built-in kinds annotations and finalizers too."""
-    reached = ("managedFields",) if served.kind.custom else ("managedFields", "annotations", "finalizers", "ownerReferences")
+    reached = (
+        ("managedFields",) if served.kind.custom else ("managedFields", "annotations", "finalizers", "ownerReferences")
+    )
     metadata = {name: value for name, value in old.items() if name not in reached}
     return {**metadata, **{name: new[name] for name in reached if name in new}}
 

@@ -31,6 +31,7 @@ _CONFIG_KEY_RULE: Final = (
     "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or "
     "'key-name', regex used for validation is '[-._a-zA-Z0-9]+')"
 )
+DEFINITION: Final = "CustomResourceDefinition.apiextensions.k8s.io"
 _STANDARD_FINALIZERS: Final = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
 
 
@@ -78,7 +79,9 @@ def _metadata_errors(obj: JsonObject) -> list[FieldError]:
     labels = find(obj, "metadata", "labels")
     for key, value in labels.items() if isinstance(labels, dict) else ():
         errors += [invalid_value("metadata.labels", key, problem) for problem in key_problems(key)]
-        errors += [invalid_value("metadata.labels", str(value), problem) for problem in value_problems(str(value or ""))]
+        errors += [
+            invalid_value("metadata.labels", str(value), problem) for problem in value_problems(str(value or ""))
+        ]
     annotations = find(obj, "metadata", "annotations")
     if isinstance(annotations, dict):
         for key in annotations:
@@ -135,27 +138,34 @@ def _secret_errors(obj: JsonObject) -> list[FieldError]:
 
 
 def _definition_errors(obj: JsonObject) -> list[FieldError]:
-    errors: list[FieldError] = []
-    for path in (("group",), ("scope",), ("names", "plural"), ("names", "kind")):
-        if not find(obj, "spec", *path):
-            errors.append(required(f"spec.{'.'.join(path)}"))
+    needed = (("group",), ("scope",), ("names", "plural"), ("names", "kind"))
+    errors = [required(f"spec.{'.'.join(path)}") for path in needed if not find(obj, "spec", *path)]
     versions = find(obj, "spec", "versions")
     listed = versions if isinstance(versions, list) else []
     if sum(1 for item in listed if find(item, "storage") is True) != 1:
-        errors.append(FieldError("spec.versions", "FieldValueInvalid", "Invalid value: must have exactly one version marked as storage version"))
+        errors.append(
+            FieldError(
+                "spec.versions",
+                "FieldValueInvalid",
+                "Invalid value: must have exactly one version marked as storage version",
+            )
+        )
     for index, item in enumerate(listed):
         if not isinstance(find(item, "schema", "openAPIV3Schema"), dict):
             errors.append(required(f"spec.versions[{index}].schema.openAPIV3Schema", "schemas are required"))
-    name, expected = find(obj, "metadata", "name"), f"{find(obj, 'spec', 'names', 'plural')}.{find(obj, 'spec', 'group')}"
+    name, expected = (
+        find(obj, "metadata", "name"),
+        f"{find(obj, 'spec', 'names', 'plural')}.{find(obj, 'spec', 'group')}",
+    )
     if name != expected:
-        errors.append(invalid_value("metadata.name", str(name), "must be spec.names.plural+\".\"+spec.group"))
+        errors.append(invalid_value("metadata.name", str(name), 'must be spec.names.plural+"."+spec.group'))
     return errors
 
 
 _CHECKS: Final[dict[str, Callable[[JsonObject], list[FieldError]]]] = {
     "ConfigMap": _config_map_errors,
     "Secret": _secret_errors,
-    "CustomResourceDefinition.apiextensions.k8s.io": _definition_errors,
+    DEFINITION: _definition_errors,
 }
 
 
@@ -170,12 +180,36 @@ def validate_update(kind: Kind, old: JsonObject, new: JsonObject) -> list[FieldE
         added = [item for item in _strings(find(new, "metadata", "finalizers")) if item not in known]
         if added:
             shown = ", ".join(f'"{item}"' for item in added)
-            why = f"Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers []string{{{shown}}}"
+            why = "Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers "
+            why += f"[]string{{{shown}}}"
             errors += [FieldError("metadata.finalizers", "FieldValueForbidden", why)] * _said(kind)
+    if kind.group_kind == DEFINITION:
+        errors += _definition_update_errors(old, new)
     if kind.group_kind in {"ConfigMap", "Secret"} and old.get("immutable") is True:
         for part in ("immutable", "data", "binaryData"):
             if new.get(part) != old.get(part):
-                errors.append(FieldError(part, "FieldValueForbidden", f"Forbidden: field is immutable when `immutable` is set"))
+                errors.append(
+                    FieldError(part, "FieldValueForbidden", "Forbidden: field is immutable when `immutable` is set")
+                )
+    return errors
+
+
+def _definition_update_errors(old: JsonObject, new: JsonObject) -> list[FieldError]:
+    errors = [
+        invalid_value(f"spec.{'.'.join(path)}", str(find(new, "spec", *path)), "field is immutable")
+        for path in (("scope",), ("names", "plural"), ("names", "kind"), ("group",))
+        if find(new, "spec", *path) != find(old, "spec", *path)
+    ]
+    versions = find(new, "spec", "versions")
+    names = {find(item, "name") for item in versions} if isinstance(versions, list) else set()
+    for index, stored in enumerate(_strings(find(old, "status", "storedVersions"))):
+        if stored not in names:
+            why = (
+                f"missing from spec.versions; {stored} was previously a storage version, and must remain in spec.versions "
+                f"until a storage migration ensures no data remains persisted in {stored} and removes {stored} from "
+                "status.storedVersions"
+            )
+            errors.append(invalid_value(f"status.storedVersions[{index}]", stored, why))
     return errors
 
 

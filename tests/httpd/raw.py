@@ -54,8 +54,9 @@ async def send_bytes(
     async with trio.open_nursery() as nursery:
         nursery.start_soon(serve_connection, server, handler or Recorder(), limits)
         with suppress(trio.BrokenResourceError):  # the server may have heard enough
-            for start in range(0, len(data), fragment or len(data)):
-                await client.send_all(data[start : start + (fragment or len(data))])
+            step = fragment or len(data) or 1
+            for start in range(0, len(data), step):
+                await client.send_all(data[start : start + step])
                 if fragment:
                     await trio.testing.wait_all_tasks_blocked()
             await client.send_eof()

@@ -9,7 +9,6 @@ from wharfinger.formats.json_value import JsonValue
 from wharfinger.runtime.identity import AppId
 from wharfinger.runtime.resources import (
     FINALIZER,
-    RepositoryRef,
     SpecError,
     finalizers_of,
     is_deleting,
@@ -68,16 +67,18 @@ def test_a_deleted_object_and_its_finalizers() -> None:
     assert finalizers_of(obj) == (FINALIZER,)
 
 
-@pytest.mark.parametrize(("scheme", "plain"), [("HTTP", True), ("http", True), ("HTTPS", False), ("", False)])
-def test_a_repository_says_how_it_is_reached(scheme: str, plain: bool) -> None:
-    if scheme:
-        assert read_repository(repository("r.example/p/", scheme=scheme)) == RepositoryRef("r.example/p", plain)
-    else:
-        assert read_repository(repository("r.example/p", scheme=None)) == RepositoryRef("r.example/p", plain)
+@pytest.mark.parametrize(
+    ("scheme", "reached_by"), [("HTTP", "http"), ("http", "http"), ("HTTPS", "https"), (None, "https")]
+)
+@pytest.mark.parametrize("host", ["r.example", "127.0.0.1:5000"])
+def test_a_repository_says_how_it_is_reached(host: str, scheme: str | None, reached_by: str) -> None:
+    address = read_repository(repository(f"{host}/p/", scheme=scheme))
+    assert (str(address), address.scheme) == (f"{host}/p", reached_by)
 
 
 @pytest.mark.parametrize(
-    ("address", "scheme", "message"), [("", "HTTP", "registry.repo"), ("r.example", "FTP", "neither HTTP")]
+    ("address", "scheme", "message"),
+    [("", "HTTP", "registry.repo"), ("r.example/p", "FTP", "neither HTTP"), ("r.example", "HTTP", "correct the Pack")],
 )
 def test_a_wrong_repository_is_refused(address: str, scheme: str, message: str) -> None:
     with pytest.raises(SpecError, match=message):

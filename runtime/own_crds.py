@@ -4,11 +4,11 @@ from importlib.resources import files
 from typing import Final
 
 from wharfinger.cluster.readiness import wait_ready
-from wharfinger.formats.yaml_reader import read_yaml
 
 from wharfinger.cluster.client import ClusterClient
 from wharfinger.cluster.resource import ObjectKey, ResourceType, name_of
 from wharfinger.formats.json_value import JsonObject, as_object
+from wharfinger.formats.yaml_reader import read_yaml
 
 CRD: Final = ResourceType(
     "apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions", namespaced=False

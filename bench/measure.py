@@ -1,0 +1,68 @@
+"""Measuring: the same work done by us and by a yardstick, in turns, in one process; what counts is the ratio.
+
+Machines differ and are noisy; a ratio of medians from interleaved rounds is what can be compared between them.
+"""
+
+import statistics
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """Median seconds of one round of ours and of the yardstick; ``budget`` is the highest ratio we allow ourselves."""
+
+    part: str
+    what: str
+    yardstick: str
+    ours_s: float
+    theirs_s: float
+    budget: float
+
+    @property
+    def ratio(self) -> float:
+        """How many times longer ours takes."""
+        return self.ours_s / self.theirs_s
+
+
+def compare(part: str, what: str, yardstick: str, ours: Callable[[], object], theirs: Callable[[], object], *, budget: float) -> Ratio:
+    """Time two functions in turns (one warm-up, nine rounds)."""
+    mine, other = [], []
+    for number in range(10):
+        first, second = _timed(ours), _timed(theirs)
+        if number:
+            mine.append(first)
+            other.append(second)
+    return Ratio(part, what, yardstick, statistics.median(mine), statistics.median(other), budget)
+
+
+async def compare_async(
+    part: str,
+    what: str,
+    yardstick: str,
+    ours: Callable[[], Awaitable[object]],
+    theirs: Callable[[], Awaitable[object]],
+    *,
+    budget: float,
+) -> Ratio:
+    """`compare` for async functions."""
+    mine, other = [], []
+    for number in range(10):
+        first, second = await _timed_async(ours), await _timed_async(theirs)
+        if number:
+            mine.append(first)
+            other.append(second)
+    return Ratio(part, what, yardstick, statistics.median(mine), statistics.median(other), budget)
+
+
+def _timed(function: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    function()
+    return time.perf_counter() - start
+
+
+async def _timed_async(function: Callable[[], Awaitable[object]]) -> float:
+    start = time.perf_counter()
+    await function()
+    return time.perf_counter() - start

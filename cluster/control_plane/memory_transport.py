@@ -1,0 +1,57 @@
+"""An httpx transport that answers from a handler in the same process: real clients, no sockets, no threads.
+
+So simulations run under trio's mock clock with the autojump. Streams are real streams: a watch's producer runs while its
+response is read, and ends when the response is closed or its reader is cancelled.
+"""
+
+from collections.abc import AsyncGenerator, AsyncIterator
+
+import httpx
+import trio
+
+from wharfinger.httpd.messages import Handler, Request, Response, StreamingResponse
+from wharfinger.httpd.target import RefusedRequestError, parse_target
+
+
+class MemoryTransport(httpx.AsyncBaseTransport):
+    """Answers by calling a handler; whatever the handler raises comes out of the request, so that bugs are seen."""
+
+    def __init__(self, handler: Handler) -> None:
+        self._handler = handler
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """One request. Always a checkpoint, as a real transport is."""
+        await trio.lowlevel.checkpoint()
+        body = await request.aread()
+        try:
+            target = parse_target(request.url.raw_path)
+        except RefusedRequestError as error:
+            return httpx.Response(error.status, text=str(error))
+        headers: dict[str, str] = {}
+        for name, value in request.headers.multi_items():
+            headers[name.lower()] = f"{headers[name.lower()]}, {value}" if name.lower() in headers else value
+        answer = await self._handler(Request(request.method, target.path, target.query, headers, body))
+        sent = [("content-type", answer.content_type), *answer.headers]
+        if isinstance(answer, Response):
+            return httpx.Response(answer.status, headers=sent, content=answer.body)
+        return httpx.Response(answer.status, headers=sent, stream=_Chunks(answer))
+
+
+class _Chunks(httpx.AsyncByteStream):
+    """The chunks of a streamed answer; the producer lives as long as the iteration."""
+
+    def __init__(self, answer: StreamingResponse) -> None:
+        self._chunks = _produce(answer)
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self._chunks
+
+    async def aclose(self) -> None:
+        with trio.CancelScope(shield=True):
+            await self._chunks.aclose()
+
+
+async def _produce(answer: StreamingResponse) -> AsyncGenerator[bytes, None]:
+    async with answer.open_chunks() as chunks:
+        async for chunk in chunks:
+            yield chunk

@@ -1,0 +1,40 @@
+"""What the control plane counts, in Prometheus' text format 0.0.4."""
+
+from collections import Counter
+
+from wharfinger.cluster.control_plane.backend import Backend
+
+
+class Metrics:
+    """Requests by verb and code, and watches that are open."""
+
+    def __init__(self) -> None:
+        self.requests: Counter[tuple[str, int]] = Counter()
+        self.watches = 0
+
+    def text(self, backend: Backend) -> str:
+        """The exposition; metric names are the kube-apiserver's where the meaning is."""
+        lines = [
+            "# HELP apiserver_request_total Requests by method and answer.",
+            "# TYPE apiserver_request_total counter",
+            *(
+                f'apiserver_request_total{{verb="{method}",code="{code}"}} {count}'
+                for (method, code), count in sorted(self.requests.items())
+            ),
+            "# HELP apiserver_longrunning_requests Watches that are open.",
+            "# TYPE apiserver_longrunning_requests gauge",
+            f'apiserver_longrunning_requests{{verb="WATCH"}} {self.watches}',
+            "# HELP apiserver_storage_objects Objects stored, by resource.",
+            "# TYPE apiserver_storage_objects gauge",
+        ]
+        lines += [
+            f'apiserver_storage_objects{{resource="{kind.resource}"}} {count}'
+            for kind in backend.catalog.kinds()
+            if (count := len(backend.storage.list(kind.collection)))
+        ]
+        lines += [
+            "# HELP wharfinger_storage_revision The revision of the latest write.",
+            "# TYPE wharfinger_storage_revision counter",
+            f"wharfinger_storage_revision {backend.storage.revision}",
+        ]
+        return "\n".join(lines) + "\n"

@@ -1,0 +1,37 @@
+"""Fields that nobody declared: found, and left out (field validation, KEP-2885; pruning of custom resources).
+
+What is declared comes from the kind's :class:`ListTypes`, so built-in and custom kinds go one way. An object of a custom
+schema that declares no properties keeps what is in it.
+"""
+
+from wharfinger.cluster.control_plane.list_types import ListTypes
+from wharfinger.formats.json_value import JsonObject, JsonValue
+
+
+def prune(obj: JsonObject, lists: ListTypes) -> tuple[JsonObject, tuple[str, ...]]:
+    """The object without undeclared fields, and their paths (``spec.containers[0].imge``), sorted.
+
+    The object itself is not altered, and comes back as it is where nothing is to be left out.
+    """
+    unknown: list[str] = []
+    pruned = _members(obj, lists, "", unknown)
+    return (pruned, tuple(sorted(unknown))) if unknown else (obj, ())
+
+
+def _value(value: JsonValue, lists: ListTypes, path: str, unknown: list[str]) -> JsonValue:
+    if isinstance(value, dict):
+        return _members(value, lists, path, unknown)
+    if isinstance(value, list):
+        return [_value(item, lists.item, f"{path}[{index}]", unknown) for index, item in enumerate(value)]
+    return value
+
+
+def _members(obj: JsonObject, lists: ListTypes, path: str, unknown: list[str]) -> JsonObject:
+    kept: JsonObject = {}
+    for name, value in obj.items():
+        here = f"{path}.{name}" if path else name
+        if lists.declares(name):
+            kept[name] = _value(value, lists.field(name), here, unknown)
+        else:
+            unknown.append(here)
+    return kept

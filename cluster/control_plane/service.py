@@ -1,0 +1,102 @@
+"""A control plane in this process: storage, handler and controllers, for as long as a block runs."""
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+from wharfinger.cluster.connection import Connection, bearer
+from wharfinger.cluster.control_plane.authentication import Authenticator
+from wharfinger.cluster.control_plane.backend import Backend, Randomness
+from wharfinger.cluster.control_plane.catalog import Catalog, Served
+from wharfinger.cluster.control_plane.creation import NAMESPACES, create
+from wharfinger.cluster.control_plane.handler import ControlPlaneHandler
+from wharfinger.cluster.control_plane.memory_storage import MemoryStorage
+from wharfinger.cluster.control_plane.memory_transport import MemoryTransport
+from wharfinger.cluster.control_plane.options import WriteOptions
+from wharfinger.cluster.control_plane.storage import Change, Key, Storage
+from wharfinger.cluster.control_plane.upkeep import DEFINITIONS, DefinitionUpkeep
+from wharfinger.cluster.control_plane.watching import Bells
+from wharfinger.cluster.http_client import open_client
+from wharfinger.formats.json_value import JsonObject
+
+FIRST_NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
+LOCAL: Final = "http://control-plane.invalid"
+"""The address in-memory clients use; nothing resolves it."""
+
+
+def utc_now() -> datetime:
+    """The wall clock."""
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class ControlPlane:
+    """An open control plane. ``handler`` serves it; ``backend`` is for tests and faults, not for clients."""
+
+    handler: ControlPlaneHandler
+    backend: Backend
+
+    def transport(self) -> MemoryTransport:
+        """For httpx clients in this process."""
+        return MemoryTransport(self.handler)
+
+
+@asynccontextmanager
+async def open_control_plane(
+    *,
+    storage: Storage | None = None,
+    now: Callable[[], datetime] = utc_now,
+    randomness: Randomness | None = None,
+    token: str | None = None,
+    simulate: bool = True,
+) -> AsyncGenerator[ControlPlane, None]:
+    """A control plane with its first namespaces there and, with ``simulate``, its controllers running.
+
+    ``storage`` is in memory unless given; ``token`` None lets everybody in (the in-memory transport); ``now`` and
+    ``randomness`` make a run repeatable. Leaving the block stops the controllers; the storage stays as it is.
+    """
+    control_plane = assemble(storage or MemoryStorage(), now, randomness, token)
+    if not simulate:
+        yield control_plane
+        return
+    from wharfinger.cluster.control_plane.controllers.service import open_controllers
+
+    connection = Connection(LOCAL, bearer(token or ""))
+    async with open_client(connection, transport=control_plane.transport()) as client, open_controllers(client):
+        yield control_plane
+
+
+def assemble(
+    storage: Storage, now: Callable[[], datetime], randomness: Randomness | None, token: str | None
+) -> ControlPlane:
+    """The parts, put together; nothing runs yet."""
+    catalog, bells = Catalog(), Bells()
+    backend = Backend(storage, catalog, now, randomness)
+    upkeep = DefinitionUpkeep(backend, _served(catalog, "apiextensions.k8s.io", "customresourcedefinitions"))
+    upkeep.load()
+    backend.observe(upkeep)
+
+    def wake(change: Change) -> None:
+        if change.key.collection == DEFINITIONS:
+            bells.ring_all()  # a kind may have gone, and its watches end
+        else:
+            bells.ring(change.key.collection)
+
+    backend.observe(wake)
+    namespaces = _served(catalog, "", "namespaces")
+    for name in FIRST_NAMESPACES:
+        if storage.get(Key(NAMESPACES, "", name)) is None:
+            body: JsonObject = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+            create(backend, namespaces, "", body, WriteOptions("kube-apiserver"))
+    storage.compact()
+    return ControlPlane(ControlPlaneHandler(backend, bells, Authenticator(token)), backend)
+
+
+def _served(catalog: Catalog, group: str, plural: str) -> Served:
+    """A built-in kind. Raises LookupError, which would be a hole in the table."""
+    found = catalog.find(group, "v1", plural)
+    if found is None:
+        raise LookupError(f"{plural} of group {group!r} is not in the table of built-in kinds")
+    return found

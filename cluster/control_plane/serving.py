@@ -1,0 +1,115 @@
+"""The control plane as a process: listen, say where, serve until told to stop."""
+
+import ipaddress
+import signal
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import trio
+
+from wharfinger.cluster.control_plane.kubeconfig_file import kubeconfig, write_secret_file
+from wharfinger.cluster.control_plane.service import ControlPlane, open_control_plane
+from wharfinger.httpd.limits import HttpLimits
+from wharfinger.httpd.server import open_server
+
+GRACE_S: Final = 10.0
+"""How long requests in flight may take when the process is told to stop."""
+LIMITS: Final = HttpLimits(connections=1024)
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where to listen: an IP address and a port (0: any free one)."""
+
+    host: str
+    port: int
+
+    @property
+    def loopback(self) -> bool:
+        """Whether only this machine can reach it."""
+        return ipaddress.ip_address(self.host).is_loopback
+
+    @property
+    def url_host(self) -> str:
+        """The host as a URL has it."""
+        return f"[{self.host}]" if ":" in self.host else self.host
+
+
+def parse_address(text: str) -> Address:
+    """``127.0.0.1:0``, ``localhost:8001`` or ``[::1]:0``. Raises ValueError."""
+    host, colon, port = text.rpartition(":")
+    host = host.strip("[]") if host.startswith("[") else host
+    if not colon or not port.isascii() or not port.isdigit() or int(port) > 65535:
+        raise ValueError(f"{text!r} is no address: write it as 127.0.0.1:0")
+    return Address(str(ipaddress.ip_address("127.0.0.1" if host == "localhost" else host)), int(port))
+
+
+class ControlPlaneStartError(Exception):
+    """The control plane cannot be served as asked: the port or the kubeconfig is not to be had."""
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """A control plane that is served: where, and by which kubeconfig."""
+
+    control_plane: ControlPlane
+    address: Address
+    kubeconfig: Path
+
+
+@asynccontextmanager
+async def serve_control_plane(
+    address: Address, kubeconfig_path: Path, token: str, *, simulate: bool = True
+) -> AsyncGenerator[Serving, None]:
+    """Serve on a TCP port for as long as the block runs; the kubeconfig is there when it begins.
+
+    Leaving the block drains: no more connections, watches end, requests in flight are answered. Raises
+    ControlPlaneStartError.
+    """
+    listeners, port = await _listen(address, kubeconfig_path, token)
+    async with open_control_plane(token=token, simulate=simulate) as control_plane:
+        bound = Address(address.host, port)
+        control_plane.handler.address = f"{bound.url_host}:{port}"
+        async with open_server(listeners, control_plane.handler, LIMITS):
+            yield Serving(control_plane, bound, kubeconfig_path)
+
+
+async def _listen(address: Address, path: Path, token: str) -> tuple[list[trio.SocketListener], int]:
+    """Listen, and write the kubeconfig that says where; connections wait until the server takes them."""
+    try:
+        listeners = await trio.open_tcp_listeners(address.port, host=address.host)
+    except OSError as error:
+        raise ControlPlaneStartError(f"cannot listen on {address.host} port {address.port}: {error}") from error
+    port: int = listeners[0].socket.getsockname()[1]
+    try:
+        await trio.to_thread.run_sync(write_secret_file, path, kubeconfig(address.url_host, port, token))
+    except OSError as error:
+        for listener in listeners:
+            listener.socket.close()
+        raise ControlPlaneStartError(f"cannot write the kubeconfig {path}: {error}") from error
+    return listeners, port
+
+
+async def run_until_signalled(
+    address: Address, kubeconfig_path: Path, token: str, say: Callable[[str], None], *, simulate: bool = True
+) -> None:
+    """Serve until SIGTERM or SIGINT, then drain for at most :data:`GRACE_S`; a second signal ends it at once."""
+    with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals, trio.CancelScope() as hard:
+        async with trio.open_nursery() as nursery:
+            async with serve_control_plane(address, kubeconfig_path, token, simulate=simulate) as serving:
+                host, port = serving.address.url_host, serving.address.port
+                say(f"control plane ready at http://{host}:{port}, kubeconfig {serving.kubeconfig}")
+                async for _ in signals:
+                    break
+                hard.deadline = trio.current_time() + GRACE_S
+                nursery.start_soon(_cancel_at_next, signals, hard)
+            nursery.cancel_scope.cancel(reason="the control plane has stopped")
+
+
+async def _cancel_at_next(signals: AsyncIterator[int], hard: trio.CancelScope) -> None:
+    async for _ in signals:
+        hard.cancel(reason="a second signal came")
+        break

@@ -1,0 +1,102 @@
+"""Views of objects: Tables for ``kubectl get``, and metadata alone (meta.k8s.io/v1)."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from wharfinger.cluster.control_plane import status
+from wharfinger.cluster.control_plane.catalog import Served
+from wharfinger.cluster.control_plane.negotiation import View
+from wharfinger.formats.json_value import JsonObject, JsonValue
+
+META: str = "meta.k8s.io/v1"
+
+
+def check_include_object(value: str) -> str:
+    """``includeObject`` of a request for a Table; "" is Metadata. Raises StatusError (400)."""
+    if value not in {"", "Metadata", "Object", "None"}:
+        raise status.bad_request(
+            f'Unable to convert to Table as requested: includeObject: Invalid value: "{value}": '
+            "must be 'Metadata', 'Object', 'None', or empty"
+        )
+    return value or "Metadata"
+
+
+def table(
+    served: Served,
+    items: Sequence[JsonObject],
+    metadata: JsonObject,
+    include: str,
+    now: datetime,
+    *,
+    headers: bool = True,
+) -> JsonObject:
+    """A Table of objects; the events of a watch after the first leave the ``headers`` out."""
+    definitions: list[JsonValue] = [
+        {
+            "name": column.name,
+            "type": column.type,
+            "format": column.format,
+            "description": column.description,
+            "priority": column.priority,
+        }
+        for column in served.version.columns
+    ]
+    return {
+        "kind": "Table",
+        "apiVersion": META,
+        "metadata": metadata,
+        "columnDefinitions": definitions if headers else [],
+        "rows": [_row(served, item, include, now) for item in items],
+    }
+
+
+def _row(served: Served, item: JsonObject, include: str, now: datetime) -> JsonObject:
+    row: JsonObject = {"cells": [column.cell(item, now) for column in served.version.columns]}
+    if include == "Object":
+        row["object"] = item
+    elif include == "Metadata":
+        row["object"] = partial(item)
+    return row
+
+
+def partial(item: JsonObject) -> JsonObject:
+    """The metadata of an object."""
+    return {"kind": "PartialObjectMetadata", "apiVersion": META, "metadata": item.get("metadata") or {}}
+
+
+def object_view(
+    served: Served, item: JsonObject, view: View, include: str, now: datetime, *, headers: bool = True
+) -> JsonObject:
+    """One object in a view."""
+    if view is View.TABLE:
+        metadata = item.get("metadata")
+        version = metadata.get("resourceVersion", "") if isinstance(metadata, dict) else ""
+        return table(served, [item], {"resourceVersion": version}, include, now, headers=headers)
+    return partial(item) if view is View.METADATA else item
+
+
+def list_view(
+    served: Served, items: Sequence[JsonObject], metadata: JsonObject, view: View, include: str, now: datetime
+) -> JsonObject:
+    """A list in a view; items of built-in lists bear no apiVersion and kind, those of custom ones do."""
+    if view is View.TABLE:
+        return table(served, items, metadata, include, now)
+    if view in {View.METADATA, View.METADATA_LIST}:
+        return {
+            "kind": "PartialObjectMetadataList",
+            "apiVersion": META,
+            "metadata": metadata,
+            "items": [partial(item) for item in items],
+        }
+    kind = served.kind
+    if kind.custom:
+        return {
+            "apiVersion": served.api_version,
+            "items": list(items),
+            "kind": kind.list_kind,
+            "metadata": {"continue": "", **metadata},
+        }
+    bare: list[JsonValue] = [
+        {name: value for name, value in item.items() if name not in {"apiVersion", "kind"}} for item in items
+    ]
+    return {"kind": kind.list_kind, "apiVersion": served.api_version, "metadata": metadata, "items": bare}

@@ -1,0 +1,121 @@
+"""What the server does by itself when a CustomResourceDefinition or an instance of one changes.
+
+Runs inside the write that made it necessary, as an observer of the backend, so a definition is served by the time its
+create is answered (the answer itself still shows the definition as it was created, as upstream).
+"""
+
+from typing import Final
+
+from wharfinger.cluster.control_plane.backend import Backend
+from wharfinger.cluster.control_plane.catalog import Served
+from wharfinger.cluster.control_plane.crds import (
+    CLEANUP_FINALIZER,
+    established_status,
+    kind_of_definition,
+    terminating_status,
+)
+from wharfinger.cluster.control_plane.deletion import delete
+from wharfinger.cluster.control_plane.managed_fields import record_update
+from wharfinger.cluster.control_plane.options import DeleteOptions
+from wharfinger.cluster.control_plane.preparation import with_metadata
+from wharfinger.cluster.control_plane.storage import Change, ChangeType, Collection, Key
+from wharfinger.cluster.control_plane.updating import same
+from wharfinger.formats.json_value import JsonObject, find, find_list, find_object, find_str
+
+DEFINITIONS: Final = Collection("apiextensions.k8s.io", "customresourcedefinitions")
+MANAGER: Final = "kube-apiserver"
+
+
+class DefinitionUpkeep:
+    """Keeps the catalog and the status of definitions; call it with every change."""
+
+    def __init__(self, backend: Backend, served: Served) -> None:
+        self._backend = backend
+        self._served = served
+        self._specs: dict[Collection, JsonObject] = {}
+
+    def load(self) -> None:
+        """Serve what the storage holds already."""
+        for definition in self._backend.storage.list(DEFINITIONS):
+            self._serve(definition)
+
+    def __call__(self, change: Change) -> None:
+        if change.key.collection == DEFINITIONS:
+            self._definition_changed(change)
+        elif change.type is ChangeType.DELETED:
+            name = f"{change.key.collection.plural}.{change.key.collection.group}"
+            definition = self._backend.storage.get(Key(DEFINITIONS, "", name))
+            if definition is not None and _terminating(definition):
+                self._finish(definition)
+
+    def _definition_changed(self, change: Change) -> None:
+        definition = change.obj
+        if change.type is ChangeType.DELETED:
+            spec = find_object(definition, "spec")
+            group, plural = find_str(spec, "group"), find_str(spec, "names", "plural")
+            self._backend.catalog.remove_custom(group, plural)
+            self._specs.pop(Collection(group, plural), None)
+        elif _terminating(definition):
+            self._terminate(change.previous, definition)
+        else:
+            self._serve(definition)
+            self._write_status(definition, established_status(definition, self._backend.now()))
+
+    def _serve(self, definition: JsonObject) -> None:
+        kind, spec = kind_of_definition(definition), find_object(definition, "spec")
+        if self._specs.get(kind.collection) != spec:
+            self._specs[kind.collection] = spec
+            self._backend.catalog.set_custom(kind)
+
+    def _terminate(self, previous: JsonObject | None, definition: JsonObject) -> None:
+        if previous is None or not _terminating(previous):
+            message = "CustomResource deletion is in progress"
+            reason = "InstanceDeletionInProgress"
+            definition = self._write_status(
+                definition, terminating_status(definition, reason, message, self._backend.now())
+            )
+            kind = kind_of_definition(definition)
+            if kind.versions:
+                instances = Served(kind, kind.versions[0])
+                for obj in self._backend.storage.list(kind.collection):
+                    metadata = find_object(obj, "metadata")
+                    delete(
+                        self._backend,
+                        instances,
+                        find_str(metadata, "namespace"),
+                        find_str(metadata, "name"),
+                        DeleteOptions(),
+                    )
+        current = self._backend.storage.get(_key(definition))
+        if current is not None:
+            self._finish(current)
+
+    def _finish(self, definition: JsonObject) -> None:
+        """Let a definition go whose last instance went."""
+        finalizers = find_list(definition, "metadata", "finalizers")
+        if CLEANUP_FINALIZER not in finalizers or self._backend.storage.list(kind_of_definition(definition).collection):
+            return
+        others = [item for item in finalizers if item != CLEANUP_FINALIZER]
+        if others:
+            self._backend.put(_key(definition), with_metadata(definition, {"finalizers": others}))
+        else:
+            self._backend.delete(_key(definition))
+
+    def _write_status(self, definition: JsonObject, status: JsonObject) -> JsonObject:
+        new = record_update(
+            definition,
+            {**definition, "status": status},
+            manager=MANAGER,
+            subresource="status",
+            now=self._backend.now(),
+            lists=self._served.version.lists,
+        )
+        return definition if same(definition, new) else self._backend.put(_key(definition), new)
+
+
+def _terminating(definition: JsonObject) -> bool:
+    return find(definition, "metadata", "deletionTimestamp") is not None
+
+
+def _key(definition: JsonObject) -> Key:
+    return Key(DEFINITIONS, "", find_str(definition, "metadata", "name"))

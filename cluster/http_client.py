@@ -1,0 +1,348 @@
+"""The ClusterClient over HTTP: Kubernetes' REST conventions, on httpx and trio.
+
+What callers may rely on: every method ends in bounded time and raises nothing but ClusterErrors; a list is consistent
+(paged at one revision, begun again where the server forgot that revision); a watch yields whole events or raises;
+discovery is remembered, looked up again once when a kind is missing, and thrown away after this client wrote a
+CustomResourceDefinition or an APIService.
+"""
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, asynccontextmanager
+from typing import Final
+
+import httpx
+import msgspec
+import trio
+
+from wharfinger.cluster.client import ObjectList, Propagation, WatchEvent
+from wharfinger.cluster.connection import Connection
+from wharfinger.cluster.discovery import (
+    AGGREGATED_ACCEPT,
+    Catalog,
+    aggregated_catalog,
+    group_version_path,
+    group_versions,
+    is_aggregated,
+    plain_catalog,
+)
+from wharfinger.cluster.errors import ApiError, ClusterError, GoneError, UnknownKindError, api_error
+from wharfinger.cluster.http_errors import NotServedError
+from wharfinger.cluster.http_session import Call, ClientOptions, HttpSession, open_session
+from wharfinger.cluster.resource import ObjectKey, ResourceType, kind_of, name_of, namespace_of
+from wharfinger.cluster.watch_stream import LineSplitter, decode_event
+from wharfinger.formats.json_value import JsonObject, ShapeError, encode_json, find_str
+
+MAX_LIST_BYTES: Final = 1024 * 1024 * 1024
+"""Of one list, over all its pages."""
+
+_REDEFINING: Final = frozenset({"CustomResourceDefinition.apiextensions.k8s.io", "APIService.apiregistration.k8s.io"})
+"""Writing one of these changes what is served."""
+
+
+class MalformedAnswerError(ClusterError):
+    """The server's answer is not what the API promises; perhaps something else answers at that address."""
+
+
+class HttpClusterClient:
+    """A :class:`~wharfinger.cluster.client.ClusterClient`. Made by :func:`open_client`."""
+
+    def __init__(self, session: HttpSession) -> None:
+        self._session = session
+        self._catalog: Catalog | None = None
+        self._catalog_number = 0
+        self._catalog_until = 0.0
+        self._discovering = trio.Lock()
+        self._watches = 0
+
+    # -- about the server
+
+    async def server_version(self) -> str:
+        """``gitVersion`` of ``/version``."""
+        document = await self._json(Call("GET", "/version", "read the server's version"))
+        return _text(document, "read the server's version", "gitVersion")
+
+    async def api_versions(self) -> tuple[str, ...]:
+        """All that is served; at most a minute old."""
+        return (await self._current_catalog(trio.current_time())).api_versions()
+
+    async def resource_type(self, api_version: str, kind: str) -> ResourceType:
+        """Discovery of one kind, remembered; a miss asks the server once more."""
+        number = self._catalog_number
+        catalog = await self._current_catalog()
+        found = catalog.find(api_version, kind)
+        if found is None and number == self._catalog_number and number:
+            catalog = await self._discover(number)
+            found = catalog.find(api_version, kind)
+        if found is not None:
+            return found
+        if api_version in catalog.unavailable:
+            raise UnknownKindError(f"{kind} of {api_version}: the API server behind {api_version} does not answer")
+        raise UnknownKindError(
+            f"{kind} of {api_version}: {self._session.server} serves no such kind; is its CustomResourceDefinition there?"
+        )
+
+    # -- reading
+
+    async def get(self, key: ObjectKey) -> JsonObject:
+        """One object."""
+        return await self._json(Call("GET", _path(key), f"get {key}"), key.resource)
+
+    async def list(self, resource: ResourceType, namespace: str = "", *, label_selector: str = "") -> ObjectList:
+        """All objects, in pages; where the server forgot a list half-way it is begun again, at last in one piece."""
+        for page_size in (self._session.options.page_size, self._session.options.page_size, 0):
+            listed = await self._list_paged(resource, namespace, label_selector, page_size)
+            if listed is not None:
+                return listed
+        raise GoneError(
+            410, "Expired", f"list {resource.group_kind}: the server forgets lists faster than they are read"
+        )
+
+    async def _list_paged(
+        self, resource: ResourceType, namespace: str, label_selector: str, page_size: int
+    ) -> ObjectList | None:
+        """None where a continue token had expired."""
+        what = _where("list", resource, namespace)
+        items: list[JsonObject] = []
+        token, size = "", 0
+        while True:
+            params = {"limit": str(page_size)} if page_size else {}
+            params |= {"labelSelector": label_selector} if label_selector else {}
+            params |= {"continue": token} if token else {}
+            try:
+                body = await self._send(Call("GET", resource.path(namespace), what, params), resource)
+            except GoneError:
+                if token:
+                    return None
+                raise
+            size += len(body)
+            if size > MAX_LIST_BYTES:
+                raise MalformedAnswerError(f"{what}: over {MAX_LIST_BYTES} bytes in all")
+            page = _decode(body, what)
+            items += _items(page, resource, what)
+            token = _text(page, what, "metadata", "continue")
+            if not token:
+                return ObjectList(tuple(items), _text(page, what, "metadata", "resourceVersion"))
+
+    @asynccontextmanager
+    async def watch(
+        self, resource: ResourceType, namespace: str = "", *, resource_version: str, label_selector: str = ""
+    ) -> AsyncGenerator[AsyncIterator[WatchEvent], None]:
+        """Events after ``resource_version``, bookmarks included; ends when the server ends it, after about five minutes."""
+        what = _where("watch", resource, namespace)
+        options = self._session.options
+        seconds = options.watch_s + int(options.random() * options.watch_jitter_s)
+        params = {
+            "watch": "1",
+            "allowWatchBookmarks": "true",
+            "timeoutSeconds": str(seconds),
+            "resourceVersion": resource_version,
+        }
+        if label_selector:
+            params["labelSelector"] = label_selector
+        call = Call("GET", resource.path(namespace), what, params)
+        self._watches += 1
+        try:
+            async with (
+                self._session.stream(call, read_s=seconds + options.watch_grace_s) as chunks,
+                aclosing(_events(chunks, what)) as events,
+            ):
+                yield events
+        except NotServedError:
+            self._forget_catalog()
+            raise
+        finally:
+            self._watches -= 1
+
+    # -- writing
+
+    async def create(self, obj: JsonObject) -> JsonObject:
+        """POST."""
+        resource, namespace, name = await self._address(obj, "create", generated=True)
+        key = ObjectKey(resource, namespace, name)
+        _path(key)
+        return await self._write(
+            Call("POST", resource.path(namespace), f"create {key}", body=encode_json(obj)), resource
+        )
+
+    async def replace(self, obj: JsonObject) -> JsonObject:
+        """PUT."""
+        key = ObjectKey(*await self._address(obj, "replace"))
+        return await self._write(Call("PUT", _path(key), f"replace {key}", body=encode_json(obj)), key.resource)
+
+    async def apply(
+        self, obj: JsonObject, *, field_manager: str, force: bool = False, dry_run: bool = False
+    ) -> JsonObject:
+        """Server-side apply; JSON is sent as the YAML that it is."""
+        key = ObjectKey(*await self._address(obj, "apply"))
+        params = {"fieldManager": field_manager, "force": "true" if force else "false"}
+        if dry_run:
+            params["dryRun"] = "All"
+        return await self._write(
+            Call("PATCH", _path(key), f"apply {key}", params, encode_json(obj), "application/apply-patch+yaml"),
+            key.resource,
+        )
+
+    async def merge_patch(self, key: ObjectKey, patch: JsonObject, *, subresource: str = "") -> JsonObject:
+        """RFC 7396."""
+        what = f"patch {key}" + (f" ({subresource})" if subresource else "")
+        call = Call(
+            "PATCH", _path(key, subresource), what, body=encode_json(patch), content_type="application/merge-patch+json"
+        )
+        return await self._write(call, key.resource)
+
+    async def delete(self, key: ObjectKey, *, uid: str = "", propagation: Propagation = Propagation.BACKGROUND) -> None:
+        """DELETE, under a UID precondition where one is given."""
+        options: JsonObject = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": str(propagation)}
+        if uid:
+            options["preconditions"] = {"uid": uid}
+        await self._write(Call("DELETE", _path(key), f"delete {key}", body=encode_json(options)), key.resource)
+
+    # -- about itself
+
+    def statistics(self) -> dict[str, int]:
+        """Requests under way and waiting, open watches, kinds known."""
+        kinds = 0 if self._catalog is None else len(self._catalog.types)
+        return {**self._session.statistics(), "watches": self._watches, "kinds": kinds}
+
+    # -- requests
+
+    async def _json(self, call: Call, resource: ResourceType | None = None) -> JsonObject:
+        return _decode(await self._send(call, resource), call.what)
+
+    async def _write(self, call: Call, resource: ResourceType) -> JsonObject:
+        answer = await self._json(call, resource)
+        if resource.group_kind in _REDEFINING:
+            self._forget_catalog()
+        return answer
+
+    async def _send(self, call: Call, resource: ResourceType | None = None) -> bytes:
+        try:
+            return await self._session.request(call)
+        except NotServedError:
+            if resource is not None:
+                self._forget_catalog()
+            raise
+
+    async def _address(self, obj: JsonObject, verb: str, *, generated: bool = False) -> tuple[ResourceType, str, str]:
+        """Type, namespace and name of an object to be written. Raises InvalidError, UnknownKindError."""
+        try:
+            (api_version, kind), namespace, name = kind_of(obj), namespace_of(obj), name_of(obj)
+            name = name or (find_str(obj, "metadata", "generateName") if generated else "")
+        except ShapeError as error:
+            raise api_error(422, "Invalid", f"{verb}: {error}") from error
+        if not api_version or not kind or not name:
+            raise api_error(422, "Invalid", f"{verb} {kind or 'object'} {name}: apiVersion, kind and name are needed")
+        resource = await self.resource_type(api_version, kind)
+        if resource.namespaced and not namespace:
+            raise api_error(422, "Invalid", f"{verb} {resource.group_kind} {name}: metadata.namespace is needed")
+        return resource, namespace if resource.namespaced else "", name
+
+    # -- discovery
+
+    def _forget_catalog(self) -> None:
+        self._catalog_until = -1.0
+
+    async def _current_catalog(self, fresh_at: float | None = None) -> Catalog:
+        """The remembered catalog; asked for anew where it was forgotten, or is too old at ``fresh_at``."""
+        number = self._catalog_number
+        stale = self._catalog_until < 0 or (fresh_at is not None and fresh_at >= self._catalog_until)
+        if self._catalog is None or stale:
+            return await self._discover(number)
+        return self._catalog
+
+    async def _discover(self, number: int) -> Catalog:
+        """Ask the server, unless another task did since the catalog ``number``."""
+        async with self._discovering:
+            if self._catalog is None or self._catalog_number == number:
+                self._catalog_until = 0.0
+                catalog = await self._ask_catalog()
+                self._catalog_number += 1
+                self._catalog = catalog
+                if self._catalog_until == 0.0:
+                    self._catalog_until = trio.current_time() + self._session.options.catalog_age_s
+            return self._catalog
+
+    async def _ask_catalog(self) -> Catalog:
+        what = "discover what is served"
+        api = await self._json(Call("GET", "/api", what, accept=AGGREGATED_ACCEPT))
+        apis = await self._json(Call("GET", "/apis", what, accept=AGGREGATED_ACCEPT))
+        try:
+            if is_aggregated(api) and is_aggregated(apis):
+                return aggregated_catalog([api, apis])
+            lists: dict[str, JsonObject | None] = {}
+            for api_version in group_versions(api, apis):
+                lists[api_version] = await self._group_version(api_version)
+            return plain_catalog(lists)
+        except ShapeError as error:
+            raise MalformedAnswerError(f"{what}: {error}") from error
+
+    async def _group_version(self, api_version: str) -> JsonObject | None:
+        """None where the server behind a group does not answer."""
+        try:
+            return await self._json(Call("GET", group_version_path(api_version), f"discover {api_version}"))
+        except ApiError as error:
+            if error.code not in {404, 503}:
+                raise
+            return None
+
+
+@asynccontextmanager
+async def open_client(
+    connection: Connection,
+    *,
+    transport: httpx.AsyncBaseTransport | None = None,
+    options: ClientOptions | None = None,
+) -> AsyncGenerator[HttpClusterClient, None]:
+    """A client for as long as the block runs. With ``transport`` nothing is opened (in-memory servers, tests)."""
+    async with open_session(connection, options or ClientOptions(), transport) as session:
+        yield HttpClusterClient(session)
+
+
+async def _events(chunks: AsyncIterator[bytes], what: str) -> AsyncGenerator[WatchEvent, None]:
+    splitter = LineSplitter(what)
+    async for chunk in chunks:
+        for line in splitter.feed(chunk):
+            yield decode_event(line, what)
+    splitter.finish()
+
+
+def _path(key: ObjectKey, subresource: str = "") -> str:
+    """The path of an object; a name that would change the path is refused."""
+    for part in (key.namespace, key.name):
+        if part in {".", ".."} or "/" in part or "%" in part:
+            raise api_error(422, "Invalid", f"{key}: {part!r} cannot be part of a path")
+    if not key.name:
+        raise api_error(422, "Invalid", f"{key}: a name is needed")
+    return key.resource.path(key.namespace, key.name, subresource)
+
+
+def _where(verb: str, resource: ResourceType, namespace: str) -> str:
+    return f"{verb} {resource.group_kind}" + (f" in {namespace}" if namespace and resource.namespaced else "")
+
+
+def _decode(body: bytes, what: str) -> JsonObject:
+    try:
+        value: object = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise MalformedAnswerError(f"{what}: the answer is not JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise MalformedAnswerError(f"{what}: the answer is not a JSON object")
+    return value
+
+
+def _items(page: JsonObject, resource: ResourceType, what: str) -> list[JsonObject]:
+    """The items of a page, each with apiVersion and kind (a list of built-in kinds leaves them out)."""
+    items = page.get("items")
+    result: list[JsonObject] = []
+    for item in [] if items is None else items if isinstance(items, list) else [items]:
+        if not isinstance(item, dict):
+            raise MalformedAnswerError(f"{what}: an item of the list is not an object")
+        result.append({"apiVersion": resource.api_version, "kind": resource.kind, **item})
+    return result
+
+
+def _text(document: JsonObject, what: str, *path: str) -> str:
+    try:
+        return find_str(document, *path)
+    except ShapeError as error:
+        raise MalformedAnswerError(f"{what}: {error}") from error

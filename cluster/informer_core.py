@@ -1,0 +1,170 @@
+"""The reflector's machine: list once, watch from there, list again only when the server forgot where we were.
+
+Pure; :mod:`wharfinger.cluster.informer` performs what it asks for, one action at a time, and reports the outcome as the next
+event::
+
+    Listing ──Listed──► Watching ──WatchEnded (lived)──► Watching        (from the newest revision seen)
+       ▲  ▲                │  │
+       │  │              Failed └─ gone ──────► Listing
+       │  └──gone──────────┤
+       └── Failed ◄── Pausing(next) ◄── Failed, or a watch that ended at once
+
+A failure is waited out with capped exponential backoff and jitter (the jitter comes in with the event: this file draws no
+random numbers). The count of failures falls to zero when a watch brought something or lived for :data:`LIVED_S`, so that a
+server that accepts and drops every watch is not asked in a tight loop. Nothing is ever given up.
+"""
+
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Final, assert_never
+
+BACKOFF_BASE_S: Final = 0.8
+BACKOFF_CAP_S: Final = 30.0
+LIVED_S: Final = 5.0
+"""A watch that ended sooner without one event counts as a failure."""
+
+
+class Phase(Enum):
+    """What is under way."""
+
+    LISTING = "listing"
+    WATCHING = "watching"
+    PAUSING = "pausing"
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """Where the reflector is. ``resume_list``: what a pause ends in. ``heard``: this watch brought something."""
+
+    phase: Phase = Phase.LISTING
+    resource_version: str = ""
+    failures: int = 0
+    resume_list: bool = True
+    heard: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """The list came, read at this revision."""
+
+    resource_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A watch brought an event, or a bookmark, with this revision."""
+
+    resource_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class WatchEnded:
+    """The server ended the watch after so many seconds."""
+
+    lived_s: float
+    jitter: float
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """List or watch failed; ``gone`` where the revision is too old (410)."""
+
+    gone: bool
+    jitter: float
+
+
+@dataclass(frozen=True, slots=True)
+class Paused:
+    """The pause is over."""
+
+
+Event = Listed | Seen | WatchEnded | Failed | Paused
+
+
+@dataclass(frozen=True, slots=True)
+class StartList:
+    """List everything, and replace the cache with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class StartWatch:
+    """Watch from this revision."""
+
+    resource_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Wait so many seconds."""
+
+    delay_s: float
+
+
+Effect = StartList | StartWatch | Pause
+
+
+class ProtocolError(Exception):
+    """An event that cannot happen in this phase: a bug of the shell."""
+
+
+def start() -> tuple[State, Effect]:
+    """The first state and the first action."""
+    return State(), StartList()
+
+
+def step(state: State, event: Event) -> tuple[State, Effect | None]:
+    """The next state, and the next action where the running one has ended."""
+    match event:
+        case Listed():
+            _need(state, event, Phase.LISTING)
+            return _watch(replace(state, resource_version=event.resource_version, heard=False))
+        case Seen():
+            _need(state, event, Phase.WATCHING)
+            return replace(state, resource_version=event.resource_version, failures=0, heard=True), None
+        case WatchEnded():
+            _need(state, event, Phase.WATCHING)
+            if state.heard or event.lived_s >= LIVED_S:
+                return _watch(replace(state, failures=0, heard=False))
+            return _pause(state, event.jitter, resume_list=False)
+        case Failed():
+            _need(state, event, Phase.LISTING, Phase.WATCHING)
+            return _failed(state, event)
+        case Paused():
+            _need(state, event, Phase.PAUSING)
+            return _list(state) if state.resume_list else _watch(state)
+        case _:
+            assert_never(event)
+
+
+def backoff_s(failures: int, jitter: float) -> float:
+    """Seconds to wait after so many failures in a row; ``jitter`` in [0, 1) takes up to half of it away."""
+    full = min(BACKOFF_CAP_S, BACKOFF_BASE_S * 2.0 ** min(failures - 1, 16))
+    return full * (1 - jitter / 2)
+
+
+def _failed(state: State, event: Failed) -> tuple[State, Effect]:
+    if event.gone and state.phase is Phase.WATCHING and state.failures == 0:
+        return _list(state)
+    resume_list = state.phase is Phase.LISTING or event.gone
+    return _pause(state, event.jitter, resume_list=resume_list)
+
+
+def _list(state: State) -> tuple[State, Effect]:
+    # A 410 costs one list at once; if the watch after it is refused again, that counts and is waited out.
+    failures = max(state.failures, 1) if state.phase is Phase.WATCHING else state.failures
+    return replace(state, phase=Phase.LISTING, failures=failures, heard=False), StartList()
+
+
+def _watch(state: State) -> tuple[State, Effect]:
+    return replace(state, phase=Phase.WATCHING, heard=False), StartWatch(state.resource_version)
+
+
+def _pause(state: State, jitter: float, *, resume_list: bool) -> tuple[State, Effect]:
+    failures = state.failures + 1
+    paused = replace(state, phase=Phase.PAUSING, failures=failures, resume_list=resume_list, heard=False)
+    return paused, Pause(backoff_s(failures, jitter))
+
+
+def _need(state: State, event: Event, *phases: Phase) -> None:
+    if state.phase not in phases:
+        raise ProtocolError(f"{type(event).__name__} while {state.phase.value}")

@@ -1,0 +1,277 @@
+"""Bring a release into the cluster, keep it as it should be, take it away: Helm's semantics over server-side apply.
+
+An upgrade is: everything that can be known is checked before anything is written (the namespace is there, nobody else is at
+work, every existing object is this release's) → pending record → CRDs, until they are established → objects in Helm's
+order → what left the manifest is deleted → deployed record. A failure, or being cancelled, marks the new record failed and
+leaves the last deployed one as it was.
+
+Fields are owned: applying never takes a field from another manager unless ``force`` says so; the conflict that the server
+reports names the other one. The same manifest, values and chart make no new revision; the objects are applied all the same,
+which changes nothing where nothing changed and repairs what did.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from enum import Enum
+from typing import Final
+
+import trio
+
+from wharfinger.cluster.apply import Applier
+from wharfinger.cluster.client import ClusterClient
+from wharfinger.cluster.errors import ClusterError, NotFoundError
+from wharfinger.cluster.install_order import INSTALL_ORDER, rank
+from wharfinger.cluster.object_waits import Progress, silent, wait_gone
+from wharfinger.cluster.ownership import Owner, flattened
+from wharfinger.cluster.release import Release, ReleaseError, ReleaseStatus, check_name, new_release
+from wharfinger.cluster.release_store import HISTORY, ReleaseBusyError, ReleaseStore, Stored
+from wharfinger.cluster.resource import ObjectKey, kind_of
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json_value import JsonObject, as_object, find_str
+from wharfinger.formats.yaml_reader import YamlLimits, read_yaml_all
+
+SETTLE_S: Final = 10.0
+"""How long marking a record failed may take when everything else has already failed."""
+ABANDONED_AFTER: Final = timedelta(minutes=10)
+"""After so long a pending record of somebody else is taken for what a killed process left."""
+THREAD_BYTES: Final = 100_000
+"""A manifest over this is parsed in a thread."""
+_MANIFEST_LIMITS: Final = YamlLimits(max_bytes=64 * 1024 * 1024, max_characters=256 * 1024 * 1024)
+
+
+class NamespaceMissingError(ReleaseError):
+    """The namespace of a release is not there; it may be made any time."""
+
+    transient = True
+
+
+class HooksUnsupportedError(ReleaseError):
+    """The chart has Helm hooks, which this engine does not run yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseRequest:
+    """What is to be in the cluster.
+
+    ``chart`` is the metadata of Chart.yaml, ``values`` what the user gave, ``manifest`` the text that Helm would store for
+    ``objects`` (which are what is applied); ``crds`` come from the chart's ``crds/``; ``hooks`` are its ``helm.sh/hook``
+    objects; ``labels`` go on the record.
+    """
+
+    name: str
+    namespace: str
+    chart: JsonObject
+    values: JsonObject
+    manifest: str
+    crds: tuple[JsonObject, ...] = ()
+    objects: tuple[JsonObject, ...] = ()
+    hooks: tuple[JsonObject, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+class Outcome(Enum):
+    """What an upgrade did."""
+
+    INSTALLED = "installed"
+    UPGRADED = "upgraded"
+    UNCHANGED = "unchanged"
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseResult:
+    """``objects`` are all that belong to the release now; ``kept`` left the manifest but stay, each with the reason."""
+
+    outcome: Outcome
+    revision: int
+    objects: tuple[ObjectKey, ...]
+    pruned: tuple[ObjectKey, ...] = ()
+    kept: Mapping[ObjectKey, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class UninstallResult:
+    """``found`` is False where there was no record; ``kept`` are objects that stay, each with the reason."""
+
+    found: bool
+    deleted: tuple[ObjectKey, ...] = ()
+    kept: Mapping[ObjectKey, str] = field(default_factory=dict)
+
+
+def utc_now() -> datetime:
+    """The wall clock."""
+    return datetime.now(UTC)
+
+
+class ReleaseEngine:
+    """Releases of one cluster. ``holder`` names this daemon in the records it writes."""
+
+    def __init__(
+        self,
+        client: ClusterClient,
+        field_manager: str = "wharfinger",
+        now: Callable[[], datetime] = utc_now,
+        *,
+        holder: str = "wharfinger",
+        force: bool = False,
+        history: int = HISTORY,
+    ) -> None:
+        self._client = client
+        self._field_manager = field_manager
+        self._now = now
+        self._holder = holder
+        self._force = force
+        self._history = history
+        self._store = ReleaseStore(client, now)
+
+    async def upgrade(self, request: ReleaseRequest, *, progress: Progress = silent) -> ReleaseResult:
+        """Install or upgrade. Raises ReleaseError and its kinds, ConflictError, and whatever the client raises."""
+        check_name(request.name)
+        if request.hooks:
+            raise HooksUnsupportedError(f"release {request.namespace}/{request.name}: its chart has Helm hooks")
+        await self._check_namespace(request)
+        owner = Owner(request.name, request.namespace)
+        applier = self._applier(owner, progress)
+        objects = flattened(request.objects)
+        await applier.check(objects, request.crds)
+        history = await self._settled_history(owner)
+        last = history[-1].release if history else None
+        if last is not None and _unchanged(last, request):
+            await applier.apply_crds(request.crds)
+            return ReleaseResult(Outcome.UNCHANGED, last.revision, tuple(await applier.apply(objects)))
+        stored = await self._store.create(self._pending(request, last))
+        verb = "Install" if last is None else "Upgrade"
+        try:
+            await applier.apply_crds(request.crds)
+            keys = await applier.apply(objects)
+            gone = await applier.delete(await self._previous_objects(history), keep=frozenset(keys))
+            await self._store.deployed(stored, f"{verb} complete", history, self._history)
+        except BaseException as error:
+            await self._fail(stored, f"{verb} failed: {_why(error)}")
+            raise
+        outcome = Outcome.INSTALLED if last is None else Outcome.UPGRADED
+        return ReleaseResult(outcome, stored.release.revision, tuple(keys), tuple(gone.deleted), gone.kept)
+
+    async def uninstall(
+        self, name: str, namespace: str, *, delete_protected: bool = False, progress: Progress = silent
+    ) -> UninstallResult:
+        """Delete what the release brought, wait until it is gone, then its records. Done twice, the second does nothing."""
+        owner = Owner(name, namespace)
+        history = await self._settled_history(owner)
+        if not history:
+            return UninstallResult(found=False)
+        last = history[-1]
+        await self._store.update(last, last.release.with_status(ReleaseStatus.UNINSTALLING, "Deletion in progress"))
+        applier = self._applier(owner, progress)
+        objects = await self._previous_objects(history)
+        custom = [obj for obj in objects if rank(kind_of(obj)[1]) >= len(INSTALL_ORDER)]
+        deleted: dict[ObjectKey, str] = {}
+        kept: dict[ObjectKey, str] = {}
+        # Custom resources go first, while what clears their finalizers is still running.
+        for part in (custom, objects):
+            gone = await applier.delete(part, delete_protected=delete_protected, keep=frozenset(deleted))
+            await wait_gone(self._client, gone.deleted, progress=progress)
+            deleted |= gone.deleted
+            kept |= gone.kept
+        for stored in await self._store.history(name, namespace):
+            await self._store.remove(stored)
+        return UninstallResult(found=True, deleted=tuple(deleted), kept=kept)
+
+    async def history(self, name: str, namespace: str) -> list[Release]:
+        """All revisions of a release, oldest first."""
+        return [stored.release for stored in await self._store.history(name, namespace)]
+
+    # -- steps
+
+    def _applier(self, owner: Owner, progress: Progress) -> Applier:
+        return Applier(self._client, owner, field_manager=self._field_manager, force=self._force, progress=progress)
+
+    async def _check_namespace(self, request: ReleaseRequest) -> None:
+        resource = await self._client.resource_type("v1", "Namespace")
+        try:
+            namespace = await self._client.get(ObjectKey(resource, "", request.namespace))
+        except NotFoundError as error:
+            raise NamespaceMissingError(
+                f"release {request.namespace}/{request.name}: the namespace {request.namespace} does not exist; create it"
+            ) from error
+        if find_str(namespace, "metadata", "deletionTimestamp"):
+            raise NamespaceMissingError(
+                f"release {request.namespace}/{request.name}: the namespace {request.namespace} is being deleted"
+            )
+
+    async def _settled_history(self, owner: Owner) -> list[Stored]:
+        """All records. A pending one of ours, or an old one, is what a killed process left: it is marked failed."""
+        history = await self._store.history(owner.name, owner.namespace)
+        if not history or not history[-1].release.status.pending:
+            return history
+        last = history[-1]
+        since = last.release.last_deployed
+        age = self._now() - since if since is not None else ABANDONED_AFTER
+        if last.release.holder != self._holder and age < ABANDONED_AFTER:
+            by = last.release.holder or "a helm command"
+            raise ReleaseBusyError(
+                f"release {owner}: {by} is at work on revision {last.release.revision} ({last.release.status}); "
+                f"it is waited for, and taken for abandoned {ABANDONED_AFTER.seconds // 60} minutes after it began"
+            )
+        abandoned = last.release.with_status(ReleaseStatus.FAILED, f"interrupted while {last.release.status}")
+        return [*history[:-1], await self._store.update(last, abandoned)]
+
+    def _pending(self, request: ReleaseRequest, last: Release | None) -> Release:
+        return new_release(
+            name=request.name,
+            namespace=request.namespace,
+            revision=1 if last is None else last.revision + 1,
+            status=ReleaseStatus.PENDING_INSTALL if last is None else ReleaseStatus.PENDING_UPGRADE,
+            description="Initial install underway" if last is None else "Preparing upgrade",
+            chart=request.chart,
+            values=request.values,
+            manifest=request.manifest,
+            hooks=[],
+            now=self._now(),
+            first_deployed="" if last is None else last.first_deployed,
+            labels=request.labels,
+            holder=self._holder,
+        )
+
+    async def _fail(self, stored: Stored, description: str) -> None:
+        """Mark a record failed, whatever happens; one that cannot be marked stays pending and is found by the next attempt."""
+        with trio.CancelScope(shield=True, deadline=trio.current_time() + SETTLE_S), suppress(ClusterError):
+            await self._store.update(stored, stored.release.with_status(ReleaseStatus.FAILED, description))
+
+    async def _previous_objects(self, history: Sequence[Stored]) -> list[JsonObject]:
+        """What may be in the cluster: the objects of the last deployed revision and of every attempt after it."""
+        revisions = [stored.release for stored in history]
+        deployed = [at for at, one in enumerate(revisions) if one.status is ReleaseStatus.DEPLOYED]
+        objects: list[JsonObject] = []
+        for release in revisions[deployed[-1] if deployed else 0 :]:
+            objects += await self._manifest_objects(release)
+        return objects
+
+    async def _manifest_objects(self, release: Release) -> list[JsonObject]:
+        what = f"manifest of release {release.namespace}/{release.name} revision {release.revision}"
+
+        def parse() -> list[JsonObject]:
+            documents = read_yaml_all(release.manifest, what=what, limits=_MANIFEST_LIMITS)
+            return flattened([as_object(document, what) for document in documents])
+
+        try:
+            if len(release.manifest) > THREAD_BYTES:
+                return await trio.to_thread.run_sync(parse, abandon_on_cancel=True)
+            return parse()
+        except FormatError as error:
+            raise ReleaseError(f"{error}; what it installed cannot be told, look at `helm get manifest`") from error
+
+
+def _unchanged(last: Release, request: ReleaseRequest) -> bool:
+    return (
+        last.status is ReleaseStatus.DEPLOYED
+        and last.manifest == request.manifest
+        and last.values == request.values
+        and last.chart == request.chart
+        and dict(last.labels) == dict(request.labels)
+    )
+
+
+def _why(error: BaseException) -> str:
+    return "interrupted" if isinstance(error, trio.Cancelled | KeyboardInterrupt) else str(error)[:1000]

@@ -1,0 +1,113 @@
+"""The records of releases in a cluster: read, write ahead, settle, trim.
+
+The order that a crash at any point leaves readable: a pending record is there before anything is changed, it becomes
+deployed after the last change, and only then is the record before it superseded. A failed revision supersedes nothing: the
+last deployed one stays the one to return to.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from wharfinger.cluster.client import ClusterClient
+from wharfinger.cluster.errors import ConflictError, NotFoundError
+from wharfinger.cluster.release import (
+    HOLDER_ANNOTATION,
+    SECRET_TYPE,
+    Release,
+    ReleaseError,
+    ReleaseStatus,
+    from_secret,
+    to_secret,
+)
+from wharfinger.cluster.resource import ObjectKey, name_of, namespace_of
+from wharfinger.formats.json_value import JsonObject, find_object, find_str
+
+HISTORY: Final = 10
+"""Revisions kept per release, as Helm does."""
+
+
+class ReleaseBusyError(ReleaseError):
+    """Somebody else is at work on the release; it may be over soon."""
+
+    transient = True
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A record and the metadata of its Secret as it was read."""
+
+    release: Release
+    metadata: JsonObject
+
+
+class ReleaseStore:
+    """Records of any release; ``now`` is the wall clock."""
+
+    def __init__(self, client: ClusterClient, now: Callable[[], datetime]) -> None:
+        self._client = client
+        self._now = now
+
+    async def history(self, name: str, namespace: str) -> list[Stored]:
+        """All revisions, oldest first. Raises ReleaseRecordError for one that cannot be read."""
+        resource = await self._client.resource_type("v1", "Secret")
+        listed = await self._client.list(resource, namespace, label_selector=f"owner=helm,name={name}")
+        found = [
+            Stored(from_secret(secret), find_object(secret, "metadata"))
+            for secret in listed.items
+            if find_str(secret, "type") == SECRET_TYPE
+        ]
+        return sorted(found, key=lambda stored: stored.release.revision)
+
+    async def create(self, release: Release) -> Stored:
+        """Write a new revision. Raises ReleaseBusyError where somebody else just wrote it."""
+        try:
+            secret = await self._client.create(to_secret(release, self._now()))
+        except ConflictError as error:
+            raise ReleaseBusyError(
+                f"release {release.namespace}/{release.name}: revision {release.revision} was written by somebody else "
+                "just now; trying again will go on from there"
+            ) from error
+        return Stored(release, find_object(secret, "metadata"))
+
+    async def update(self, stored: Stored, release: Release) -> Stored:
+        """Write a revision anew. Raises ReleaseBusyError where it changed since it was read."""
+        secret = to_secret(release, self._now())
+        annotations = find_object(stored.metadata, "annotations")
+        labels = {**find_object(stored.metadata, "labels"), **find_object(secret, "metadata", "labels")}
+        metadata: JsonObject = {
+            "name": name_of(secret),
+            "namespace": namespace_of(secret),
+            "labels": labels,
+            "resourceVersion": find_str(stored.metadata, "resourceVersion"),
+            "annotations": {**annotations, HOLDER_ANNOTATION: release.holder} if release.holder else annotations,
+        }
+        try:
+            written = await self._client.replace({**secret, "metadata": metadata})
+        except ConflictError as error:
+            raise ReleaseBusyError(
+                f"release {release.namespace}/{release.name}: the record of revision {release.revision} was changed by "
+                "somebody else meanwhile; trying again will go on from there"
+            ) from error
+        return Stored(release, find_object(written, "metadata"))
+
+    async def deployed(self, stored: Stored, description: str, history: Sequence[Stored], keep: int) -> Stored:
+        """Mark a revision deployed, supersede the earlier deployed ones, remove the oldest beyond ``keep``."""
+        done = await self.update(stored, stored.release.with_status(ReleaseStatus.DEPLOYED, description))
+        for earlier in history:
+            if earlier.release.status is ReleaseStatus.DEPLOYED:
+                await self.update(
+                    earlier, earlier.release.with_status(ReleaseStatus.SUPERSEDED, earlier.release.description)
+                )
+        for old in sorted(history, key=lambda one: one.release.revision)[: max(0, len(history) + 1 - keep)]:
+            await self.remove(old)
+        return done
+
+    async def remove(self, stored: Stored) -> None:
+        """Delete a record; one that is gone already is fine."""
+        resource = await self._client.resource_type("v1", "Secret")
+        key = ObjectKey(resource, stored.release.namespace, stored.release.secret_name)
+        with suppress(NotFoundError):
+            await self._client.delete(key, uid=find_str(stored.metadata, "uid"))

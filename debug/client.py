@@ -1,0 +1,132 @@
+"""The other end of the debug socket: an Inspector that asks a running daemon.
+
+Whatever prints snapshots works on this client as on the daemon's own Inspector, except that settings arrive redacted.
+"""
+
+import errno
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final, cast
+
+import httpx
+import msgspec
+
+from wharfinger.debug.encoding import daemon_from_json, package_from_json, packages_from_json, queues_from_json
+from wharfinger.debug.errors import DebugAnswerError, NoDaemonError
+from wharfinger.debug.text import printable, shorten
+from wharfinger.formats.json_value import JsonValue, ShapeError
+from wharfinger.runtime.inspector import DaemonSnapshot, PackageSnapshot, QueueSnapshot
+from wharfinger.runtime.paths import SOCKET_VARIABLE
+
+MAX_ANSWER_BYTES: Final = 256 * 1024 * 1024
+_TIMEOUT: Final = httpx.Timeout(30.0, connect=5.0)
+_REMEDY: Final = f"is `wharfinger run` running? (--socket / {SOCKET_VARIABLE})"
+
+
+@asynccontextmanager
+async def open_debug_client(path: Path) -> AsyncIterator["DebugClient"]:
+    """A client of the daemon that listens on ``path``. Nothing is asked before the first question is."""
+    # Uncapped on purpose: a capped pool loses connections when requests are cancelled.
+    limits = httpx.Limits(max_connections=None)
+    transport = httpx.AsyncHTTPTransport(uds=str(path), limits=limits)
+    async with httpx.AsyncClient(
+        transport=transport, base_url="http://daemon", timeout=_TIMEOUT, trust_env=False
+    ) as client:
+        yield DebugClient(path, client)
+
+
+class DebugClient:
+    """An Inspector. Every question raises NoDaemonError or DebugAnswerError when it cannot be answered."""
+
+    def __init__(self, path: Path, client: httpx.AsyncClient) -> None:
+        self._path = path
+        self._client = client
+
+    async def daemon(self) -> DaemonSnapshot:
+        """The daemon."""
+        answer = await self._ask("/api/v1/daemon")
+        try:
+            return daemon_from_json(answer)
+        except ShapeError as error:
+            raise self._misunderstood(error) from error
+
+    async def packages(self) -> tuple[PackageSnapshot, ...]:
+        """All packages, sorted by name."""
+        answer = await self._ask("/api/v1/packages/dump")
+        try:
+            return packages_from_json(answer)
+        except ShapeError as error:
+            raise self._misunderstood(error) from error
+
+    async def package(self, name: str) -> PackageSnapshot | None:
+        """One package by its runtime name, or None."""
+        answer = await self._ask("/api/v1/packages/dump", name=name)
+        try:
+            return None if answer is None else package_from_json(answer)
+        except ShapeError as error:
+            raise self._misunderstood(error) from error
+
+    async def queues(self) -> tuple[QueueSnapshot, ...]:
+        """All queues, sorted by name."""
+        answer = await self._ask("/api/v1/queues/dump")
+        try:
+            return queues_from_json(answer)
+        except ShapeError as error:
+            raise self._misunderstood(error) from error
+
+    async def _ask(self, route: str, **parameters: str) -> JsonValue:
+        try:
+            async with self._client.stream("GET", route, params=parameters) as response:
+                # The server says how long its answer is before it comes, so nothing endless is ever begun.
+                size = int(response.headers.get("content-length", MAX_ANSWER_BYTES + 1))
+                body = await response.aread() if size <= MAX_ANSWER_BYTES else b""
+        except httpx.TimeoutException as error:
+            raise NoDaemonError(
+                f"the daemon on {self._path} does not answer in time; is it stopped, or busy?"
+            ) from error
+        except httpx.HTTPError as error:
+            raise self._unreachable(error) from error
+        if response.status_code != httpx.codes.OK:
+            text = shorten(printable(body[:500].decode("utf-8", "replace").strip()), 300)
+            raise self._misunderstood(f"{response.status_code} {text}")
+        if size > MAX_ANSWER_BYTES:
+            raise self._misunderstood(f"the answer is not known to be below {MAX_ANSWER_BYTES} bytes")
+        try:
+            return cast("JsonValue", msgspec.json.decode(body))
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise self._misunderstood(error) from error
+
+    def _misunderstood(self, why: object) -> DebugAnswerError:
+        return DebugAnswerError(
+            f"the daemon on {self._path} answers what this command does not understand: {why};"
+            " are both of the same version? (`wharfinger version`)"
+        )
+
+    def _unreachable(self, error: httpx.HTTPError) -> NoDaemonError:
+        reason = next((cause for cause in _causes(error) if isinstance(cause, OSError)), None)
+        match reason.errno if reason else None:
+            case errno.ENOENT:
+                return NoDaemonError(f"no daemon answers on {self._path}: no such socket; {_REMEDY}")
+            case errno.ECONNREFUSED:
+                return NoDaemonError(f"no daemon answers on {self._path}: it was left by one that is gone; {_REMEDY}")
+            case errno.EACCES | errno.EPERM:
+                return NoDaemonError(
+                    f"the socket {self._path} belongs to another user; run this as the daemon's user or as root"
+                )
+            case _:
+                return NoDaemonError(
+                    f"no daemon answers on {self._path}: {reason or str(error) or 'closed'}; {_REMEDY}"
+                )
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """What led to an error, outermost first; groups are entered."""
+    cause = error.__cause__ or error.__context__
+    while cause is not None:
+        yield cause
+        if isinstance(cause, BaseExceptionGroup):
+            for part in cause.exceptions:
+                yield part
+                yield from _causes(part)
+        cause = cause.__cause__ or cause.__context__

@@ -1,0 +1,241 @@
+"""Snapshots as JSON, and back: what goes over the debug socket and what `-o json` prints.
+
+Pure. Reading back what was written gives the same snapshot, so that a client of the socket is as good an Inspector as the
+daemon's own. Readers ignore keys they do not know and name the ones they miss, so that an older command line can look into
+a newer daemon.
+
+Shapes (spec/runtime §3 and §9.1; every time is also there in seconds)::
+
+    packages:  {apps: {<name>: package}, modules: {<name>: package}}
+    package:   {name, kind, namespace, definition: {name, version, digest}, release_revision,
+                status: {state, message, tip, conditions: [...]}, settings, queue: queue}
+    queues:    {queues: {<name>: queue}}
+    queue:     {length, tasks: [{index, name, lane, attempt, running, enqueued, enqueued_seconds,
+                next_retry?, next_retry_seconds?, error?, cause?}]}      (no tasks: no key)
+"""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
+from wharfinger.formats.json_value import (
+    JsonObject,
+    JsonValue,
+    ShapeError,
+    as_object,
+    find,
+    find_int,
+    find_list,
+    find_object,
+    find_str,
+    need_str,
+    type_name,
+)
+from wharfinger.runtime.inspector import (
+    ConditionSnapshot,
+    DaemonSnapshot,
+    PackageSnapshot,
+    QueueSnapshot,
+    TaskSnapshot,
+)
+
+
+def daemon_to_json(daemon: DaemonSnapshot) -> JsonObject:
+    """The daemon as JSON."""
+    return {
+        "version": daemon.version,
+        "pid": daemon.pid,
+        "started": _time(daemon.started),
+        "ready": daemon.ready,
+        "draining": daemon.draining,
+        "cluster": daemon.cluster,
+        "packages": daemon.packages,
+    }
+
+
+def daemon_from_json(value: JsonValue) -> DaemonSnapshot:
+    """The daemon from JSON. Raises ShapeError."""
+    return DaemonSnapshot(
+        version=find_str(value, "version"),
+        pid=find_int(value, "pid"),
+        started=_read_time(value, "started"),
+        ready=_flag(value, "ready"),
+        cluster=find_str(value, "cluster"),
+        packages=find_int(value, "packages"),
+        draining=_flag(value, "draining"),
+    )
+
+
+def packages_to_json(packages: Iterable[PackageSnapshot]) -> JsonObject:
+    """All packages, applications and modules apart."""
+    apps: JsonObject = {}
+    modules: JsonObject = {}
+    for package in packages:
+        (modules if package.kind == "Module" else apps)[package.name] = package_to_json(package)
+    return {"apps": apps, "modules": modules}
+
+
+def packages_from_json(value: JsonValue) -> tuple[PackageSnapshot, ...]:
+    """All packages, sorted by name. Raises ShapeError."""
+    both = [*find_object(value, "apps").values(), *find_object(value, "modules").values()]
+    return tuple(sorted((package_from_json(item) for item in both), key=lambda package: package.name))
+
+
+def package_to_json(package: PackageSnapshot) -> JsonObject:
+    """One package as JSON."""
+    return {
+        "name": package.name,
+        "kind": package.kind,
+        "namespace": package.namespace,
+        "definition": {"name": package.package, "version": package.version, "digest": package.digest},
+        "release_revision": package.release_revision,
+        "status": {
+            "state": package.state,
+            "message": package.message,
+            "tip": package.tip,
+            "conditions": [_condition_to_json(condition) for condition in package.conditions],
+        },
+        "settings": package.settings,
+        "queue": queue_to_json(package.queue),
+    }
+
+
+def package_from_json(value: JsonValue) -> PackageSnapshot:
+    """One package from JSON. Raises ShapeError."""
+    name = need_str(value, "name")
+    return PackageSnapshot(
+        name=name,
+        kind=need_str(value, "kind"),
+        namespace=find_str(value, "namespace"),
+        package=find_str(value, "definition", "name"),
+        version=find_str(value, "definition", "version"),
+        digest=find_str(value, "definition", "digest"),
+        release_revision=find_int(value, "release_revision"),
+        state=find_str(value, "status", "state"),
+        message=find_str(value, "status", "message"),
+        tip=find_str(value, "status", "tip"),
+        settings=find_object(value, "settings"),
+        conditions=tuple(_condition_from_json(item) for item in find_list(value, "status", "conditions")),
+        queue=queue_from_json(name, find(value, "queue")),
+    )
+
+
+def queues_to_json(queues: Iterable[QueueSnapshot]) -> JsonObject:
+    """All queues as JSON."""
+    return {"queues": {queue.name: queue_to_json(queue) for queue in queues}}
+
+
+def queues_from_json(value: JsonValue) -> tuple[QueueSnapshot, ...]:
+    """All queues, sorted by name. Raises ShapeError."""
+    return tuple(queue_from_json(name, item) for name, item in sorted(find_object(value, "queues").items()))
+
+
+def queue_to_json(queue: QueueSnapshot) -> JsonObject:
+    """One queue as JSON; its name is the key it is kept under."""
+    result: JsonObject = {"length": len(queue.tasks)}
+    if queue.tasks:
+        result["tasks"] = [_task_to_json(task) for task in queue.tasks]
+    return result
+
+
+def queue_from_json(name: str, value: JsonValue) -> QueueSnapshot:
+    """One queue from JSON. Raises ShapeError."""
+    return QueueSnapshot(name, tuple(_task_from_json(item) for item in find_list(value, "tasks")))
+
+
+def duration(seconds: float) -> str:
+    """Seconds as people read them: ``250ms``, ``12.3s``, ``4m05s``, ``3h02m``, ``2d07h``; negative ones have a minus."""
+    if seconds < 0:
+        return "-" + duration(-seconds)
+    if seconds < 0.9995:
+        return f"{round(seconds * 1000)}ms"
+    if seconds < 59.95:
+        return f"{seconds:.1f}s"
+    whole = round(seconds)
+    if whole < 3600:
+        return f"{whole // 60}m{whole % 60:02}s"
+    if whole < 86400:
+        return f"{whole // 3600}h{whole % 3600 // 60:02}m"
+    return f"{whole // 86400}d{whole % 86400 // 3600:02}h"
+
+
+def _task_to_json(task: TaskSnapshot) -> JsonObject:
+    result: JsonObject = {
+        "index": task.index,
+        "name": task.name,
+        "lane": task.lane,
+        "attempt": task.attempt,
+        "running": task.running,
+        "enqueued": duration(task.enqueued_s_ago),
+        "enqueued_seconds": task.enqueued_s_ago,
+    }
+    if task.retry_in_s is not None:
+        result["next_retry"] = duration(task.retry_in_s)
+        result["next_retry_seconds"] = task.retry_in_s
+    if task.error:
+        result["error"] = task.error
+    if task.cause:
+        result["cause"] = task.cause
+    return result
+
+
+def _task_from_json(value: JsonValue) -> TaskSnapshot:
+    retry = find(value, "next_retry_seconds")
+    return TaskSnapshot(
+        index=find_int(value, "index"),
+        name=find_str(value, "name"),
+        lane=find_str(value, "lane"),
+        enqueued_s_ago=_seconds(find(value, "enqueued_seconds"), "enqueued_seconds"),
+        attempt=find_int(value, "attempt"),
+        running=_flag(value, "running"),
+        retry_in_s=None if retry is None else _seconds(retry, "next_retry_seconds"),
+        error=find_str(value, "error"),
+        cause=find_str(value, "cause"),
+    )
+
+
+def _condition_to_json(condition: ConditionSnapshot) -> JsonObject:
+    return {
+        "type": condition.type,
+        "status": condition.status,
+        "reason": condition.reason,
+        "message": condition.message,
+        "lastTransitionTime": _time(condition.last_transition),
+    }
+
+
+def _condition_from_json(value: JsonValue) -> ConditionSnapshot:
+    return ConditionSnapshot(
+        type=need_str(as_object(value, "condition"), "type"),
+        status=find_str(value, "status"),
+        reason=find_str(value, "reason"),
+        message=find_str(value, "message"),
+        last_transition=_read_time(value, "lastTransitionTime"),
+    )
+
+
+def _time(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def _read_time(value: JsonValue, key: str) -> datetime:
+    text = need_str(value, key)
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise ShapeError(f"{key}: {text!r} is not a time") from error
+    if moment.tzinfo is None:
+        raise ShapeError(f"{key}: {text!r} has no time zone")
+    return moment.astimezone(UTC)
+
+
+def _seconds(value: JsonValue, what: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ShapeError(f"{what}: expected a number, found {type_name(value)}")
+    return float(value)
+
+
+def _flag(value: JsonValue, key: str) -> bool:
+    found = find(value, key)
+    if not isinstance(found, bool):
+        raise ShapeError(f"{key}: expected a boolean, found {type_name(found)}")
+    return found

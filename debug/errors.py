@@ -1,0 +1,17 @@
+"""What goes wrong between a daemon and the people who look into it: what happened, to which socket, why, what to do."""
+
+
+class DebugError(Exception):
+    """Looking into a daemon failed; the message is one line for a person."""
+
+
+class DebugSocketError(DebugError):
+    """A daemon cannot open its debug socket."""
+
+
+class NoDaemonError(DebugError):
+    """No daemon answers on a socket, or it does not let us ask."""
+
+
+class DebugAnswerError(DebugError):
+    """A daemon answers what this client does not understand."""

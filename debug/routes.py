@@ -1,0 +1,107 @@
+"""What the debug socket answers: one table of routes over an Inspector (spec/runtime §9.2).
+
+Reading only: GET and HEAD. Whatever is asked for in a way this server does not know is refused, never answered with a
+silent default. Settings leave redacted: a dump is sent around in tickets.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from wharfinger.formats.redaction import redact_object
+
+from wharfinger.debug.encoding import daemon_to_json, package_to_json, packages_to_json, queues_to_json
+from wharfinger.debug.output import MEDIA_TYPES, OUTPUT_FORMATS, render
+from wharfinger.formats.json_value import JsonObject
+from wharfinger.httpd.messages import Handler, Request, Response
+from wharfinger.runtime.inspector import Inspector, PackageSnapshot
+
+_TEXT: Final = "text/plain; charset=utf-8"
+
+
+@dataclass(frozen=True, slots=True)
+class _Route:
+    """One path: what answers it, and the query parameters it knows."""
+
+    answer: Callable[[Inspector, Request], Awaitable[Response]]
+    parameters: frozenset[str] = frozenset()
+
+
+def make_handler(inspector: Inspector) -> Handler:
+    """The handler of a debug server that answers from ``inspector``."""
+
+    async def handle(request: Request) -> Response:
+        route = ROUTES.get(request.path)
+        if route is None:
+            return _text(404, f"no such path: {request.path}; /endpoints lists them")
+        if request.method not in {"GET", "HEAD"}:
+            return replace(_text(405, "this socket only answers GET"), headers=(("Allow", "GET, HEAD"),))
+        if unknown := sorted(request.query.keys() - route.parameters):
+            return _text(400, f"unknown query parameter: {unknown[0]}; known here: {_listing(route.parameters)}")
+        return await route.answer(inspector, request)
+
+    return handle
+
+
+async def _healthz(_inspector: Inspector, _request: Request) -> Response:
+    return _text(200, "ok")
+
+
+async def _readyz(inspector: Inspector, _request: Request) -> Response:
+    daemon = await inspector.daemon()
+    if daemon.ready:
+        return _text(200, "ready")
+    return _text(503, "not ready: shutting down" if daemon.draining else "not ready: starting")
+
+
+async def _endpoints(_inspector: Inspector, _request: Request) -> Response:
+    return _text(200, "\n".join(f"GET {path}" for path in ROUTES))
+
+
+async def _daemon(inspector: Inspector, request: Request) -> Response:
+    return _document(request, daemon_to_json(await inspector.daemon()))
+
+
+async def _packages(inspector: Inspector, request: Request) -> Response:
+    if "name" not in request.query:
+        return _document(request, packages_to_json(_redacted(package) for package in await inspector.packages()))
+    package = await inspector.package(request.arg("name"))
+    return _document(request, package_to_json(_redacted(package)) if package else None)
+
+
+async def _queues(inspector: Inspector, request: Request) -> Response:
+    queues = await inspector.queues()
+    if "name" not in request.query:
+        return _document(request, queues_to_json(queues))
+    asked = [queue for queue in queues if queue.name == request.arg("name")]
+    return _document(request, queues_to_json(asked) if asked else None)
+
+
+ROUTES: Final[dict[str, _Route]] = {
+    "/healthz": _Route(_healthz),
+    "/readyz": _Route(_readyz),
+    "/endpoints": _Route(_endpoints),
+    "/api/v1/daemon": _Route(_daemon, frozenset({"output"})),
+    "/api/v1/packages/dump": _Route(_packages, frozenset({"name", "output"})),
+    "/api/v1/queues/dump": _Route(_queues, frozenset({"name", "output"})),
+}
+
+
+def _redacted(package: PackageSnapshot) -> PackageSnapshot:
+    return replace(package, settings=redact_object(package.settings))
+
+
+def _document(request: Request, value: JsonObject | None) -> Response:
+    asked = request.arg("output", "json")
+    output = next((known for known in OUTPUT_FORMATS if known == asked), None)
+    if output is None:
+        return _text(400, f"unknown output: {asked}; known: {_listing(OUTPUT_FORMATS)}")
+    return Response(200, render(value, output).encode(), MEDIA_TYPES[output])
+
+
+def _text(status: int, text: str) -> Response:
+    return Response(status, text.encode("utf-8", "replace") + b"\n", _TEXT)
+
+
+def _listing(names: frozenset[str] | tuple[str, ...]) -> str:
+    return ", ".join(sorted(names)) or "none"

@@ -1,0 +1,134 @@
+"""The debug socket as a file: ours alone from its first moment, taken over from the dead, never from the living.
+
+* The socket has mode 0600 before it has a name: Linux gives a socket file the mode of the descriptor that is bound, so
+  nobody's umask and no window between bind and chmod matter.
+* A socket file outlives its daemon. One that nobody listens on is removed; one that is answered is an error.
+* Look, remove and bind happen under a lock on the folder, so of two daemons that start at once one loses properly.
+* At the end the file is removed only while it is still the one that was made here.
+"""
+
+import errno
+import fcntl
+import os
+import socket
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from wharfinger.debug.errors import DebugSocketError
+
+MAX_PATH_BYTES: Final = 107
+"""unix(7): sun_path is 108 bytes with its terminator."""
+
+_BACKLOG: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class SocketFile:
+    """A bound, listening socket, and the file it is reached by."""
+
+    path: Path
+    socket: socket.socket
+    device: int
+    inode: int
+
+
+def bind_socket_file(path: Path) -> SocketFile:
+    """Listen on ``path``. Its folder is made (0700) when it is missing.
+
+    Raises DebugSocketError: path too long, a folder others may write to, a living daemon on it, another kind of file.
+    """
+    size = len(os.fsencode(path))
+    if size > MAX_PATH_BYTES:
+        raise DebugSocketError(
+            f"debug socket {path}: a path of {size} bytes is too long for a socket (at most {MAX_PATH_BYTES});"
+            " choose a shorter one with --socket or a shorter --state-dir"
+        )
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with _locked_folder(path.parent):
+            _check_folder(path.parent)
+            _remove_stale(path)
+            return _bind(path)
+    except BlockingIOError as error:
+        raise DebugSocketError(f"debug socket {path}: another daemon is starting there; try again") from error
+    except OSError as error:
+        raise DebugSocketError(
+            f"debug socket {path}: {error.strerror or error}; choose another with --socket"
+        ) from error
+
+
+def remove_socket_file(file: SocketFile) -> None:
+    """Remove the file if it is still ours. Call it while the socket is open, so that its inode cannot be another's.
+
+    A file that cannot be removed stays: the next daemon takes it over.
+    """
+    with suppress(OSError), _locked_folder(file.path.parent):
+        found = os.lstat(file.path)
+        if (found.st_dev, found.st_ino) == (file.device, file.inode):
+            file.path.unlink()
+
+
+@contextmanager
+def _locked_folder(folder: Path) -> Iterator[None]:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        # Never waited for: whoever may read the folder could hold the lock for ever.
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _check_folder(folder: Path) -> None:
+    found = folder.stat()
+    if found.st_uid not in {os.geteuid(), 0}:
+        raise DebugSocketError(
+            f"the folder {folder} of the debug socket belongs to user {found.st_uid};"
+            " choose a socket in a folder of your own with --socket"
+        )
+    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise DebugSocketError(
+            f"others may write to the folder {folder} of the debug socket (mode {stat.S_IMODE(found.st_mode):04o})"
+            " and could put their own socket in its place; choose one in a folder of your own with --socket"
+        )
+
+
+def _remove_stale(path: Path) -> None:
+    try:
+        found = os.lstat(path)
+    except FileNotFoundError:
+        return
+    if not stat.S_ISSOCK(found.st_mode):
+        raise DebugSocketError(f"{path} is there and is not a socket; move it away or choose another with --socket")
+    if _answers(path):
+        raise DebugSocketError(
+            f"another daemon answers on {path}; stop it, or give this one its own --state-dir or --socket"
+        )
+    path.unlink()
+
+
+def _answers(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK) as probe:
+        result = probe.connect_ex(os.fspath(path))
+    if result == errno.ECONNREFUSED:
+        return False
+    if result in {0, errno.EAGAIN}:  # EAGAIN: it lives, and its backlog is full
+        return True
+    raise OSError(result, os.strerror(result))
+
+
+def _bind(path: Path) -> SocketFile:
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+    try:
+        os.fchmod(listening.fileno(), 0o600)
+        listening.bind(os.fspath(path))
+        listening.listen(_BACKLOG)
+        found = os.lstat(path)
+    except BaseException:
+        listening.close()
+        raise
+    return SocketFile(path, listening, found.st_dev, found.st_ino)

@@ -1,0 +1,143 @@
+"""``wharfinger hook run``: one hook on a laptop, with no cluster, exactly as the daemon would run it.
+
+The hook's own output goes to stderr as it comes, its results to stdout as one document, so that both can be piped and
+compared. Nothing is applied anywhere.
+"""
+
+import argparse
+import math
+import sys
+import tempfile
+from pathlib import Path
+from typing import Final, cast
+
+import trio
+import yaml
+
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json_value import JsonObject, JsonValue, as_object, encode_json
+from wharfinger.formats.yaml_reader import read_yaml
+from wharfinger.hooks.errors import HookError
+from wharfinger.hooks.process_runner import ProcessHookRunner
+from wharfinger.hooks.runner import HookOutcome, HookRun
+from wharfinger.process.command import Limits
+
+DEFAULT_TIMEOUT_S: Final = 300.0
+MAX_OUTPUT_BYTES: Final = 64 * 1024 * 1024
+ON_STARTUP: Final[JsonObject] = {"binding": "onStartup"}
+
+
+def add_hook(parser: argparse.ArgumentParser) -> None:
+    """`wharfinger hook run EXECUTABLE`."""
+    commands = parser.add_subparsers(metavar="COMMAND", title="commands", required=True)
+    run = commands.add_parser(
+        "run",
+        help="run one hook and print its results",
+        description="Run one hook as the daemon would, in the hook's own folder. What it prints goes to stderr as it comes; "
+        "its results go to stdout as one document. Nothing is applied. Exit code 0 if the hook succeeded, else 1.",
+    )
+    run.add_argument("executable", type=Path, metavar="EXECUTABLE", help="the hook")
+    run.add_argument(
+        "--context",
+        type=Path,
+        metavar="FILE",
+        help="binding contexts, YAML or JSON: a list, or one object (default: onStartup)",
+    )
+    run.add_argument("--values", type=Path, metavar="FILE", help="values, YAML or JSON (default: none)")
+    run.add_argument("--config-values", type=Path, metavar="FILE", help="the user's own values (default: none)")
+    run.add_argument(
+        "--timeout",
+        type=_seconds,
+        default=DEFAULT_TIMEOUT_S,
+        metavar="SECONDS",
+        help="the hook and all it started are killed after that (default: %(default)g)",
+    )
+    run.add_argument("-o", "--output", choices=("yaml", "json"), default="yaml", help="form of the results")
+    run.set_defaults(handler=_run)
+
+
+def _run(args: argparse.Namespace) -> int:
+    try:
+        outcome = trio.run(_execute, _read_run(args), cast("float", args.timeout))
+    except (FormatError, HookError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    print(_rendered(_document(outcome), cast("str", args.output)), end="")
+    if not outcome.succeeded:
+        print(f"error: the hook failed: {outcome.exit_description}; its values patches are dropped", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _read_run(args: argparse.Namespace) -> HookRun:
+    executable = cast("Path", args.executable).absolute()
+    return HookRun(
+        name=executable.name,
+        executable=executable,
+        cwd=executable.parent,
+        contexts=_contexts(cast("Path | None", args.context)),
+        values=_object(cast("Path | None", args.values)),
+        config_values=_object(cast("Path | None", args.config_values)),
+    )
+
+
+async def _execute(run: HookRun, timeout_s: float) -> HookOutcome:
+    def tell(_hook: str, line: str) -> None:
+        print(line, file=sys.stderr, flush=True)
+
+    with tempfile.TemporaryDirectory(prefix="wharfinger-hook-") as scratch:
+        limits = Limits(wall_s=timeout_s, stdout_bytes=MAX_OUTPUT_BYTES)
+        return await ProcessHookRunner(Path(scratch), limits, on_line=tell).run(run)
+
+
+def _contexts(path: Path | None) -> tuple[JsonObject, ...]:
+    if path is None:
+        return (ON_STARTUP,)
+    found = _document_in(path)
+    contexts = found if isinstance(found, list) else [found]
+    if not contexts:
+        raise FormatError(f"{path}: a hook is run with at least one binding context; leave --context out for onStartup")
+    return tuple(as_object(context, f"{path}: context {number}") for number, context in enumerate(contexts, 1))
+
+
+def _object(path: Path | None) -> JsonObject:
+    found = None if path is None else _document_in(path)
+    return {} if found is None else as_object(found, str(path))
+
+
+def _document_in(path: Path) -> JsonValue:
+    return read_yaml(path.read_bytes(), what=str(path))
+
+
+def _document(outcome: HookOutcome) -> JsonObject:
+    """The results; value patches of a failed run are dropped, as the daemon would drop them."""
+    return {
+        "succeeded": outcome.succeeded,
+        "exit": outcome.exit_description,
+        "objectPatches": [*outcome.object_patches],
+        "valuesPatch": [*outcome.values_patch] if outcome.succeeded else [],
+        "configValuesPatch": [*outcome.config_values_patch] if outcome.succeeded else [],
+        "metrics": [*outcome.metrics],
+        "usage": {
+            "userSeconds": round(outcome.user_s, 6),
+            "systemSeconds": round(outcome.system_s, 6),
+            "maxRssBytes": outcome.max_rss_bytes,
+        },
+    }
+
+
+def _rendered(document: JsonObject, form: str) -> str:
+    if form == "json":
+        return encode_json(document).decode() + "\n"
+    text: str = yaml.safe_dump(document, sort_keys=False, allow_unicode=True)
+    return text
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0 < seconds < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
+    return seconds

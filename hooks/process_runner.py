@@ -1,0 +1,166 @@
+"""Runs hooks as child processes: the contract's files before, the hook in between, its results after.
+
+The hook gets the daemon's environment and the file variables, its working folder, /dev/null as stdin, and a time limit; what
+it prints becomes log lines while it runs (spec hook-protocol §1.3, §1.6, §3). Its folder is removed on every way out.
+
+What a failed run left behind. A hook that failed may still have asked for object patches that report its failure
+(spec/runtime §7.3), so results are read after a failure too; but then a file that cannot be read is a line in the log and
+nothing more, because the failure is the news. After a success it is a HookError: the run has no result.
+"""
+
+import logging
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import trio
+
+from wharfinger.formats.json_value import JsonValue
+from wharfinger.hooks.errors import HookError
+from wharfinger.hooks.log_lines import LogLines
+from wharfinger.hooks.results import (
+    CONFIG_VALUES_PATCH,
+    METRICS,
+    OBJECT_PATCHES,
+    VALUES_PATCH,
+    read_metrics,
+    read_object_patches,
+    read_values_patch,
+)
+from wharfinger.hooks.run_folder import RunFolder, make_run_folder
+from wharfinger.hooks.runner import HookOutcome, HookRun
+from wharfinger.process.child import run_child
+from wharfinger.process.command import Command, Limits, Outcome, Sinks
+from wharfinger.process.errors import ProcessError
+from wharfinger.process.ledger import ProcessLedger
+
+log = logging.getLogger(__name__)
+
+MAX_LOG_CHARS: Final = 1024 * 1024
+REMOVE_S: Final = 10.0
+"""How long a run waits for its folder to be removed; what takes longer goes on behind it."""
+_MAX_REASON_CHARS: Final = 1024
+_MAX_FILE_WORKERS: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class _Results:
+    object_patches: tuple[JsonValue, ...]
+    metrics: tuple[JsonValue, ...]
+    values: tuple[JsonValue, ...]
+    config_values: tuple[JsonValue, ...]
+    faults: tuple[HookError, ...]
+
+
+class ProcessHookRunner:
+    """A HookRunner whose hooks are child processes. How many run at once is the caller's to bound."""
+
+    def __init__(
+        self,
+        scratch: Path,
+        limits: Limits,
+        ledger: ProcessLedger | None = None,
+        *,
+        environment: Mapping[str, str] | None = None,
+        on_line: Callable[[str, str], None] | None = None,
+    ) -> None:
+        """``scratch`` is where each run has its folder; ``environment`` what hooks inherit (default: this process's).
+
+        ``on_line(hook, line)`` is told each log line as it comes; it must not block.
+        """
+        self._scratch = scratch
+        self._limits = limits
+        self._ledger = ledger
+        self._environment = dict(os.environ if environment is None else environment)
+        self._on_line = on_line
+        self._file_workers = trio.CapacityLimiter(_MAX_FILE_WORKERS)
+
+    async def run(self, run: HookRun) -> HookOutcome:
+        """Run one hook to its end; cancelling kills its whole process group, and its folder is gone, before this returns.
+
+        Raises HookError where it could not be started, or where it succeeded and left results that cannot be read.
+        """
+        folder = await trio.to_thread.run_sync(make_run_folder, self._scratch, run, limiter=self._file_workers)
+        try:
+            lines = self._log_lines(run.name)
+            outcome = await self._execute(run, folder, lines)
+            results = await trio.to_thread.run_sync(_read_results, folder, outcome.ok, limiter=self._file_workers)
+        finally:
+            await self._remove(folder)
+        for fault in results.faults:
+            lines.note(f"not read after the failure: {fault}")
+        return _outcome(outcome, results, lines)
+
+    def _log_lines(self, hook: str) -> LogLines:
+        told = self._on_line
+        return LogLines(MAX_LOG_CHARS, None if told is None else lambda line: told(hook, line))
+
+    async def _execute(self, run: HookRun, folder: RunFolder, lines: LogLines) -> Outcome:
+        environment = self._environment | folder.variables()
+        command = Command((str(run.executable),), run.cwd, environment)
+        sinks = Sinks(lines.stdout.feed, lines.stderr.feed)
+        try:
+            outcome = await run_child(command, self._limits, sinks=sinks, ledger=self._ledger)
+        except ProcessError as error:
+            raise HookError(run.name, str(error), transient=error.transient) from error
+        lines.end()
+        return outcome
+
+    async def _remove(self, folder: RunFolder) -> None:
+        with trio.move_on_after(REMOVE_S, shield=True) as limit:
+            try:
+                await trio.to_thread.run_sync(folder.remove, abandon_on_cancel=True, limiter=self._file_workers)
+            except (OSError, RecursionError) as error:
+                log.warning("hook %s: its folder %s could not be removed: %s", folder.hook, folder.path, error)
+        if limit.cancelled_caught:
+            log.warning("hook %s: its folder %s is still being removed after %g s", folder.hook, folder.path, REMOVE_S)
+
+
+def _read_results(folder: RunFolder, succeeded: bool) -> _Results:  # noqa: FBT001 - one bit of the outcome
+    """What the run left in its files. Blocking. Raises HookError, after a failure it is a fault beside the rest."""
+    faults: list[HookError] = []
+
+    def read(file: str, reader: Callable[[bytes], tuple[JsonValue, ...]]) -> tuple[JsonValue, ...]:
+        try:
+            return reader(folder.read(file))
+        except HookError as error:
+            if succeeded:
+                raise
+            faults.append(error)
+            return ()
+
+    hook = folder.hook
+    return _Results(
+        object_patches=read(OBJECT_PATCHES, lambda data: read_object_patches(data, hook=hook)),
+        metrics=read(METRICS, lambda data: read_metrics(data, hook=hook)),
+        values=read(VALUES_PATCH, lambda data: read_values_patch(data, hook=hook, file=VALUES_PATCH)),
+        config_values=read(
+            CONFIG_VALUES_PATCH, lambda data: read_values_patch(data, hook=hook, file=CONFIG_VALUES_PATCH)
+        ),
+        faults=tuple(faults),
+    )
+
+
+def _outcome(outcome: Outcome, results: _Results, lines: LogLines) -> HookOutcome:
+    return HookOutcome(
+        succeeded=outcome.ok,
+        exit_description=_describe(outcome),
+        log_lines=lines.kept(),
+        values_patch=results.values,
+        config_values_patch=results.config_values,
+        object_patches=results.object_patches,
+        metrics=results.metrics,
+        user_s=outcome.usage.user_s,
+        system_s=outcome.usage.system_s,
+        max_rss_bytes=outcome.usage.max_rss_bytes,
+    )
+
+
+def _describe(outcome: Outcome) -> str:
+    """How it ended and, after a failure, the last that it wrote to stderr."""
+    said = outcome.stderr.decode(errors="replace").strip()
+    if outcome.ok or not said:
+        return outcome.describe()
+    return f"{outcome.describe()}: {said[-_MAX_REASON_CHARS:]}"

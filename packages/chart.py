@@ -1,0 +1,238 @@
+"""Helm charts as folders: reading ``Chart.yaml``, and packing the folder into an archive.
+
+Packing is deterministic: the same files give the same bytes and so the same digest, whoever packs them, whenever. Names are
+sorted, times are zero, owners are nobody, modes are 0644 or 0755. A link that leads out of the folder is refused: the archive
+would carry a file of the machine it was packed on.
+"""
+
+import gzip
+import io
+import os
+import re
+import stat
+import tarfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json_value import JsonObject, JsonValue, as_object, find_list, find_object, find_str, need_str
+from wharfinger.formats.yaml_reader import read_yaml
+from wharfinger.packages.errors import ArtifactError
+from wharfinger.packages.helmignore import FILE_NAME, MAX_BYTES, Rule, is_ignored, read_rules
+
+CHART_FILE: Final = "Chart.yaml"
+MAX_CHART_FILE: Final = 1024 * 1024
+MAX_FILES: Final = 10_000
+MAX_TOTAL: Final = 100 * 1024 * 1024
+"""Bytes of all files together; what Helm itself accepts in an archive."""
+MAX_FOLDERS_DEEP: Final = 64
+
+# What Masterminds/semver's NewVersion takes, as Helm does for charts: a leading v and missing parts are allowed.
+_VERSION: Final = re.compile(
+    r"v?(?:0|[1-9]\d*)(?:\.(?:0|[1-9]\d*)){0,2}(?:-[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?(?:\+[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?\Z",
+    re.ASCII,
+)
+_NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,248}[A-Za-z0-9])?\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class ChartDependency:
+    """A sub-chart that ``Chart.yaml`` names."""
+
+    name: str
+    version: str
+    repository: str
+    alias: str
+    condition: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """What ``Chart.yaml`` says; ``metadata`` is all of it."""
+
+    folder: Path
+    api_version: str
+    name: str
+    version: str
+    app_version: str
+    type: str
+    description: str
+    dependencies: tuple[ChartDependency, ...]
+    metadata: JsonObject = field(repr=False)
+
+
+def read_chart(folder: Path) -> Chart:
+    """Read a chart folder's ``Chart.yaml``. Raises ArtifactError naming file and line."""
+    path = folder / CHART_FILE
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_CHART_FILE + 1)
+    except FileNotFoundError as error:
+        raise ArtifactError(f"{folder}: no {CHART_FILE}; this is not a chart folder") from error
+    except OSError as error:
+        raise ArtifactError(f"{path}: cannot be read: {error.strerror}") from error
+    return read_chart_file(data, folder)
+
+
+def read_chart_file(data: bytes, folder: Path) -> Chart:
+    """Read the bytes of a ``Chart.yaml``; ``folder`` is where it lies. Raises ArtifactError naming file and line."""
+    what = str(folder / CHART_FILE)
+    if len(data) > MAX_CHART_FILE:
+        raise ArtifactError(f"{what}: more than {MAX_CHART_FILE} bytes")
+    try:
+        metadata = as_object(read_yaml(data, what=what), what)
+        chart = Chart(
+            folder=folder,
+            api_version=need_str(metadata, "apiVersion"),
+            name=need_str(metadata, "name"),
+            version=need_str(metadata, "version"),
+            app_version=_text(metadata, "appVersion"),
+            type=find_str(metadata, "type") or "application",
+            description=find_str(metadata, "description"),
+            dependencies=tuple(_dependency(entry) for entry in find_list(metadata, "dependencies")),
+            metadata=metadata,
+        )
+    except FormatError as error:
+        message = str(error)
+        if what in message:
+            raise ArtifactError(message) from error
+        raise ArtifactError(f"{what}{_line(data, message)}: {message}") from error
+    _check(chart, data, what)
+    return chart
+
+
+def pack_chart(folder: Path) -> bytes:
+    """The folder as a Helm chart archive (gzipped tar, everything below ``<chart name>/``).
+
+    Raises ArtifactError for a folder that is no chart, holds what cannot be packed, or is too big.
+    """
+    chart = read_chart(folder)
+    root = folder.resolve()
+    packed = io.BytesIO()
+    total = count = 0
+    try:
+        # The name and time in a gzip header would make each archive different.
+        with (
+            gzip.GzipFile(filename="", mode="wb", compresslevel=9, fileobj=packed, mtime=0) as squeezed,
+            tarfile.open(fileobj=squeezed, mode="w", format=tarfile.PAX_FORMAT) as archive,
+        ):
+            for name, path in sorted(_files(root, _rules(root))):
+                content, executable = _read_file(path, MAX_TOTAL - total)
+                total, count = total + len(content), count + 1
+                if count > MAX_FILES:
+                    raise ArtifactError(f"{folder}: more than {MAX_FILES} files; leave some out in {FILE_NAME}")
+                entry = tarfile.TarInfo(f"{chart.name}/{name}")
+                entry.size, entry.mode, entry.mtime = len(content), 0o755 if executable else 0o644, 0
+                archive.addfile(entry, io.BytesIO(content))
+    except OSError as error:
+        raise ArtifactError(f"{error.filename or folder}: cannot be read: {error.strerror}") from error
+    except UnicodeEncodeError as error:
+        raise ArtifactError(f"{folder}: the name {error.object!r} is not UTF-8; rename the file") from error
+    return packed.getvalue()
+
+
+def _check(chart: Chart, data: bytes, what: str) -> None:
+    if chart.api_version not in {"v1", "v2"}:
+        raise ArtifactError(
+            f"{what}{_line(data, 'apiVersion')}: apiVersion: {chart.api_version[:50]!r} is neither v1 nor v2"
+        )
+    if not _NAME.match(chart.name) or ".." in chart.name:
+        raise ArtifactError(
+            f"{what}{_line(data, 'name')}: name: {chart.name[:100]!r} is no chart name: letters, digits, '-', '_', '.'"
+        )
+    if not _VERSION.match(chart.version) or len(chart.version) > 200:
+        raise ArtifactError(
+            f"{what}{_line(data, 'version')}: version: {chart.version[:100]!r} is no semantic version, such as 1.2.3"
+        )
+    if chart.type not in {"application", "library"}:
+        raise ArtifactError(
+            f"{what}{_line(data, 'type')}: type: {chart.type[:50]!r} is neither application nor library"
+        )
+
+
+def _dependency(value: JsonValue) -> ChartDependency:
+    entry = as_object(value, "dependencies")
+    return ChartDependency(
+        name=need_str(entry, "name"),
+        version=_text(entry, "version"),
+        repository=find_str(entry, "repository"),
+        alias=find_str(entry, "alias"),
+        condition=find_str(entry, "condition"),
+    )
+
+
+def _text(entry: JsonObject, key: str) -> str:
+    """A string, or a number written without quotes, as Helm's decoder takes it for some fields."""
+    value = entry.get(key)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return str(value)
+    return find_str(find_object({"": entry}, ""), key)
+
+
+def _line(data: bytes, message: str) -> str:
+    """`` line 4`` where the field that ``message`` starts with is written, or nothing."""
+    key = re.match(r"[A-Za-z]+", message)
+    if key is None:
+        return ""
+    for number, line in enumerate(data.splitlines(), 1):
+        if line.startswith(key[0].encode() + b":"):
+            return f" line {number}"
+    return ""
+
+
+def _rules(root: Path) -> tuple[Rule, ...]:
+    path = root / FILE_NAME
+    if not path.is_file():
+        return read_rules("")
+    data, _ = _read_file(path, MAX_BYTES)
+    try:
+        return read_rules(data.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        raise ArtifactError(f"{path}: not UTF-8 text") from error
+
+
+def _files(root: Path, rules: tuple[Rule, ...]) -> Iterator[tuple[str, Path]]:
+    """The files to pack: name from the root with ``/``, and where its content is, links followed."""
+    pending: list[tuple[str, Path, tuple[Path, ...]]] = [("", root, (root,))]
+    while pending:
+        prefix, folder, chain = pending.pop()
+        if len(chain) > MAX_FOLDERS_DEEP:
+            raise ArtifactError(f"{folder}: more than {MAX_FOLDERS_DEEP} folders inside each other")
+        for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
+            name = prefix + entry.name
+            if is_ignored(rules, name, is_folder=entry.is_dir()) and name != CHART_FILE:
+                continue
+            path = _inside(Path(entry.path), root)
+            mode = path.stat().st_mode
+            if stat.S_ISDIR(mode):
+                if path in chain:
+                    raise ArtifactError(f"{entry.path}: a link to a folder it lies in; remove it")
+                pending.append((name + "/", path, (*chain, path)))
+            elif stat.S_ISREG(mode):
+                yield name, path
+            else:
+                raise ArtifactError(f"{entry.path}: neither file nor folder; remove it or list it in {FILE_NAME}")
+
+
+def _inside(path: Path, root: Path) -> Path:
+    """The path with links followed. Raises ArtifactError where that leaves the chart's folder."""
+    try:
+        real = path.resolve(strict=True)
+    except (OSError, RuntimeError) as error:
+        raise ArtifactError(f"{path}: a link to nothing; remove it") from error
+    if not real.is_relative_to(root):
+        raise ArtifactError(f"{path}: a link that leaves the chart's folder; copy what it points to into the chart")
+    return real
+
+
+def _read_file(path: Path, room: int) -> tuple[bytes, bool]:
+    """Content, and whether its owner may execute it. The path has its links followed; a new link in its place is refused."""
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb") as file:
+        content = file.read(room + 1)
+        if len(content) > room:
+            raise ArtifactError(
+                f"{path}: too big, or the chart has more than {MAX_TOTAL} bytes; leave it out in {FILE_NAME}"
+            )
+        return content, bool(os.fstat(file.fileno()).st_mode & stat.S_IXUSR)

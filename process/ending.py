@@ -1,0 +1,317 @@
+"""How a run ends: the pure machine. No trio, no clock, no signals here; :mod:`wharfinger.process.child` performs the effects.
+
+Theory. A run has a *leader* (the child itself) and two *pipes* (stdout, stderr). It is over when three things hold, in this
+order: the leader has ended, nobody of the run is alive any more, and the pipes have been read to their end. Until then the
+leader is not reaped: a zombie keeps its pid, and with it the process group and the session of the same number, from being
+given to somebody else, so signals sent by number can only reach this run.
+
+::
+
+    Running ──deadline, output, cancel──► Terminating ──grace over──────────────┐
+       │                                       │ leader gone and pipes closed   │
+       │ leader gone                           └────────────────────────────────┤
+       ▼                                                                        ▼
+    Draining ──pipes closed, drain over, output, cancel──────────────────────► Killing
+    (Running goes straight to Killing when the pipes are closed already)         │ swept
+                                                                                 ▼
+                                  Ended ◄──pipes closed, flush over── Flushing ◄─┴─► Dying ──time over──► Stuck
+                                                                          ▲            │ leader gone
+                                                                          └────────────┘
+
+* Every way to the end leads through Killing: even a child that exits by itself may leave somebody behind.
+* There is at most one timer; each SetTimer replaces the one before. Killing has none: its effect is bounded by itself.
+* The first cause of an end is kept, with two exceptions: output over the limit makes an EXITED an OUTPUT_LIMIT (what was
+  kept is not all), and a cancellation makes it ``None`` (nobody will see an outcome).
+* In Terminating the grace belongs to the whole group: when the leader dies of SIGTERM at once (a shell does), what it
+  had started may go on cleaning up for as long as it holds a pipe and the grace lasts.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Final, assert_never
+
+from wharfinger.process.command import Ending, Limits
+
+PIPES: Final = 2
+DYING_S: Final = 10.0
+"""How long the leader may take to end after SIGKILL before it counts as stuck in the kernel."""
+FLUSH_S: Final = 5.0
+"""How long to wait for the pipes' end when all are dead; only somebody out of reach who holds a pipe makes this pass."""
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """The child runs; the timer is the deadline."""
+
+    pipes: int = PIPES
+
+
+@dataclass(frozen=True, slots=True)
+class Terminating:
+    """The group got SIGTERM; the timer is the grace."""
+
+    ending: Ending | None
+    pipes: int
+    leader_gone: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Draining:
+    """The leader ended, somebody still holds a pipe; the timer is the drain time."""
+
+    ending: Ending | None
+    pipes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Killing:
+    """All that is left is being killed."""
+
+    ending: Ending | None
+    pipes: int
+    leader_gone: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Dying:
+    """Everybody was killed, the leader has not ended yet; the timer is DYING_S."""
+
+    ending: Ending | None
+    pipes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Flushing:
+    """Everybody is dead, the pipes still hold what was written; the timer is FLUSH_S."""
+
+    ending: Ending | None
+    pipes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """Over. The leader may be reaped now."""
+
+    ending: Ending | None
+
+
+@dataclass(frozen=True, slots=True)
+class Stuck:
+    """Over without an end: the leader does not die."""
+
+
+State = Running | Terminating | Draining | Killing | Dying | Flushing | Ended | Stuck
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderExited:
+    """The leader is a zombie now. At most once."""
+
+
+@dataclass(frozen=True, slots=True)
+class PipeClosed:
+    """stdout or stderr has been read to its end. Once for each."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutputExceeded:
+    """stdout went beyond its limit. At most once."""
+
+
+@dataclass(frozen=True, slots=True)
+class CancelAsked:
+    """Whoever waits for the run was cancelled. At most once."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimerFired:
+    """The time that was set last is over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """KillEverything is done."""
+
+
+Event = LeaderExited | PipeClosed | OutputExceeded | CancelAsked | TimerFired | Swept
+
+
+@dataclass(frozen=True, slots=True)
+class SetTimer:
+    """Let TimerFired come after ``seconds``; replaces the timer that was set before."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class TerminateGroup:
+    """Send SIGTERM to the process group."""
+
+
+@dataclass(frozen=True, slots=True)
+class KillEverything:
+    """SIGKILL to the group, the session and whoever has the marker, until nobody is left; answered by Swept."""
+
+
+Effect = SetTimer | TerminateGroup | KillEverything
+
+
+class IllegalEventError(Exception):
+    """An event that cannot happen in this state: a bug of the shell. The state is unchanged."""
+
+    def __init__(self, state: State, event: Event) -> None:
+        super().__init__(f"{event} cannot happen in {state}")
+
+
+def begin(limits: Limits) -> tuple[State, tuple[Effect, ...]]:
+    """The state of a child that has just been started."""
+    return Running(), (SetTimer(limits.wall_s),)
+
+
+def step(state: State, event: Event, limits: Limits) -> tuple[State, tuple[Effect, ...]]:
+    """What follows from ``event``. Raises IllegalEventError."""
+    match state:
+        case Running():
+            return _step_running(state, event, limits)
+        case Terminating():
+            return _step_terminating(state, event)
+        case Draining():
+            return _step_draining(state, event)
+        case Killing():
+            return _step_killing(state, event)
+        case Dying():
+            return _step_dying(state, event)
+        case Flushing():
+            return _step_flushing(state, event)
+        case Ended() | Stuck():
+            raise IllegalEventError(state, event)
+        case _:
+            assert_never(state)
+
+
+def _step_running(state: Running, event: Event, limits: Limits) -> tuple[State, tuple[Effect, ...]]:
+    def terminate(ending: Ending | None) -> tuple[State, tuple[Effect, ...]]:
+        return Terminating(ending, state.pipes), (TerminateGroup(), SetTimer(limits.term_grace_s))
+
+    match event:
+        case LeaderExited():
+            if state.pipes:
+                return Draining(Ending.EXITED, state.pipes), (SetTimer(limits.drain_s),)
+            return _kill(Ending.EXITED, 0, leader_gone=True)
+        case PipeClosed():
+            return Running(_one_less(state, event)), ()
+        case OutputExceeded():
+            return terminate(Ending.OUTPUT_LIMIT)
+        case CancelAsked():
+            return terminate(None)
+        case TimerFired():
+            return terminate(Ending.DEADLINE)
+        case Swept():
+            raise IllegalEventError(state, event)
+        case _:
+            assert_never(event)
+
+
+def _step_terminating(state: Terminating, event: Event) -> tuple[State, tuple[Effect, ...]]:
+    match event:
+        case LeaderExited() if not state.leader_gone:
+            following = replace(state, leader_gone=True)
+        case PipeClosed():
+            following = replace(state, pipes=_one_less(state, event))
+        case OutputExceeded() | CancelAsked():
+            following = replace(state, ending=_cause(state.ending, event))
+        case TimerFired():
+            return _kill(state.ending, state.pipes, leader_gone=state.leader_gone)
+        case LeaderExited() | Swept():
+            raise IllegalEventError(state, event)
+        case _:
+            assert_never(event)
+    if following.leader_gone and following.pipes == 0:
+        return _kill(following.ending, 0, leader_gone=True)
+    return following, ()
+
+
+def _step_draining(state: Draining, event: Event) -> tuple[State, tuple[Effect, ...]]:
+    match event:
+        case PipeClosed():
+            pipes = _one_less(state, event)
+            return (Draining(state.ending, pipes), ()) if pipes else _kill(state.ending, 0, leader_gone=True)
+        case OutputExceeded() | CancelAsked():
+            return _kill(_cause(state.ending, event), state.pipes, leader_gone=True)
+        case TimerFired():
+            return _kill(state.ending, state.pipes, leader_gone=True)
+        case LeaderExited() | Swept():
+            raise IllegalEventError(state, event)
+        case _:
+            assert_never(event)
+
+
+def _step_killing(state: Killing, event: Event) -> tuple[State, tuple[Effect, ...]]:
+    match event:
+        case LeaderExited() if not state.leader_gone:
+            return replace(state, leader_gone=True), ()
+        case PipeClosed():
+            return replace(state, pipes=_one_less(state, event)), ()
+        case OutputExceeded() | CancelAsked():
+            return replace(state, ending=_cause(state.ending, event)), ()
+        case Swept():
+            if state.leader_gone:
+                return _flush(state.ending, state.pipes)
+            return Dying(state.ending, state.pipes), (SetTimer(DYING_S),)
+        case LeaderExited() | TimerFired():
+            raise IllegalEventError(state, event)
+        case _:
+            assert_never(event)
+
+
+def _step_dying(state: Dying, event: Event) -> tuple[State, tuple[Effect, ...]]:
+    match event:
+        case LeaderExited():
+            return _flush(state.ending, state.pipes)
+        case PipeClosed():
+            return Dying(state.ending, _one_less(state, event)), ()
+        case OutputExceeded() | CancelAsked():
+            return Dying(_cause(state.ending, event), state.pipes), ()
+        case TimerFired():
+            return Stuck(), ()
+        case Swept():
+            raise IllegalEventError(state, event)
+        case _:
+            assert_never(event)
+
+
+def _step_flushing(state: Flushing, event: Event) -> tuple[State, tuple[Effect, ...]]:
+    match event:
+        case PipeClosed():
+            pipes = _one_less(state, event)
+            return (Flushing(state.ending, pipes) if pipes else Ended(state.ending)), ()
+        case OutputExceeded() | CancelAsked():
+            return Flushing(_cause(state.ending, event), state.pipes), ()
+        case TimerFired():
+            return Ended(state.ending), ()
+        case LeaderExited() | Swept():
+            raise IllegalEventError(state, event)
+        case _:
+            assert_never(event)
+
+
+def _kill(ending: Ending | None, pipes: int, *, leader_gone: bool) -> tuple[State, tuple[Effect, ...]]:
+    return Killing(ending, pipes, leader_gone), (KillEverything(),)
+
+
+def _flush(ending: Ending | None, pipes: int) -> tuple[State, tuple[Effect, ...]]:
+    if pipes:
+        return Flushing(ending, pipes), (SetTimer(FLUSH_S),)
+    return Ended(ending), ()
+
+
+def _one_less(state: Running | Terminating | Draining | Killing | Dying | Flushing, event: PipeClosed) -> int:
+    if state.pipes == 0:
+        raise IllegalEventError(state, event)
+    return state.pipes - 1
+
+
+def _cause(ending: Ending | None, event: OutputExceeded | CancelAsked) -> Ending | None:
+    """The cause after something more went wrong while the run was ending already."""
+    if isinstance(event, CancelAsked):
+        return None
+    return Ending.OUTPUT_LIMIT if ending is Ending.EXITED else ending

@@ -1,0 +1,54 @@
+"""What running a child process can raise. A child that ran and failed is an :class:`Outcome`, not an error.
+
+::
+
+    ProcessError           base; .transient says whether trying again without a change can help
+    ├── SpawnError         the program could not be started
+    │   └── FileBusyError  somebody still has it open for writing
+    ├── StuckError         it was killed and would not die: it hangs in the kernel
+    └── LedgerError        the journal of process groups cannot be read or written
+"""
+
+
+class ProcessError(Exception):
+    """Base of all errors of this part."""
+
+    transient: bool = False
+
+
+class SpawnError(ProcessError):
+    """A program could not be started; nothing of it runs."""
+
+    def __init__(self, program: str, why: str, remedy: str, *, transient: bool = False) -> None:
+        super().__init__(f"cannot start {program}: {why}; {remedy}")
+        self.program = program
+        self.why = why
+        self.remedy = remedy
+        self.transient = transient
+
+
+class FileBusyError(SpawnError):
+    """Somebody still has the program open for writing (ETXTBSY); mostly for a moment only."""
+
+    def __init__(self, program: str) -> None:
+        super().__init__(program, "somebody is still writing it", "try again when the file is closed", transient=True)
+
+
+class StuckError(ProcessError):
+    """SIGKILL did not end a process within the time allowed: it waits in the kernel, mostly for a disk or a mount."""
+
+    transient = True
+
+    def __init__(self, program: str, pid: int, seconds: float) -> None:
+        super().__init__(
+            f"{program} (pid {pid}) did not end within {seconds:g} s of SIGKILL: it hangs in the kernel; "
+            "look at its state in /proc and at the disk or the mount it uses"
+        )
+        self.program = program
+        self.pid = pid
+
+
+class LedgerError(ProcessError):
+    """The journal of process groups failed: disk full, no permission, locked for too long."""
+
+    transient = True

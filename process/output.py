@@ -1,0 +1,44 @@
+"""What is kept of a child's output: the first bytes of stdout, the last bytes of stderr, never more than was allowed.
+
+stdout is an answer: one byte too many makes all of it worthless, so it is cut at the limit and the run ends. stderr is an
+explanation, and errors come last: it is drained to its end and the tail is kept. Both are pure and hold bounded memory.
+"""
+
+
+class CappedOutput:
+    """Lets the first ``limit`` bytes through."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.passed = 0
+        self.exceeded = False
+
+    def admit(self, chunk: bytes) -> bytes:
+        """The part of ``chunk`` that still fits; sets ``exceeded`` once something did not."""
+        fitting = chunk[: self.limit - self.passed]
+        self.passed += len(fitting)
+        if len(fitting) < len(chunk):
+            self.exceeded = True
+        return fitting
+
+
+class TailBuffer:
+    """Keeps the last ``limit`` bytes of what is added, in at most twice that memory plus one chunk."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self._kept = bytearray()
+
+    def add(self, chunk: bytes) -> None:
+        """Append ``chunk``; each byte is moved at most once more, since trimming waits for twice the limit."""
+        self._kept += chunk
+        if len(self._kept) > 2 * self.limit:
+            self._trim()
+
+    def value(self) -> bytes:
+        """The last bytes, at most ``limit`` of them."""
+        self._trim()
+        return bytes(self._kept)
+
+    def _trim(self) -> None:
+        del self._kept[: max(0, len(self._kept) - self.limit)]

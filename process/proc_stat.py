@@ -1,0 +1,91 @@
+"""Reading /proc/<pid>/stat and /proc/<pid>/environ (proc_pid_stat(5), proc_pid_environ(5)): pure parsers.
+
+The command name in ``stat`` is the program's own choice: it may hold spaces, parentheses, line ends and a whole forged
+rest of the line. The kernel writes it between the first ``(`` and the *last* ``)``, and that is how it is read.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+MARKER: Final = "WHARFINGER_RUN"
+"""Environment variable set in every child: the tokens of the runs it belongs to, outermost first, joined by ``:``."""
+
+MARKER_BYTES_MAX: Final = 1024
+"""A longer chain of tokens is not carried on: runs nested some thirty deep are a loop."""
+
+_MARKER_VALUE: Final = re.compile(rb"(?:\A|\0)" + MARKER.encode() + rb"=([^\0]*)")
+_EXITING: Final = 0x0000_0004  # PF_EXITING and
+_KERNEL_THREAD: Final = 0x0020_0000  # PF_KTHREAD of the kernel's include/linux/sched.h
+_FIELDS_AFTER_NAME: Final = 49  # state (field 3) up to env_end (field 51, Linux 3.5)
+_DEAD_STATES: Final = frozenset("ZXx")
+
+
+class ProcFormatError(Exception):
+    """/proc/<pid>/stat is not what proc_pid_stat(5) says."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessStat:
+    """What tells processes apart and shows which belong together. ``start_ticks`` counts clock ticks since boot.
+
+    ``state`` and ``exiting`` are those of the main thread; others of its ``threads`` may go on when that one has ended.
+    ``environ_bytes`` is the size of its environment; -1 where there is none to look at: for a moment inside ``execve``, at the
+    end of its life, and in processes that this one may not look into.
+    """
+
+    pid: int
+    state: str
+    ppid: int
+    pgid: int
+    sid: int
+    start_ticks: int
+    threads: int
+    exiting: bool
+    kernel_thread: bool
+    environ_bytes: int
+
+    @property
+    def alive(self) -> bool:
+        """It can still run code: neither a zombie nor on its way out of the table, or a zombie only in its main thread."""
+        return self.state not in _DEAD_STATES or self.threads > 1
+
+
+def parse_stat(data: bytes) -> ProcessStat:
+    """Read one line of /proc/<pid>/stat. Raises ProcFormatError."""
+    head, _, _ = data.partition(b"(")
+    _, found, tail = data.rpartition(b")")
+    fields = tail.split()
+    if not found or len(fields) < _FIELDS_AFTER_NAME:
+        raise ProcFormatError(f"not a line of /proc/<pid>/stat: {data[:80]!r}")
+    try:
+        return ProcessStat(
+            pid=int(head),
+            state=fields[0].decode("ascii"),
+            ppid=int(fields[1]),
+            pgid=int(fields[2]),
+            sid=int(fields[3]),
+            start_ticks=int(fields[19]),
+            threads=int(fields[17]),
+            exiting=bool(int(fields[6]) & _EXITING),
+            kernel_thread=bool(int(fields[6]) & _KERNEL_THREAD),
+            environ_bytes=int(fields[48]) - int(fields[47]) if int(fields[48]) else -1,
+        )
+    except ValueError as error:
+        raise ProcFormatError(f"not a line of /proc/<pid>/stat: {data[:80]!r}") from error
+
+
+def parse_tokens(environ: bytes) -> frozenset[str]:
+    """The tokens of all runs that the owner of this environment belongs to; empty for everyone else."""
+    values = b":".join(_MARKER_VALUE.findall(environ))
+    return frozenset(token for token in values.decode("utf-8", "replace").split(":") if token)
+
+
+def marker_value(inherited: str, token: str) -> str:
+    """What MARKER is set to in a child of a process whose own value is ``inherited``.
+
+    A child that runs this program again has grandchildren in sessions of their own; the chain lets the outer run find
+    them too.
+    """
+    chain = f"{inherited}:{token}" if inherited else token
+    return chain if len(chain) <= MARKER_BYTES_MAX else token

@@ -1,0 +1,210 @@
+"""Starting a child: blocking, for a worker thread, and all or nothing.
+
+* Its own session, hence its own process group; no controlling terminal, no shell, no inherited descriptors.
+* No parent-death signal (prctl(2), PR_SET_PDEATHSIG): it fires when the *thread* that started the child ends, and worker
+  threads end. What a dead daemon leaves behind is found through the ledger and the marker.
+* The marker is in the environment before the program runs, and the intent is in the ledger before the child exists.
+* ``Spawned.popen`` is kept until the child is reaped: a Popen that is dropped earlier is reaped by the next Popen of
+  anybody (``subprocess._cleanup``), and the number would be free while it is still being signalled.
+"""
+
+import errno
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from wharfinger.process.command import Command
+from wharfinger.process.descendants import Mark, read_stat
+from wharfinger.process.errors import FileBusyError, LedgerError, SpawnError
+from wharfinger.process.ledger import ProcessLedger
+from wharfinger.process.proc_stat import MARKER, marker_value
+from wharfinger.process.sweep import sweep
+
+ABORT_SWEEP_S: Final = 5.0
+_TRY_AGAIN: Final = "try again when others have ended"
+
+
+@dataclass(slots=True)
+class Spawned:
+    """A child that runs: not reaped, its descriptors open and not blocking. ``stdin`` is None where it got /dev/null."""
+
+    popen: subprocess.Popen[bytes]
+    mark: Mark
+    pidfd: int
+    stdin: int | None
+    stdout: int
+    stderr: int
+
+    def close_stdin(self) -> None:
+        """The child reads the end of its input."""
+        if self.popen.stdin is not None:
+            self.popen.stdin.close()
+
+    def close(self) -> None:
+        """Close all descriptors; nobody may wait on them any more."""
+        self.close_stdin()
+        for stream in (self.popen.stdout, self.popen.stderr):
+            if stream is not None:
+                stream.close()
+        os.close(self.pidfd)
+
+
+def spawn(command: Command, token: str, ledger: ProcessLedger | None) -> Spawned:
+    """Start ``command``, marked with ``token`` and journalled in ``ledger``. Blocking.
+
+    Raises SpawnError or LedgerError; nothing runs then, and nothing stays in the ledger that could not be cleared.
+    """
+    if ledger is not None:
+        ledger.intend(token)
+    try:
+        popen = _popen(command, token)
+    except BaseException:
+        _forget(ledger, token)
+        raise
+    try:
+        return _take(popen, token, ledger)
+    except BaseException as error:
+        _abort(popen, token)
+        _forget(ledger, token)
+        if isinstance(error, OSError):
+            raise _refusal(command, error) from error
+        raise
+
+
+def _forget(ledger: ProcessLedger | None, token: str) -> None:
+    """Take the intent back. A row too many does no harm: nothing runs with its token."""
+    if ledger is not None:
+        with suppress(LedgerError):
+            ledger.forget(token)
+
+
+def _popen(command: Command, token: str) -> subprocess.Popen[bytes]:
+    if not command.argv or not command.argv[0]:
+        raise SpawnError("nothing", "the command line is empty", "name a program")
+    # This process's own marker, not the command's: whoever runs us must find what we run, whatever the command passes on.
+    env = {MARKER: marker_value(os.environ.get(MARKER, ""), token)}
+    env |= {name: value for name, value in command.env.items() if name != MARKER}
+    try:
+        return subprocess.Popen(
+            command.argv,
+            bufsize=0,
+            stdin=subprocess.PIPE if command.stdin else subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=command.cwd,
+            env=env,
+            close_fds=True,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise _refusal(command, error) from error
+    except ValueError as error:  # NUL bytes, "=" in a variable's name, characters that the system's encoding lacks
+        raise SpawnError(
+            command.argv[0], f"an argument or a variable cannot be handed over: {error}", "look for NUL bytes in them"
+        ) from error
+
+
+def _take(popen: subprocess.Popen[bytes], token: str, ledger: ProcessLedger | None) -> Spawned:
+    """Open the pidfd (the child is not reaped, so it cannot be somebody else's), and journal who it is."""
+    stat = read_stat(popen.pid)
+    if stat is None or popen.stdout is None or popen.stderr is None:
+        raise SpawnError(str(popen.args), "/proc does not show it", "mount /proc without hidepid")
+    if ledger is not None:
+        ledger.complete(token, popen.pid, stat.start_ticks)
+    stdin = popen.stdin.fileno() if popen.stdin is not None else None
+    for fd in (stdin, popen.stdout.fileno(), popen.stderr.fileno()):
+        if fd is not None:
+            os.set_blocking(fd, False)
+    return Spawned(
+        popen=popen,
+        mark=Mark(token, popen.pid, stat.start_ticks, held=True),
+        pidfd=os.pidfd_open(popen.pid),
+        stdin=stdin,
+        stdout=popen.stdout.fileno(),
+        stderr=popen.stderr.fileno(),
+    )
+
+
+def _abort(popen: subprocess.Popen[bytes], token: str) -> None:
+    """End a child that was started but could not be taken over."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(popen.pid, signal.SIGKILL)
+    sweep([Mark(token, popen.pid, held=True)], ABORT_SWEEP_S)
+    for stream in (popen.stdin, popen.stdout, popen.stderr):
+        if stream is not None:
+            stream.close()
+    popen.wait()
+
+
+def _refusal(command: Command, error: OSError) -> SpawnError:
+    """What the system said, in words that help whoever wrote the package."""
+    program, cwd = command.argv[0], command.cwd
+    if error.filename is not None and os.fspath(error.filename) == os.fspath(cwd) and not _is_folder(cwd):
+        return SpawnError(program, f"its working folder {cwd} {_folder_fault(cwd)}", "create it, or name another one")
+    found = _find(command)
+    match error.errno:
+        case errno.ENOENT if found is None and "/" not in program:
+            where = _search_path(command.env)
+            return SpawnError(program, f"it is not on PATH ({where})", "install it, or put its folder on PATH")
+        case errno.ENOENT if found is None:
+            return SpawnError(program, "there is no such file", "look at its name and at the package's content")
+        case errno.ENOENT:
+            interpreter = f"{found} is there, but the interpreter it names (first line, or ELF loader) is not"
+            return SpawnError(program, interpreter, "install the interpreter, or correct the first line")
+        case errno.EACCES if found is not None and found.is_dir():
+            return SpawnError(program, "it is a folder", "name a file in it")
+        case errno.EACCES:
+            return SpawnError(
+                program,
+                "it is not executable for this user",
+                f"chmod +x {found or program}, and look whether its file system is mounted noexec",
+            )
+        case errno.ENOEXEC:
+            return SpawnError(
+                program,
+                "it is no program for this machine (exec format error)",
+                "give a script a first line like #!/bin/sh, or build the program for this architecture",
+            )
+        case errno.E2BIG:
+            return SpawnError(
+                program, "its arguments and environment are too large together", "hand large values over in files"
+            )
+        case errno.ETXTBSY:
+            return FileBusyError(program)
+        case errno.EAGAIN | errno.ENOMEM | errno.EMFILE | errno.ENFILE:
+            why = f"the system is out of processes, memory or file descriptors ({error.strerror})"
+            return SpawnError(program, why, _TRY_AGAIN, transient=True)
+        case _:
+            return SpawnError(
+                program, f"the system refused: {error.strerror or error}", "look at the program and its folder"
+            )
+
+
+def _is_folder(path: Path) -> bool:
+    return path.is_dir() and os.access(path, os.X_OK)
+
+
+def _folder_fault(path: Path) -> str:
+    if not os.path.lexists(path):
+        return "does not exist"
+    return "may not be entered by this user" if path.is_dir() else "is not a folder"
+
+
+def _search_path(env: Mapping[str, str]) -> str:
+    return os.pathsep.join(os.get_exec_path(dict(env)))
+
+
+def _find(command: Command) -> Path | None:
+    """The file that was meant, executable or not; None when there is none. A name with a slash is relative to ``cwd``."""
+    program = command.argv[0]
+    if "/" in program:
+        path = command.cwd / program
+        return path if path.exists() else None
+    found = shutil.which(program, mode=os.F_OK, path=_search_path(command.env))
+    return Path(found) if found else None

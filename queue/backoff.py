@@ -1,0 +1,41 @@
+"""How long a failed task waits before its next run: capped exponential backoff with jitter (spec/runtime §3).
+
+Pure: the caller brings the random number. The jitter keeps a thousand packages that failed together (a registry went away)
+from coming back together; the cap holds for the jittered delay too, so ``max_s`` is a promise. Retries never end: what
+must not be retried is a permanent failure, and that is for the machine to know.
+"""
+
+import math
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class BackoffPolicy:
+    """Delays in seconds: ``initial_s * factor ** n``, each spread by ``±jitter`` (a fraction), none above ``max_s``."""
+
+    initial_s: float = 15.0
+    factor: float = 1.5
+    max_s: float = 60.0
+    jitter: float = 0.5
+
+    def __post_init__(self) -> None:
+        """Refuse a policy under which a delay could be zero, negative, shrinking or unbounded."""
+        if not 0 < self.initial_s <= self.max_s < math.inf:
+            raise ValueError(f"backoff: need 0 < initial_s <= max_s < infinity, have {self.initial_s} and {self.max_s}")
+        if not 1 <= self.factor < math.inf:
+            raise ValueError(f"backoff: factor must be at least 1 and finite, is {self.factor}")
+        if not 0 <= self.jitter < 1:
+            raise ValueError(f"backoff: jitter must be in [0, 1), is {self.jitter}")
+
+    def delay(self, failures: int, draw: float) -> float:
+        """Seconds to wait after the ``failures``-th failure in a row (from 1); ``draw`` is uniform in [0, 1)."""
+        if failures < 1 or not 0 <= draw < 1:
+            raise ValueError(f"backoff: failures must be >= 1 and the draw in [0, 1), are {failures} and {draw}")
+        ceiling = self.max_s / (1 + self.jitter)
+        return min(self._plain(failures - 1), ceiling) * (1 + self.jitter * (2 * draw - 1))
+
+    def _plain(self, steps: int) -> float:
+        try:
+            return self.initial_s * self.factor**steps
+        except OverflowError:
+            return math.inf

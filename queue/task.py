@@ -1,0 +1,28 @@
+"""What a queue runs. A task is written to be run again at any moment: after a failure, and after a crash of the daemon."""
+
+from typing import Protocol
+
+
+class Task(Protocol):
+    """One step of a package's life; ``name`` is its identity in dumps and for `unique`."""
+
+    @property
+    def name(self) -> str:
+        """Short, the same for the same work: ``Download``, ``Hook 10-labels kubernetes pods``."""
+        ...
+
+    async def execute(self) -> None:
+        """Do the work. Raises TaskFailed for what can be expected to fail; anything else it raises is a bug."""
+        ...
+
+
+class TaskFailed(Exception):  # noqa: N818 - what it says is the outcome of a task
+    """The task could not do its work.
+
+    ``permanent`` says that trying again cannot help until an input changes (bad YAML, a schema violation): the task parks.
+    """
+
+    def __init__(self, message: str, *, permanent: bool = False) -> None:
+        super().__init__(message)
+        self.message = message
+        self.permanent = permanent

@@ -1,0 +1,167 @@
+"""Replays recorded transcripts of a real kube-apiserver against a handler, unifying placeholders (``$uid1``, ``$rv2``).
+
+A placeholder's first appearance binds it to what the server said, provided that it has the right form; every later one must
+say the same. Uids and objects' revisions that were different must be different here too. A list's revision is only bound
+to be some revision, because other clients wrote while the transcript was made.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import httpx
+import trio
+
+from wharfinger.formats.json_value import JsonObject, JsonValue, as_object, find, find_object, find_str
+
+RECORDED: Final = Path(__file__).with_name("recorded")
+PLACEHOLDER: Final = re.compile(r"\$(uid|rv|rand|continue|ip|nodePort|time|cert|server)(\d*)")
+FORMS: Final = {
+    "uid": r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}",
+    "rv": r"[0-9]+",
+    "rand": r"[bcdfghjklmnpqrstvwxz2456789]{5}",
+    "continue": r"[A-Za-z0-9_-]+",
+    "ip": r"10\.0\.0\.[0-9]{1,3}",
+    "nodePort": r"3[0-2][0-9]{3}",
+    "time": r"[0-9-]{10}T[0-9:]{8}(?:\.[0-9]{6})?Z",
+    "cert": r".+",
+    "server": r".+",
+}
+POLLS: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One recorded exchange."""
+
+    number: int
+    note: str
+    poll: bool
+    request: JsonObject
+    response: JsonObject
+
+
+def load(scenario: str) -> list[Step]:
+    """The steps of a file such as ``04-crud-configmap``."""
+    lines = (RECORDED / f"{scenario}.jsonl").read_text().splitlines()[1:]
+    return [
+        Step(item["step"], item["note"], item.get("poll", False), item["request"], item["response"])
+        for item in map(json.loads, lines)
+    ]
+
+
+@dataclass
+class Bindings:
+    """What placeholders stand for in one replay."""
+
+    values: dict[str, str] = field(default_factory=dict)
+
+    def fill(self, text: str) -> str:
+        """A text of a request with what is known put in."""
+        return PLACEHOLDER.sub(lambda found: self.values.get(found[0], found[0]), text)
+
+    def unify(self, expected: str, actual: str, *, shared: bool) -> bool:
+        """Whether a text fits, binding what is new in it; ``shared`` revisions may be those of something else."""
+        pattern, names = "", list[str]()
+        position = 0
+        for found in PLACEHOLDER.finditer(expected):
+            known = self.values.get(found[0]) if found[1] != "time" else None
+            pattern += re.escape(expected[position : found.start()])
+            if known is not None:
+                pattern += re.escape(known)
+            else:
+                pattern += f"({FORMS[found[1]]})"
+                names.append(found[0])
+            position = found.end()
+        match = re.fullmatch(pattern + re.escape(expected[position:]), actual)
+        if match is None:
+            return False
+        for name, value in zip(names, match.groups(), strict=True):
+            kind = name.rstrip("0123456789")
+            if kind == "$uid" and value in self.values.values():
+                return False
+            if kind == "$rv" and not shared and value in self.values.values():
+                return False
+            self.values[name] = value
+        return True
+
+
+def differences(expected: JsonValue, actual: JsonValue, bindings: Bindings, path: str = "") -> Iterator[str]:
+    """Where an answer differs from the recorded one."""
+    if isinstance(expected, str) and isinstance(actual, str):
+        shared = bool(re.fullmatch(r"(\[\d+\])?(\.object)?\.metadata\.resourceVersion|.*message", path))
+        if not bindings.unify(expected, actual, shared=shared):
+            yield f"{path}: expected {expected!r}, got {actual!r}"
+    elif isinstance(expected, dict) and isinstance(actual, dict):
+        expected = {bindings.fill(name): value for name, value in expected.items()}
+        for name in sorted(expected.keys() | actual.keys()):
+            if name not in expected or name not in actual:
+                yield f"{path}.{name}: {'unexpected' if name in actual else 'missing'}"
+            else:
+                yield from differences(expected[name], actual[name], bindings, f"{path}.{name}")
+    elif isinstance(expected, list) and isinstance(actual, list):
+        if len(expected) != len(actual):
+            yield f"{path}: expected {len(expected)} items, got {len(actual)}"
+        for index, pair in enumerate(zip(expected, actual, strict=False)):
+            yield from differences(*pair, bindings, f"{path}[{index}]")
+    elif type(expected) is not type(actual) or expected != actual:
+        yield f"{path}: expected {expected!r}, got {actual!r}"
+
+
+async def replay_step(client: httpx.AsyncClient, step: Step, bindings: Bindings, token: str) -> list[str]:
+    """Do one step; what differs. A polled step is repeated until it fits."""
+    found: list[str] = []
+    for _ in range(POLLS if step.poll else 1):
+        attempt = Bindings(dict(bindings.values))
+        found = list(_compare(step.response, await _send(client, step.request, attempt, token), attempt))
+        if not found or not step.poll:
+            bindings.values.update(attempt.values)
+            break
+        await trio.sleep(0.1)
+    return found
+
+
+async def _send(client: httpx.AsyncClient, request: JsonObject, bindings: Bindings, token: str) -> httpx.Response:
+    headers = {
+        "accept": "application/json",
+        "content-type": "application/json",
+        "user-agent": "recorder/1.0",
+        "authorization": f"Bearer {token}",
+    }
+    for name, value in find_object(request, "headers").items():
+        headers.pop(name, None)
+        if isinstance(value, str):
+            headers[name] = value
+    body = request.get("body")
+    text = body if isinstance(body, str) else "" if body is None else json.dumps(body)
+    return await client.request(
+        find_str(request, "method"),
+        bindings.fill(find_str(request, "path")),
+        headers=headers,
+        content=bindings.fill(text).encode(),
+    )
+
+
+def _compare(expected: JsonObject, response: httpx.Response, bindings: Bindings) -> Iterator[str]:
+    if response.status_code != expected["status"]:
+        yield f"status: expected {expected['status']}, got {response.status_code}: {response.text[:300]}"
+    for name, value in find_object(expected, "headers").items():
+        wanted = value if isinstance(value, list) else [value]
+        if sorted(map(str, wanted)) != sorted(response.headers.get_list(name)):
+            yield f"header {name}: expected {value!r}, got {response.headers.get_list(name)!r}"
+    body = expected["body"]
+    if find(body, "$summary") is not None:
+        return
+    yield from differences(body, _parsed(response, watch=isinstance(body, list)), bindings)
+
+
+def _parsed(response: httpx.Response, *, watch: bool) -> JsonValue:
+    if watch and response.status_code == 200:
+        return [as_object(json.loads(line), "event") for line in response.text.splitlines()]
+    if response.headers["content-type"].startswith("application/json") and response.text:
+        parsed: JsonValue = json.loads(response.text)
+        return parsed
+    return response.text

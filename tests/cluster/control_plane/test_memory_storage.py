@@ -1,0 +1,40 @@
+from hypothesis import settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from tests.cluster.control_plane.storage_contract import PODS, StorageContract, StorageMachine, pod
+from tests.scale import scaled
+from wharfinger.cluster.control_plane.memory_storage import MemoryStorage
+
+
+class TestMemoryStorage(StorageContract):
+    def new(self) -> MemoryStorage:
+        return MemoryStorage()
+
+
+def test_machine() -> None:
+    run_state_machine_as_test(  # type: ignore[no-untyped-call]
+        lambda: StorageMachine(MemoryStorage),
+        settings=settings(max_examples=scaled(500, 40), stateful_step_count=40, deadline=None),
+    )
+
+
+def test_machine_with_a_short_history() -> None:
+    run_state_machine_as_test(  # type: ignore[no-untyped-call]
+        lambda: StorageMachine(lambda: MemoryStorage(history_limit=3)),
+        settings=settings(max_examples=scaled(500, 40), stateful_step_count=40, deadline=None),
+    )
+
+
+def test_history_is_bounded_and_the_oldest_go_first() -> None:
+    storage = MemoryStorage(history_limit=2)
+    changes = [storage.put(*pod("x", n=n)) for n in range(5)]
+
+    assert storage.oldest == changes[2].revision
+    assert list(storage.changes(PODS, changes[2].revision)) == changes[3:]
+
+
+def test_lists_share_the_stored_objects() -> None:
+    storage = MemoryStorage()
+    change = storage.put(*pod("x"))
+
+    assert storage.list(PODS)[0] is change.obj

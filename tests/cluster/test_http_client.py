@@ -1,0 +1,446 @@
+"""The client against scripted servers: what a healthy one never does. The contract proper is in test_client_contract.py."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+
+import httpx
+import msgspec
+import pytest
+import trio
+from trio.testing import MockClock
+
+from tests.cluster.faulty_transport import (
+    Answer,
+    FaultyTransport,
+    Hang,
+    Reply,
+    Script,
+    event,
+    in_turn,
+    json_reply,
+    status_reply,
+)
+from tests.cluster.test_discovery import CORE, GROUPS, POD
+from wharfinger.cluster.client import WatchEvent, WatchType
+from wharfinger.cluster.connection import Connection
+from wharfinger.cluster.errors import (
+    ApiError,
+    ClusterError,
+    GoneError,
+    InvalidError,
+    NotFoundError,
+    UnknownKindError,
+    UnreachableError,
+)
+from wharfinger.cluster.http_client import HttpClusterClient, MalformedAnswerError, open_client
+from wharfinger.cluster.http_session import ClientOptions
+from wharfinger.cluster.resource import ObjectKey
+from wharfinger.cluster.watch_stream import WatchLineError
+from wharfinger.formats.json_value import JsonObject, JsonValue
+
+OPTIONS = ClientOptions(random=lambda: 0.5)
+KEY = ObjectKey(POD, "prod", "web")
+EXPIRED = status_reply(410, "Expired", "The provided continue parameter is too old")
+
+
+def pod(name: str, version: str = "1") -> JsonObject:
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "prod", "resourceVersion": version},
+    }
+
+
+def page(*names: str, version: str = "10", token: str = "") -> Reply:
+    metadata: JsonObject = {"resourceVersion": version}
+    if token:
+        metadata["continue"] = token
+    items: list[JsonValue] = [{"metadata": {"name": name}} for name in names]
+    return json_reply({"kind": "PodList", "apiVersion": "v1", "metadata": metadata, "items": items})
+
+
+class Server:
+    """Discovery from documents, everything else from a script."""
+
+    def __init__(self, script: Script, api: JsonObject = CORE, apis: JsonObject = GROUPS) -> None:
+        self.script = script
+        self.api = api
+        self.apis = apis
+
+    def __call__(self, request: httpx.Request) -> Answer:
+        if request.url.path == "/api":
+            return json_reply(self.api)
+        if request.url.path == "/apis":
+            return json_reply(self.apis)
+        return self.script(request)
+
+
+@asynccontextmanager
+async def client_of(
+    script: Script, options: ClientOptions = OPTIONS
+) -> AsyncIterator[tuple[HttpClusterClient, FaultyTransport]]:
+    transport = FaultyTransport(script)
+    async with open_client(Connection("https://api.example"), transport=transport, options=options) as client:
+        yield client, transport
+    assert transport.open_streams == 0
+
+
+async def watch_all(*chunks: bytes | Exception | Hang) -> list[WatchEvent]:
+    """The events of one watch of these chunks."""
+    seen: list[WatchEvent] = []
+    async with client_of(in_turn(Reply(200, list(chunks)))) as (client, _):
+        async with client.watch(POD, "prod", resource_version="5") as events:
+            assert client.statistics()["watches"] == 1
+            async for one in events:
+                seen.append(one)  # noqa: PERF401 - what was seen counts when it raises, too
+        assert client.statistics()["watches"] == 0
+    return seen
+
+
+# -- lists
+
+
+async def test_a_list_is_read_page_by_page() -> None:
+    async with client_of(in_turn(page("a", token="t1"), page("b", token="t2"), page("c"))) as (client, transport):
+        listed = await client.list(POD, "prod", label_selector="app=x")
+    assert [item["metadata"] for item in listed.items] == [{"name": "a"}, {"name": "b"}, {"name": "c"}]
+    assert listed.items[0]["apiVersion"] == "v1"
+    assert listed.items[0]["kind"] == "Pod"
+    assert listed.resource_version == "10"
+    assert [str(request.url) for request in transport.requests] == [
+        "https://api.example/api/v1/namespaces/prod/pods?limit=500&labelSelector=app%3Dx",
+        "https://api.example/api/v1/namespaces/prod/pods?limit=500&labelSelector=app%3Dx&continue=t1",
+        "https://api.example/api/v1/namespaces/prod/pods?limit=500&labelSelector=app%3Dx&continue=t2",
+    ]
+
+
+async def test_an_expired_page_begins_the_list_again() -> None:
+    async with client_of(in_turn(page("a", token="t1"), EXPIRED, page("b", token="t2"), page("c", version="11"))) as (
+        client,
+        _,
+    ):
+        listed = await client.list(POD)
+    assert [item["metadata"] for item in listed.items] == [{"name": "b"}, {"name": "c"}]
+    assert listed.resource_version == "11"
+
+
+async def test_a_list_that_always_expires_is_asked_for_in_one_piece() -> None:
+    answers = (page("a", token="t1"), EXPIRED, page("a", token="t1"), EXPIRED, page("a", "b"))
+    async with client_of(in_turn(*answers)) as (client, transport):
+        assert len((await client.list(POD)).items) == 2
+    assert "limit" not in transport.requests[-1].url.params
+    async with client_of(in_turn(*answers[:4], page("a", token="t"), EXPIRED)) as (client, _):
+        with pytest.raises(GoneError, match="faster than they are read"):
+            await client.list(POD)
+
+
+async def test_a_list_that_is_gone_at_once() -> None:
+    async with client_of(in_turn(EXPIRED)) as (client, _):
+        with pytest.raises(GoneError, match="too old"):
+            await client.list(POD)
+
+
+async def test_empty_lists() -> None:
+    reply = json_reply({"kind": "PodList", "metadata": {"resourceVersion": "3"}, "items": None})
+    async with client_of(in_turn(reply)) as (client, _):
+        assert (await client.list(POD)).items == ()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"<html>",
+        b"[]",
+        b"7",
+        b"[" * 100_000,
+        b'{"items":5}',
+        b'{"items":[5]}',
+        b'{"metadata":{"continue":5}}',
+        b"\xff",
+    ],
+)
+async def test_answers_that_are_none(body: bytes) -> None:
+    async with client_of(in_turn(Reply(200, [body]))) as (client, _):
+        with pytest.raises(MalformedAnswerError, match="list Pod"):
+            await client.list(POD)
+
+
+# -- watches
+
+
+async def test_a_watch_asks_for_bookmarks_and_a_finite_time() -> None:
+    async with (
+        client_of(in_turn(Reply(200, []))) as (client, transport),
+        client.watch(POD, "prod", resource_version="5", label_selector="a=b") as events,
+    ):
+        assert [one async for one in events] == []
+    assert dict(transport.requests[0].url.params) == {
+        "watch": "1",
+        "allowWatchBookmarks": "true",
+        "timeoutSeconds": "300",
+        "resourceVersion": "5",
+        "labelSelector": "a=b",
+    }
+    assert transport.requests[0].extensions["timeout"]["read"] == 330
+
+
+async def test_events_in_pieces() -> None:
+    stream = event("ADDED", pod("a")) + b"\n" + event("BOOKMARK", pod("", "9")) + event("DELETED", pod("a", "10"))
+    seen = await watch_all(*[stream[at : at + 7] for at in range(0, len(stream), 7)])
+    assert [one.type for one in seen] == [WatchType.ADDED, WatchType.BOOKMARK, WatchType.DELETED]
+
+
+@pytest.mark.parametrize(
+    ("chunks", "error"),
+    [
+        ([event("ERROR", {"kind": "Status", "code": 410, "message": "too old"})], GoneError),
+        ([event("ERROR", {"kind": "Status", "code": 500, "message": "etcd"})], ApiError),
+        ([event("ADDED", pod("a")), httpx.ReadError("connection reset by peer")], UnreachableError),
+        ([event("ADDED", pod("a")), httpx.ReadTimeout("")], UnreachableError),
+        ([httpx.RemoteProtocolError("peer closed connection without sending complete message body")], UnreachableError),
+        ([event("ADDED", pod("a"))[:-5]], WatchLineError),
+        ([b"garbage\n"], WatchLineError),
+    ],
+)
+async def test_watches_that_break(chunks: list[bytes | Exception], error: type[ClusterError]) -> None:
+    with pytest.raises(error):
+        await watch_all(*chunks)
+
+
+async def test_a_watch_refused_as_too_old() -> None:
+    async with client_of(in_turn(status_reply(410, "Expired", "too old resource version"))) as (client, _):
+        with pytest.raises(GoneError):
+            async with client.watch(POD, resource_version="1"):
+                pytest.fail("it never opens")
+
+
+async def test_leaving_a_watch_early_closes_it() -> None:
+    reply = Reply(200, [event("ADDED", pod("a")) * 3, event("ADDED", pod("b")), Hang()])
+    async with client_of(in_turn(reply)) as (client, transport):
+        async with client.watch(POD, resource_version="1") as events:
+            async for _ in events:
+                break
+        assert transport.open_streams == 0
+
+
+async def test_cancelling_a_silent_watch_closes_it(autojump_clock: MockClock) -> None:
+    async with client_of(in_turn(Reply(200, [event("ADDED", pod("a")), Hang()]))) as (client, transport):
+        with trio.move_on_after(5) as scope:
+            async with client.watch(POD, resource_version="1") as events:
+                async for _ in events:
+                    pass
+        assert scope.cancelled_caught
+        assert transport.open_streams == 0
+
+
+# -- discovery
+
+
+async def test_discovery_is_asked_once_and_again_on_a_miss() -> None:
+    server = Server(in_turn())
+    async with client_of(server) as (client, transport):
+        assert await client.resource_type("v1", "Pod") == POD
+        assert (await client.resource_type("v1", "Namespace")).plural == "namespaces"
+        assert len(transport.requests) == 2
+        with pytest.raises(UnknownKindError, match=r"Widget of example/v1: .* serves no such kind"):
+            await client.resource_type("example/v1", "Widget")
+        assert len(transport.requests) == 4
+        server.apis = {
+            "kind": "APIGroupDiscoveryList",
+            "items": [
+                {
+                    "metadata": {"name": "example"},
+                    "versions": [
+                        {
+                            "version": "v1",
+                            "resources": [
+                                {"resource": "widgets", "scope": "Cluster", "responseKind": {"kind": "Widget"}}
+                            ],
+                        }
+                    ],
+                }
+            ],
+        }
+        assert (await client.resource_type("example/v1", "Widget")).plural == "widgets"
+        assert client.statistics()["kinds"] == 3
+
+
+async def test_many_misses_at_once_ask_once() -> None:
+    async with client_of(Server(in_turn())) as (client, transport):
+
+        async def miss(kind: str) -> None:
+            with pytest.raises(UnknownKindError):
+                await client.resource_type("v1", kind)
+
+        async with trio.open_nursery() as nursery:
+            for number in range(20):
+                nursery.start_soon(miss, f"Kind{number}")
+        assert len(transport.requests) <= 4
+
+
+async def test_a_group_whose_server_is_down_is_named() -> None:
+    async with client_of(Server(in_turn())) as (client, _):
+        with pytest.raises(UnknownKindError, match=r"the API server behind metrics\.example/v1beta1 does not answer"):
+            await client.resource_type("metrics.example/v1beta1", "NodeMetrics")
+
+
+async def test_api_versions_are_asked_again_after_a_minute(autojump_clock: MockClock) -> None:
+    async with client_of(Server(in_turn())) as (client, transport):
+        assert "apps/v1/Deployment" in await client.api_versions()
+        await client.api_versions()
+        assert len(transport.requests) == 2
+        await trio.sleep(61)
+        await client.api_versions()
+        assert len(transport.requests) == 4
+
+
+async def test_plain_discovery_survives_a_group_that_is_down() -> None:
+    documents: dict[str, JsonObject] = {
+        "/api": {"kind": "APIVersions", "versions": ["v1"]},
+        "/apis": {"kind": "APIGroupList", "groups": [{"versions": [{"groupVersion": "metrics.example/v1beta1"}]}]},
+        "/api/v1": {"resources": [{"name": "pods", "kind": "Pod", "namespaced": True}]},
+    }
+
+    def script(request: httpx.Request) -> Answer:
+        found = documents.get(request.url.path)
+        return status_reply(503, "ServiceUnavailable", "down") if found is None else json_reply(found)
+
+    async with client_of(script) as (client, _):
+        assert await client.resource_type("v1", "Pod") == POD
+        assert await client.api_versions() == ("metrics.example/v1beta1", "v1", "v1/Pod")
+        with pytest.raises(UnknownKindError, match="does not answer"):
+            await client.resource_type("metrics.example/v1beta1", "NodeMetrics")
+    documents["/api"] = {"kind": "APIVersions", "versions": 5}
+    async with client_of(script) as (client, _):
+        with pytest.raises(MalformedAnswerError):
+            await client.api_versions()
+
+
+async def test_discovery_that_is_forbidden_is_an_error() -> None:
+    documents: dict[str, JsonObject] = {"/api": {"versions": ["v1"]}, "/apis": {"groups": []}}
+
+    def script(request: httpx.Request) -> Answer:
+        found = documents.get(request.url.path)
+        return status_reply(403, "Forbidden", "no") if found is None else json_reply(found)
+
+    async with client_of(script) as (client, _):
+        with pytest.raises(ApiError, match="discover v1: no"):
+            await client.api_versions()
+
+
+async def count_discoveries(act: Callable[[HttpClusterClient], object], *answers: Answer) -> int:
+    async with client_of(Server(in_turn(*answers))) as (client, transport):
+        await client.resource_type("v1", "Pod")
+        awaitable = act(client)
+        assert hasattr(awaitable, "__await__")
+        with suppress(NotFoundError):
+            await awaitable
+        await client.resource_type("v1", "Pod")
+        return transport.paths.count("GET /apis")
+
+
+async def test_a_kind_that_is_no_longer_served_is_looked_up_again() -> None:
+    gone = Reply(404, [b"404 page not found"])
+    assert await count_discoveries(lambda client: client.get(KEY), gone) == 2
+    assert await count_discoveries(lambda client: client.list(POD), gone) == 2
+    assert await count_discoveries(lambda client: client.get(KEY), status_reply(404, "NotFound", "not found")) == 1
+
+    async def watch(client: HttpClusterClient) -> None:
+        async with client.watch(POD, resource_version="1"):
+            pytest.fail("it never opens")
+
+    assert await count_discoveries(watch, gone) == 2
+
+
+async def test_writing_a_definition_forgets_what_is_served() -> None:
+    crds: JsonObject = {
+        "kind": "APIGroupDiscoveryList",
+        "items": [
+            {
+                "metadata": {"name": "apiextensions.k8s.io"},
+                "versions": [
+                    {
+                        "version": "v1",
+                        "resources": [
+                            {
+                                "resource": "customresourcedefinitions",
+                                "scope": "Cluster",
+                                "responseKind": {"kind": "CustomResourceDefinition"},
+                            }
+                        ],
+                    }
+                ],
+            }
+        ],
+    }
+    crd: JsonObject = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "widgets.example"},
+    }
+    async with client_of(Server(in_turn(json_reply(crd)), apis=crds)) as (client, transport):
+        await client.apply(crd, field_manager="wharfinger")
+        await client.resource_type("v1", "Pod")
+        assert transport.paths.count("GET /apis") == 2
+
+
+# -- writes
+
+
+async def test_apply_and_its_parameters() -> None:
+    async with client_of(Server(in_turn(json_reply(pod("web")), json_reply(pod("web"))))) as (client, transport):
+        await client.apply(pod("web"), field_manager="wharfinger")
+        await client.apply(pod("web"), field_manager="wharfinger", force=True, dry_run=True)
+    first, second = transport.requests[-2:]
+    assert (first.method, first.url.path) == ("PATCH", "/api/v1/namespaces/prod/pods/web")
+    assert first.headers["content-type"] == "application/apply-patch+yaml"
+    assert dict(first.url.params) == {"fieldManager": "wharfinger", "force": "false"}
+    assert dict(second.url.params) == {"fieldManager": "wharfinger", "force": "true", "dryRun": "All"}
+
+
+async def test_delete_sends_its_conditions() -> None:
+    async with client_of(in_turn(json_reply({"kind": "Status"}))) as (client, transport):
+        await client.delete(KEY, uid="u-1")
+    assert msgspec.json.decode(transport.requests[0].content) == {
+        "apiVersion": "v1",
+        "kind": "DeleteOptions",
+        "propagationPolicy": "Background",
+        "preconditions": {"uid": "u-1"},
+    }
+
+
+@pytest.mark.parametrize(
+    "obj",
+    [
+        {},
+        {"apiVersion": "v1", "kind": "Pod"},
+        {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}},
+        {"apiVersion": "v1", "metadata": {"name": "web"}},
+        {"kind": "Pod", "metadata": {"name": "web"}},
+        {"apiVersion": 1, "kind": "Pod", "metadata": {"name": "web"}},
+        {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "..", "namespace": "prod"}},
+        {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a/b", "namespace": "prod"}},
+        {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a%2Fb", "namespace": "prod"}},
+        {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web", "namespace": ".."}},
+    ],
+)
+async def test_objects_that_cannot_be_addressed_are_refused_before_they_are_sent(obj: JsonObject) -> None:
+    async with client_of(Server(in_turn())) as (client, _):
+        with pytest.raises(InvalidError):
+            await client.apply(obj, field_manager="wharfinger")
+        with pytest.raises(InvalidError):
+            await client.create(obj)
+
+
+async def test_an_empty_name_does_not_address_the_collection() -> None:
+    async with client_of(in_turn()) as (client, _):
+        with pytest.raises(InvalidError, match="a name is needed"):
+            await client.delete(ObjectKey(POD, "prod", ""))
+
+
+async def test_server_version() -> None:
+    async with client_of(in_turn(json_reply({"gitVersion": "v1.36.2"}), json_reply({"gitVersion": 5}))) as (client, _):
+        assert await client.server_version() == "v1.36.2"
+        with pytest.raises(MalformedAnswerError):
+            await client.server_version()

@@ -1,0 +1,99 @@
+"""What every Inspector promises, whatever is in it: the daemon's own, the socket client's, and the canned one of tests."""
+
+from dataclasses import FrozenInstanceError
+
+import pytest
+import trio
+
+from wharfinger.runtime.inspector import Inspector, PackageSnapshot, QueueSnapshot, TaskSnapshot
+
+UNKNOWN_NAMES = ("", "no.such", "../../etc/passwd", "a b&name=c", "%", "ü✓", "x" * 1000)
+
+
+async def check_inspector(inspector: Inspector) -> None:
+    """All promises at once. The inspected daemon must not gain or lose packages meanwhile."""
+    await check_packages(inspector)
+    await check_queues(inspector)
+    await check_daemon(inspector)
+    await check_many_at_once(inspector)
+
+
+async def check_packages(inspector: Inspector) -> None:
+    """Sorted, found by name, None for anything else."""
+    packages = await inspector.packages()
+    names = [package.name for package in packages]
+    assert names == sorted(set(names))
+    for package in packages:
+        check_package(package)
+        found = await inspector.package(package.name)
+        assert found is not None
+        assert (found.name, found.kind, found.namespace) == (package.name, package.kind, package.namespace)
+    for name in set(UNKNOWN_NAMES) - set(names):
+        assert await inspector.package(name) is None
+
+
+def check_package(package: PackageSnapshot) -> None:
+    """One package in itself."""
+    assert package.kind in {"Application", "Module"}
+    assert bool(package.namespace) == (package.kind == "Application")
+    assert package.name.startswith(f"{package.namespace}.") or package.kind == "Module"
+    assert package.release_revision >= 0
+    assert package.queue.name == package.name
+    check_queue(package.queue)
+    for condition in package.conditions:
+        assert condition.status in {"True", "False", "Unknown"}
+        assert condition.type
+        assert condition.last_transition.tzinfo is not None
+    with pytest.raises(FrozenInstanceError):
+        package.state = "changed"  # type: ignore[misc] # what a snapshot refuses is the point
+
+
+async def check_queues(inspector: Inspector) -> None:
+    """Sorted; every package has one."""
+    queues = await inspector.queues()
+    names = [queue.name for queue in queues]
+    assert names == sorted(set(names))
+    for queue in queues:
+        check_queue(queue)
+    assert {package.name for package in await inspector.packages()} <= set(names)
+
+
+def check_queue(queue: QueueSnapshot) -> None:
+    """Tasks are numbered from the head; times make sense."""
+    assert [task.index for task in queue.tasks] == list(range(1, len(queue.tasks) + 1))
+    for task in queue.tasks:
+        check_task(task)
+
+
+def check_task(task: TaskSnapshot) -> None:
+    """A task that waits for another attempt is not running, and says why it waits."""
+    assert task.name
+    assert task.enqueued_s_ago >= 0
+    assert task.attempt >= 0
+    if task.retry_in_s is not None:
+        assert not task.running
+        assert task.error
+
+
+async def check_daemon(inspector: Inspector) -> None:
+    """It counts what it has; it is not ready while it drains."""
+    daemon = await inspector.daemon()
+    assert daemon.packages == len(await inspector.packages())
+    assert daemon.version
+    assert daemon.pid > 0
+    assert daemon.started.tzinfo is not None
+    assert not (daemon.ready and daemon.draining)
+
+
+async def check_many_at_once(inspector: Inspector) -> None:
+    """Questions may be asked at the same time."""
+    answers: list[list[str]] = []
+
+    async def ask() -> None:
+        answers.append([package.name for package in await inspector.packages()])
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(10):
+            nursery.start_soon(ask)
+    assert len(answers) == 10
+    assert all(answer == answers[0] for answer in answers)

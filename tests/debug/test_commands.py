@@ -1,0 +1,250 @@
+"""The commands, as a person types them: against a server in this process, and against none."""
+
+import argparse
+import io
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import replace
+from pathlib import Path
+from typing import cast
+
+import pytest
+import trio
+import yaml
+
+from tests.debug.canned import CannedInspector
+from tests.debug.samples import HOSTILE, PACKAGES, package
+from wharfinger.debug.commands import (
+    NoSuchPackageError,
+    add_dump,
+    add_get,
+    add_queues,
+    dump_text,
+    packages_text,
+    queues_text,
+)
+from wharfinger.debug.encoding import package_to_json, packages_to_json, queues_to_json
+from wharfinger.debug.server import open_debug_server
+from wharfinger.debug.text import is_safe
+from wharfinger.debug.text import width as columns_of
+
+ADD = {"get": add_get, "dump": add_dump, "queues": add_queues}
+
+
+def typed(line: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    commands = parser.add_subparsers()
+    for name, add in ADD.items():
+        add(commands.add_parser(name))
+    return parser.parse_args(line.split())
+
+
+def run(line: str) -> tuple[int, str, str]:
+    """Exit code, stdout and stderr of one command."""
+    args = typed(line)
+    handler = cast("Callable[[argparse.Namespace], int]", args.handler)
+    with redirect_stdout(io.StringIO()) as out, redirect_stderr(io.StringIO()) as err:
+        code = handler(args)
+    return code, out.getvalue(), err.getvalue()
+
+
+async def run_against(inspector: CannedInspector, line: str, path: Path) -> tuple[int, str, str]:
+    async with open_debug_server(path, inspector):
+        return await trio.to_thread.run_sync(run, f"{line} --socket {path}")
+
+
+async def test_get_packages(tmp_path: Path) -> None:
+    code, out, err = await run_against(CannedInspector(), "get packages", tmp_path / "s")
+    assert (code, err) == (0, "")
+    assert out == (
+        "NAME        KIND          PACKAGE   VERSION   STATE   MESSAGE\n"
+        "ingress     Module        shop      1.2.3     Ready   all objects are healthy\n"
+        "prod.shop   Application   shop      1.2.3     Ready   all objects are healthy\n"
+        "test.shop   Application   shop      1.2.3     Ready   two\\nlines\n"
+    )
+
+
+async def test_get_one_and_wide(tmp_path: Path) -> None:
+    code, out, _ = await run_against(CannedInspector(), "get packages prod.shop -o wide", tmp_path / "s")
+    assert code == 0
+    header, row = out.splitlines()
+    assert header.split() == [
+        "NAME",
+        "KIND",
+        "PACKAGE",
+        "VERSION",
+        "REVISION",
+        "DIGEST",
+        "QUEUED",
+        "STATE",
+        "TIP",
+        "MESSAGE",
+    ]
+    assert row.split()[:8] == ["prod.shop", "Application", "shop", "1.2.3", "3", "0123456789ab", "2", "Ready"]
+
+
+async def test_names_only(tmp_path: Path) -> None:
+    assert await run_against(CannedInspector(), "get packages -o name", tmp_path / "s") == (
+        0,
+        "ingress\nprod.shop\ntest.shop\n",
+        "",
+    )
+
+
+@pytest.mark.parametrize("output", ["table", "wide", "name"])
+async def test_no_packages_is_said_on_stderr(output: str, tmp_path: Path) -> None:
+    empty = CannedInspector(contents=())
+    assert await run_against(empty, f"get packages -o {output}", tmp_path / "s") == (0, "", "no packages\n")
+
+
+@pytest.mark.parametrize("command", ["get packages", "dump"])
+@pytest.mark.parametrize("output", ["json", "yaml"])
+async def test_documents(command: str, output: str, tmp_path: Path) -> None:
+    code, out, err = await run_against(CannedInspector(), f"{command} -o {output}", tmp_path / "s")
+    assert (code, err) == (0, "")
+    assert yaml.safe_load(out) == packages_to_json(PACKAGES)
+    assert out.startswith("{") == (output == "json")
+    code, out, err = await run_against(CannedInspector(), f"{command} prod.shop -o {output}", tmp_path / "s")
+    assert yaml.safe_load(out) == package_to_json(PACKAGES[1])
+    empty = await run_against(CannedInspector(contents=()), f"{command} -o {output}", tmp_path / "s")
+    assert yaml.safe_load(empty[1]) == {"apps": {}, "modules": {}}
+
+
+async def test_queues(tmp_path: Path) -> None:
+    code, out, err = await run_against(CannedInspector(), "queues dump", tmp_path / "s")
+    assert (code, err) == (0, "")
+    assert yaml.safe_load(out) == queues_to_json(each.queue for each in PACKAGES)
+    _, out, _ = await run_against(CannedInspector(), "queues dump prod.shop -o json", tmp_path / "s")
+    assert json.loads(out) == queues_to_json([PACKAGES[1].queue])
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("get packages no.such", "no package named 'no.such'; `wharfinger get packages` lists them"),
+        ("dump no.such", "no package named 'no.such'; `wharfinger get packages` lists them"),
+        ("queues dump no.such", "no queue named 'no.such'; `wharfinger queues dump` shows all"),
+    ],
+)
+async def test_what_is_not_there(line: str, why: str, tmp_path: Path) -> None:
+    assert await run_against(CannedInspector(), line, tmp_path / "s") == (1, "", f"error: {why}\n")
+
+
+@pytest.mark.parametrize("line", ["get packages", "get packages a.b -o json", "dump", "queues dump"])
+def test_no_daemon(line: str, tmp_path: Path) -> None:
+    path = tmp_path / "none"
+    code, out, err = run(f"{line} --socket {path}")
+    assert (code, out) == (1, "")
+    assert err == (
+        f"error: no daemon answers on {path}: no such socket;"
+        " is `wharfinger run` running? (--socket / WHARFINGER_SOCKET)\n"
+    )
+
+
+@pytest.mark.parametrize("line", ["get", "get pods", "get packages -o xml", "dump -o table", "queues", "queues list"])
+def test_wrong_usage(line: str) -> None:
+    with redirect_stderr(io.StringIO()) as err, pytest.raises(SystemExit) as left:
+        typed(line)
+    assert left.value.code == 2
+    assert "usage:" in err.getvalue()
+
+
+def test_the_socket_is_found_as_the_daemon_finds_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("WHARFINGER_SOCKET", raising=False)
+    monkeypatch.setenv("WHARFINGER_STATE_DIR", str(tmp_path))
+    assert f"answers on {tmp_path}/run/debug.sock:" in run("dump")[2]
+    monkeypatch.setenv("WHARFINGER_SOCKET", str(tmp_path / "named"))
+    assert f"answers on {tmp_path}/named:" in run("dump")[2]
+    assert f"answers on {tmp_path}/typed:" in run(f"dump --socket {tmp_path}/typed")[2]
+
+
+async def test_hostile_packages(tmp_path: Path) -> None:
+    odd = package("prod.x", message=HOSTILE, settings={"a": HOSTILE})
+    hostile = CannedInspector(contents=(replace(odd, version=HOSTILE, state=HOSTILE, tip=HOSTILE),))
+    for line in ("get packages", "get packages -o wide", "get packages -o name", "dump", "dump -o json", "queues dump"):
+        code, out, err = await run_against(hostile, line, tmp_path / "s")
+        assert (code, err) == (0, "")
+        assert is_safe(out, allow="\n")
+        if line.startswith("get"):
+            assert len(out.splitlines()) <= 2
+    code, _, err = await run_against(hostile, "dump \x1b[31m", tmp_path / "s")
+    assert code == 1
+    assert is_safe(err, allow="\n")
+
+
+async def test_on_a_terminal_rows_fit() -> None:
+    inspector = CannedInspector(contents=(package(message="m" * 200),))
+    lines = (await packages_text(inspector, None, "table", 90)).splitlines()
+    assert columns_of(lines[1]) == 90
+    assert lines[1].endswith("…")
+    assert "m" * 200 in await packages_text(inspector, None, "table", None)
+
+
+async def test_the_printing_works_on_any_inspector() -> None:
+    inspector = CannedInspector()
+    assert json.loads(await dump_text(inspector, "ingress", "json")) == package_to_json(PACKAGES[0])
+    assert "prod.shop" in await queues_text(inspector, None, "yaml")
+    for question in (
+        packages_text(inspector, "x", "table", None),
+        dump_text(inspector, "x", "json"),
+        queues_text(inspector, "x", "json"),
+    ):
+        with pytest.raises(NoSuchPackageError):
+            await question
+
+
+async def test_the_real_command_with_a_terminal_that_knows_ascii_only(tmp_path: Path) -> None:
+    path = tmp_path / "debug.sock"
+    command = [sys.executable, "-m", "wharfinger", "get", "packages"]
+    environment = {**os.environ, "WHARFINGER_SOCKET": str(path), "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+    async with open_debug_server(path, CannedInspector(contents=(package(message="✓ fertig"),))):
+        done = await trio.run_process(
+            command,
+            env=environment,
+            capture_stdout=True,
+            capture_stderr=True,
+            check=False,
+            cwd=Path(__file__).parents[2],
+        )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.endswith(b"Ready   \\u2713 fertig\n")
+
+
+async def test_a_reader_that_goes_away(tmp_path: Path) -> None:
+    path = tmp_path / "debug.sock"
+    many = CannedInspector(
+        contents=tuple(package(f"prod.shop{number:05}", message="m" * 100) for number in range(3000))
+    )
+    command = [sys.executable, "-m", "wharfinger", "get", "packages", "--socket", str(path)]
+    # Unbuffered, Python takes half a write for a whole one, and nobody notices anything.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    async with open_debug_server(path, many):
+        process = await trio.lowlevel.open_process(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=environment,
+            cwd=Path(__file__).parents[2],
+        )
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert (await process.stdout.receive_some(100)).startswith(b"NAME")
+        await process.stdout.aclose()
+        assert b"".join([piece async for piece in process.stderr]) == b""
+        assert await process.wait() == 1
+
+
+def test_help_names_every_option() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "wharfinger", "get", "--help"],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=Path(__file__).parents[2],
+    )
+    for word in ("packages", "NAME", "--output", "--socket", "WHARFINGER_SOCKET", "wide"):
+        assert word in done.stdout

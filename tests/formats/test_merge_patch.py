@@ -1,0 +1,66 @@
+"""Merge patches, by the examples of RFC 7396."""
+
+import copy
+from typing import Final
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wharfinger.formats.json_value import JsonValue
+from wharfinger.formats.merge_patch import merge_patch
+
+RFC_EXAMPLES: Final[list[tuple[JsonValue, JsonValue, JsonValue]]] = [
+    ({"a": "b"}, {"a": "c"}, {"a": "c"}),
+    ({"a": "b"}, {"b": "c"}, {"a": "b", "b": "c"}),
+    ({"a": "b"}, {"a": None}, {}),
+    ({"a": "b", "b": "c"}, {"a": None}, {"b": "c"}),
+    ({"a": ["b"]}, {"a": "c"}, {"a": "c"}),
+    ({"a": "c"}, {"a": ["b"]}, {"a": ["b"]}),
+    ({"a": {"b": "c"}}, {"a": {"b": "d", "c": None}}, {"a": {"b": "d"}}),
+    ({"a": [{"b": "c"}]}, {"a": [1]}, {"a": [1]}),
+    (["a", "b"], ["c", "d"], ["c", "d"]),
+    ({"a": "b"}, ["c"], ["c"]),
+    ({"a": "foo"}, None, None),
+    ({"a": "foo"}, "bar", "bar"),
+    ({"e": None}, {"a": 1}, {"e": None, "a": 1}),
+    ([1, 2], {"a": "b", "c": None}, {"a": "b"}),
+    ({}, {"a": {"bb": {"ccc": None}}}, {"a": {"bb": {}}}),
+]
+"""RFC 7396 appendix A: target, patch, result."""
+
+VALUES: Final = st.recursive(
+    st.none() | st.booleans() | st.integers(-5, 5) | st.text("ab", max_size=2),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("abc"), inner, max_size=3),
+    max_leaves=12,
+)
+
+
+@pytest.mark.parametrize(("target", "patch", "result"), RFC_EXAMPLES)
+def test_the_examples_of_the_rfc(target: JsonValue, patch: JsonValue, result: JsonValue) -> None:
+    assert merge_patch(target, patch) == result
+
+
+@given(target=VALUES, patch=VALUES)
+def test_arguments_are_neither_changed_nor_shared(target: JsonValue, patch: JsonValue) -> None:
+    before = copy.deepcopy((target, patch))
+    result = merge_patch(target, patch)
+    _scribble(result)
+    assert (target, patch) == before
+
+
+@given(target=VALUES, patch=VALUES)
+def test_a_patch_applied_twice_is_a_patch_applied_once(target: JsonValue, patch: JsonValue) -> None:
+    once = merge_patch(target, patch)
+    assert merge_patch(once, patch) == once
+
+
+def _scribble(value: JsonValue) -> None:
+    if isinstance(value, list):
+        for item in value:
+            _scribble(item)
+        value.append("scribble")
+    elif isinstance(value, dict):
+        for item in value.values():
+            _scribble(item)
+        value["scribble"] = "scribble"

@@ -1,0 +1,122 @@
+import errno
+import hashlib
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.packages.charts import write
+from wharfinger.packages.disk_files import (
+    content_digest,
+    delete,
+    discard,
+    disk_errors,
+    matches,
+    publish,
+    sync_file,
+    sync_folder,
+    sync_tree,
+)
+from wharfinger.packages.errors import StoreError
+
+
+@pytest.mark.parametrize(
+    ("number", "remedy"),
+    [
+        (errno.ENOSPC, "make room"),
+        (errno.EDQUOT, "quota"),
+        (errno.EACCES, "no permission"),
+        (errno.EROFS, "read-only"),
+        (errno.EIO, "check it"),
+        (errno.EMFILE, "LimitNOFILE"),
+        (errno.EBUSY, "check the state folder"),
+    ],
+)
+def test_what_the_disk_refuses_says_what_to_do(number: int, remedy: str) -> None:
+    with pytest.raises(StoreError, match=remedy) as caught, disk_errors("writing x"):
+        raise OSError(number, os.strerror(number), "/some/file")
+    assert str(caught.value).startswith(f"writing x: {os.strerror(number)} (/some/file); ")
+    assert caught.value.transient
+    with pytest.raises(StoreError, match="writing x: odd; check the state folder"), disk_errors("writing x"):
+        raise OSError("odd")
+
+
+def test_publishing_replaces_files_but_not_folders(tmp_path: Path) -> None:
+    write(tmp_path, {"new": "2", "old": "1", "tree/a": "", "other/b": ""})
+    publish(tmp_path / "new", tmp_path / "old")
+    assert (tmp_path / "old").read_text() == "2"
+    with pytest.raises(OSError, match="not empty"):
+        publish(tmp_path / "tree", tmp_path / "other")
+    assert (tmp_path / "tree/a").exists()
+
+
+def test_syncing_goes_through_everything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, {"a": "", "d/b": "", "d/e/c": ""})
+    (tmp_path / "link").symlink_to("/nowhere")
+    synced: list[str] = []
+    monkeypatch.setattr(os, "fsync", lambda descriptor: synced.append(os.readlink(f"/proc/self/fd/{descriptor}")))
+    sync_tree(tmp_path)
+    sync_file(tmp_path / "a")
+    sync_folder(tmp_path)
+    root = str(tmp_path)
+    assert sorted(set(synced)) == sorted(
+        {root, f"{root}/a", f"{root}/d", f"{root}/d/b", f"{root}/d/e", f"{root}/d/e/c"}
+    )
+
+
+def test_size_and_digest_of_an_open_file(tmp_path: Path) -> None:
+    path = write(tmp_path, {"a": "data"}) / "a"
+    right = hashlib.sha256(b"data").hexdigest()
+    for hexdigest, size, result in ((right, 4, True), (right, 5, False), ("0" * 64, 4, False)):
+        with path.open("rb") as file:
+            assert matches(file, hexdigest, size) is result
+
+
+def test_the_content_of_a_folder_is_its_names_and_bytes(tmp_path: Path) -> None:
+    def digest() -> str:
+        return content_digest(tmp_path)
+
+    write(tmp_path, {"a": "1", "d/b": "2"})
+    seen = [digest()]
+    os.utime(tmp_path / "a", (1, 1))
+    (tmp_path / "a").chmod(0o640)
+    assert digest() == seen[0]
+    for change in (
+        lambda: (tmp_path / "a").write_text("3"),
+        lambda: (tmp_path / "a").chmod(0o700),
+        lambda: (tmp_path / "d/b").rename(tmp_path / "d/c"),
+        lambda: (tmp_path / "e").mkdir(),
+        lambda: (tmp_path / "l").symlink_to("a"),
+        lambda: ((tmp_path / "l").unlink(), (tmp_path / "l").symlink_to("d")),
+        lambda: os.mkfifo(tmp_path / "p"),
+    ):
+        change()
+        seen.append(digest())
+    assert len(set(seen)) == len(seen)
+
+
+def test_deleting_takes_the_name_first(tmp_path: Path) -> None:
+    write(tmp_path, {"tree/a/b": "", "file": ""})
+    (tmp_path / "link").symlink_to("tree")
+    trash = tmp_path / "trash"
+    assert delete(tmp_path / "link", trash)
+    assert delete(tmp_path / "file", trash)
+    assert (tmp_path / "tree/a/b").exists()
+    assert delete(tmp_path / "tree", trash)
+    assert not delete(tmp_path / "tree", trash)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_discarding_takes_what_it_can(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, {"tree/a/b": "", "file": ""})
+    (tmp_path / "link").symlink_to("tree")
+    for name in ("absent", "link", "file", "tree"):
+        discard(tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
+
+    def refuse(self: Path, missing_ok: bool = False) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(Path, "unlink", refuse)
+    discard(write(tmp_path, {"file": ""}) / "file")
+    assert (tmp_path / "file").exists()

@@ -1,0 +1,108 @@
+"""Real children for these tests, and looking at the system without the code that is tested."""
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import trio
+
+from wharfinger.process.command import Command, Limits
+
+TAG = "WHARFINGER_TEST_TAG"
+PATH = "/usr/local/bin:/usr/bin:/bin"
+
+PATIENT = Limits(wall_s=1000.0, stdout_bytes=1_000_000, term_grace_s=100.0, drain_s=10.0)
+"""For a clock that stands still until the test moves it."""
+SHORT = Limits(wall_s=60.0, stdout_bytes=1_000_000, term_grace_s=0.05, drain_s=0.05)
+"""For the real clock: only what must pass is short."""
+
+
+def shell(script: str, tag: str = "", *, stdin: bytes = b"", cwd: str = "/") -> Command:
+    """A shell script as a command."""
+    return Command(("/bin/sh", "-c", script), Path(cwd), {"PATH": PATH, TAG: tag}, stdin)
+
+
+def python(script: str, tag: str = "", *, stdin: bytes = b"") -> Command:
+    """A Python script as a command, without site packages, so that it starts quickly."""
+    return Command((sys.executable, "-I", "-S", "-c", script), Path("/"), {"PATH": PATH, TAG: tag}, stdin)
+
+
+def alive_with(tag: str) -> list[int]:
+    """The processes that carry the test's own tag in their environment and are no zombies."""
+    needle = f"{TAG}={tag}".encode()
+    return [
+        int(folder.name)
+        for folder in Path("/proc").iterdir()
+        if folder.name.isdecimal() and needle in _content(folder / "environ") and not _is_zombie(folder)
+    ]
+
+
+def is_alive(pid: int) -> bool:
+    """Whether there is such a process, and it is no zombie."""
+    folder = Path("/proc") / str(pid)
+    return folder.exists() and not _is_zombie(folder)
+
+
+def has_children() -> bool:
+    """Whether this process has children, zombies included."""
+    try:
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return False
+    return True
+
+
+def open_files() -> int:
+    """How many descriptors this process has open."""
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+class Lines:
+    """A sink that collects, and lets a test wait for what a child says."""
+
+    def __init__(self, also: Callable[[bytes], None] = lambda chunk: None) -> None:
+        self.data = b""
+        self._also = also
+        self._more = trio.Event()
+
+    def __call__(self, chunk: bytes) -> None:
+        self.data += chunk
+        self._more.set()
+        self._more = trio.Event()
+        self._also(chunk)
+
+    async def wait_for(self, text: str) -> list[str]:
+        """Wait until ``text`` has been said; all words so far."""
+        while text.encode() not in self.data:
+            await self._more.wait()
+        return self.data.decode().split()
+
+    async def wait_line(self) -> list[str]:
+        """Wait for the end of the first line; its words."""
+        await self.wait_for("\n")
+        return self.data.decode().split("\n")[0].split()
+
+
+async def wait_dead(pid: int) -> None:
+    """Wait until a process has ended; it may be gone already."""
+    try:
+        fd = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    try:
+        await trio.lowlevel.wait_readable(fd)
+    finally:
+        os.close(fd)
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+def _is_zombie(folder: Path) -> bool:
+    state = _content(folder / "stat").rpartition(b")")[2].split()
+    return not state or state[0] in {b"Z", b"X"}

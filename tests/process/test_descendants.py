@@ -1,0 +1,193 @@
+"""Who belongs to a run: the rules on invented processes, and one scan of real ones."""
+
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.process.children import PATH, TAG, python
+from wharfinger.process.descendants import Mark, Seen, belonging, last_pid, look, read_stat, scan
+from wharfinger.process.proc_stat import MARKER, ProcessStat
+
+LEADER, BORN = 100, 5000
+
+
+def seen(
+    pid: int, *, pgid: int = 1, sid: int = 1, start: int = BORN, tokens: str = "", state: str = "S", threads: int = 1
+) -> Seen:
+    stat = ProcessStat(
+        pid, state, 1, pgid, sid, start, threads, exiting=False, kernel_thread=False, environ_bytes=len(tokens)
+    )
+    return Seen(stat, frozenset(tokens.split()), undecided=False)
+
+
+def numbers(found: list[Seen]) -> list[int]:
+    return [one.stat.pid for one in found]
+
+
+HELD = Mark("mine", LEADER, BORN, held=True)
+FOREIGN = Mark("mine", LEADER, BORN)
+LEADER_SEEN = seen(LEADER, pgid=LEADER, sid=LEADER, tokens="mine")
+MEMBER = seen(101, pgid=LEADER, sid=LEADER)
+JOB = seen(102, pgid=102, sid=LEADER)
+DAEMON = seen(103, pgid=103, sid=103, tokens="outer mine")
+STRANGER = seen(104, pgid=104, sid=104, tokens="other")
+OLD = seen(105, pgid=LEADER, sid=LEADER, start=BORN - 1, tokens="mine")
+
+
+def test_group_session_and_token_belong_to_a_held_leader() -> None:
+    everyone = [LEADER_SEEN, MEMBER, JOB, DAEMON, STRANGER, OLD]
+
+    assert numbers(belonging(everyone, HELD)) == [101, 102, 103]
+
+
+def test_a_leader_that_is_not_held_is_one_of_them() -> None:
+    assert numbers(belonging([LEADER_SEEN, MEMBER, STRANGER], FOREIGN)) == [100, 101]
+
+
+def test_a_reused_number_proves_nothing() -> None:
+    reused = seen(LEADER, pgid=LEADER, sid=LEADER, start=BORN + 9)
+
+    assert numbers(belonging([reused, MEMBER, JOB, DAEMON], FOREIGN)) == [103]
+
+
+def test_somebody_with_the_token_proves_the_session() -> None:
+    witness = seen(106, pgid=106, sid=LEADER, tokens="mine")
+
+    assert numbers(belonging([MEMBER, JOB, witness], FOREIGN)) == [101, 102, 106]
+    assert belonging([MEMBER, JOB], FOREIGN) == []
+
+
+def test_a_zombie_leader_proves_the_session() -> None:
+    zombie = seen(LEADER, pgid=LEADER, sid=LEADER, state="Z")
+
+    assert numbers(belonging([zombie, MEMBER], FOREIGN)) == [100, 101]
+
+
+def test_without_a_number_only_the_token_counts() -> None:
+    outside = seen(107, pgid=0, sid=0, tokens="mine")
+    neighbour = seen(108, pgid=0, sid=0)
+
+    assert numbers(belonging([outside, neighbour, MEMBER], Mark("mine"))) == [107]
+
+
+@given(
+    st.lists(
+        st.builds(
+            seen,
+            st.integers(90, 110),
+            pgid=st.integers(98, 102),
+            sid=st.integers(98, 102),
+            start=st.integers(BORN - 1, BORN + 1),
+            tokens=st.sampled_from(["", "mine", "other", "mine other"]),
+        ),
+        max_size=12,
+    ),
+    st.booleans(),
+)
+def test_nobody_is_taken_without_a_sign(everyone: list[Seen], held: bool) -> None:
+    mark = Mark("mine", LEADER, BORN, held=held)
+    for one in belonging(everyone, mark):
+        assert one.stat.start_ticks >= BORN
+        assert "mine" in one.tokens or LEADER in (one.stat.pgid, one.stat.sid)
+        assert not (held and one.stat.pid == LEADER)
+
+
+@contextmanager
+def running(*argv: str, env: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
+    """A real process that has said a line."""
+    with subprocess.Popen(
+        argv, env={"PATH": PATH, **env}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+    ) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == b"ready\n"
+        try:
+            yield child
+        finally:
+            child.kill()
+
+
+def test_a_scan_sees_a_child_and_its_token_but_not_this_process(tag: str) -> None:
+    me = read_stat(os.getpid())
+    assert me is not None
+    with running("/bin/sh", "-c", "echo ready; read x", env={TAG: tag, MARKER: "outer:mine"}) as child:
+        found = {one.stat.pid: one for one in scan(me.start_ticks)}
+
+    assert found[child.pid].tokens == {"outer", "mine"}
+    assert (found[child.pid].stat.pgid, found[child.pid].stat.sid) == (child.pid, child.pid)
+    assert os.getpid() not in found
+    assert 1 not in found  # older than this process
+
+
+def test_a_large_environment_is_read_whole(tag: str) -> None:
+    padding = {f"PADDING_{number}": "x" * 100_000 for number in range(8)}
+    with running("/bin/sh", "-c", "echo ready; read x", env={TAG: tag, **padding, MARKER: "mine"}) as child:
+        found = look(child.pid)
+
+    assert found is not None
+    assert found.tokens == {"mine"}
+    assert found.stat.environ_bytes > 800_000
+
+
+def test_an_empty_environment_is_known_to_be_empty(tag: str) -> None:
+    with running("/bin/sh", "-c", "exec env -i /bin/sh -c 'echo ready; read x'", env={TAG: tag}) as child:
+        found = look(child.pid)
+
+    # A shell sets PWD for itself, but not in the environment it was given.
+    assert found is not None
+    assert (found.tokens, found.undecided, found.stat.environ_bytes) == (frozenset(), False, 0)
+
+
+MAIN_THREAD_ENDS = """
+import ctypes, os, sys, threading
+def rest():
+    while open(f"/proc/self/task/{os.getpid()}/stat").read().rpartition(")")[2].split()[0] != "Z":
+        pass
+    print("ready", flush=True)
+    sys.stdin.read()
+    os._exit(0)
+threading.Thread(target=rest).start()
+ctypes.CDLL(None).pthread_exit(None)
+"""
+
+
+def test_a_process_whose_main_thread_has_ended_is_seen_through_the_others(tag: str) -> None:
+    with running(*python(MAIN_THREAD_ENDS).argv, env={TAG: tag, MARKER: "mine"}) as child:
+        found = look(child.pid)
+
+    assert found is not None
+    assert found.stat.state == "Z"
+    assert found.stat.alive
+    assert found.tokens == {"mine"}
+
+
+def test_the_dead_and_the_kernel_are_not_seen(tag: str) -> None:
+    child = subprocess.Popen(["/bin/true"], env={TAG: tag, MARKER: "mine"})
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+    zombie = look(child.pid)
+    assert zombie is not None
+    assert (zombie.stat.alive, zombie.tokens) == (False, frozenset())
+
+    child.wait()
+
+    assert look(child.pid) is None
+    kernel_thread = read_stat(2)
+    if kernel_thread is not None and kernel_thread.kernel_thread:
+        assert look(2) is None
+
+
+def test_a_birth_moves_the_last_number(tag: str) -> None:
+    before = last_pid()
+    subprocess.run(["/bin/true"], env={TAG: tag}, check=True)
+
+    assert last_pid() != before
+
+
+@pytest.mark.parametrize("pid", [2**22 + 1, 999_999_999])
+def test_numbers_that_nobody_has(pid: int) -> None:
+    assert read_stat(pid) is None
+    assert look(pid) is None

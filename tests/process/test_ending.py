@@ -1,0 +1,194 @@
+"""The ending machine: its paths as told in the module, and what holds on all of them."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wharfinger.process.command import Ending, Limits
+from wharfinger.process.ending import (
+    DYING_S,
+    FLUSH_S,
+    CancelAsked,
+    Draining,
+    Dying,
+    Effect,
+    Ended,
+    Event,
+    Flushing,
+    IllegalEventError,
+    KillEverything,
+    Killing,
+    LeaderExited,
+    OutputExceeded,
+    PipeClosed,
+    Running,
+    SetTimer,
+    State,
+    Stuck,
+    Swept,
+    TerminateGroup,
+    Terminating,
+    TimerFired,
+    begin,
+    step,
+)
+
+LIMITS = Limits(wall_s=60.0, stdout_bytes=1, term_grace_s=7.0, drain_s=2.0)
+EXIT, PIPE, OUTPUT, CANCEL, TIME, SWEPT = (
+    LeaderExited(),
+    PipeClosed(),
+    OutputExceeded(),
+    CancelAsked(),
+    TimerFired(),
+    Swept(),
+)
+EVENTS: list[Event] = [EXIT, PIPE, OUTPUT, CANCEL, TIME, SWEPT]
+
+
+def run(*events: Event) -> tuple[State, list[Effect]]:
+    """The state after these events, and all effects on the way."""
+    state, first = begin(LIMITS)
+    effects = list(first)
+    for event in events:
+        state, more = step(state, event, LIMITS)
+        effects += more
+    return state, effects
+
+
+WALL, TERM, GRACE, DRAIN = SetTimer(60.0), TerminateGroup(), SetTimer(7.0), SetTimer(2.0)
+KILL, DYING, FLUSH = KillEverything(), SetTimer(DYING_S), SetTimer(FLUSH_S)
+
+
+@pytest.mark.parametrize(
+    ("events", "state", "effects"),
+    [
+        ([], Running(2), [WALL]),
+        ([PIPE, PIPE, EXIT, SWEPT], Ended(Ending.EXITED), [WALL, KILL]),
+        ([EXIT], Draining(Ending.EXITED, 2), [WALL, DRAIN]),
+        ([EXIT, PIPE, PIPE], Killing(Ending.EXITED, 0, leader_gone=True), [WALL, DRAIN, KILL]),
+        ([EXIT, TIME, SWEPT], Flushing(Ending.EXITED, 2), [WALL, DRAIN, KILL, FLUSH]),
+        ([EXIT, TIME, PIPE, SWEPT, PIPE], Ended(Ending.EXITED), [WALL, DRAIN, KILL, FLUSH]),
+        ([EXIT, TIME, SWEPT, TIME], Ended(Ending.EXITED), [WALL, DRAIN, KILL, FLUSH]),
+        ([EXIT, OUTPUT, SWEPT, PIPE, PIPE], Ended(Ending.OUTPUT_LIMIT), [WALL, DRAIN, KILL, FLUSH]),
+        ([EXIT, CANCEL, SWEPT, PIPE, PIPE], Ended(None), [WALL, DRAIN, KILL, FLUSH]),
+        ([TIME], Terminating(Ending.DEADLINE, 2), [WALL, TERM, GRACE]),
+        ([TIME, EXIT], Terminating(Ending.DEADLINE, 2, leader_gone=True), [WALL, TERM, GRACE]),
+        ([TIME, EXIT, PIPE, PIPE, SWEPT], Ended(Ending.DEADLINE), [WALL, TERM, GRACE, KILL]),
+        ([TIME, PIPE, PIPE, EXIT, SWEPT], Ended(Ending.DEADLINE), [WALL, TERM, GRACE, KILL]),
+        ([TIME, TIME, SWEPT], Dying(Ending.DEADLINE, 2), [WALL, TERM, GRACE, KILL, DYING]),
+        ([TIME, TIME, SWEPT, PIPE, EXIT, PIPE], Ended(Ending.DEADLINE), [WALL, TERM, GRACE, KILL, DYING, FLUSH]),
+        ([TIME, TIME, SWEPT, TIME], Stuck(), [WALL, TERM, GRACE, KILL, DYING]),
+        ([TIME, TIME, EXIT, PIPE, PIPE, SWEPT], Ended(Ending.DEADLINE), [WALL, TERM, GRACE, KILL]),
+        ([TIME, TIME, CANCEL, OUTPUT, SWEPT, EXIT], Flushing(None, 2), [WALL, TERM, GRACE, KILL, DYING, FLUSH]),
+        ([OUTPUT, EXIT, PIPE, PIPE, SWEPT], Ended(Ending.OUTPUT_LIMIT), [WALL, TERM, GRACE, KILL]),
+        ([CANCEL, OUTPUT, EXIT, PIPE, PIPE, SWEPT], Ended(None), [WALL, TERM, GRACE, KILL]),
+        ([TIME, OUTPUT, CANCEL], Terminating(None, 2), [WALL, TERM, GRACE]),
+        ([EXIT, TIME, SWEPT, OUTPUT], Flushing(Ending.OUTPUT_LIMIT, 2), [WALL, DRAIN, KILL, FLUSH]),
+        ([TIME, TIME, SWEPT, OUTPUT], Dying(Ending.DEADLINE, 2), [WALL, TERM, GRACE, KILL, DYING]),
+    ],
+)
+def test_the_ways_to_the_end(events: list[Event], state: State, effects: list[Effect]) -> None:
+    assert run(*events) == (state, effects)
+
+
+@pytest.mark.parametrize(
+    ("events", "illegal"),
+    [
+        ([], SWEPT),
+        ([PIPE, PIPE], PIPE),
+        ([EXIT], EXIT),
+        ([EXIT], SWEPT),
+        ([TIME], SWEPT),
+        ([TIME, EXIT], EXIT),
+        ([EXIT, TIME], TIME),
+        ([EXIT, TIME], EXIT),
+        ([TIME, TIME, SWEPT], SWEPT),
+        ([EXIT, TIME, SWEPT], SWEPT),
+        ([EXIT, TIME, SWEPT], EXIT),
+        ([PIPE, PIPE, EXIT, SWEPT], CANCEL),
+        ([TIME, TIME, SWEPT, TIME], EXIT),
+    ],
+)
+def test_what_cannot_happen_is_refused(events: list[Event], illegal: Event) -> None:
+    state, _ = run(*events)
+
+    with pytest.raises(IllegalEventError, match="cannot happen in"):
+        step(state, illegal, LIMITS)
+
+
+class World:
+    """What the shell and the system can tell the machine at any moment, and no more."""
+
+    def __init__(self) -> None:
+        self.state, effects = begin(LIMITS)
+        self.pipes, self.alive, self.may_output, self.may_cancel = 2, True, True, True
+        self.timer = self.sweeping = self.swept = False
+        self.perform(effects)
+
+    def perform(self, effects: tuple[Effect, ...]) -> None:
+        for effect in effects:
+            self.timer = isinstance(effect, SetTimer) or (self.timer and not isinstance(effect, KillEverything))
+            self.sweeping = self.sweeping or isinstance(effect, KillEverything)
+
+    def possible(self) -> list[Event]:
+        can = {
+            EXIT: self.alive,
+            PIPE: self.pipes > 0,
+            OUTPUT: self.pipes > 0 and self.may_output,
+            CANCEL: self.may_cancel,
+            TIME: self.timer,
+            SWEPT: self.sweeping,
+        }
+        return [event for event in EVENTS if can[event]]
+
+    def tell(self, event: Event) -> None:
+        match event:
+            case LeaderExited():
+                self.alive = False
+            case PipeClosed():
+                self.pipes -= 1
+            case OutputExceeded():
+                self.may_output = False
+            case CancelAsked():
+                self.may_cancel = False
+            case TimerFired():
+                self.timer = False
+            case Swept():
+                self.sweeping, self.swept = False, True
+        self.state, effects = step(self.state, event, LIMITS)
+        self.perform(effects)
+
+
+@given(st.data())
+def test_every_possible_story_ends_with_everybody_dead(data: st.DataObject) -> None:
+    world = World()
+    told: list[Event] = []
+    while not isinstance(world.state, Ended | Stuck):
+        event = data.draw(st.sampled_from(world.possible()))
+        told.append(event)
+        world.tell(event)
+        assert len(told) < 20
+
+    assert world.swept
+    if isinstance(world.state, Ended):
+        assert not world.alive
+        assert (world.state.ending is None) == (CANCEL in told)
+        if world.state.ending is Ending.EXITED:
+            assert OUTPUT not in told
+    else:
+        assert world.alive
+
+
+@given(st.lists(st.sampled_from(EVENTS), max_size=15))
+def test_any_order_is_either_a_step_or_a_typed_refusal(events: list[Event]) -> None:
+    state, _ = begin(LIMITS)
+    for event in events:
+        before = replace(state)
+        try:
+            state, effects = step(state, event, LIMITS)
+        except IllegalEventError:
+            assert state == before
+        else:
+            assert sum(isinstance(effect, SetTimer) for effect in effects) <= 1

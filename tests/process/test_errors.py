@@ -1,0 +1,22 @@
+"""Errors say what, to which object, why, and what to do."""
+
+from wharfinger.process.errors import FileBusyError, LedgerError, ProcessError, SpawnError, StuckError
+
+
+def test_a_spawn_error_has_its_parts_and_a_sentence() -> None:
+    error = SpawnError("helm", "it is not on PATH (/bin)", "install it")
+
+    assert str(error) == "cannot start helm: it is not on PATH (/bin); install it"
+    assert (error.program, error.why, error.remedy, error.transient) == (
+        "helm",
+        "it is not on PATH (/bin)",
+        "install it",
+        False,
+    )
+
+
+def test_what_may_pass_by_itself_is_transient() -> None:
+    errors: list[ProcessError] = [FileBusyError("hook"), StuckError("hook", 7, 10.0), LedgerError("full")]
+
+    assert [error.transient for error in errors] == [True, True, True]
+    assert "hook (pid 7) did not end within 10 s of SIGKILL" in str(errors[1])

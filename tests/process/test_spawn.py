@@ -1,0 +1,319 @@
+"""Starting a child: what it gets, what is on record, and what is said when it cannot be started."""
+
+import os
+import resource
+import signal
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.process.children import PATH, TAG, alive_with, shell
+from wharfinger.process.command import Command
+from wharfinger.process.descendants import look, read_stat
+from wharfinger.process.errors import FileBusyError, LedgerError, SpawnError
+from wharfinger.process.ledger import ProcessLedger, open_ledger
+from wharfinger.process.proc_stat import MARKER
+from wharfinger.process.spawn import Spawned, spawn
+
+
+@contextmanager
+def spawned(command: Command, token: str = "token", ledger: ProcessLedger | None = None) -> Iterator[Spawned]:
+    """A child, ended and reaped afterwards."""
+    child = spawn(command, token, ledger)
+    try:
+        yield child
+    finally:
+        signal.pidfd_send_signal(child.pidfd, signal.SIGKILL)
+        child.popen.wait()
+        child.close()
+
+
+def script(folder: Path, text: str, mode: int = 0o755) -> Path:
+    path = folder / "program"
+    path.write_text(text)
+    path.chmod(mode)
+    return path
+
+
+def read_all(fd: int) -> str:
+    os.set_blocking(fd, True)
+    with os.fdopen(os.dup(fd)) as stream:
+        return stream.read()
+
+
+def test_a_child_leads_its_own_session_and_carries_its_token(tag: str) -> None:
+    with spawned(shell("exec sleep 1000", tag)) as child:
+        pid = child.popen.pid
+        found = look(pid)
+
+        assert found is not None
+        assert found.tokens == {"token"}
+        assert (found.stat.pgid, found.stat.sid) == (pid, pid)
+        assert (child.mark.pid, child.mark.start_ticks, child.mark.held) == (pid, found.stat.start_ticks, True)
+        assert child.stdin is None
+        assert not os.get_blocking(child.stdout)
+        assert not os.get_blocking(child.stderr)
+
+
+def test_it_inherits_nothing_but_its_three_descriptors(tag: str) -> None:
+    with (
+        open("/dev/null", "rb") as other,
+        spawned(shell("readlink /proc/self/fd/0; ls /proc/self/fd | wc -l; env", tag)) as child,
+    ):
+        os.set_inheritable(other.fileno(), True)
+        said = read_all(child.stdout).split()
+
+    # ls has a fourth open: the folder it reads.
+    assert said[:2] == ["/dev/null", "4"]
+    assert {line.partition("=")[0] for line in said[2:]} <= {"PATH", TAG, MARKER, "PWD", "OLDPWD", "SHLVL", "_"}
+
+
+def test_a_run_within_a_run_carries_both_tokens(tag: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(MARKER, "outer")
+    command = shell("exec sleep 1000", tag)
+    with spawned(replace(command, env={**command.env, MARKER: "forged"})) as child:
+        found = look(child.popen.pid)
+
+    assert found is not None
+    assert found.tokens == {"outer", "token"}
+
+
+def test_the_ledger_has_the_run_from_before_it_exists(tag: str, tmp_path: Path) -> None:
+    class Watching(ProcessLedger):
+        """Looks whether the child is there when the intent is written, and who it is when it is completed."""
+
+        def intend(self, token: str) -> None:
+            assert alive_with(tag) == []
+            super().intend(token)
+
+        def complete(self, token: str, pid: int, start_ticks: int) -> None:
+            assert [entry.pid for entry in self.entries()] == [0]
+            super().complete(token, pid, start_ticks)
+
+    ledger = Watching(tmp_path / "journal.db")
+    with spawned(shell("exec sleep 1000", tag), "token", ledger) as child:
+        (entry,) = ledger.entries()
+        assert (entry.token, entry.pid, entry.start_ticks) == ("token", child.mark.pid, child.mark.start_ticks)
+        assert entry.owner_pid == os.getpid()
+    ledger.close()
+
+
+def refused(argv: tuple[str, ...], env: Mapping[str, str] | None = None, cwd: Path = Path("/")) -> SpawnError:
+    """The error of a command that cannot be started; nothing is left of the try."""
+    with pytest.raises(SpawnError) as caught:
+        spawn(Command(argv, cwd, {"PATH": PATH} if env is None else env), "token", None)
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("argv", "why", "remedy"),
+    [
+        ((), "the command line is empty", "name a program"),
+        (("",), "the command line is empty", "name a program"),
+        (("no-such-program",), f"it is not on PATH ({PATH})", "install it, or put its folder on PATH"),
+        (("/no/such/program",), "there is no such file", "look at its name and at the package's content"),
+        (("/usr/bin",), "it is a folder", "name a file in it"),
+        (("/bin/true", "a\0b"), "an argument or a variable cannot be handed over: embedded null byte", "NUL bytes"),
+        (("/bin/true", "x" * 200_000), "its arguments and environment are too large together", "in files"),
+        (("/etc/passwd/x",), "the system refused: Not a directory", "look at the program and its folder"),
+    ],
+)
+def test_a_program_that_cannot_be_started(tag: str, argv: tuple[str, ...], why: str, remedy: str) -> None:
+    error = refused(argv)
+
+    assert error.why == why
+    assert remedy in error.remedy
+    assert not error.transient
+
+
+def test_a_file_that_is_not_executable(tag: str, tmp_path: Path) -> None:
+    path = script(tmp_path, "#!/bin/sh\n", mode=0o644)
+
+    error = refused((str(path),))
+
+    assert str(error) == (
+        f"cannot start {path}: it is not executable for this user; "
+        f"chmod +x {path}, and look whether its file system is mounted noexec"
+    )
+    assert f"chmod +x {path}," in refused(("program",), {"PATH": str(tmp_path)}).remedy
+
+
+def test_a_file_that_is_no_program(tag: str, tmp_path: Path) -> None:
+    path = script(tmp_path, "echo a script without a first line\n")
+
+    error = refused((str(path),))
+
+    assert "exec format error" in error.why
+    assert "#!/bin/sh" in error.remedy
+
+
+def test_a_script_whose_interpreter_is_missing(tag: str, tmp_path: Path) -> None:
+    path = script(tmp_path, "#!/no/such/interpreter\n")
+
+    error = refused(("./program",), cwd=tmp_path)
+
+    assert error.why.startswith(f"{tmp_path / 'program'} is there, but the interpreter it names")
+    assert "first line" in error.remedy
+    assert refused((str(path),)).why == error.why
+
+
+def test_a_working_folder_that_cannot_be_used(tag: str, tmp_path: Path) -> None:
+    path = script(tmp_path, "")
+
+    assert (
+        refused(("/bin/true",), cwd=tmp_path / "gone").why == f"its working folder {tmp_path / 'gone'} does not exist"
+    )
+    assert refused(("/bin/true",), cwd=path).why == f"its working folder {path} is not a folder"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="root drops its rights here; others have none to drop")
+def test_a_working_folder_that_may_not_be_entered(tag: str, tmp_path: Path) -> None:
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o700)
+    tmp_path.chmod(0o755)
+    told = as_nobody(lambda: refused(("/bin/true",), cwd=closed).why)
+
+    assert "may not be entered by this user" in told or "does not exist" in told
+
+
+def as_nobody(say: Callable[[], str]) -> str:
+    """What ``say`` says in a forked process without rights."""
+    reading, writing = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.setresuid(65534, 65534, 65534)
+        os.write(writing, say().encode())
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as stream:
+        said = stream.read()
+    os.waitpid(pid, 0)
+    return said
+
+
+def test_a_file_that_is_being_written(tag: str, tmp_path: Path) -> None:
+    path = script(tmp_path, "#!/bin/sh\n")
+    with path.open("ab"), pytest.raises(FileBusyError) as caught:
+        spawn(shell("").__class__((str(path),), tmp_path, {}), "token", None)
+
+    assert caught.value.transient
+
+
+def test_when_descriptors_run_out_before_the_start(tag: str) -> None:
+    with few_descriptors(6):
+        error = refused(("/bin/true",))
+
+    assert "out of processes, memory or file descriptors" in error.why
+    assert error.transient
+
+
+@contextmanager
+def few_descriptors(spare: int) -> Iterator[None]:
+    """Only ``spare`` more may be opened (the lowest free ones, and these are contiguous here)."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    lowest = os.dup(0)
+    os.close(lowest)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (lowest + spare, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_when_descriptors_run_out_in_between_the_child_is_ended(tag: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Popen needs some for a moment that it gives back; a limit lowered by the ledger leaves none for the pidfd."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+
+    class Starving(Recording):
+        def complete(self, token: str, pid: int, start_ticks: int) -> None:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
+
+    monkeypatch.setattr("wharfinger.process.spawn.ABORT_SWEEP_S", 0.0)
+    ledger = Starving()
+    try:
+        with pytest.raises(SpawnError, match="file descriptors") as caught:
+            spawn(shell("exec sleep 1000", tag), "token", ledger)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+    assert caught.value.transient
+    assert ledger.calls == ["intend", "forget"]
+
+
+class Recording(ProcessLedger):
+    """A ledger without a file that records what it is told."""
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+
+    def intend(self, token: str) -> None:
+        self.calls.append("intend")
+
+    def complete(self, token: str, pid: int, start_ticks: int) -> None:
+        self.calls.append("complete")
+
+    def forget(self, token: str) -> None:
+        self.calls.append("forget")
+
+
+class Failing(Recording):
+    """Fails where it is told to, and at forgetting always: that must not hide the first error."""
+
+    def __init__(self, step: str) -> None:
+        super().__init__()
+        self.step = step
+
+    def intend(self, token: str) -> None:
+        super().intend(token)
+        if self.step == "intend":
+            raise LedgerError("disk full")
+
+    def complete(self, token: str, pid: int, start_ticks: int) -> None:
+        super().complete(token, pid, start_ticks)
+        if self.step == "complete":
+            raise LedgerError("disk full")
+
+    def forget(self, token: str) -> None:
+        super().forget(token)
+        raise LedgerError("still full")
+
+
+@pytest.mark.parametrize(("step", "calls"), [("intend", ["intend"]), ("complete", ["intend", "complete", "forget"])])
+def test_what_cannot_be_journalled_does_not_run(tag: str, step: str, calls: list[str]) -> None:
+    ledger = Failing(step)
+    with pytest.raises(LedgerError, match="disk full"):
+        spawn(shell("setsid sleep 1000 & setsid sleep 1000", tag), "token", ledger)
+
+    assert ledger.calls == calls
+    assert alive_with(tag) == []
+
+
+def test_what_cannot_be_started_is_not_in_the_ledger(tag: str, tmp_path: Path) -> None:
+    with open_ledger(tmp_path / "journal.db") as ledger:
+        with pytest.raises(SpawnError):
+            spawn(Command(("/no/such/program",), tmp_path, {}), "token", ledger)
+
+        assert ledger.entries() == ()
+
+
+def test_closing_the_input_is_seen_by_the_child(tag: str) -> None:
+    with spawned(shell("cat; echo end", tag, stdin=b"asked for")) as child:
+        assert child.stdin is not None
+        os.write(child.stdin, b"given ")
+        child.close_stdin()
+
+        assert read_all(child.stdout) == "given end\n"
+
+
+def test_a_child_that_ended_already_is_on_record_all_the_same(tag: str) -> None:
+    with spawned(shell("exit 0", tag)) as child:
+        os.waitid(os.P_PIDFD, child.pidfd, os.WEXITED | os.WNOWAIT)
+        stat = read_stat(child.popen.pid)
+
+        assert stat is not None
+        assert stat.start_ticks == child.mark.start_ticks
+        assert isinstance(child.popen, subprocess.Popen)

@@ -1,0 +1,185 @@
+"""Killing whoever belongs to a run: real processes, real reuse of nothing, real limits."""
+
+import os
+import resource
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.process.children import PATH, TAG, is_alive
+from wharfinger.process.descendants import Mark, read_stat
+from wharfinger.process.proc_stat import MARKER
+from wharfinger.process.sweep import SweepResult, sweep
+
+ROOT = Path(__file__).parents[2]
+LONG = 30.0
+
+
+@contextmanager
+def leader(script: str, tag: str, token: str = "") -> Iterator[tuple[Mark, list[int]]]:
+    """A child with a session of its own that has said a line of numbers; its held mark, and the numbers."""
+    env = {"PATH": PATH, TAG: tag, MARKER: token}
+    child = subprocess.Popen(
+        ["/bin/sh", "-c", script], env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, start_new_session=True
+    )
+    assert child.stdout is not None
+    said = [int(word) for word in child.stdout.readline().split()]
+    stat = read_stat(child.pid)
+    assert stat is not None
+    try:
+        yield Mark("token", child.pid, stat.start_ticks, held=True), said
+    finally:
+        child.kill()
+        child.stdout.close()
+        child.wait()
+
+
+def wait_zombie(pid: int) -> None:
+    os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+
+
+def test_nobody_to_kill() -> None:
+    assert sweep([], LONG) == SweepResult(0, 0)
+    assert sweep([Mark("nobody has this token")], LONG) == SweepResult(0, 0)
+
+
+def test_the_group_dies_with_its_leader_and_only_the_others_are_counted(tag: str) -> None:
+    with leader("sleep 1000 & sleep 1000 & echo $!; wait", tag) as (mark, _):
+        assert sweep([mark], LONG) == SweepResult(2, 0)
+        wait_zombie(mark.pid)
+
+
+def test_a_held_zombie_is_not_reaped(tag: str) -> None:
+    with leader("sleep 1000 >/dev/null & echo $!", tag) as (mark, said):
+        wait_zombie(mark.pid)
+
+        assert sweep([mark], LONG) == SweepResult(1, 0)
+
+        assert not is_alive(said[0])
+        wait_zombie(mark.pid)
+
+
+def test_job_control_gives_groups_but_no_session(tag: str) -> None:
+    with leader("exec bash -c 'set -m; sleep 1000 >/dev/null & echo $!'", tag) as (mark, said):
+        wait_zombie(mark.pid)
+        job = read_stat(said[0])
+        assert job is not None
+        assert job.pgid != mark.pid
+
+        assert sweep([mark], LONG) == SweepResult(1, 0)
+
+
+def test_a_daemon_is_found_by_its_token(tag: str) -> None:
+    script = "setsid sh -c 'sleep 1000 >/dev/null & echo $$ $!; exec >/dev/null; wait' &"
+    with leader(script, tag, "outer:token") as (mark, said):
+        wait_zombie(mark.pid)
+        assert all(is_alive(pid) for pid in said)
+
+        assert sweep([mark], LONG) == SweepResult(2, 0)
+
+
+def test_a_stopped_process_dies_too(tag: str) -> None:
+    with leader("setsid sh -c 'echo $$; kill -STOP $$' & wait", tag, "token") as (mark, _):
+        assert sweep([mark], LONG) == SweepResult(1, 0)
+        wait_zombie(mark.pid)
+
+
+def test_without_a_held_leader_the_number_must_fit_the_start_time(tag: str) -> None:
+    with leader("env -i sleep 1000 & echo $!; wait", tag) as (mark, said):
+        reused = Mark("token", mark.pid, mark.start_ticks - 1)
+        assert sweep([reused], LONG) == SweepResult(0, 0)
+        assert is_alive(mark.pid)
+        assert is_alive(said[0])
+
+        assert sweep([Mark("token", mark.pid, mark.start_ticks)], LONG) == SweepResult(2, 0)
+
+
+def test_several_runs_at_once(tag: str) -> None:
+    with (
+        leader("sleep 1000 & echo $$; wait", tag, "one") as (first, _),
+        leader("sleep 1000 & echo $$; wait", tag, "two") as (second, _),
+    ):
+        assert sweep([Mark("one"), Mark("two", second.pid, second.start_ticks)], LONG) == SweepResult(4, 0)
+        assert not is_alive(first.pid)
+
+
+def test_without_descriptors_the_group_is_killed_and_nobody_is_called_dead(tag: str) -> None:
+    with leader("echo $$; exec sleep 1000", tag) as (mark, _):
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
+        try:
+            result = sweep([mark], 0.0)
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        wait_zombie(mark.pid)
+
+    assert result == SweepResult(0, 1)
+
+
+def test_when_time_is_over_whoever_was_not_seen_dead_is_left(tag: str) -> None:
+    with leader("sleep 1000 & echo $!; wait", tag) as (mark, _):
+        result = sweep([mark], 0.0)
+        wait_zombie(mark.pid)
+
+    assert result == SweepResult(0, 1)
+
+
+NOT_OURS = """
+import os, subprocess, sys
+from wharfinger.process.descendants import Mark, read_stat
+from wharfinger.process.sweep import sweep
+with subprocess.Popen(["/bin/sh", "-c", "echo ready; read x"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                      start_new_session=True) as other:
+    other.stdout.readline()
+    stat = read_stat(other.pid)
+    os.setresuid(65534, 65534, 65534)
+    result = sweep([Mark("token", other.pid, stat.start_ticks)], 30.0)
+    print(result.killed, result.left, other.poll())
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs another user's process: only root can make one")
+def test_another_users_process_is_left_and_said(tag: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", NOT_OURS],
+        cwd=ROOT,
+        env={"PATH": PATH, TAG: tag},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert done.stdout.split() == ["0", "1", "None"]
+
+
+ADOPTING = """
+import ctypes, os, subprocess, sys
+from wharfinger.process.descendants import Mark, read_stat
+from wharfinger.process.sweep import sweep
+PR_SET_CHILD_SUBREAPER = 36
+assert ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
+script = "sleep 1000 >/dev/null & setsid sleep 1000 >/dev/null & true & echo $!"
+with subprocess.Popen(["/bin/sh", "-c", script], stdout=subprocess.PIPE, start_new_session=True) as leader:
+    ended_first = int(leader.stdout.readline())
+    os.waitid(os.P_PID, leader.pid, os.WEXITED | os.WNOWAIT)
+    os.waitid(os.P_PID, ended_first, os.WEXITED | os.WNOWAIT)
+    result = sweep([Mark("token", leader.pid, read_stat(leader.pid).start_ticks, held=True)], 30.0)
+    leader.wait()
+    try:
+        os.waitpid(-1, os.WNOHANG)
+    except ChildProcessError:
+        print(result.killed, result.left, "no child left")
+"""
+
+
+def test_a_subreaper_gets_no_zombies(tag: str) -> None:
+    env = {"PATH": PATH, TAG: tag, MARKER: "token"}
+    done = subprocess.run(
+        [sys.executable, "-c", ADOPTING], cwd=ROOT, env=env, capture_output=True, text=True, check=True, timeout=60
+    )
+
+    assert done.stdout.split() == ["2", "0", "no", "child", "left"]

@@ -1,0 +1,66 @@
+"""Tasks for the queue's tests: they write down what happens to them, with the time."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+import trio
+
+from wharfinger.queue.task import TaskFailed
+
+
+@dataclass
+class Diary:
+    """What happened, when: ``(seconds since the start, what)``."""
+
+    began: float = field(default_factory=trio.current_time)
+    entries: list[tuple[float, str]] = field(default_factory=list)
+
+    def note(self, what: str) -> None:
+        self.entries.append((round(trio.current_time() - self.began, 6), what))
+
+    @property
+    def lines(self) -> list[str]:
+        return [what for _, what in self.entries]
+
+
+@dataclass
+class Work:
+    """Takes ``seconds``; its first runs fail as ``outcomes`` say, all later ones succeed."""
+
+    name: str
+    diary: Diary
+    seconds: float = 0.0
+    outcomes: list[Exception] = field(default_factory=list)
+
+    async def execute(self) -> None:
+        self.diary.note(f"{self.name} begins")
+        try:
+            await trio.sleep(self.seconds)
+        except trio.Cancelled:
+            self.diary.note(f"{self.name} is interrupted")
+            raise
+        if self.outcomes:
+            self.diary.note(f"{self.name} fails")
+            raise self.outcomes.pop(0)
+        self.diary.note(f"{self.name} ends")
+
+
+@dataclass
+class Calls:
+    """A task that is a function."""
+
+    name: str
+    call: Callable[[], Awaitable[object]]
+
+    async def execute(self) -> None:
+        await self.call()
+
+
+def transient(times: int) -> list[Exception]:
+    """That many failures that trying again may mend."""
+    return [TaskFailed(f"failure {number}") for number in range(1, times + 1)]
+
+
+def permanent() -> list[Exception]:
+    """One failure that trying again cannot mend."""
+    return [TaskFailed("schema violation", permanent=True)]

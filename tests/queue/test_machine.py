@@ -1,0 +1,236 @@
+"""The transition table at the top of the machine, line by line."""
+
+import pytest
+
+from wharfinger.queue.backoff import BackoffPolicy
+from wharfinger.queue.machine import (
+    DUPLICATE,
+    CallDone,
+    CancelRun,
+    Completed,
+    Draining,
+    Dropped,
+    Effect,
+    Enqueued,
+    Event,
+    Failed,
+    Finished,
+    IllegalEvent,
+    InputChanged,
+    Interrupted,
+    QueueFull,
+    Retired,
+    RetryDue,
+    ScopeCancelled,
+    StartTask,
+    step,
+)
+from wharfinger.queue.state import BackingOff, Completing, Ending, Parked, Phase, QueueState, Rules, Running, Waiting
+
+RULES = Rules(max_tasks=4, backoff=BackoffPolicy(initial_s=10, factor=2, max_s=60, jitter=0))
+LIFE, OTHER = 100, 200  # scopes
+
+
+def after(*events: Event, state: QueueState | None = None) -> tuple[QueueState, tuple[Effect, ...]]:
+    """The state after all events, and the effects of the last."""
+    state = state or QueueState(RULES)
+    effects: tuple[Effect, ...] = ()
+    for event in events:
+        state, effects = step(state, event)
+    return state, effects
+
+
+def task(number: int, *, scope: int = LIFE, lane: str = "main", name: str = "", unique: bool = False) -> Enqueued:
+    return Enqueued(number, name or f"task {number}", scope, at=0.0, lane=lane, unique=unique)
+
+
+def failed(run: int, *, permanent: bool = False, at: float = 0.0) -> Failed:
+    return Failed(run, "no route to host", permanent, at, draw=0.5)
+
+
+def phases(state: QueueState, lane: str = "main") -> list[tuple[int, Phase]]:
+    return [(entry.task, entry.phase) for entry in state.lanes.get(lane, ())]
+
+
+IN_PHASE: dict[str, tuple[Event, ...]] = {
+    "Waiting": (),
+    "Running": (task(1), task(2, scope=OTHER)),
+    "Completing": (task(1), task(2, scope=OTHER), Finished(1)),
+    "Ending": (task(1), task(2, scope=OTHER), ScopeCancelled(LIFE, "superseded")),
+    "BackingOff": (task(1), task(2, scope=OTHER), failed(1)),
+    "Parked": (task(1), task(2, scope=OTHER), failed(1, permanent=True)),
+}
+"""How task 1 (run 1) gets into each phase, with task 2 of another scope waiting behind it."""
+
+SECOND_STARTS = StartTask(2, 2)
+
+
+@pytest.mark.parametrize(
+    ("phase", "event", "head", "effects"),
+    [
+        ("Running", Finished(1), (1, Completing(1)), (CallDone(1, 1),)),
+        ("Running", failed(1, at=5), (1, BackingOff(15.0)), ()),
+        ("Running", failed(1, permanent=True), (1, Parked()), ()),
+        ("Running", RetryDue(1e9), (1, Running(1)), ()),
+        ("Running", InputChanged(), (1, Running(1, input_changed=True)), ()),
+        ("Running", ScopeCancelled(LIFE, "superseded"), (1, Ending(1, "superseded")), (CancelRun(1, "superseded"),)),
+        ("Running", ScopeCancelled(999, "superseded"), (1, Running(1)), ()),
+        ("Running", Draining("stop", interrupt=False), (1, Running(1)), (Dropped(2, "stop"),)),
+        (
+            "Running",
+            Draining("stop", interrupt=True),
+            (1, Ending(1, "stop")),
+            (CancelRun(1, "stop"), Dropped(2, "stop")),
+        ),
+        ("Completing", Completed(1), (2, Running(2)), (Retired(1), SECOND_STARTS)),
+        ("Completing", failed(1), (1, Parked()), ()),
+        ("Completing", RetryDue(1e9), (1, Completing(1)), ()),
+        ("Completing", InputChanged(), (1, Completing(1)), ()),
+        ("Completing", ScopeCancelled(LIFE, "late"), (2, Running(2)), (Dropped(1, "late"), SECOND_STARTS)),
+        ("Completing", Draining("stop", interrupt=False), (1, Completing(1)), (Dropped(2, "stop"),)),
+        ("Completing", Draining("stop", interrupt=True), None, (Dropped(1, "stop"), Dropped(2, "stop"))),
+        ("Ending", Finished(1), (2, Running(2)), (Dropped(1, "superseded"), SECOND_STARTS)),
+        ("Ending", failed(1), (2, Running(2)), (Dropped(1, "superseded"), SECOND_STARTS)),
+        ("Ending", failed(1, permanent=True), (2, Running(2)), (Dropped(1, "superseded"), SECOND_STARTS)),
+        ("Ending", Interrupted(1), (2, Running(2)), (Dropped(1, "superseded"), SECOND_STARTS)),
+        ("Ending", RetryDue(1e9), (1, Ending(1, "superseded")), ()),
+        ("Ending", InputChanged(), (1, Ending(1, "superseded")), ()),
+        ("Ending", ScopeCancelled(LIFE, "again"), (1, Ending(1, "superseded")), ()),
+        ("Ending", Draining("stop", interrupt=True), (1, Ending(1, "superseded")), (Dropped(2, "stop"),)),
+        ("BackingOff", RetryDue(9.9), (1, BackingOff(10.0)), ()),
+        ("BackingOff", RetryDue(10.0), (1, Running(2)), (StartTask(1, 2),)),
+        ("BackingOff", InputChanged(), (1, BackingOff(10.0)), ()),
+        ("BackingOff", ScopeCancelled(LIFE, "superseded"), (2, Running(2)), (Dropped(1, "superseded"), SECOND_STARTS)),
+        ("BackingOff", Draining("stop", interrupt=False), None, (Dropped(1, "stop"), Dropped(2, "stop"))),
+        ("Parked", RetryDue(1e9), (1, Parked()), ()),
+        ("Parked", InputChanged(), (1, Running(2)), (StartTask(1, 2),)),
+        ("Parked", ScopeCancelled(LIFE, "superseded"), (2, Running(2)), (Dropped(1, "superseded"), SECOND_STARTS)),
+        ("Parked", Draining("stop", interrupt=False), None, (Dropped(1, "stop"), Dropped(2, "stop"))),
+    ],
+)
+def test_transition_table(
+    phase: str, event: Event, head: tuple[int, Phase] | None, effects: tuple[Effect, ...]
+) -> None:
+    state, seen = after(*IN_PHASE[phase], event)
+    assert seen == effects
+    assert (phases(state)[0] if state.lanes else None) == head
+
+
+@pytest.mark.parametrize(
+    ("phase", "event"),
+    [
+        ("Running", Completed(1)),
+        ("Running", Interrupted(1)),
+        ("Completing", Finished(1)),
+        ("Completing", Interrupted(1)),
+        ("Ending", Completed(1)),
+    ],
+)
+def test_an_illegal_pair_is_an_error_that_names_it(phase: str, event: Event) -> None:
+    state, _ = after(*IN_PHASE[phase])
+    with pytest.raises(IllegalEvent, match=rf"{type(event).__name__} for 'task 1', which is {phase}"):
+        step(state, event)
+
+
+@pytest.mark.parametrize("event", [Finished(1), Completed(1), failed(1), failed(1, permanent=True), Interrupted(1)])
+@pytest.mark.parametrize("phase", ["Waiting", "BackingOff", "Parked"])
+def test_what_a_run_reports_after_it_is_over_changes_nothing(phase: str, event: Event) -> None:
+    state, _ = after(*IN_PHASE[phase])
+    assert step(state, event) == (state, ())
+
+
+def test_tasks_of_a_lane_run_one_after_the_other_in_their_order() -> None:
+    state, effects = after(task(1), task(2), task(3))
+    assert phases(state) == [(1, Running(1)), (2, Waiting()), (3, Waiting())]
+    assert effects == ()
+    started = []
+    for run in (1, 2, 3):
+        state, _ = after(Finished(run), state=state)
+        state, effects = after(Completed(run), state=state)
+        started += [effect for effect in effects if isinstance(effect, StartTask)]
+    assert started == [StartTask(2, 2), StartTask(3, 3)]
+    assert state.lanes == {}
+
+
+def test_lanes_run_beside_each_other_and_one_that_is_parked_holds_no_other() -> None:
+    state, effects = after(task(1), failed(1, permanent=True), task(2, lane="events"), task(3, lane="events"))
+    assert phases(state) == [(1, Parked())]
+    assert phases(state, "events") == [(2, Running(2)), (3, Waiting())]
+    state, effects = after(Finished(2), Completed(2), state=state)
+    assert effects == (Retired(2), StartTask(3, 3))
+
+
+def test_failures_in_a_row_wait_longer_and_an_input_change_begins_anew() -> None:
+    state, _ = after(task(1), failed(1, at=0))
+    assert phases(state) == [(1, BackingOff(10.0))]
+    state, _ = after(RetryDue(10), failed(2, at=10), state=state)
+    assert phases(state) == [(1, BackingOff(30.0))]
+    state, _ = after(RetryDue(30), failed(3, at=30), state=state)
+    assert phases(state) == [(1, BackingOff(70.0))]
+    entry = state.lanes["main"][0]
+    assert (entry.attempt, entry.failures, entry.error) == (3, 3, "no route to host")
+    state, _ = after(RetryDue(70), failed(4, permanent=True), InputChanged(), failed(5, at=100), state=state)
+    assert phases(state) == [(1, BackingOff(110.0))]
+    assert state.lanes["main"][0].attempt == 5
+
+
+def test_a_permanent_failure_judged_on_old_inputs_is_tried_once_more() -> None:
+    state, effects = after(task(1), InputChanged(), failed(1, permanent=True))
+    assert effects == (StartTask(1, 2),)
+    state, effects = after(failed(2, permanent=True), state=state)
+    assert (phases(state), effects) == ([(1, Parked())], ())
+
+
+def test_a_cancelled_scope_leaves_from_every_place_and_others_stay() -> None:
+    state, effects = after(
+        task(1, scope=OTHER), task(2), task(3, scope=OTHER), task(4, lane="events"), ScopeCancelled(LIFE, "superseded")
+    )
+    assert effects == (Dropped(2, "superseded"), CancelRun(2, "superseded"))
+    assert phases(state) == [(1, Running(1)), (3, Waiting())]
+    assert phases(state, "events") == [(4, Ending(2, "superseded"))]
+
+
+def test_a_full_queue_refuses_and_is_as_it_was() -> None:
+    state, _ = after(task(1), task(2), task(3, lane="events"), task(4))
+    with pytest.raises(QueueFull, match="task 5: not queued, the queue holds 4 tasks, which is its limit"):
+        step(state, task(5))
+    state, _ = after(Finished(1), Completed(1), task(5), state=state)
+    assert state.length == 4
+
+
+def test_unique_leaves_room_for_one_that_runs_and_one_that_waits() -> None:
+    state, _ = after(task(1, name="sync", unique=True), task(2, name="sync", unique=True))
+    assert phases(state) == [(1, Running(1)), (2, Waiting())]
+    assert step(state, task(3, name="sync", unique=True)) == (state, (Dropped(3, DUPLICATE),))
+    for different in (
+        task(3, name="sync"),
+        task(3, name="other", unique=True),
+        task(3, name="sync", unique=True, scope=OTHER),
+        task(3, name="sync", unique=True, lane="events"),
+    ):
+        assert step(state, different)[0].length == 3
+
+
+@pytest.mark.parametrize("phase", ["BackingOff", "Parked"])
+def test_unique_counts_a_task_that_will_run_again(phase: str) -> None:
+    state, _ = after(*IN_PHASE[phase])
+    assert step(state, task(3, name="task 1", unique=True)) == (state, (Dropped(3, DUPLICATE),))
+
+
+def test_a_duplicate_is_told_apart_from_a_full_queue() -> None:
+    state, _ = after(task(1), task(2, name="sync"), task(3), task(4))
+    assert step(state, task(5, name="sync", unique=True)) == (state, (Dropped(5, DUPLICATE),))
+
+
+def test_a_closing_queue_takes_nothing_and_gives_no_retry() -> None:
+    state, _ = after(task(1), Draining("stop", interrupt=False))
+    assert step(state, task(2)) == (state, (Dropped(2, "stop"),))
+    assert after(failed(1), state=state)[1] == (Dropped(1, "stop"),)
+    assert after(Finished(1), failed(1), state=state)[1] == (Dropped(1, "stop"),)
+    assert after(Finished(1), Completed(1), state=state)[1] == (Retired(1),)
+
+
+def test_draining_twice_keeps_the_first_cause_and_may_still_interrupt() -> None:
+    state, effects = after(task(1), Draining("stop", interrupt=False), Draining("removed", interrupt=True))
+    assert effects == (CancelRun(1, "removed"),)
+    assert state.closing == "stop"

@@ -1,0 +1,233 @@
+"""The machine under every order of events: what must hold whatever happens (theory at the top of the machine)."""
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from wharfinger.queue.backoff import BackoffPolicy
+from wharfinger.queue.machine import (
+    CallDone,
+    CancelRun,
+    Completed,
+    Draining,
+    Dropped,
+    Enqueued,
+    Event,
+    Failed,
+    Finished,
+    IllegalEvent,
+    InputChanged,
+    Interrupted,
+    QueueFull,
+    Retired,
+    RetryDue,
+    ScopeCancelled,
+    StartTask,
+    step,
+)
+from wharfinger.queue.state import BackingOff, Ending, Entry, Parked, QueueState, Rules, Running, Waiting, next_wake
+
+LANES = st.sampled_from(["main", "events"])
+LIMIT = 6
+
+
+class QueueMachine(RuleBasedStateMachine):
+    """Plays the shell: keeps, apart from the machine, what it was told to do and what it has reported."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.state = QueueState(Rules(LIMIT, BackoffPolicy(initial_s=5, factor=2, max_s=20, jitter=0.5)))
+        self.now = 0.0
+        self.tasks = 0
+        self.lane_of: dict[int, str] = {}
+        self.scope_of: dict[int, int] = {}
+        self.live_scopes = [1, 2, 3]
+        self.open_runs: dict[int, int] = {}
+        self.telling: dict[int, int] = {}
+        self.run_task: dict[int, int] = {}
+        self.first_starts: list[int] = []
+        self.retired: list[int] = []
+        self.dropped: list[int] = []
+
+    # --- the shell -----------------------------------------------------------------------------------------------------
+
+    def send(self, event: Event) -> None:
+        before = {entry.task: entry for lane in self.state.lanes.values() for entry in lane}
+        self.state, effects = step(self.state, event)
+        for effect in effects:
+            match effect:
+                case StartTask(task, run):
+                    self.started(task, run, before.get(task), event)
+                case CancelRun(run):
+                    assert run in self.open_runs
+                    assert isinstance(event, ScopeCancelled | Draining)
+                case CallDone(task, run):
+                    assert event == Finished(run), "told without success"
+                    assert self.run_task[run] == task
+                    assert self.scope_of[task] in self.live_scopes
+                    self.telling[run] = task
+                case Retired(task):
+                    assert isinstance(event, Completed)
+                    self.retired.append(task)
+                case Dropped(task):
+                    self.dropped.append(task)
+        self.telling = {run: task for run, task in self.telling.items() if task not in self.retired + self.dropped}
+
+    def started(self, task: int, run: int, before: Entry | None, event: Event) -> None:
+        assert run not in self.run_task, "a run number was used twice"
+        assert self.state.closing is None
+        if before is not None and isinstance(before.phase, Parked):
+            assert isinstance(event, InputChanged), "a parked task was started without a changed input"
+        if before is not None and isinstance(before.phase, BackingOff):
+            assert isinstance(event, RetryDue)
+            assert event.now >= before.phase.until
+        if before is None or before.attempt == 0:
+            self.first_starts.append(task)
+        self.run_task[run] = task
+        self.open_runs[run] = task
+
+    # --- what may happen -----------------------------------------------------------------------------------------------
+
+    @rule(lane=LANES, name=st.sampled_from("ab"), which=st.integers(0, 2), unique=st.booleans())
+    def enqueue(self, lane: str, name: str, which: int, unique: bool) -> None:
+        if not self.live_scopes:
+            return
+        self.tasks += 1
+        scope = self.live_scopes[which % len(self.live_scopes)]
+        before = self.state
+        waiting = [
+            entry
+            for entry in before.lanes.get(lane, ())
+            if (entry.name, entry.scope) == (name, scope) and isinstance(entry.phase, Waiting | BackingOff | Parked)
+        ]
+        self.lane_of[self.tasks], self.scope_of[self.tasks] = lane, scope
+        try:
+            self.send(Enqueued(self.tasks, name, scope, self.now, lane, unique))
+        except QueueFull:
+            assert before.length == LIMIT
+            assert self.state is before
+            self.dropped.append(self.tasks)
+        else:
+            refused = self.tasks in self.dropped
+            assert refused is (before.closing is not None or (unique and bool(waiting)))
+
+    @rule(which=st.integers(0, 1000), permanent=st.booleans(), draw=st.floats(0, 1, exclude_max=True))
+    def fail_run(self, which: int, permanent: bool, draw: float) -> None:
+        if run := self.pick_open(which):
+            del self.open_runs[run]
+            self.send(Failed(run, "error", permanent, self.now, draw))
+
+    @rule(which=st.integers(0, 1000))
+    def finish_run(self, which: int) -> None:
+        if run := self.pick_open(which):
+            del self.open_runs[run]
+            self.send(Finished(run))
+
+    @rule(which=st.integers(0, 1000))
+    def end_interrupted_run(self, which: int) -> None:
+        heads = [lane[0].phase for lane in self.state.lanes.values()]
+        ending = [phase.run for phase in heads if isinstance(phase, Ending)]
+        if ending:
+            run = ending[which % len(ending)]
+            del self.open_runs[run]
+            self.send(Interrupted(run))
+
+    @rule(bug=st.booleans())
+    def tell(self, bug: bool) -> None:
+        if self.telling:
+            run = min(self.telling)
+            del self.telling[run]
+            self.send(Failed(run, "bug", permanent=True, at=self.now, draw=0.0) if bug else Completed(run))
+
+    @rule(which=st.integers(0, 1000), kind=st.sampled_from(["finished", "completed", "failed", "interrupted"]))
+    def report_a_run_that_is_over(self, which: int, kind: str) -> None:
+        over = sorted(set(self.run_task) - set(self.open_runs) - set(self.telling))
+        if over:
+            run = over[which % len(over)]
+            events: dict[str, Event] = {
+                "finished": Finished(run),
+                "completed": Completed(run),
+                "failed": Failed(run, "late", permanent=True, at=self.now, draw=0.0),
+                "interrupted": Interrupted(run),
+            }
+            assert step(self.state, events[kind]) == (self.state, ())
+
+    @rule(seconds=st.floats(0, 30))
+    def pass_time(self, seconds: float) -> None:
+        self.now += seconds
+        self.send(RetryDue(self.now))
+        wake = next_wake(self.state)
+        assert wake is None or wake > self.now
+
+    @rule()
+    def change_input(self) -> None:
+        self.send(InputChanged())
+        assert self.state.closing or not any(isinstance(lane[0].phase, Parked) for lane in self.state.lanes.values())
+
+    @rule(which=st.integers(0, 2))
+    def cancel_scope(self, which: int) -> None:
+        if self.live_scopes:
+            scope = self.live_scopes.pop(which % len(self.live_scopes))
+            self.send(ScopeCancelled(scope, "cancelled"))
+
+    @rule(interrupt=st.booleans(), really=st.integers(0, 9))
+    def drain(self, interrupt: bool, really: int) -> None:
+        if really == 0:
+            self.send(Draining("stop", interrupt))
+
+    def pick_open(self, which: int) -> int | None:
+        runs = sorted(self.open_runs)
+        return runs[which % len(runs)] if runs else None
+
+    # --- what must hold ------------------------------------------------------------------------------------------------
+
+    @invariant()
+    def a_lane_has_at_most_one_run_and_the_machine_knows_which(self) -> None:
+        lanes = [self.lane_of[task] for task in self.open_runs.values()]
+        assert len(lanes) == len(set(lanes))
+        heads = [lane[0].phase for lane in self.state.lanes.values()]
+        assert {phase.run for phase in heads if isinstance(phase, Running | Ending)} == set(self.open_runs)
+
+    @invariant()
+    def only_heads_are_anything_but_waiting_and_no_head_waits(self) -> None:
+        for lane in self.state.lanes.values():
+            assert not isinstance(lane[0].phase, Waiting)
+            assert all(isinstance(entry.phase, Waiting) for entry in lane[1:])
+
+    @invariant()
+    def a_lane_is_first_in_first_out(self) -> None:
+        for name in ("main", "events"):
+            entries = [entry.task for entry in self.state.lanes.get(name, ())]
+            starts = [task for task in self.first_starts if self.lane_of[task] == name]
+            ends = [task for task in self.retired if self.lane_of[task] == name]
+            assert entries == sorted(entries)
+            assert starts == sorted(set(starts))
+            assert ends == sorted(set(ends))
+
+    @invariant()
+    def nothing_of_a_cancelled_scope_stays_but_a_run_that_is_ending(self) -> None:
+        for lane in self.state.lanes.values():
+            for entry in lane:
+                assert entry.scope in self.live_scopes or isinstance(entry.phase, Ending)
+
+    @invariant()
+    def every_task_is_here_or_left_exactly_once(self) -> None:
+        here = [entry.task for lane in self.state.lanes.values() for entry in lane]
+        assert sorted(here + self.retired + self.dropped) == list(range(1, self.tasks + 1))
+
+    @invariant()
+    def the_length_is_bounded_and_a_closed_queue_only_finishes(self) -> None:
+        assert self.state.length <= LIMIT
+        assert self.state.closing is None or all(len(lane) == 1 for lane in self.state.lanes.values())
+
+    @invariant()
+    def an_interruption_cannot_be_reported_for_a_run_nobody_interrupted(self) -> None:
+        for lane in self.state.lanes.values():
+            if isinstance(lane[0].phase, Running):
+                try:
+                    step(self.state, Interrupted(lane[0].phase.run))
+                except IllegalEvent:
+                    continue
+                raise AssertionError("accepted")
+
+
+TestQueueMachine = QueueMachine.TestCase

@@ -1,0 +1,458 @@
+"""The queues in exact time: trio's autojump clock (nothing here has threads, sockets or children)."""
+
+from contextvars import ContextVar
+
+import pytest
+import trio
+from trio.testing import MockClock, wait_all_tasks_blocked
+
+from tests.queue.tasks import Calls, Diary, Work, permanent, transient
+from wharfinger.queue.backoff import BackoffPolicy
+from wharfinger.queue.dump import PARKED_CAUSE, QueueDump
+from wharfinger.queue.scope import WorkScope
+from wharfinger.queue.service import QueueFull, Rules, current_package, open_queues
+
+RULES = Rules(max_tasks=100, backoff=BackoffPolicy(initial_s=10, factor=2, max_s=60, jitter=0.5))
+
+
+def middle() -> float:
+    """The draw that leaves delays as they are: 10, 20, 40, 40, …"""
+    return 0.5
+
+
+def scope() -> WorkScope:
+    return WorkScope("update of shop.web")
+
+
+async def test_tasks_of_a_queue_run_in_order_and_each_asker_is_told(autojump_clock: MockClock) -> None:
+    diary = Diary()
+    async with open_queues(RULES) as queues:
+        for name in ("Download", "Install", "Load"):
+            done = f"{name} done"
+            assert queues.enqueue(
+                "web",
+                Work(name, diary, 1),
+                scope(),
+                on_done=lambda what=done: diary.note(what),  # type: ignore[misc]
+            )
+        await queues.wait_idle("web")
+    assert diary.entries == [
+        (0, "Download begins"),
+        (1, "Download ends"),
+        (1, "Download done"),
+        (1, "Install begins"),
+        (2, "Install ends"),
+        (2, "Install done"),
+        (2, "Load begins"),
+        (3, "Load ends"),
+        (3, "Load done"),
+    ]
+
+
+async def test_queues_run_beside_each_other(autojump_clock: MockClock) -> None:
+    diary = Diary()
+    async with open_queues(RULES) as queues:
+        for queue in ("a", "b", "c"):
+            queues.enqueue(queue, Work(queue, diary, 5), scope())
+        for queue in ("a", "b", "c"):
+            await queues.wait_idle(queue)
+        diary.note("idle")
+    assert diary.entries[-1] == (5.0, "idle")
+    assert queues.statistics().retired == 3
+
+
+async def test_retries_come_at_exact_times_and_hold_what_is_behind(autojump_clock: MockClock) -> None:
+    diary = Diary()
+    async with open_queues(RULES, draw=middle) as queues:
+        queues.enqueue("web", Work("Download", diary, 1, transient(4)), scope(), on_done=lambda: diary.note("done"))
+        queues.enqueue("web", Work("Install", diary), scope())
+        await queues.wait_idle("web")
+    begins = [when for when, what in diary.entries if what == "Download begins"]
+    assert begins == [0, 11, 32, 73, 114]
+    assert diary.entries[-4:] == [(115, "Download ends"), (115, "done"), (115, "Install begins"), (115, "Install ends")]
+    assert diary.lines.count("done") == 1
+
+
+async def test_the_draw_is_asked_for_every_delay(autojump_clock: MockClock) -> None:
+    diary, draws = Diary(), iter((0.0, 0.75))
+    async with open_queues(RULES, draw=lambda: next(draws)) as queues:
+        queues.enqueue("web", Work("Download", diary, 0, transient(2)), scope())
+        await queues.wait_idle("web")
+    assert [when for when, what in diary.entries if what == "Download begins"] == [0, 5, 30]
+
+
+async def test_cancelling_during_a_run_interrupts_it_and_the_next_begins(autojump_clock: MockClock) -> None:
+    diary, update = Diary(), scope()
+    async with open_queues(RULES) as queues:
+        queues.enqueue("web", Work("Download", diary, 1000), update, on_done=lambda: diary.note("wrong"))
+        queues.enqueue("web", Work("Install", diary), update, on_done=lambda: diary.note("wrong"))
+        queues.enqueue("web", Work("Uninstall", diary), scope(), on_done=lambda: diary.note("removed"))
+        await trio.sleep(7)
+        update.cancel("removal started")
+        assert [(task.name, task.running, task.cause) for task in queues.dump_one("web").tasks] == [
+            ("Download", True, "removal started"),
+            ("Uninstall", False, ""),
+        ]
+        await queues.wait_idle("web")
+    assert diary.entries == [
+        (0, "Download begins"),
+        (7, "Download is interrupted"),
+        (7, "Uninstall begins"),
+        (7, "Uninstall ends"),
+        (7, "removed"),
+    ]
+    assert queues.statistics().dropped == 2
+
+
+async def test_cancelling_during_backoff_leaves_at_once(autojump_clock: MockClock) -> None:
+    diary, update = Diary(), scope()
+    async with open_queues(RULES, draw=middle) as queues:
+        queues.enqueue("web", Work("Download", diary, 0, transient(9)), update)
+        queues.enqueue("web", Work("Uninstall", diary), scope())
+        await trio.sleep(3)
+        (download, _) = queues.dump_one("web").tasks
+        assert (download.retry_in_s, download.error, download.attempt) == (7.0, "failure 1", 1)
+        update.cancel("removal started")
+        assert [task.name for task in queues.dump_one("web").tasks] == ["Uninstall"]
+        await queues.wait_idle("web")
+    assert diary.entries[2:] == [(3, "Uninstall begins"), (3, "Uninstall ends")]
+
+
+async def test_a_task_that_takes_its_time_to_end_keeps_the_next_one_waiting(autojump_clock: MockClock) -> None:
+    diary, update = Diary(), scope()
+
+    async def stubborn() -> None:
+        try:
+            await trio.sleep_forever()
+        finally:
+            with trio.CancelScope(shield=True):
+                await trio.sleep(4)
+            diary.note("cleaned up")
+
+    async with open_queues(RULES) as queues:
+        queues.enqueue("web", Calls("Run", stubborn), update, on_done=lambda: diary.note("wrong"))
+        queues.enqueue("web", Work("Next", diary), scope())
+        await wait_all_tasks_blocked()
+        update.cancel("superseded")
+        await queues.wait_idle("web")
+    assert diary.entries == [(4, "cleaned up"), (4, "Next begins"), (4, "Next ends")]
+
+
+async def test_a_run_that_ends_well_although_it_was_cancelled_is_not_a_success(autojump_clock: MockClock) -> None:
+    told: list[str] = []
+    update = scope()
+
+    async def cancels_itself() -> None:
+        update.cancel("superseded by what it did")
+
+    async with open_queues(RULES) as queues:
+        queues.enqueue("web", Calls("Run", cancels_itself), update, on_done=lambda: told.append("wrong"))
+        await queues.wait_idle("web")
+        assert queues.statistics().dropped == 1
+    assert told == []
+
+
+class CancelWhenGone(trio.abc.Instrument):
+    """Cancels a scope in the moment a trio task of that name has ended: after its run's success, before anything else."""
+
+    def __init__(self, name: str, scope: WorkScope) -> None:
+        self.name = name
+        self.scope = scope
+
+    def task_exited(self, task: trio.lowlevel.Task) -> None:
+        if task.name == self.name:
+            self.scope.cancel("superseded")
+
+
+async def test_nobody_is_told_when_the_scope_is_cancelled_right_after_the_success(autojump_clock: MockClock) -> None:
+    diary, update = Diary(), scope()
+    instrument = CancelWhenGone("web: Run", update)
+    trio.lowlevel.add_instrument(instrument)
+    async with open_queues(RULES) as queues:
+        queues.enqueue("web", Work("Run", diary), update, on_done=lambda: diary.note("wrong"))
+        queues.enqueue("web", Work("Next", diary), scope())
+        await queues.wait_idle("web")
+    trio.lowlevel.remove_instrument(instrument)
+    assert update.cancelled
+    assert diary.lines == ["Run begins", "Run ends", "Next begins", "Next ends"]
+
+
+async def test_a_task_of_a_cancelled_scope_is_not_taken(autojump_clock: MockClock) -> None:
+    diary, update = Diary(), scope()
+    update.cancel("superseded")
+    async with open_queues(RULES) as queues:
+        assert queues.enqueue("web", Work("Download", diary), update) is False
+        await queues.wait_idle("web")
+        assert queues.dump() == (QueueDump("web", ()),)
+    assert diary.entries == []
+
+
+async def test_a_task_cancelled_before_it_began_never_begins(autojump_clock: MockClock) -> None:
+    diary, update = Diary(), scope()
+    async with open_queues(RULES) as queues:
+        queues.enqueue("web", Work("Download", diary), update)
+        update.cancel("superseded")
+        await queues.wait_idle("web")
+    assert diary.entries == []
+    assert queues.statistics().dropped == 1
+
+
+async def test_a_permanent_failure_parks_until_an_input_changes(autojump_clock: MockClock) -> None:
+    diary = Diary()
+    async with open_queues(RULES) as queues:
+        queues.enqueue("web", Work("Configure", diary, 0, permanent()), scope(), on_done=lambda: diary.note("done"))
+        queues.enqueue("web", Work("Run", diary), scope())
+        await queues.wait_idle("web")
+        await trio.sleep(10_000)
+        configure, run = queues.dump_one("web").tasks
+        assert (configure.parked, configure.error, configure.cause) == (True, "schema violation", PARKED_CAUSE)
+        assert (run.parked, run.attempt) == (False, 0)
+        assert queues.statistics().parked == 1
+        queues.unpark("web")
+        queues.unpark("unknown")
+        await queues.wait_idle("web")
+    assert diary.entries[2:] == [
+        (10_000, "Configure begins"),
+        (10_000, "Configure ends"),
+        (10_000, "done"),
+        (10_000, "Run begins"),
+        (10_000, "Run ends"),
+    ]
+
+
+async def test_lanes_of_a_queue_do_not_hold_each_other(autojump_clock: MockClock) -> None:
+    diary = Diary()
+    async with open_queues(RULES) as queues:
+        queues.enqueue("web", Work("Hook", diary, 0, permanent()), scope(), lane="events")
+        queues.enqueue("web", Work("Run", diary, 1), scope())
+        await queues.wait_idle("web")
+        assert [(task.lane, task.name) for task in queues.dump_one("web").tasks] == [("events", "Hook")]
+    assert diary.lines[-1] == "Run ends"
+
+
+async def test_unique_work_is_left_out_while_the_same_waits(autojump_clock: MockClock) -> None:
+    diary, life = Diary(), scope()
+    async with open_queues(RULES) as queues:
+        assert [queues.enqueue("web", Work("sync", diary, 1), life, unique=True) for _ in range(4)] == [
+            True,
+            True,
+            False,
+            False,
+        ]
+        await queues.wait_idle("web")
+    assert diary.lines == ["sync begins", "sync ends"] * 2
+
+
+async def test_a_full_queue_refuses_and_goes_on(autojump_clock: MockClock) -> None:
+    diary = Diary()
+    async with open_queues(Rules(max_tasks=2)) as queues:
+        queues.enqueue("web", Work("a", diary), scope())
+        queues.enqueue("web", Work("b", diary), scope())
+        with pytest.raises(QueueFull, match="c: not queued"):
+            queues.enqueue("web", Work("c", diary), scope())
+        assert queues.enqueue("other", Work("d", diary), scope())
+        await queues.wait_idle("web")
+        assert queues.enqueue("web", Work("c", diary), scope())
+    assert {"a ends", "b ends", "c ends", "d ends"} <= set(diary.lines)
+
+
+async def test_a_queue_without_a_name_is_refused(autojump_clock: MockClock) -> None:
+    async with open_queues() as queues:
+        with pytest.raises(ValueError, match="Download: a queue needs a name"):
+            queues.enqueue(" ", Work("Download", Diary()), scope())
+
+
+async def test_leaving_the_body_lets_what_runs_finish_and_drops_what_waits(autojump_clock: MockClock) -> None:
+    diary, refused = Diary(), []
+    async with open_queues(RULES) as queues:
+
+        def done() -> None:
+            diary.note("done")
+            refused.append(queues.enqueue("web", Work("late", diary), scope()))
+
+        queues.enqueue("web", Work("Run", diary, 30), scope(), on_done=done)
+        queues.enqueue("web", Work("Waiting", diary), scope())
+        queues.enqueue("failing", Work("Fails", diary, 20, transient(9)), scope())
+        queues.enqueue("parked", Work("Parked", diary, 0, permanent()), scope())
+        queues.enqueue("backing off", Work("Backs off", diary, 0, transient(9)), scope())
+        await trio.sleep(5)
+    diary.note("closed")
+    assert [entry for entry in diary.entries if entry[0] > 0] == [
+        (20, "Fails fails"),
+        (30, "Run ends"),
+        (30, "done"),
+        (30, "closed"),
+    ]
+    assert refused == [False]
+    found = queues.statistics()
+    assert (found.tasks, found.running, found.retired, found.dropped) == (0, 0, 1, 4)
+
+
+async def test_a_deadline_around_bounds_the_drain(autojump_clock: MockClock) -> None:
+    diary = Diary()
+    with trio.CancelScope() as hard:
+        async with open_queues(RULES) as queues:
+            queues.enqueue("web", Work("Run", diary, 1000), scope(), on_done=lambda: diary.note("wrong"))
+            await trio.sleep(1)
+            hard.deadline = trio.current_time() + 30
+    assert hard.cancelled_caught
+    assert diary.entries == [(0, "Run begins"), (31, "Run is interrupted")]
+
+
+async def test_an_error_in_the_body_ends_everything_and_comes_out(autojump_clock: MockClock) -> None:
+    diary = Diary()
+    with pytest.raises(ExceptionGroup) as caught:
+        async with open_queues(RULES) as queues:
+            queues.enqueue("web", Work("Run", diary, 1000), scope())
+            await trio.sleep(1)
+            raise OSError("state folder is gone")
+    assert caught.group_contains(OSError, match="state folder is gone")
+    assert diary.lines == ["Run begins", "Run is interrupted"]
+
+
+async def test_removing_a_queue_interrupts_and_waits_and_holds_up_no_other(autojump_clock: MockClock) -> None:
+    diary = Diary()
+
+    async def stubborn() -> None:
+        try:
+            await trio.sleep_forever()
+        finally:
+            with trio.CancelScope(shield=True):
+                await trio.sleep(4)
+
+    async with open_queues(RULES) as queues, trio.open_nursery() as nursery:
+        queues.enqueue("web", Calls("Run", stubborn), scope(), on_done=lambda: diary.note("wrong"))
+        queues.enqueue("web", Work("Waiting", diary), scope())
+        await wait_all_tasks_blocked()
+
+        async def remove(name: str) -> None:
+            await queues.remove("web", "package removed")
+            diary.note(f"{name} returned")
+
+        nursery.start_soon(remove, "first")
+        nursery.start_soon(remove, "second")
+        await wait_all_tasks_blocked()
+        assert [(task.name, task.running, task.cause) for task in queues.dump_one("web").tasks] == [
+            ("Run", True, "package removed")
+        ]
+        queues.enqueue("other", Work("Other", diary, 1), scope())
+        await queues.wait_idle("other")
+    assert diary.entries[:2] == [(0, "Other begins"), (1, "Other ends")]
+    assert sorted(diary.entries[2:]) == [(4, "first returned"), (4, "second returned")]
+    assert queues.names() == ("other",)
+
+
+async def test_a_name_used_again_while_its_queue_is_ending_waits_for_that_end(autojump_clock: MockClock) -> None:
+    diary = Diary()
+
+    async def stubborn() -> None:
+        try:
+            await trio.sleep_forever()
+        finally:
+            with trio.CancelScope(shield=True):
+                await trio.sleep(4)
+            diary.note("old ended")
+
+    async with open_queues(RULES) as queues, trio.open_nursery() as nursery:
+        queues.enqueue("web", Calls("old", stubborn), scope())
+        await wait_all_tasks_blocked()
+        nursery.start_soon(queues.remove, "web")
+        await wait_all_tasks_blocked()
+        queues.enqueue("web", Work("new", diary), scope())
+        await wait_all_tasks_blocked()
+        assert [(task.index, task.name, task.running) for task in queues.dump_one("web").tasks] == [
+            (1, "old", True),
+            (2, "new", False),
+        ]
+        assert queues.statistics().running == 1
+        await queues.wait_idle("web")
+    assert diary.entries == [(4, "old ended"), (4, "new begins"), (4, "new ends")]
+    assert queues.names() == ("web",)
+
+
+async def test_removing_an_unknown_queue_returns_at_once(autojump_clock: MockClock) -> None:
+    async with open_queues() as queues:
+        await queues.remove("unknown")
+        await queues.wait_idle("unknown")
+        assert queues.dump_one("unknown") == QueueDump("unknown", ())
+
+
+async def test_a_queue_is_removed_by_another_task_that_its_on_done_wakes(autojump_clock: MockClock) -> None:
+    diary, gone = Diary(), trio.Event()
+
+    async with open_queues(RULES) as queues, trio.open_nursery() as nursery:
+
+        async def clean_up() -> None:
+            await gone.wait()
+            await queues.remove("web")
+            diary.note("removed")
+
+        nursery.start_soon(clean_up)
+        queues.enqueue("web", Work("Uninstall", diary, 2), scope(), on_done=gone.set)
+        queues.enqueue("web", Work("Left over", diary, 1000), scope())
+        with trio.fail_after(10):
+            await gone.wait()
+    assert diary.entries[-1] == (2.0, "removed")
+    assert queues.names() == ()
+
+
+async def test_a_queue_removed_from_inside_its_own_task_ends(autojump_clock: MockClock) -> None:
+    async with open_queues(RULES) as queues:
+        queues.enqueue("web", Calls("Suicide", lambda: queues.remove("web")), scope())
+        await queues.wait_idle("web")
+        await wait_all_tasks_blocked()
+        assert queues.names() == ()
+
+
+async def test_work_runs_in_the_context_of_its_queue_not_of_whoever_enqueued(autojump_clock: MockClock) -> None:
+    request: ContextVar[str] = ContextVar("request", default="none")
+    seen: list[tuple[str, str]] = []
+
+    async def look() -> None:
+        seen.append((current_package(), request.get()))
+        request.set("set by a task")
+
+    async with open_queues(RULES) as queues:
+        request.set("42")
+        for queue in ("web", "db", "web"):
+            queues.enqueue(
+                queue, Calls("look", look), scope(), on_done=lambda: seen.append((current_package(), request.get()))
+            )
+        await queues.wait_idle("web")
+        await queues.wait_idle("db")
+        assert current_package() == ""
+    assert sorted(seen) == [("db", "none")] * 2 + [("web", "none")] * 4
+
+
+async def test_fifty_tasks_at_once_enqueue_and_every_order_of_theirs_is_kept(autojump_clock: MockClock) -> None:
+    diary = Diary()
+    async with open_queues(RULES) as queues:
+
+        async def asker(number: int) -> None:
+            for step in range(2):
+                queues.enqueue("web", Work(f"{number}.{step}", diary), scope())
+                await trio.lowlevel.checkpoint()
+
+        async with trio.open_nursery() as nursery:
+            for number in range(50):
+                nursery.start_soon(asker, number)
+        await queues.wait_idle("web")
+    ends = [line.split()[0] for line in diary.lines if line.endswith("ends")]
+    assert sorted(ends) == sorted(f"{number}.{step}" for number in range(50) for step in range(2))
+    assert all(ends.index(f"{number}.0") < ends.index(f"{number}.1") for number in range(50))
+    assert diary.lines == [f"{name} {what}" for name in ends for what in ("begins", "ends")]
+
+
+async def test_a_thousand_queues(autojump_clock: MockClock) -> None:
+    diary = Diary()
+    async with open_queues(RULES, draw=middle) as queues:
+        for number in range(1000):
+            queues.enqueue(f"package {number:03}", Work("Run", diary, 1, transient(number % 2)), scope())
+        await trio.sleep(2)
+        found = queues.statistics()
+        assert (found.queues, found.tasks, found.backing_off, found.retired) == (1000, 500, 500, 500)
+        assert [dump.name for dump in queues.dump()] == sorted(f"package {number:03}" for number in range(1000))
+        for name in queues.names():
+            await queues.wait_idle(name)
+    assert diary.entries[-1][0] == 12
+    assert queues.statistics().retired == 1000

@@ -1,0 +1,73 @@
+"""A real registry (docker-registry, the CNCF distribution) on a free loopback port, for tests and examples.
+
+It chooses its port itself and says so in its log, so two of them never meet. A machine without docker-registry fails the
+tests: they are about talking to a real one.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+
+import trio
+
+from wharfinger.packages.address import RegistryAddress
+
+USER = "porter"
+PASSWORD = "s3cret-pass"
+HTPASSWD = f"{USER}:$2b$04$uTGKxk5sG9mnlHzfSEQq4OWdV2fgPZIbOkKg02w0DLKatmqpsJRVy\n"
+"""bcrypt of PASSWORD at the lowest cost."""
+START_S = 30
+
+_LISTENING = re.compile(rb"listening on 127\.0\.0\.1:(\d+)")
+_CONFIG = """\
+version: 0.1
+log: {{level: info, formatter: json, accesslog: {{disabled: true}}}}
+storage: {{filesystem: {{rootdirectory: "{root}"}}, delete: {{enabled: true}}}}
+http: {{addr: "127.0.0.1:0", secret: only-for-tests}}
+"""
+
+
+@asynccontextmanager
+async def open_registry_server(folder: Path, *, with_password: bool = False) -> AsyncIterator[RegistryAddress]:
+    """Run a registry that keeps everything below ``folder``; with a password it lets in USER with PASSWORD only."""
+    program = shutil.which("docker-registry")
+    if program is None:
+        raise RuntimeError("docker-registry is not installed: `apt-get install docker-registry`")
+    root = folder / "registry"
+    root.mkdir(parents=True, exist_ok=True)
+    config = folder / "registry.yml"
+    text = _CONFIG.format(root=root)
+    if with_password:
+        passwords = folder / "htpasswd"
+        passwords.write_text(HTPASSWD)
+        text += f'auth: {{htpasswd: {{realm: wharf, path: "{passwords}"}}}}\n'
+    config.write_text(text)
+    environment = {"PATH": os.defpath, "HOME": str(folder), "OTEL_TRACES_EXPORTER": "none"}
+    run = partial(trio.run_process, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, env=environment, check=False)
+    async with trio.open_nursery() as nursery:
+        process: trio.Process = await nursery.start(run, [program, "serve", str(config)])
+        assert process.stderr is not None
+        port = await _wait_listening(process.stderr)
+        nursery.start_soon(_drain, process.stderr)
+        yield RegistryAddress("127.0.0.1", port)
+        nursery.cancel_scope.cancel()
+
+
+async def _wait_listening(log: trio.abc.ReceiveStream) -> int:
+    seen = b""
+    with trio.fail_after(START_S):
+        async for chunk in log:
+            seen += chunk
+            if match := _LISTENING.search(seen):
+                return int(match[1])
+    raise RuntimeError(f"docker-registry did not start: {seen[-2000:].decode(errors='replace')}")
+
+
+async def _drain(log: trio.abc.ReceiveStream) -> None:
+    async for _ in log:
+        pass

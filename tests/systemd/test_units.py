@@ -1,0 +1,140 @@
+"""The units, judged by systemd itself, and by what the daemon and its command line expect of them."""
+
+import argparse
+import shutil
+import subprocess
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+from wharfinger.runtime import commands
+
+UNITS = Path(__file__).resolve().parents[2] / "systemd"
+SERVICE = UNITS / "wharfinger.service"
+SOCKET = UNITS / "wharfinger.socket"
+EXPOSURE = 15
+"""Tenths: `systemd-analyze security` calls up to 2.0 safe; this unit has 1.2, a plain one 9.6."""
+
+Unit = dict[str, list[str]]
+
+
+def read_unit(path: Path) -> Unit:
+    """``Section.Key`` to its values in order; an empty value starts the list anew (systemd.syntax(7))."""
+    unit: Unit = {}
+    section = ""
+    for line in path.read_text().splitlines():
+        text = line.strip()
+        if not text or text.startswith(("#", ";")):
+            continue
+        if text.startswith("["):
+            section = text.strip("[]")
+            continue
+        key, equals, value = text.partition("=")
+        assert equals, f"{path.name}: {line!r} is no assignment"
+        assert section, f"{path.name}: {line!r} stands before any section"
+        unit.setdefault(f"{section}.{key}", []).append(value)
+    return unit
+
+
+def analyze(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """systemd-analyze; it is a development dependency (Debian: systemd), so without it this is an error, not a skip."""
+    return subprocess.run(["systemd-analyze", *arguments], capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def runnable(tmp_path: Path) -> Path:
+    """Copies whose programs exist here, as `verify` wants it."""
+    program = shutil.which("true")
+    assert program is not None
+    for path in (SERVICE, SOCKET):
+        text = path.read_text()
+        for start in read_unit(path).get("Service.ExecStart", []):
+            text = text.replace(start.split()[0], program)
+        (tmp_path / path.name).write_text(text)
+    return tmp_path
+
+
+def test_systemd_has_nothing_to_say_about_them(runnable: Path) -> None:
+    done = analyze("verify", "--man=no", str(runnable / SERVICE.name), str(runnable / SOCKET.name))
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize("defect", ["Type=notfy", "Colour=blue", "WatchdogSec=soon", "ExecStart=/nowhere/at/all"])
+def test_and_would_say_it(defect: str, runnable: Path) -> None:
+    path = runnable / SERVICE.name
+    path.write_text(path.read_text().replace("[Service]\n", f"[Service]\n{defect}\n"))
+    done = analyze("verify", "--man=no", str(path))
+    assert done.stdout + done.stderr != ""
+
+
+def test_the_service_is_confined() -> None:
+    done = analyze("security", "--offline=true", f"--threshold={EXPOSURE}", str(SERVICE))
+    assert done.returncode == 0, done.stdout[-200:]
+
+
+def test_and_would_be_found_loose(tmp_path: Path) -> None:
+    loose = tmp_path / SERVICE.name
+    loose.write_text(SERVICE.read_text().replace("SystemCallFilter", "#").replace("CapabilityBoundingSet", "#"))
+    assert analyze("security", "--offline=true", f"--threshold={EXPOSURE}", str(loose)).returncode != 0
+
+
+@pytest.mark.parametrize(
+    ("key", "values"),
+    [
+        ("Type", ["notify"]),
+        ("NotifyAccess", ["main"]),
+        ("KillMode", ["mixed"]),
+        ("Restart", ["always"]),
+        ("OOMPolicy", ["continue"]),
+        ("StateDirectory", ["wharfinger"]),
+        ("StateDirectoryMode", ["0700"]),
+        ("UMask", ["0077"]),
+        ("NoNewPrivileges", ["yes"]),
+        ("CapabilityBoundingSet", [""]),
+        ("AmbientCapabilities", [""]),
+        ("ProtectSystem", ["strict"]),
+        ("MemoryDenyWriteExecute", ["yes"]),
+        ("RestrictAddressFamilies", ["AF_UNIX AF_INET AF_INET6"]),
+        ("SystemCallFilter", ["@system-service", "~@privileged"]),
+    ],
+)
+def test_what_the_daemon_relies_on(key: str, values: list[str]) -> None:
+    assert read_unit(SERVICE)[f"Service.{key}"] == values
+
+
+def test_the_command_line_is_one_the_daemon_takes() -> None:
+    unit = read_unit(SERVICE)
+    (start,) = unit["Service.ExecStart"]
+    program, command, *arguments = start.split()
+    assert PurePosixPath(program).is_absolute()
+    assert command == "run"
+    parser = argparse.ArgumentParser()
+    commands.add_run(parser)
+    args = parser.parse_args(arguments)
+    assert str(args.state_dir) == f"/var/lib/{unit['Service.StateDirectory'][0]}"
+    assert read_unit(SOCKET)["Socket.ListenStream"] == [str(args.socket)]
+    assert f"PATH={PurePosixPath(program).parent}:" in " ".join(unit["Service.Environment"])
+    assert int(unit["Service.TimeoutStopSec"][0]) > args.grace
+    assert int(unit["Service.WatchdogSec"][0]) > 0
+
+
+def test_the_socket_is_its_owners_alone() -> None:
+    unit = read_unit(SOCKET)
+    assert unit["Socket.SocketMode"] == ["0600"]
+    assert unit["Socket.DirectoryMode"] == ["0700"]
+    assert "Socket.Accept" not in unit
+    assert len(unit["Socket.ListenStream"]) == 1
+
+
+def test_the_units_name_each_other() -> None:
+    service, socket = read_unit(SERVICE), read_unit(SOCKET)
+    assert service["Unit.Requires"] == [SOCKET.name]
+    assert SOCKET.name in service["Unit.After"][0].split()
+    assert service["Install.Also"] == [SOCKET.name]
+    assert socket["Unit.PartOf"] == [SERVICE.name]
+    # Removing the runtime folder with the service would take the socket along.
+    assert "Service.RuntimeDirectory" not in service
+
+
+def test_nothing_else_lies_there() -> None:
+    assert sorted(path.name for path in UNITS.iterdir()) == [SERVICE.name, SOCKET.name]

@@ -1,0 +1,96 @@
+"""The checks bite: each kind of defect, planted into a copy of the tree, makes the check that is for it fail.
+
+The copy's own linters run, with the copy's own settings. The untouched copy must pass, or nothing would be proven.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.scale import FULL
+
+ROOT = Path(__file__).resolve().parent.parent
+BIN = Path(sys.executable).parent
+
+IMPORT_CONTRACT = [str(BIN / "lint-imports"), "--no-cache"]
+MODULES = [sys.executable, ".ci/modules.py"]
+RUFF = [str(BIN / "ruff"), "check", "--no-cache", "."]
+MYPY = [sys.executable, "-m", "mypy", "-p", "wharfinger.queue"]
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """The tree as it stands, links included."""
+    target = tmp_path / "tree"
+    ignored = shutil.ignore_patterns(
+        ".git", ".venv", ".cache", "*.egg-info", "__pycache__", ".*_cache", "dist", "build"
+    )
+    shutil.copytree(ROOT, target, symlinks=True, ignore=ignored)
+    return target
+
+
+def check(tree: Path, command: list[str]) -> tuple[int, str]:
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(tree),
+        "PYTHONSAFEPATH": "",
+        "MYPY_CACHE_DIR": str(tree / ".mypy_cache"),
+    }
+    done = subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True, check=False, timeout=300)
+    return done.returncode, done.stdout + done.stderr
+
+
+def append(path: str, text: str) -> Callable[[Path], None]:
+    def plant(tree: Path) -> None:
+        target = tree / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with target.open("a") as file:
+            file.write(text)
+
+    return plant
+
+
+PLANTED = [
+    pytest.param(
+        append("queue/scope.py", "\nimport wharfinger.cluster.client\n"), IMPORT_CONTRACT, "queue", id="layering-violation"
+    ),
+    pytest.param(
+        append("debug/table.py", "\nimport wharfinger.runtime.daemon\n"), IMPORT_CONTRACT, "debug", id="debug-sees-the-runtime"
+    ),
+    pytest.param(append("queue/scope.py", "\nBROKEN: int = 'text'\n"), MYPY, "assignment", id="type-error"),
+    pytest.param(append("queue/nobody.py", '"""Nobody."""\n'), MODULES, "dead module: wharfinger.queue.nobody", id="dead-module"),
+    pytest.param(
+        append("queue/untested.py", '"""No test."""\n'), MODULES, "untested module: queue/untested.py", id="untested-module"
+    ),
+    pytest.param(append("queue/scope.py", "\nimport time\n\n\nasync def f() -> None:\n    time.sleep(1)\n"), RUFF, "ASYNC251", id="blocking-sleep"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("command", [IMPORT_CONTRACT, MODULES, RUFF], ids=["import-contract", "modules", "ruff"])
+def test_the_tree_as_it_is_passes(copy: Path, command: list[str]) -> None:
+    code, output = check(copy, command)
+    assert code == 0, output
+
+
+@pytest.mark.parametrize(("plant", "command", "says"), PLANTED)
+def test_a_planted_defect_is_found(copy: Path, plant: Callable[[Path], None], command: list[str], says: str) -> None:
+    if command is MYPY and not FULL:
+        pytest.skip("the full figures: a cold type check takes a minute")
+    plant(copy)
+    code, output = check(copy, command)
+    assert code != 0
+    assert says in output
+
+
+def test_a_module_that_nobody_runs_is_found_by_its_coverage(tmp_path: Path) -> None:
+    report = tmp_path / "coverage.json"
+    report.write_text(
+        '{"files": {"queue/a.py": {"summary": {"percent_covered": 12.5}}, "queue/b.py": {"summary": {"percent_covered": 99.0}}}}'
+    )
+    code, output = check(ROOT, [*MODULES, "--coverage", str(report)])
+    assert (code, output) == (1, "covered to 12 % only (floor 75 %): queue/a.py\n")

@@ -1,0 +1,97 @@
+"""What is shipped: sdist and wheel hold every module and data file, and install where nothing else is.
+
+The quick test builds without isolation and compares lists; the full one installs both into empty environments and runs the
+command from ``/``.
+"""
+
+import os
+import subprocess
+import sys
+import tarfile
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.scale import FULL
+
+ROOT = Path(__file__).resolve().parent.parent
+PARTS = sorted(path.name for path in (ROOT / "wharfinger").iterdir() if path.is_symlink())
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the sdist, and the wheel that was built from the sdist."""
+    source = tmp_path_factory.mktemp("source")
+    files = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        check=True,
+    ).stdout
+    archive = subprocess.run(
+        ["tar", "--create", "--null", "--files-from=-", "--ignore-failed-read"],
+        cwd=ROOT,
+        input=files,
+        capture_output=True,
+        check=True,
+    ).stdout
+    subprocess.run(["tar", "--extract"], cwd=source, input=archive, check=True)
+    out = tmp_path_factory.mktemp("dist")
+    subprocess.run(
+        [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(out), str(source)],
+        capture_output=True,
+        check=True,
+    )
+    return out
+
+
+def shipped() -> set[str]:
+    """What must be in a distribution: modules, type marker, and data files, as paths below ``wharfinger/``."""
+    found = {"__init__.py", "__main__.py", "py.typed"}
+    for part in PARTS:
+        for path in (ROOT / part).rglob("*"):
+            if path.suffix in {".py", ".yaml", ".json"}:
+                found.add(str(path.relative_to(ROOT)))
+    return found
+
+
+def test_the_wheel_holds_everything_and_no_links(built: Path) -> None:
+    wheel = next(built.glob("*.whl"))
+    with zipfile.ZipFile(wheel) as archive:
+        names = {name.removeprefix("wharfinger/") for name in archive.namelist() if name.startswith("wharfinger/")}
+    assert shipped() <= names
+
+
+def test_the_sdist_holds_everything(built: Path) -> None:
+    with tarfile.open(next(built.glob("*.tar.gz"))) as archive:
+        names = {name.partition("/wharfinger/")[2] for name in archive.getnames() if "/wharfinger/" in name}
+        assert not any(member.issym() for member in archive.getmembers())
+    assert shipped() <= names
+
+
+@pytest.mark.skipif(not FULL, reason="the full figures: installs twice from scratch")
+@pytest.mark.parametrize("kind", ["*.whl", "*.tar.gz"])
+def test_it_installs_into_an_empty_environment_and_runs_from_the_root_folder(
+    built: Path, kind: str, tmp_path: Path
+) -> None:
+    venv.create(tmp_path / "env", with_pip=True)
+    python = tmp_path / "env" / "bin" / "python"
+    environment = {**os.environ, "PIP_CONSTRAINT": str(ROOT / "constraints.txt")}
+    subprocess.run(
+        [python, "-m", "pip", "install", "--quiet", str(next(built.glob(kind)))],
+        env=environment,
+        capture_output=True,
+        check=True,
+    )
+    done = subprocess.run(
+        [python.parent / "wharfinger", "version"], cwd="/", capture_output=True, text=True, check=True
+    )
+    assert done.stdout.startswith("wharfinger ")
+    done = subprocess.run(
+        [python, "-m", "wharfinger", "run", "--help"], cwd="/", capture_output=True, text=True, check=True
+    )
+    assert "--kubeconfig" in done.stdout
+    code = "import queue, wharfinger.queue.machine; assert hasattr(queue, 'SimpleQueue')"
+    subprocess.run([python, "-c", code], cwd="/", check=True)

@@ -1,0 +1,108 @@
+"""The command line as a whole: every way to start it, its help, its exit codes."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import wharfinger
+from wharfinger.__main__ import COMMANDS, build_parser, main
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def run(*command: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False, timeout=60)
+
+
+def test_every_way_to_start_it(tmp_path: Path) -> None:
+    script = Path(sys.executable).parent / "wharfinger"
+    for command in ([sys.executable, "-m", "wharfinger"], [str(script)]):
+        for cwd in (ROOT, tmp_path):
+            done = run(*command, "version", cwd=cwd)
+            assert (done.returncode, done.stderr) == (0, "")
+            assert done.stdout.startswith(f"wharfinger {wharfinger.__version__} (Python ")
+
+
+def test_version_loads_no_part() -> None:
+    code = (
+        "import sys; from wharfinger.__main__ import main; main(['version']);"
+        "sys.exit(any(m.startswith('wharfinger.') and m != 'wharfinger.__main__' for m in sys.modules))"
+    )
+    assert run(sys.executable, "-c", code).returncode == 0
+
+
+def test_a_command_loads_its_own_part_only() -> None:
+    code = (
+        "import sys; from wharfinger.__main__ import build_parser; build_parser('get');"
+        "sys.exit(any(m in sys.modules for m in ('wharfinger.runtime.daemon', 'wharfinger.cluster.client', 'kubernetes')))"
+    )
+    assert run(sys.executable, "-c", code).returncode == 0
+
+
+def test_no_command_prints_help_and_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 2
+    out = capsys.readouterr().out
+    assert all(command.name in out for command in COMMANDS)
+
+
+@pytest.mark.parametrize("command", [command.name for command in COMMANDS])
+def test_every_command_explains_itself(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main([command, "--help"])
+    assert caught.value.code == 0
+    assert f"usage: wharfinger {command}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("arguments", [["frobnicate"], ["run", "--frobnicate"], ["completion", "fish"]])
+def test_wrong_usage_is_exit_code_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    assert caught.value.code == 2
+    assert "usage: wharfinger" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh"])
+def test_completion_knows_the_commands(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["completion", shell]) == 0
+    out = capsys.readouterr().out
+    assert all(command.name in out for command in COMMANDS)
+    assert "--kubeconfig" in out
+
+
+def test_the_bash_completion_is_valid_bash(tmp_path: Path) -> None:
+    done = run(sys.executable, "-m", "wharfinger", "completion", "bash")
+    script = tmp_path / "completion"
+    script.write_text(done.stdout)
+    assert run("bash", "-n", str(script)).returncode == 0
+
+
+def test_a_reader_that_goes_away_is_no_traceback() -> None:
+    # A pipe whose reading end is closed before anything is written.
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [sys.executable, "-m", "wharfinger", "completion", "bash"],
+        cwd=ROOT,
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    os.close(writer)
+    assert "Traceback" not in done.stderr
+
+
+def test_ctrl_c_is_130(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(_args: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("wharfinger.__main__._print_version", interrupted)
+    assert main(["version"]) == 130
+
+
+def test_commands_are_built_only_when_asked_for() -> None:
+    assert "--kubeconfig" not in build_parser(None).format_help()
