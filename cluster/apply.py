@@ -4,7 +4,7 @@ Each kind is one wave: what is of one kind does not need each other and is writt
 CustomResourceDefinitions is over when all of them are established, so that the objects after it can be what they define.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
@@ -89,30 +89,40 @@ class Applier:
 
         return await self._established(await each(crds, write, limit=CONCURRENCY))
 
-    async def apply(self, objects: Iterable[JsonObject]) -> list[ObjectKey]:
-        """Apply all, in Helm's order; what was written."""
-        written: list[ObjectKey] = []
+    async def apply(self, objects: Iterable[JsonObject]) -> dict[ObjectKey, str]:
+        """Apply all, in Helm's order; what was written, with UIDs."""
+        written: dict[ObjectKey, str] = {}
         for wave in in_waves(objects):
-            keys = await each(wave, self._write, limit=CONCURRENCY)
-            written += await self._established([key for key in keys if key.resource.group_kind == CRD])
-            written += [key for key in keys if key.resource.group_kind != CRD]
+            done = dict(await each(wave, self._write, limit=CONCURRENCY))
+            await self._established([key for key in done if key.resource.group_kind == CRD])
+            written |= done
         return written
 
     async def delete(
-        self, objects: Iterable[JsonObject], *, keep: frozenset[ObjectKey] = frozenset(), delete_protected: bool = False
+        self,
+        objects: Iterable[JsonObject],
+        *,
+        keep: Mapping[ObjectKey, str] | None = None,
+        delete_protected: bool = False,
     ) -> Deletion:
-        """Delete in reverse order, except ``keep`` and what :mod:`~wharfinger.cluster.ownership` keeps; do not wait."""
+        """Delete in reverse order, except ``keep`` and what :mod:`~wharfinger.cluster.ownership` keeps; do not wait.
+
+        ``keep`` has UIDs: the same object may have other names in another version or group of the API.
+        """
+        uids = frozenset((keep or {}).values())
         result = Deletion()
 
         async def remove(obj: JsonObject) -> None:
             try:
                 key = await self.key_of(obj)
-                if key in keep or key in result.deleted:
+                if key in (keep or {}) or key in result.deleted:
                     return
                 live = await self._client.get(key)
             except (NotFoundError, UnknownKindError):
                 return  # gone, or its kind is no longer served, and all of it went with the definition
             uid = find_str(live, "metadata", "uid")
+            if uid in uids:
+                return
             why = self._why_kept(key, obj, live, delete_protected=delete_protected)
             if why:
                 result.kept[key] = why
@@ -140,7 +150,7 @@ class Applier:
             check_owner(key, await self._client.get(key), self._owner)
         self._checked.add(key)
 
-    async def _write(self, obj: JsonObject) -> ObjectKey:
+    async def _write(self, obj: JsonObject) -> tuple[ObjectKey, str]:
         key = await self.key_of(obj)
         if key not in self._checked:
             await self._check_live(key)
@@ -149,8 +159,8 @@ class Applier:
         if find_str(written, "metadata", "deletionTimestamp"):
             # It was on its way out: what was just written goes with it. Its successor is what is wanted.
             await wait_gone(self._client, {key: find_str(written, "metadata", "uid")}, progress=self._progress)
-            await self._client.apply(wanted, field_manager=self._field_manager, force=self._force)
-        return key
+            written = await self._client.apply(wanted, field_manager=self._field_manager, force=self._force)
+        return key, find_str(written, "metadata", "uid")
 
     async def _established(self, keys: list[ObjectKey]) -> list[ObjectKey]:
         report = await wait_ready(self._client, keys, progress=self._progress)

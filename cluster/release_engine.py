@@ -139,17 +139,21 @@ class ReleaseEngine:
         last = history[-1].release if history else None
         if last is not None and _unchanged(last, request):
             await applier.apply_crds(request.crds)
+            await self._store.tidy(history, self._history)
             return ReleaseResult(Outcome.UNCHANGED, last.revision, tuple(await applier.apply(objects)))
         stored = await self._store.create(self._pending(request, last))
         verb = "Install" if last is None else "Upgrade"
         try:
             await applier.apply_crds(request.crds)
             keys = await applier.apply(objects)
-            gone = await applier.delete(await self._previous_objects(history), keep=frozenset(keys))
-            await self._store.deployed(stored, f"{verb} complete", history, self._history)
+            gone = await applier.delete(await self._previous_objects(history), keep=keys)
+            done = await self._store.update(
+                stored, stored.release.with_status(ReleaseStatus.DEPLOYED, f"{verb} complete")
+            )
         except BaseException as error:
             await self._fail(stored, f"{verb} failed: {_why(error)}")
             raise
+        await self._store.tidy([*history, done], self._history)
         outcome = Outcome.INSTALLED if last is None else Outcome.UPGRADED
         return ReleaseResult(outcome, stored.release.revision, tuple(keys), tuple(gone.deleted), gone.kept)
 
@@ -170,7 +174,7 @@ class ReleaseEngine:
         kept: dict[ObjectKey, str] = {}
         # Custom resources go first, while what clears their finalizers is still running.
         for part in (custom, objects):
-            gone = await applier.delete(part, delete_protected=delete_protected, keep=frozenset(deleted))
+            gone = await applier.delete(part, delete_protected=delete_protected, keep=deleted)
             await wait_gone(self._client, gone.deleted, progress=progress)
             deleted |= gone.deleted
             kept |= gone.kept

@@ -93,17 +93,14 @@ class ReleaseStore:
             ) from error
         return Stored(release, find_object(written, "metadata"))
 
-    async def deployed(self, stored: Stored, description: str, history: Sequence[Stored], keep: int) -> Stored:
-        """Mark a revision deployed, supersede the earlier deployed ones, remove the oldest beyond ``keep``."""
-        done = await self.update(stored, stored.release.with_status(ReleaseStatus.DEPLOYED, description))
-        for earlier in history:
+    async def tidy(self, history: Sequence[Stored], keep: int) -> None:
+        """After the newest revision was deployed: supersede deployed ones before it, remove the oldest beyond ``keep``."""
+        for earlier in history[:-1]:
             if earlier.release.status is ReleaseStatus.DEPLOYED:
-                await self.update(
-                    earlier, earlier.release.with_status(ReleaseStatus.SUPERSEDED, earlier.release.description)
-                )
-        for old in sorted(history, key=lambda one: one.release.revision)[: max(0, len(history) + 1 - keep)]:
+                release = earlier.release
+                await self.update(earlier, release.with_status(ReleaseStatus.SUPERSEDED, release.description))
+        for old in history[: max(0, len(history) - keep)]:
             await self.remove(old)
-        return done
 
     async def remove(self, stored: Stored) -> None:
         """Delete a record; one that is gone already is fine."""

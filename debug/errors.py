@@ -5,8 +5,8 @@ class DebugError(Exception):
     """Looking into a daemon failed; the message is one line for a person."""
 
 
-class DebugSocketError(DebugError):
-    """A daemon cannot open its debug socket."""
+class DebugSocketError(DebugError, OSError):
+    """A daemon cannot open its debug socket. An OSError, as any listener's, for daemons that do not know this module."""
 
 
 class NoDaemonError(DebugError):

@@ -53,6 +53,8 @@ def bind_socket_file(path: Path) -> SocketFile:
             _check_folder(path.parent)
             _remove_stale(path)
             return _bind(path)
+    except DebugSocketError:
+        raise
     except BlockingIOError as error:
         raise DebugSocketError(f"debug socket {path}: another daemon is starting there; try again") from error
     except OSError as error:

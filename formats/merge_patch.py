@@ -5,7 +5,7 @@ everything else, lists included, replaces what was there. So a list can never be
 which is why the formats that Kubernetes adds beside this one exist.
 """
 
-from wharfinger.formats.json_value import JsonObject, JsonValue
+from wharfinger.formats.json_value import JsonObject, JsonValue, canonical_json
 
 
 def merge_patch(target: JsonValue, patch: JsonValue) -> JsonValue:
@@ -41,7 +41,7 @@ def diff_merge_patch(old: JsonObject, new: JsonObject) -> JsonObject:
             inner = diff_merge_patch(before, value)
             if inner:
                 patch[name] = inner
-        elif value is not None and not same_value(value, before):
+        elif value is not None and canonical_json(value) != canonical_json(before):
             patch[name] = _copy(value)
     return patch
 

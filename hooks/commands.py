@@ -8,6 +8,7 @@ import argparse
 import math
 import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, cast
 
@@ -64,7 +65,8 @@ def _run(args: argparse.Namespace) -> int:
         return 1
     print(_rendered(_document(outcome), cast("str", args.output)), end="")
     if not outcome.succeeded:
-        print(f"error: the hook failed: {outcome.exit_description}; its values patches are dropped", file=sys.stderr)
+        why = " ".join(outcome.exit_description.split())
+        print(f"error: the hook failed: {why}; its values patches are dropped", file=sys.stderr)
         return 1
     return 0
 
@@ -83,7 +85,8 @@ def _read_run(args: argparse.Namespace) -> HookRun:
 
 async def _execute(run: HookRun, timeout_s: float) -> HookOutcome:
     def tell(_hook: str, line: str) -> None:
-        print(line, file=sys.stderr, flush=True)
+        with suppress(BrokenPipeError):  # nobody reads the log any more; the results still count
+            print(line, file=sys.stderr, flush=True)
 
     with tempfile.TemporaryDirectory(prefix="wharfinger-hook-") as scratch:
         limits = Limits(wall_s=timeout_s, stdout_bytes=MAX_OUTPUT_BYTES)

@@ -119,6 +119,7 @@ def pack_chart(folder: Path) -> bytes:
             tarfile.open(fileobj=squeezed, mode="w", format=tarfile.PAX_FORMAT) as archive,
         ):
             for name, path in sorted(_files(root, _rules(root))):
+                name.encode()
                 content, executable = _read_file(path, MAX_TOTAL - total)
                 total, count = total + len(content), count + 1
                 if count > MAX_FILES:
@@ -202,7 +203,7 @@ def _files(root: Path, rules: tuple[Rule, ...]) -> Iterator[tuple[str, Path]]:
             raise ArtifactError(f"{folder}: more than {MAX_FOLDERS_DEEP} folders inside each other")
         for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
             name = prefix + entry.name
-            if is_ignored(rules, name, is_folder=entry.is_dir()) and name != CHART_FILE:
+            if is_ignored(rules, name, is_folder=_is_folder(entry)) and name != CHART_FILE:
                 continue
             path = _inside(Path(entry.path), root)
             mode = path.stat().st_mode
@@ -214,6 +215,13 @@ def _files(root: Path, rules: tuple[Rule, ...]) -> Iterator[tuple[str, Path]]:
                 yield name, path
             else:
                 raise ArtifactError(f"{entry.path}: neither file nor folder; remove it or list it in {FILE_NAME}")
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link in a circle; whether that matters depends on whether it is ignored
+        return False
 
 
 def _inside(path: Path, root: Path) -> Path:

@@ -5,6 +5,7 @@ it would be left behind unseen. The hostile part (names that leave the folder, l
 :mod:`wharfinger.formats.archive`.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -17,13 +18,21 @@ MAX_ARCHIVE: Final = 100 * 1024 * 1024
 """Bytes of a chart archive before it is unpacked."""
 
 
-def unpack_chart(archive: BinaryIO, into: Path, *, what: str, limits: ArchiveLimits) -> Path:
+def unpack_chart(
+    archive: BinaryIO,
+    into: Path,
+    *,
+    what: str,
+    limits: ArchiveLimits,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> Path:
     """Unpack into the empty folder ``into`` and return the chart's folder in it.
 
-    Raises ArtifactError where the archive is broken, over a limit, or holds no chart. What was unpacked by then stays.
+    Blocking; ``should_stop`` is asked again and again. Raises ArtifactError where the archive is broken, over a limit, or
+    holds no chart; ExtractionStoppedError; OSError. What was unpacked by then stays.
     """
     try:
-        extract_tar(archive, into, limits, what=what)
+        extract_tar(archive, into, limits, what=what, should_stop=should_stop)
     except FormatError as error:
         raise ArtifactError(str(error)) from error
     tops = sorted(path.name for path in into.iterdir())

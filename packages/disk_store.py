@@ -32,9 +32,8 @@ from typing import Final, TypeVar
 import trio
 
 from wharfinger.formats.archive import ArchiveLimits
-from wharfinger.packages.disk_files import delete, disk_errors, discard, matches, publish, sync_file, sync_folder
+from wharfinger.packages.disk_files import delete, discard, disk_errors, matches, publish, sync_file, sync_folder
 from wharfinger.packages.errors import ArtifactError, StoreError
-from wharfinger.packages.interruptible import interruptible
 from wharfinger.packages.keyed_locks import KeyedLocks
 from wharfinger.packages.manifest import blobs_of, chart_layer
 from wharfinger.packages.registry import Descriptor, Manifest, Registry
@@ -184,7 +183,7 @@ class DiskStore:
                     f"blob {layer.digest}: damaged on disk; download the package again, and check the disk"
                 )
             archive.seek(0)
-            build_tree(interruptible(archive), manifest, temporary, self._limits.archive)
+            build_tree(archive, manifest, temporary, self._limits.archive, should_stop=_cancelled)
         delete(tree, replaced)  # one that is there was found damaged
         publish(temporary, tree)
 
@@ -288,6 +287,12 @@ def _clear(root: Path) -> None:
     with disk_errors(f"opening the store in {root}"):
         for path in (root / "store" / "tmp").iterdir():
             discard(path)
+
+
+def _cancelled() -> bool:
+    """Long work in a thread asks this: trio waits for a thread, also for one whose task is cancelled. Raises Cancelled."""
+    trio.from_thread.check_cancelled()
+    return False
 
 
 def _create(path: Path) -> io.FileIO:

@@ -10,6 +10,7 @@ The record is what makes a tree trustworthy later: `read_tree` compares the file
 crash of the machine left with empty files, is unpacked again instead of being used.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -39,7 +40,9 @@ class TreeRecord:
     content: str
 
 
-def build_tree(archive: BinaryIO, manifest: Manifest, folder: Path, limits: ArchiveLimits) -> None:
+def build_tree(
+    archive: BinaryIO, manifest: Manifest, folder: Path, limits: ArchiveLimits, *, should_stop: Callable[[], bool]
+) -> None:
     """Unpack into ``folder``, a new one, and write the record; all of it synced, ready to be renamed.
 
     Raises ArtifactError where the archive is no chart, OSError where the disk refuses.
@@ -47,7 +50,7 @@ def build_tree(archive: BinaryIO, manifest: Manifest, folder: Path, limits: Arch
     scratch = folder / "unpacked"
     scratch.mkdir(parents=True, mode=0o755)
     what = f"package {manifest.descriptor.digest}"
-    chart = unpack_chart(archive, scratch, what=what, limits=limits)
+    chart = unpack_chart(archive, scratch, what=what, limits=limits, should_stop=should_stop)
     read_chart(chart)
     chart.rename(folder / CHART_FOLDER)
     scratch.rmdir()

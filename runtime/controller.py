@@ -17,10 +17,10 @@ from dataclasses import dataclass, field
 from typing import Final
 
 import trio
-from wharfinger.cluster.informer import Informer, open_informer
 
 from wharfinger.cluster.client import ClusterClient
 from wharfinger.cluster.errors import ClusterError, ConflictError, NotFoundError
+from wharfinger.cluster.informer import Informer, open_informer
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.formats.json_value import JsonObject, JsonValue, find_object, find_str
 from wharfinger.packages.address import RepositoryAddress
@@ -64,9 +64,9 @@ class Controller:
         key = _key(identity)
         obj = self.applications.objects().get(key)
         if obj is None:
-            # Gone without us (the finalizer was taken off by hand), or gone because we were done.
-            if self.runtime.remove_app(identity):
-                self.runtime.forget_removed(identity)
+            # Gone because we were done, or without us (the finalizer was taken off by hand). What this runtime never knew
+            # is none of its business: a release of that name may be somebody else's by now.
+            self.runtime.object_gone(identity)
         elif is_deleting(obj):
             await self._remove(identity, key, obj)
         else:
@@ -146,15 +146,16 @@ class Controller:
 
     async def follow_applications(self) -> None:
         """Every Application that changes is looked at."""
-        async with self.applications.changes() as changes:
-            async for keys in changes:
-                for key in keys:
+        with self.applications.changes() as changes:
+            while True:
+                for key in sorted(await changes.wait()):
                     self.keys.add(AppId(key.namespace, key.name).name)
 
     async def follow_repositories(self) -> None:
         """A repository that changes is a reason to look at every Application that names it."""
-        async with self.repositories.changes() as changes:
-            async for _keys in changes:
+        with self.repositories.changes() as changes:
+            while True:
+                await changes.wait()
                 for key in self.applications.objects():
                     self.keys.add(AppId(key.namespace, key.name).name)
 
@@ -174,8 +175,6 @@ async def open_controller(client: ClusterClient, runtime: Runtime, keys: WorkKey
             nursery.start_soon(controller.follow_repositories, name="follow PackageRepositories")
             for number in range(WORKERS):
                 nursery.start_soon(controller.work, name=f"controller worker {number}")
-            for key in applications.objects():
-                keys.add(AppId(key.namespace, key.name).name)
             yield controller
             # A status patch in flight may be cut: the next start writes it again.
             nursery.cancel_scope.cancel()

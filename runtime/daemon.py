@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Final
 
 import trio
-from wharfinger.cluster.release_engine import ReleaseEngine
 
 import wharfinger
 from wharfinger.cluster.client import ClusterClient
 from wharfinger.cluster.connection import Connection, load_connection
 from wharfinger.cluster.errors import ClusterError
 from wharfinger.cluster.http_client import open_client
+from wharfinger.cluster.release_engine import ReleaseEngine
 from wharfinger.packages.address import RepositoryAddress
 from wharfinger.packages.disk_store import open_store
 from wharfinger.packages.helm_renderer import HelmRenderer
@@ -43,6 +43,7 @@ from wharfinger.runtime.work_keys import WorkKeys
 log = logging.getLogger(__name__)
 
 FIELD_MANAGER: Final = "wharfinger"
+HOLDER: Final = "wharfinger"
 CONCURRENT_DOWNLOADS: Final = 4
 CLUSTER_RETRY_S: Final = 2.0
 
@@ -144,7 +145,8 @@ async def _open_runtime(
             store=store,
             renderer=HelmRenderer(config.helm, state / "cache" / "helm", ledger),
             cluster=client,
-            releases=ReleaseEngine(client, field_manager=FIELD_MANAGER, now=now),
+            releases=ReleaseEngine(client, field_manager=FIELD_MANAGER, now=now, holder=HOLDER),
+            holder=HOLDER,
             downloads=trio.CapacityLimiter(CONCURRENT_DOWNLOADS),
             stopping=WorkScope("the daemon"),
         )

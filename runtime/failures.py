@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from wharfinger.cluster.errors import ClusterError, ConflictError, InvalidError
+from wharfinger.cluster.ownership import ForeignObjectError
+from wharfinger.cluster.release_engine import HooksUnsupportedError
 from wharfinger.formats.errors import FormatError
 from wharfinger.packages.errors import (
     AddressError,
@@ -22,8 +24,13 @@ from wharfinger.packages.errors import (
 from wharfinger.process.errors import ProcessError
 from wharfinger.runtime.identity import IdentityError
 
-Expected = PackageError | ClusterError | FormatError | IdentityError | ProcessError
-EXPECTED = (PackageError, ClusterError, FormatError, IdentityError, ProcessError)
+
+class WorkloadError(Exception):
+    """What was applied has failed; it may recover by itself, or by an edit of what it runs."""
+
+
+Expected = PackageError | ClusterError | FormatError | IdentityError | ProcessError | WorkloadError
+EXPECTED = (PackageError, ClusterError, FormatError, IdentityError, ProcessError, WorkloadError)
 """What a pipeline task may fail with; anything else is a defect and is treated as one by the queue's guard."""
 
 
@@ -47,6 +54,10 @@ _REASONS: Final[tuple[tuple[type[Exception], str, bool | None], ...]] = (
     (IdentityError, "SpecInvalid", True),
     (FormatError, "ArtifactInvalid", True),
     (InvalidError, "ApplyFailed", True),
+    # Another owner's object sends no event when it goes: looked at again like everything that may mend by itself.
+    (ForeignObjectError, "ConflictingOwner", False),
+    (HooksUnsupportedError, "HooksUnsupported", True),
+    (WorkloadError, "WorkloadFailed", False),
     (ConflictError, "ConflictingOwner", False),
     (ClusterError, "ClusterFailed", None),
     (ProcessError, "ProcessFailed", None),

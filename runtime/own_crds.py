@@ -3,9 +3,8 @@
 from importlib.resources import files
 from typing import Final
 
-from wharfinger.cluster.readiness import wait_ready
-
 from wharfinger.cluster.client import ClusterClient
+from wharfinger.cluster.object_waits import wait_ready
 from wharfinger.cluster.resource import ObjectKey, ResourceType, name_of
 from wharfinger.formats.json_value import JsonObject, as_object
 from wharfinger.formats.yaml_reader import read_yaml

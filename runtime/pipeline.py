@@ -12,13 +12,14 @@ from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
 
 import trio
-from wharfinger.cluster.readiness import wait_ready
-from wharfinger.cluster.release_engine import ReleaseEngine, ReleaseRequest
 
 from wharfinger.cluster.client import ClusterClient
+from wharfinger.cluster.object_waits import Laggards, wait_ready
+from wharfinger.cluster.release import ReleaseStatus
+from wharfinger.cluster.release_engine import ReleaseEngine, ReleaseRequest
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.formats.json_value import JsonObject
 from wharfinger.packages.address import RepositoryAddress, tag_of_version
@@ -28,9 +29,11 @@ from wharfinger.packages.renderer import Renderer, RenderRequest
 from wharfinger.packages.store import Store
 from wharfinger.queue.scope import WorkScope
 from wharfinger.queue.service import TaskFailed
-from wharfinger.runtime.failures import EXPECTED, Failure, classify
+from wharfinger.runtime.failures import EXPECTED, Failure, WorkloadError, classify
 from wharfinger.runtime.identity import AppId
 from wharfinger.runtime.status import PackageStatus, Stage
+
+SHOWN_LAGGARDS: Final = 5
 
 
 class RegistryOpener(Protocol):
@@ -50,6 +53,8 @@ class Tools:
     renderer: Renderer
     cluster: ClusterClient
     releases: ReleaseEngine
+    holder: str
+    """What the release records we write name as their holder."""
     downloads: trio.CapacityLimiter
     stopping: WorkScope
     """Cancelled when the daemon stops: what only waits does not hold it up."""
@@ -196,7 +201,7 @@ async def run(instance: Instance, tools: Tools, reporter: Reporter) -> None:
     if instance.chart is None or instance.tree is None:
         raise AssertionError(f"{instance.id}: Run before Load")
     reporter.progressed(instance, Stage.APPLIED, "ApplyingManifests", "rendering the chart")
-    installed = await tools.releases.is_installed(instance.id.release, instance.id.namespace)
+    history = await tools.releases.history(instance.id.release, instance.id.namespace)
     request = RenderRequest(
         chart=instance.tree,
         chart_digest=str(_fetched(instance).descriptor.digest),
@@ -205,7 +210,7 @@ async def run(instance: Instance, tools: Tools, reporter: Reporter) -> None:
         values=instance.settings,
         kube_version=await tools.cluster.server_version(),
         api_versions=await tools.cluster.api_versions(),
-        is_upgrade=installed,
+        is_upgrade=any(release.status is ReleaseStatus.DEPLOYED for release in history),
     )
     rendered = await tools.renderer.render(request)
     reporter.progressed(instance, Stage.APPLIED, "ApplyingManifests", f"applying {len(rendered.objects)} objects")
@@ -228,22 +233,35 @@ async def run(instance: Instance, tools: Tools, reporter: Reporter) -> None:
 async def await_ready(instance: Instance, tools: Tools, reporter: Reporter) -> None:
     """Wait until what was applied is ready, naming the laggards. No limit of its own: a new wish or the end interrupts it."""
 
-    def progress(message: str) -> None:
-        reporter.progressed(instance, Stage.SCALED, "NotReady", message)
+    def progress(laggards: Laggards) -> None:
+        if laggards:
+            reporter.progressed(instance, Stage.SCALED, "NotReady", _waiting_for(laggards))
 
     with trio.CancelScope() as wait:
         forget = tools.stopping.on_cancel(wait.cancel)
         try:
-            await wait_ready(tools.cluster, instance.objects, progress)
+            report = await wait_ready(tools.cluster, instance.objects, progress=progress)
         finally:
             forget()
+        if report.failed:
+            raise WorkloadError(_waiting_for(report.failed))
     if wait.cancelled_caught:
         raise TaskFailed(f"stopped waiting: {tools.stopping.cause}")
 
 
+def _waiting_for(laggards: Laggards) -> str:
+    """``Deployment.apps prod/web: 1 of 2 available; ...``, sorted, at most SHOWN_LAGGARDS of them."""
+    lines = [f"{key}: {state.message}" for key, state in sorted(laggards.items())]
+    more = len(lines) - SHOWN_LAGGARDS
+    return "; ".join(lines[:SHOWN_LAGGARDS]) + (f"; and {more} more" if more > 0 else "")
+
+
 async def uninstall(instance: Instance, tools: Tools, _reporter: Reporter) -> None:
-    """Take the release away, and wait until its objects are gone. No release is success."""
-    await tools.releases.uninstall(instance.id.release, instance.id.namespace)
+    """Take the release away, and wait until its objects are gone. No release, or none that we ever wrote, is success."""
+    name, namespace = instance.id.release, instance.id.namespace
+    history = await tools.releases.history(name, namespace)
+    if any(release.holder == tools.holder for release in history):
+        await tools.releases.uninstall(name, namespace)
 
 
 async def undeploy(instance: Instance, tools: Tools, _reporter: Reporter) -> None:

@@ -103,9 +103,11 @@ class Runtime:
             self._enqueue(self._pipeline(instance, scope).removal(), scope, lambda: self._clean_later(name))
         return False
 
-    def forget_removed(self, identity: AppId) -> None:
-        """The removed package's object is gone too: nobody will ask `remove_app` again."""
+    def object_gone(self, identity: AppId) -> None:
+        """The package's object is no more: what is still here of it is removed, and a finished removal is forgotten."""
         self._removed.discard(identity.name)
+        if identity.name in self.instances:
+            self.remove_app(identity)
 
     def status(self, name: str) -> PackageStatus | None:
         """The status of a package the runtime knows."""

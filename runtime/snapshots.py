@@ -5,9 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-from wharfinger.queue.dump import QueueDump
-
 import wharfinger
+from wharfinger.queue.dump import QueueDump
 from wharfinger.runtime import status as statuses
 from wharfinger.runtime.inspector import (
     ConditionSnapshot,
@@ -54,8 +53,11 @@ class RuntimeInspector:
         return _package(self.runtime, instance) if self.runtime and instance else None
 
     async def queues(self) -> tuple[QueueSnapshot, ...]:
-        """All queues, sorted by name."""
-        return tuple(_queue(dump) for dump in self.runtime.queues.dump()) if self.runtime else ()
+        """All queues, sorted by name; a package that never had a task has an empty one."""
+        if self.runtime is None:
+            return ()
+        names = {*self.runtime.queues.names(), *self.runtime.instances}
+        return tuple(_queue(self.runtime.queues.dump_one(name)) for name in sorted(names))
 
 
 def _package(runtime: Runtime, instance: Instance) -> PackageSnapshot:

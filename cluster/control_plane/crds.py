@@ -18,7 +18,7 @@ from wharfinger.cluster.control_plane.kinds import (
     KindVersion,
     ScalePaths,
 )
-from wharfinger.cluster.control_plane.list_types import crd_list_types
+from wharfinger.cluster.control_plane.list_types import crd_list_types, metadata_list_types
 from wharfinger.cluster.control_plane.printers import AGE, NAME
 from wharfinger.cluster.control_plane.timestamps import age, format_time
 from wharfinger.formats.json_value import (
@@ -33,6 +33,7 @@ from wharfinger.formats.json_value import (
 )
 
 CLEANUP_FINALIZER: Final = "customresourcecleanup.apiextensions.k8s.io"
+METADATA: Final = metadata_list_types()
 _VERSION: Final = re.compile(r"v(?P<major>[0-9]+)(?:(?P<stage>alpha|beta)(?P<minor>[0-9]+))?")
 _STAGES: Final = {"": 2, "beta": 1, "alpha": 0}
 
@@ -72,6 +73,16 @@ def kind_of_definition(definition: JsonObject) -> Kind:
         custom=True,
         generation=Generation.SPEC,
     )
+
+
+def check_definition(definition: JsonObject) -> None:
+    """Read a definition to the depth of its schemas. Raises ShapeError where something in it has the wrong type."""
+    waiting = [version.lists for version in kind_of_definition(definition).versions]
+    while waiting:
+        lists = waiting.pop()
+        if lists is not METADATA:
+            waiting += lists.fields.values()
+            waiting += [lists.element] if lists.element is not None else []
 
 
 def _version(declared: JsonObject) -> KindVersion:

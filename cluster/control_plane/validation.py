@@ -8,10 +8,11 @@ import re
 from collections.abc import Callable
 from typing import Final
 
+from wharfinger.cluster.control_plane.crds import check_definition
 from wharfinger.cluster.control_plane.kinds import Kind
 from wharfinger.cluster.control_plane.selectors import key_problems, value_problems
 from wharfinger.cluster.control_plane.status import FieldError
-from wharfinger.formats.json_value import JsonObject, JsonValue, find
+from wharfinger.formats.json_value import JsonObject, JsonValue, ShapeError, find
 
 SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
@@ -138,6 +139,10 @@ def _secret_errors(obj: JsonObject) -> list[FieldError]:
 
 
 def _definition_errors(obj: JsonObject) -> list[FieldError]:
+    try:
+        check_definition(obj)
+    except ShapeError as error:
+        return [FieldError("spec", "FieldValueInvalid", f"Invalid value: {error}")]
     needed = (("group",), ("scope",), ("names", "plural"), ("names", "kind"))
     errors = [required(f"spec.{'.'.join(path)}") for path in needed if not find(obj, "spec", *path)]
     versions = find(obj, "spec", "versions")

@@ -206,8 +206,7 @@ def test_bounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_name_that_is_no_text(tmp_path: Path) -> None:
     folder = chart(tmp_path)
-    with open(os.fsencode(folder) + b"/\xff", "w"):
-        pass
+    (folder / os.fsdecode(b"\xff")).touch()
     with pytest.raises(ArtifactError, match="is not UTF-8"):
         pack_chart(folder)
 
@@ -247,7 +246,14 @@ def test_helm_leaves_out_what_is_left_out_here(program: str, tmp_path: Path) -> 
         "a.txt",
         "c.txt",
     ]
-    template = 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n{{- range $path, $_ := .Files.Glob "**" }}\n  f{{ $path | sha256sum }}: {{ $path | quote }}\n{{- end }}\n'
+    template = """apiVersion: v1
+kind: ConfigMap
+metadata: {name: a}
+data:
+{{- range $path, $_ := .Files.Glob "**" }}
+  f{{ $path | sha256sum }}: {{ $path | quote }}
+{{- end }}
+"""
     for count in range(1, len(rules)):
         folder = chart(
             tmp_path / str(count),

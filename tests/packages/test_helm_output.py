@@ -2,6 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from wharfinger.formats.json_value import JsonObject, JsonValue, find
 from wharfinger.packages.errors import RenderError
 from wharfinger.packages.helm_output import MAX_MESSAGE, Document, clean_message, read_output, split_documents
 
@@ -13,8 +14,8 @@ def doc(source: str, text: str) -> str:
     return f"---\n# Source: {source}\n{text}\n"
 
 
-def names(objects: tuple[dict[str, object], ...]) -> list[object]:
-    return [obj["metadata"]["name"] for obj in objects if isinstance(obj["metadata"], dict)]
+def names(objects: tuple[JsonObject, ...]) -> list[JsonValue]:
+    return [find(obj, "metadata", "name") for obj in objects]
 
 
 def test_crds_hooks_and_objects_each_in_their_order() -> None:

@@ -3,10 +3,13 @@
 import pytest
 
 from wharfinger.cluster.errors import UnknownKindError, UnreachableError, api_error
+from wharfinger.cluster.ownership import ForeignObjectError
+from wharfinger.cluster.release import ReleaseError
+from wharfinger.cluster.release_engine import HooksUnsupportedError
 from wharfinger.formats.errors import FormatError
 from wharfinger.packages import errors as packages
 from wharfinger.process.errors import SpawnError, StuckError
-from wharfinger.runtime.failures import EXPECTED, Expected, Failure, classify
+from wharfinger.runtime.failures import EXPECTED, Expected, Failure, WorkloadError, classify
 from wharfinger.runtime.identity import IdentityError
 from wharfinger.runtime.status import TIPS
 
@@ -24,6 +27,10 @@ CASES: list[tuple[Expected, str, bool]] = [
     (IdentityError("x"), "SpecInvalid", True),
     (api_error(422, "Invalid", "x"), "ApplyFailed", True),
     (api_error(409, "Conflict", "x"), "ConflictingOwner", False),
+    (ForeignObjectError("x"), "ConflictingOwner", False),
+    (HooksUnsupportedError("x"), "HooksUnsupported", True),
+    (ReleaseError("x"), "ClusterFailed", True),
+    (WorkloadError("x"), "WorkloadFailed", False),
     (api_error(503, "ServiceUnavailable", "x"), "ClusterFailed", False),
     (api_error(405, "MethodNotAllowed", "x"), "ClusterFailed", True),
     (UnreachableError("x"), "ClusterFailed", False),

@@ -23,13 +23,17 @@ def test_they_serve_what_the_code_reads() -> None:
 
 
 def test_the_status_schema_has_every_field_that_is_written() -> None:
-    properties = find(by_kind()["Application"], "spec", "versions", 0, "schema", "openAPIV3Schema", "properties", "status")
+    properties = find(
+        by_kind()["Application"], "spec", "versions", 0, "schema", "openAPIV3Schema", "properties", "status"
+    )
     status = statuses.released(statuses.fresh(1, datetime(2026, 1, 1, tzinfo=UTC)), "1.0.0", "sha256:aa", 1)
     written = statuses.external(status)
-    declared = cast(JsonObject, find(properties, "properties"))
+    declared = cast("JsonObject", find(properties, "properties"))
     assert set(written) == set(declared)
-    condition = cast(JsonObject, find(declared, "conditions", "items", "properties"))
+    condition = cast("JsonObject", find(declared, "conditions", "items", "properties"))
     for entry in find_list(written, "conditions"):
         assert isinstance(entry, dict)
         assert set(entry) == set(condition)
-    assert set(cast(JsonObject, written["summary"])) == set(cast(JsonObject, find(declared, "summary", "properties")))
+    assert set(cast("JsonObject", written["summary"])) == set(
+        cast("JsonObject", find(declared, "summary", "properties"))
+    )

@@ -27,9 +27,13 @@ def conditions(
     ``probed`` adds ``lastProbeTime`` (Jobs).
     """
     types = {condition.type for condition in said}
-    before = {str(find(entry, "type")): entry for entry in find_list(obj, "status", "conditions") if isinstance(entry, dict)}
+    before = {
+        str(find(entry, "type")): entry for entry in find_list(obj, "status", "conditions") if isinstance(entry, dict)
+    }
     others: list[JsonValue] = [entry for kind, entry in before.items() if kind not in types]
-    made = [_entry(condition, before.get(condition.type), format_time(now), updated, probed=probed) for condition in said]
+    made = [
+        _entry(condition, before.get(condition.type), format_time(now), updated, probed=probed) for condition in said
+    ]
     return others + made
 
 

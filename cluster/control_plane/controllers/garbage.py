@@ -63,7 +63,7 @@ def reconcile_dependent(key: ObjectKey, obj: JsonObject, owners: Owners, *, has_
         return NOTHING
     if owners.solid:
         return Plan((without_owners(key, obj, lost),))
-    if owners.waiting and has_dependents or has_finalizer(obj, FOREGROUND):
+    if (owners.waiting and has_dependents) or has_finalizer(obj, FOREGROUND):
         propagation = Propagation.FOREGROUND
     else:
         propagation = Propagation.ORPHAN if has_finalizer(obj, ORPHAN) else Propagation.BACKGROUND

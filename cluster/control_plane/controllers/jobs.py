@@ -51,9 +51,7 @@ def reconcile_job(key: ObjectKey, obj: JsonObject, age_s: float, now: datetime) 
     return _end(key, obj, start, now, said, {"succeeded": succeeded, "completionTime": format_time(now)})
 
 
-def _end(
-    key: ObjectKey, obj: JsonObject, start: str, now: datetime, said: list[Condition], extra: JsonObject
-) -> Plan:
+def _end(key: ObjectKey, obj: JsonObject, start: str, now: datetime, said: list[Condition], extra: JsonObject) -> Plan:
     status = _idle() | {"startTime": start, "conditions": conditions(obj, said, now, probed=True)} | extra
     return Plan(tuple(status_write(key, obj, status)))
 

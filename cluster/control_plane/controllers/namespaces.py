@@ -11,7 +11,15 @@ from datetime import datetime
 from typing import Final
 
 from wharfinger.cluster.control_plane.controllers.conditions import Condition, conditions
-from wharfinger.cluster.control_plane.controllers.writes import NOTHING, Create, Delete, Patch, Plan, Write, status_write
+from wharfinger.cluster.control_plane.controllers.writes import (
+    NOTHING,
+    Create,
+    Delete,
+    Patch,
+    Plan,
+    Write,
+    status_write,
+)
 from wharfinger.cluster.resource import ObjectKey, name_of
 from wharfinger.formats.json_value import JsonObject, JsonValue, find, find_list, find_object, find_str
 
@@ -30,17 +38,17 @@ def is_terminating(namespace: JsonObject) -> bool:
     return find(namespace, "metadata", "deletionTimestamp") is not None
 
 
-def reconcile_active(namespace: JsonObject, *, has_account: bool, root_ca: str | None, present_ca: str) -> Plan:
-    """What a namespace lacks; ``root_ca`` None where the ConfigMap is absent, else what it says now."""
+def reconcile_active(namespace: JsonObject, *, has_account: bool, has_root_ca: bool, root_ca: str) -> Plan:
+    """What a namespace lacks; ``root_ca`` is the certificate its ConfigMap is made with (PEM)."""
     name = name_of(namespace)
     writes: list[Write] = []
     if not has_account:
         metadata: JsonObject = {"name": "default", "namespace": name}
         writes.append(Create({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata}))
-    if root_ca is None:
+    if not has_root_ca:
         annotations: JsonObject = {"kubernetes.io/description": DESCRIPTION}
         metadata = {"name": ROOT_CA, "namespace": name, "annotations": annotations}
-        data: JsonObject = {"ca.crt": present_ca}
+        data: JsonObject = {"ca.crt": root_ca}
         writes.append(Create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}))
     return Plan(tuple(writes))
 

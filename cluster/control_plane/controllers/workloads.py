@@ -245,10 +245,10 @@ def _claims(stateful_set: JsonObject, replicas: int, present: frozenset[str]) ->
         for number in range(replicas):
             name = f"{find_str(metadata, 'name')}-{name_of(stateful_set)}-{number}"
             if name not in present:
-                own = {"name": name, "namespace": namespace_of(stateful_set)}
-                own_labels = {"labels": find_object(metadata, "labels") | labels}
-                claim: JsonObject = {"apiVersion": "v1", "kind": "PersistentVolumeClaim"}
-                made.append(Create(claim | {"metadata": metadata | own | own_labels, "spec": find(template, "spec")}))
+                own: JsonObject = {"name": name, "namespace": namespace_of(stateful_set)}
+                own["labels"] = find_object(metadata, "labels") | labels
+                claim: JsonObject = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata | own}
+                made.append(Create(claim | {"spec": find(template, "spec")}))
     return made
 
 

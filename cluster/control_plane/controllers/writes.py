@@ -79,7 +79,9 @@ async def _create(client: ClusterClient, obj: JsonObject) -> None:
             raise
 
 
-def status_write(key: ObjectKey, obj: JsonObject, status: JsonObject, annotations: JsonObject | None = None) -> list[Write]:
+def status_write(
+    key: ObjectKey, obj: JsonObject, status: JsonObject, annotations: JsonObject | None = None
+) -> list[Write]:
     """The write that gives an object this status (and these annotations beside its own); none where it has it."""
     wanted: JsonObject = {"status": status}
     seen: JsonObject = {"status": find_object(obj, "status")}

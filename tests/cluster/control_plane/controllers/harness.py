@@ -1,0 +1,92 @@
+"""An embedded control plane with its controllers, in memory: real clients, no sockets, virtual time."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import trio
+
+from wharfinger.cluster.client import ClusterClient
+from wharfinger.cluster.connection import Connection, bearer
+from wharfinger.cluster.control_plane.controllers.service import open_controllers
+from wharfinger.cluster.control_plane.service import LOCAL, open_control_plane
+from wharfinger.cluster.errors import NotFoundError
+from wharfinger.cluster.http_client import open_client
+from wharfinger.cluster.resource import ObjectKey
+from wharfinger.formats.json_value import JsonObject, JsonValue, find
+
+SETTLE_S = 1.0
+"""Virtual seconds in which everything that does not wait for a delay is done."""
+
+
+@asynccontextmanager
+async def open_cluster(*, controllers: bool = True) -> AsyncGenerator[ClusterClient, None]:
+    """A client of a cluster whose controllers have a client of their own."""
+    connection = Connection(LOCAL, bearer(""))
+    async with (
+        open_control_plane(simulate=False) as plane,
+        open_client(connection, transport=plane.transport()) as client,
+        open_client(connection, transport=plane.transport()) as theirs,
+    ):
+        if not controllers:
+            yield client
+            return
+        async with open_controllers(theirs, root_ca="PEM"):
+            await settle()
+            yield client
+
+
+async def settle(seconds: float = 0.0) -> None:
+    """Let virtual time pass until everything is done that is due within ``seconds``."""
+    await trio.sleep(seconds + SETTLE_S)
+
+
+async def key(client: ClusterClient, api_version: str, kind: str, name: str, namespace: str = "default") -> ObjectKey:
+    """The key of an object."""
+    resource = await client.resource_type(api_version, kind)
+    return ObjectKey(resource, namespace if resource.namespaced else "", name)
+
+
+async def look(client: ClusterClient, api_version: str, kind: str, name: str, namespace: str = "default") -> JsonObject | None:
+    """The object, or None where it is gone."""
+    try:
+        return await client.get(await key(client, api_version, kind, name, namespace))
+    except NotFoundError:
+        return None
+
+
+def obj(api_version: str, kind: str, name: str, namespace: str = "default", **fields: JsonValue) -> JsonObject:
+    """An object; ``metadata`` among the fields is added to its name and namespace."""
+    metadata: JsonObject = {"name": name}
+    if namespace:
+        metadata["namespace"] = namespace
+    more = fields.pop("metadata", None)
+    if isinstance(more, dict):
+        metadata |= more
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, **fields}
+
+
+def config_map(name: str, *owners: JsonObject, namespace: str = "default", **metadata: JsonValue) -> JsonObject:
+    """A ConfigMap with owners."""
+    references: list[JsonValue] = [owner_of(owner) for owner in owners]
+    extra: JsonObject = {**metadata, **({"ownerReferences": references} if references else {})}
+    return obj("v1", "ConfigMap", name, namespace, metadata=extra)
+
+
+def owner_of(owner: JsonObject, *, blocks: bool = False) -> JsonObject:
+    """A reference to an owner that was created."""
+    reference: JsonObject = {
+        "apiVersion": owner["apiVersion"],
+        "kind": owner["kind"],
+        "name": find(owner, "metadata", "name"),
+        "uid": find(owner, "metadata", "uid"),
+    }
+    return reference | {"blockOwnerDeletion": True} if blocks else reference
+
+
+TEMPLATE: JsonObject = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "a", "image": "i:1"}]}}
+
+
+def workload(kind: str, name: str, *, annotations: JsonObject | None = None, **spec: JsonValue) -> JsonObject:
+    """A Deployment, StatefulSet or DaemonSet."""
+    whole: JsonObject = {"selector": {"matchLabels": {"a": "b"}}, "template": TEMPLATE, **spec}
+    return obj("apps/v1", kind, name, metadata={"annotations": annotations or {}}, spec=whole)

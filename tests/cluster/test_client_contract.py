@@ -1,0 +1,20 @@
+"""The contract of ClusterClient, held by the HTTP client in memory and over loopback TCP."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.client_contract import CONTRACT
+from tests.cluster.clusters import loopback_cluster, memory_cluster
+
+
+@pytest.mark.parametrize("name", CONTRACT)
+async def test_in_memory(name: str) -> None:
+    async with memory_cluster() as client:
+        await CONTRACT[name](client)
+
+
+@pytest.mark.parametrize("name", CONTRACT)
+async def test_over_loopback(name: str, tmp_path: Path) -> None:
+    async with loopback_cluster(tmp_path) as client:
+        await CONTRACT[name](client)

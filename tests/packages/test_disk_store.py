@@ -1,0 +1,457 @@
+"""The store on a real disk: concurrency, cancellation, damage, refusals; crashes in crash_store.py."""
+
+import errno
+import io
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import trio
+from trio.testing import MockClock
+
+from tests.packages.charts import ROOT
+from tests.packages.memory_registry import MemoryRegistry, chart_archive, put
+from wharfinger.packages.disk_store import DiskStore, StoreLimits, open_store
+from wharfinger.packages.errors import ArtifactError, ArtifactNotFoundError, DigestError, StoreError
+from wharfinger.packages.manifest import chart_layer
+from wharfinger.packages.registry import Descriptor, Manifest
+from wharfinger.packages.tree import is_sound
+
+REPOSITORY = "charts/web"
+NEVER_SPARE = StoreLimits(spare_s=0)
+
+
+async def bring(store: DiskStore, registry: MemoryRegistry, manifest: Manifest, name: str = "prod.web") -> Path:
+    await store.download(registry, REPOSITORY, manifest)
+    await store.install(manifest)
+    return await store.deploy(name, manifest)
+
+
+def listing(root: Path) -> dict[str, list[str]]:
+    folders = {
+        "blobs": root / "store/blobs/sha256",
+        "trees": root / "store/trees",
+        "tmp": root / "store/tmp",
+        "deployed": root / "deployed",
+    }
+    return {name: sorted(path.name for path in folder.iterdir()) for name, folder in folders.items()}
+
+
+def deployed_version(root: Path, name: str = "prod.web") -> str:
+    return (root / "deployed" / name / "Chart.yaml").read_text().rpartition("version: ")[2].strip()
+
+
+async def test_from_registry_to_deployed(tmp_path: Path) -> None:
+    registry = MemoryRegistry()
+    manifest = await put(registry)
+    async with open_store(tmp_path) as store:
+        link = await bring(store, registry, manifest)
+        assert link == tmp_path / "deployed" / "prod.web"
+        assert not link.readlink().is_absolute()
+        assert (link / "Chart.yaml").exists()
+        assert link.resolve() == await store.install(manifest)
+        assert listing(tmp_path) == {
+            "blobs": sorted([manifest.config.digest.hex, manifest.layers[0].digest.hex]),
+            "trees": [manifest.descriptor.digest.hex],
+            "tmp": [],
+            "deployed": ["prod.web"],
+        }
+        assert store.statistics() == {"locked": 0, "temporary": 0, "pinned": 1}
+
+
+async def test_what_is_here_is_not_fetched_again(tmp_path: Path) -> None:
+    registry = MemoryRegistry()
+    manifest = await put(registry)
+    for _ in range(2):
+        async with open_store(tmp_path) as store:
+            await bring(store, registry, manifest)
+            await bring(store, registry, manifest)
+    assert set(registry.fetched.values()) == {1}
+
+
+async def test_a_damaged_blob_is_fetched_again(tmp_path: Path) -> None:
+    registry = MemoryRegistry()
+    manifest = await put(registry)
+    blob = tmp_path / "store/blobs/sha256" / manifest.layers[0].digest.hex
+    async with open_store(tmp_path) as store:
+        await store.download(registry, REPOSITORY, manifest)
+        right = blob.read_bytes()
+        for wrong in (right[:-1], right + b"x", right[:-1] + bytes([right[-1] ^ 1]), b""):
+            blob.write_bytes(wrong)
+            with pytest.raises(StoreError, match="damaged on disk"):
+                await store.install(manifest)
+            assert listing(tmp_path)["trees"] == listing(tmp_path)["tmp"] == []
+            await store.download(registry, REPOSITORY, manifest)
+            assert blob.read_bytes() == right
+        await store.install(manifest)
+    assert registry.fetched[manifest.layers[0].digest] == 5
+    assert registry.fetched[manifest.config.digest] == 1
+
+
+async def test_a_damaged_tree_is_unpacked_again(tmp_path: Path) -> None:
+    registry = MemoryRegistry()
+    manifest = await put(registry)
+    tree = tmp_path / "store/trees" / manifest.descriptor.digest.hex
+    async with open_store(tmp_path) as store:
+        await bring(store, registry, manifest)
+        for damage in ("chart/Chart.yaml", "chart/more", "tree.json"):
+            (tree / damage).write_text("edited by hand")
+            assert not is_sound(tree)
+            await store.install(manifest)
+            assert is_sound(tree)
+            assert deployed_version(tmp_path) == "1.0.0"
+        assert listing(tmp_path)["tmp"] == []
+    assert set(registry.fetched.values()) == {1}
+
+
+async def test_one_artifact_for_many_is_downloaded_once(tmp_path: Path) -> None:
+    registry = MemoryRegistry()
+    manifest = await put(registry)
+    async with open_store(tmp_path) as store, trio.open_nursery() as nursery:
+        for number in range(10):
+            nursery.start_soon(bring, store, registry, manifest, f"prod.web{number}")
+    assert set(registry.fetched.values()) == {1}
+    assert len(listing(tmp_path)["deployed"]) == 10
+
+
+async def test_different_artifacts_do_not_wait_for_each_other(tmp_path: Path) -> None:
+    registry = MemoryRegistry()
+    slow, quick = await put(registry, "1.0.0"), await put(registry, "2.0.0")
+    held, release = trio.Event(), trio.Event()
+
+    async def hold(blob: Descriptor) -> None:
+        if blob.digest == slow.layers[0].digest:
+            held.set()
+            await release.wait()
+
+    registry.before_chunk = hold
+    async with open_store(tmp_path) as store, trio.open_nursery() as nursery:
+        nursery.start_soon(store.download, registry, REPOSITORY, slow)
+        await held.wait()
+        await bring(store, registry, quick)
+        assert deployed_version(tmp_path) == "2.0.0"
+        assert store.statistics()["locked"] == 1
+        release.set()
+
+
+async def test_whoever_waits_takes_over_from_whoever_was_cancelled(tmp_path: Path) -> None:
+    registry = MemoryRegistry()
+    manifest = await put(registry)
+    held = trio.Event()
+    stuck = [True]
+
+    async def hold(blob: Descriptor) -> None:
+        if stuck[0] and blob.digest == manifest.layers[0].digest:
+            held.set()
+            await trio.sleep_forever()
+
+    registry.before_chunk = hold
+    async with open_store(tmp_path) as store, trio.open_nursery() as nursery:
+        first = trio.CancelScope()
+
+        async def give_up() -> None:
+            with first:
+                await store.download(registry, REPOSITORY, manifest)
+
+        nursery.start_soon(give_up)
+        await held.wait()
+        nursery.start_soon(bring, store, registry, manifest)
+        await trio.testing.wait_all_tasks_blocked()
+        stuck[0] = False
+        first.cancel()
+    assert deployed_version(tmp_path) == "1.0.0"
+    assert listing(tmp_path)["tmp"] == []
+
+
+class CancelAtStep(trio.abc.Instrument):
+    """Cancels a scope when one task is about to take its n-th step."""
+
+    def __init__(self, scope: trio.CancelScope, step: int) -> None:
+        self.scope = scope
+        self.left = step
+        self.task = trio.lowlevel.current_task()
+
+    def before_task_step(self, task: trio.lowlevel.Task) -> None:
+        if task is self.task:
+            self.left -= 1
+            if self.left == 0:
+                self.scope.cancel()
+
+
+async def test_cancelled_at_each_await_nothing_partial_is_published(tmp_path: Path) -> None:
+    registry = MemoryRegistry()
+    old, new = await put(registry, "1.0.0"), await put(registry, "2.0.0")
+    step = 0
+    finished = False
+    while not finished:
+        step += 1
+        root = tmp_path / str(step)
+        async with open_store(root, NEVER_SPARE) as store:
+            await bring(store, registry, old)
+            with trio.CancelScope() as scope:
+                instrument = CancelAtStep(scope, step)
+                trio.lowlevel.add_instrument(instrument)
+                try:
+                    await bring(store, registry, new)
+                    await store.undeploy("prod.web")
+                    await store.deploy("prod.web", old)
+                    await store.collect()
+                finally:
+                    trio.lowlevel.remove_instrument(instrument)
+            finished = instrument.left > 0
+            found = listing(root)
+            assert found["tmp"] == []
+            assert store.statistics()["locked"] == store.statistics()["temporary"] == 0
+            assert all(is_sound(root / "store/trees" / name) for name in found["trees"])
+            await bring(store, registry, new)
+            assert deployed_version(root) == "2.0.0"
+    assert step > 20
+
+
+def test_killed_at_each_step_on_the_disk(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.packages.crash_store", str(tmp_path)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) > 30
+
+
+async def test_deploying_moves_the_link_and_keeps_the_trees(tmp_path: Path) -> None:
+    registry = MemoryRegistry()
+    old, new = await put(registry, "1.0.0"), await put(registry, "2.0.0")
+    async with open_store(tmp_path) as store:
+        await bring(store, registry, old)
+        await bring(store, registry, new)
+        assert deployed_version(tmp_path) == "2.0.0"
+        await store.deploy("prod.web", old)
+        assert deployed_version(tmp_path) == "1.0.0"
+        await store.undeploy("prod.web")
+        await store.undeploy("prod.web")
+        assert listing(tmp_path)["deployed"] == []
+        assert len(listing(tmp_path)["trees"]) == 2
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", ".", "..", "../x", "a/b", "/etc", "A", "-a", "a-", "a.", ".a", "a b", "a\n", "a\0", "a" * 201, "ä", "a_b"],
+)
+async def test_names_that_could_leave_the_folder(name: str, tmp_path: Path) -> None:
+    registry = MemoryRegistry()
+    manifest = await put(registry)
+    async with open_store(tmp_path) as store:
+        await bring(store, registry, manifest)
+        with pytest.raises(StoreError, match="cannot be a deployed name") as caught:
+            await store.deploy(name, manifest)
+        with pytest.raises(StoreError, match="cannot be a deployed name"):
+            await store.undeploy(name)
+        assert not caught.value.transient
+
+
+async def test_what_is_not_ours_is_left_alone(tmp_path: Path) -> None:
+    registry = MemoryRegistry()
+    manifest = await put(registry)
+    async with open_store(tmp_path) as store:
+        await bring(store, registry, manifest)
+        (tmp_path / "deployed" / "foreign").mkdir()
+        (tmp_path / "deployed" / "file").write_text("")
+        (tmp_path / "store" / "trees" / "README").write_text("")
+        for name in ("foreign", "file"):
+            with pytest.raises(StoreError, match="not a link of this store"):
+                await store.deploy(name, manifest)
+            with pytest.raises(StoreError, match="not a link of this store"):
+                await store.undeploy(name)
+        assert await store.collect() == 0
+        assert listing(tmp_path)["deployed"] == ["file", "foreign", "prod.web"]
+
+
+async def test_steps_in_the_wrong_order_say_which_is_missing(tmp_path: Path) -> None:
+    registry = MemoryRegistry()
+    manifest = await put(registry)
+    async with open_store(tmp_path) as store:
+        with pytest.raises(StoreError, match="not downloaded"):
+            await store.install(manifest)
+        await store.download(registry, REPOSITORY, manifest)
+        with pytest.raises(StoreError, match="not installed"):
+            await store.deploy("prod.web", manifest)
+        assert listing(tmp_path)["tmp"] == listing(tmp_path)["deployed"] == []
+
+
+async def test_collecting(tmp_path: Path) -> None:
+    registry = MemoryRegistry()
+    old, new = await put(registry, "1.0.0"), await put(registry, "2.0.0")
+    async with open_store(tmp_path) as store:
+        await bring(store, registry, old)
+        await bring(store, registry, new)
+        (tmp_path / "store/tmp/left-over").mkdir()
+        (tmp_path / "store/tmp/left-over/x").write_text("")
+        assert await store.collect() == 1 + 1 + 2
+        assert listing(tmp_path)["trees"] == [new.descriptor.digest.hex]
+        assert listing(tmp_path)["blobs"] == sorted(blob.digest.hex for blob in (new.config, new.layers[0]))
+        assert await store.collect() == 0
+        await store.undeploy("prod.web")
+        assert await store.collect() == 3
+        assert listing(tmp_path) == {"blobs": [], "trees": [], "tmp": [], "deployed": []}
+
+
+async def test_collecting_spares_what_is_on_its_way_for_a_while(tmp_path: Path) -> None:
+    """A clock that is moved by hand: the store works in threads."""
+    registry = MemoryRegistry()
+    manifest = await put(registry)
+
+    clock = MockClock()
+
+    async def run() -> None:
+        async with open_store(tmp_path, StoreLimits(spare_s=60)) as store:
+            await store.download(registry, REPOSITORY, manifest)
+            assert await store.collect() == 0
+            clock.jump(59)
+            await store.install(manifest)
+            clock.jump(59)
+            assert await store.collect() == 0
+            clock.jump(2)
+            assert await store.collect() == 3
+            assert store.statistics()["pinned"] == 0
+
+    await trio.to_thread.run_sync(lambda: trio.run(run, clock=clock))
+
+
+async def test_collecting_while_others_install(tmp_path: Path) -> None:
+    registry = MemoryRegistry()
+    manifests = [await put(registry, f"1.0.{number}") for number in range(8)]
+    async with open_store(tmp_path) as store, trio.open_nursery() as nursery:
+
+        async def collect() -> None:
+            for _ in range(10):
+                await store.collect()
+
+        nursery.start_soon(collect)
+        for number, manifest in enumerate(manifests):
+            nursery.start_soon(bring, store, registry, manifest, f"prod.web{number}")
+    for number in range(8):
+        assert deployed_version(tmp_path, f"prod.web{number}") == f"1.0.{number}"
+
+
+async def test_a_transfer_that_fails_leaves_nothing(tmp_path: Path) -> None:
+    registry = MemoryRegistry()
+    manifest = await put(registry)
+    layer = manifest.layers[0]
+    right = registry.blobs[REPOSITORY, layer.digest]
+    async with open_store(tmp_path) as store:
+        registry.blobs[REPOSITORY, layer.digest] = right[:-1] + bytes([right[-1] ^ 1])
+        with pytest.raises(DigestError):
+            await store.download(registry, REPOSITORY, manifest)
+        del registry.blobs[REPOSITORY, layer.digest]
+        with pytest.raises(ArtifactNotFoundError):
+            await store.download(registry, REPOSITORY, manifest)
+        assert listing(tmp_path)["blobs"] == [manifest.config.digest.hex]
+        assert listing(tmp_path)["tmp"] == []
+        registry.blobs[REPOSITORY, layer.digest] = right
+        await bring(store, registry, manifest)
+
+
+@pytest.mark.parametrize(
+    "archive", [b"", b"not an archive", chart_archive()[:200], chart_archive(name="", version="1")]
+)
+async def test_what_is_no_chart_is_not_installed(archive: bytes, tmp_path: Path) -> None:
+    registry = MemoryRegistry()
+    manifest = await put(registry, archive=archive)
+    async with open_store(tmp_path) as store:
+        await store.download(registry, REPOSITORY, manifest)
+        with pytest.raises(ArtifactError):
+            await store.install(manifest)
+        assert listing(tmp_path)["trees"] == listing(tmp_path)["tmp"] == []
+
+
+async def test_an_archive_with_a_wrong_chart_file(tmp_path: Path) -> None:
+    registry = MemoryRegistry()
+    manifest = await put(registry, archive=chart_archive(version="none"))
+    async with open_store(tmp_path) as store:
+        await store.download(registry, REPOSITORY, manifest)
+        with pytest.raises(ArtifactError, match="no semantic version"):
+            await store.install(manifest)
+
+
+async def test_a_package_that_is_too_big(tmp_path: Path) -> None:
+    registry = MemoryRegistry()
+    manifest = await put(registry)
+    async with open_store(tmp_path, StoreLimits(package_bytes=1000)) as store:
+        with pytest.raises(ArtifactError, match="over the limit of 1000"):
+            await store.download(registry, REPOSITORY, manifest)
+    assert registry.fetched == {}
+
+
+async def test_blobs_longer_than_what_is_written_at_once(tmp_path: Path) -> None:
+    registry = MemoryRegistry()
+    manifest = await put(registry, archive=chart_archive(padding=1_000_000))
+    async with open_store(tmp_path) as store:
+        await bring(store, registry, manifest)
+        blob = tmp_path / "store/blobs/sha256" / chart_layer(manifest).digest.hex
+        assert blob.stat().st_size > 1_000_000
+
+
+async def test_one_process_at_a_time(tmp_path: Path) -> None:
+    async with open_store(tmp_path):
+        with pytest.raises(StoreError, match="another process uses this store"):
+            async with open_store(tmp_path):
+                raise AssertionError("must not open")
+    async with open_store(tmp_path):
+        pass
+
+
+async def test_what_a_killed_process_left_is_cleared(tmp_path: Path) -> None:
+    async with open_store(tmp_path):
+        pass
+    (tmp_path / "store/tmp/1-1").mkdir()
+    (tmp_path / "store/tmp/1-2").write_text("half a blob")
+    async with open_store(tmp_path):
+        assert listing(tmp_path)["tmp"] == []
+
+
+@pytest.mark.parametrize(
+    ("number", "says"),
+    [(errno.ENOSPC, "the disk is full: make room"), (errno.EACCES, "no permission"), (errno.EROFS, "read-only")],
+)
+async def test_a_disk_that_refuses(number: int, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    registry = MemoryRegistry()
+    manifest = await put(registry)
+
+    def refuse(descriptor: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    async with open_store(tmp_path) as store:
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "fsync", refuse)
+            with pytest.raises(StoreError, match=says) as caught:
+                await store.download(registry, REPOSITORY, manifest)
+            assert caught.value.transient
+        await store.download(registry, REPOSITORY, manifest)
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "fsync", refuse)
+            with pytest.raises(StoreError, match=says):
+                await store.install(manifest)
+        assert listing(tmp_path)["trees"] == listing(tmp_path)["tmp"] == []
+        await bring(store, registry, manifest)
+
+
+async def test_a_state_folder_that_cannot_be(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match="opening the store"):
+        async with open_store(tmp_path / "file"):
+            raise AssertionError("must not open")
+
+
+async def test_a_full_disk_while_downloading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    registry = MemoryRegistry()
+    manifest = await put(registry)
+    monkeypatch.setattr("wharfinger.packages.disk_store._create", lambda path: io.FileIO("/dev/full", "wb"))
+    async with open_store(tmp_path) as store:
+        with pytest.raises(StoreError, match="the disk is full"):
+            await store.download(registry, REPOSITORY, manifest)
+        assert listing(tmp_path)["blobs"] == []

@@ -1,0 +1,35 @@
+import pytest
+
+from wharfinger.packages.errors import (
+    AddressError,
+    ArtifactError,
+    ArtifactNotFoundError,
+    DigestError,
+    PackageError,
+    RegistryError,
+    RenderError,
+    StoreError,
+)
+
+
+@pytest.mark.parametrize(
+    ("error", "transient"),
+    [
+        (PackageError("x"), False),
+        (RegistryError("x", transient=True), True),
+        (RegistryError("x", transient=False), False),
+        (ArtifactNotFoundError("x"), False),
+        (DigestError("x"), False),
+        (DigestError("x", transient=True), True),
+        (AddressError("x"), False),
+        (ArtifactError("x"), False),
+        (StoreError("x"), True),
+        (StoreError("x", transient=False), False),
+        (RenderError("x"), False),
+        (RenderError("x", transient=True), True),
+    ],
+)
+def test_what_passes_by_itself(error: PackageError, transient: bool) -> None:
+    assert isinstance(error, PackageError)
+    assert error.transient is transient
+    assert str(error) == "x"

@@ -1,0 +1,193 @@
+"""The life of packages, from wish to Ready to gone, on real parts."""
+
+from contextlib import suppress
+from pathlib import Path
+
+import trio
+import trio.testing
+
+from tests.runtime.world import open_world
+from wharfinger.cluster.errors import NotFoundError
+from wharfinger.cluster.release_engine import ReleaseEngine, ReleaseRequest
+from wharfinger.cluster.resource import ObjectKey
+from wharfinger.formats.json_value import JsonObject, find, find_int, find_str
+from wharfinger.formats.yaml_writer import write_yaml
+from wharfinger.runtime.lifecycle import LifecycleStore
+from wharfinger.runtime.resources import APPLICATION
+
+SLOW_CONFIG = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: slow, annotations: {wharfinger.dev/never-ready: "true"}}
+spec:
+  selector: {matchLabels: {a: b}}
+  template:
+    metadata: {labels: {a: b}}
+    spec: {containers: [{name: a, image: example/a}]}
+"""
+
+
+async def test_an_application_becomes_ready_and_is_applied(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await world.push("web", "1.0.0")
+        await world.repository()
+        await world.create("prod", "shop", settings={"text": "hello"})
+        obj = await world.until_state("prod", "shop", "Ready")
+        config = await world.config_map("prod", "shop")
+        assert find(config, "data", "text") == "hello"
+        assert find_str(obj, "status", "currentVersion", "version") == "1.0.0"
+        assert find_str(obj, "status", "currentVersion", "digest").startswith("sha256:")
+        assert find_int(obj, "status", "release", "revision") == 1
+
+
+async def test_new_settings_are_applied_without_a_download(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await world.push("web", "1.0.0")
+        await world.repository()
+        await world.create("prod", "shop")
+        await world.until_state("prod", "shop", "Ready")
+        downloads = len(world.downloads)
+        await world.change("prod", "shop", {"settings": {"text": "changed"}})
+        obj = await world.until_state("prod", "shop", "Ready")
+        assert find(await world.config_map("prod", "shop"), "data", "text") == "changed"
+        assert find_int(obj, "status", "release", "revision") == 2
+        assert len(world.downloads) == downloads
+
+
+async def test_a_missing_version_is_said_and_the_old_one_stays(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await world.push("web", "1.0.0")
+        await world.repository()
+        await world.create("prod", "shop")
+        await world.until_state("prod", "shop", "Ready")
+        await world.change("prod", "shop", {"packageVersion": "2.0.0"})
+        obj = await world.until_state("prod", "shop", "Degraded")
+        assert "2.0.0" in find_str(obj, "status", "summary", "message")
+        assert await world.config_map("prod", "shop") is not None
+        # Back to what is there: the backoff of the failed download is cut short.
+        await world.change("prod", "shop", {"packageVersion": "1.0.0"})
+        await world.until_state("prod", "shop", "Ready")
+
+
+async def test_a_missing_repository_is_said_and_its_arrival_wakes(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await world.push("web", "1.0.0")
+        await world.create("prod", "shop")
+        obj = await world.until_state("prod", "shop", "Failed")
+        assert "PackageRepository default does not exist" in find_str(obj, "status", "summary", "message")
+        await world.repository()
+        await world.until_state("prod", "shop", "Ready")
+
+
+async def test_a_package_that_never_gets_ready_holds_nobody_else(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await world.push("slow", "1.0.0", {"templates/slow.yaml": SLOW_CONFIG})
+        await world.push("web", "1.0.0")
+        await world.repository()
+        await world.create("prod", "stuck", package="slow")
+        await world.until("prod", "stuck", lambda obj: find_str(obj, "status", "conditions", 5, "reason") == "NotReady")
+        await world.create("prod", "shop")
+        await world.until_state("prod", "shop", "Ready")
+        obj = await world.until_state("prod", "stuck", "Pending")
+        assert "Deployment.apps prod/slow" in find_str(obj, "status", "summary", "message")
+
+
+async def test_a_removal_leaves_nothing_and_the_name_can_be_used_again(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await world.push("web", "1.0.0")
+        await world.repository()
+        for _ in range(2):
+            await world.create("prod", "shop")
+            await world.until_state("prod", "shop", "Ready")
+            await world.delete("prod", "shop")
+            await world.until_gone("prod", "shop")
+            assert await world.config_map("prod", "shop") is None
+            assert list((tmp_path / "state" / "deployed").iterdir()) == []
+            assert world.runtime.status("prod.shop") is None
+            assert world.runtime.lifecycle.names() == ()
+
+
+async def test_a_removal_interrupts_a_wait(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await world.push("slow", "1.0.0", {"templates/slow.yaml": SLOW_CONFIG})
+        await world.repository()
+        await world.create("prod", "stuck", package="slow")
+        await world.until("prod", "stuck", lambda obj: find_str(obj, "status", "conditions", 5, "reason") == "NotReady")
+        await world.delete("prod", "stuck")
+        await world.until_gone("prod", "stuck")
+        assert await world.config_map("prod", "stuck") is None
+
+
+async def test_a_package_of_an_earlier_process_is_removed_too(tmp_path: Path) -> None:
+    """A runtime that has never heard of a package still uninstalls it before it lets the object go."""
+    async with open_world(tmp_path) as world:
+        await world.push("web", "1.0.0")
+        await world.repository()
+        await world.create("prod", "shop")
+        await world.until_state("prod", "shop", "Ready")
+        world.runtime.instances.clear()
+        world.runtime.lifecycle = LifecycleStore()
+        await world.delete("prod", "shop")
+        await world.until_gone("prod", "shop")
+        assert await world.config_map("prod", "shop") is None
+
+
+async def test_somebody_elses_release_is_not_uninstalled(tmp_path: Path) -> None:
+    """An Application that never got anywhere takes no release of the same name with it."""
+    async with open_world(tmp_path) as world:
+        other = ReleaseEngine(world.client, holder="somebody else")
+        config: JsonObject = {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": "theirs"},
+            "data": {"a": "b"},
+        }
+        await other.upgrade(
+            ReleaseRequest(
+                "shop",
+                "prod",
+                {"name": "x", "version": "1.0.0", "apiVersion": "v2"},
+                {},
+                write_yaml(config),
+                (),
+                (config,),
+            )
+        )
+        await world.repository()
+        await world.create("prod", "shop", package="no-such-package")
+        await world.until_state("prod", "shop", "Failed")
+        await world.delete("prod", "shop")
+        await world.until_gone("prod", "shop")
+        assert await world.config_map("prod", "theirs") is not None
+
+
+async def test_an_object_that_vanishes_is_removed_by_what_is_known_of_it(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await world.push("web", "1.0.0")
+        await world.repository()
+        await world.create("prod", "shop")
+        await world.until_state("prod", "shop", "Ready")
+        # The finalizer is taken off by hand while the object is deleted.
+        key = ObjectKey(APPLICATION, "prod", "shop")
+        await world.delete("prod", "shop")
+        with suppress(NotFoundError):
+            await world.client.merge_patch(key, {"metadata": {"finalizers": []}})
+        await world.until_gone("prod", "shop")
+        with trio.fail_after(30):
+            while world.runtime.lifecycle.names():
+                await trio.testing.wait_all_tasks_blocked(0.005)
+        assert await world.config_map("prod", "shop") is None
+
+
+async def test_what_cannot_be_rendered_is_stalled_until_the_settings_change(tmp_path: Path) -> None:
+    schema = '{"type": "object", "properties": {"text": {"type": "string"}}}'
+    async with open_world(tmp_path) as world:
+        await world.push("web", "1.0.0", {"values.schema.json": schema})
+        await world.repository()
+        await world.create("prod", "shop", settings={"text": 5})
+        obj = await world.until_state("prod", "shop", "Failed")
+        assert find_str(obj, "status", "conditions", 2, "type") == "Stalled"
+        assert find_str(obj, "status", "conditions", 2, "status") == "True"
+        assert "text" in find_str(obj, "status", "summary", "message")
+        await world.change("prod", "shop", {"settings": {"text": "five"}})
+        await world.until_state("prod", "shop", "Ready")
