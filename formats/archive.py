@@ -12,9 +12,9 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Final
 
-from wharfinger.formats.archive_stream import ArchiveStream, ExtractionStoppedError, StreamLimits
+from wharfinger.formats.archive_stream import ArchiveStream, ExtractionStoppedError, Readable, StreamLimits
 from wharfinger.formats.archive_tree import ArchiveTree, Placed, TreeLimits, TreePath
 from wharfinger.formats.errors import ArchiveError
 from wharfinger.formats.tar_reader import BLOCK, Entry, Kind, TarReader
@@ -62,7 +62,7 @@ class ExtractReport:
 
 
 def extract_tar(
-    stream: BinaryIO,
+    stream: Readable,
     into: Path,
     limits: ArchiveLimits = DEFAULT_LIMITS,
     *,
@@ -87,7 +87,7 @@ def extract_tar(
 
 class _Extraction:
     def __init__(
-        self, stream: BinaryIO, root: int, limits: ArchiveLimits, what: str, should_stop: Callable[[], bool]
+        self, stream: Readable, root: int, limits: ArchiveLimits, what: str, should_stop: Callable[[], bool]
     ) -> None:
         # An entry costs a header, a pax header with its own block, and padding.
         overhead = limits.max_entries * 4 * BLOCK + 1024 * 1024

@@ -8,7 +8,7 @@ must be whole: its checksums are verified to the last byte, members may follow o
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import BinaryIO, Final
+from typing import Final, Protocol
 
 from wharfinger.formats.errors import ArchiveError
 
@@ -19,6 +19,12 @@ _OTHER_MAGIC: Final = {b"\x28\xb5\x2f\xfd": "zstd", b"\xfd7zXZ": "xz"}
 _GZIP_WINDOW: Final = 16 + zlib.MAX_WBITS
 _RATIO_FREE: Final = 1024 * 1024
 """Below this much output no ratio is asked for: small archives of blanks are no bombs."""
+
+
+class Readable(Protocol):
+    """What is read from: up to ``size`` bytes, none only at the end. Any binary file will do."""
+
+    def read(self, size: int, /) -> bytes: ...
 
 
 class ExtractionStoppedError(Exception):
@@ -41,7 +47,7 @@ class ArchiveStream:
     Raises ArchiveError for damage and limits, ExtractionStoppedError, and what ``stream.read`` raises.
     """
 
-    def __init__(self, stream: BinaryIO, limits: StreamLimits, *, what: str, should_stop: Callable[[], bool]) -> None:
+    def __init__(self, stream: Readable, limits: StreamLimits, *, what: str, should_stop: Callable[[], bool]) -> None:
         self._stream = stream
         self._limits = limits
         self._what = what

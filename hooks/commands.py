@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Final, cast
 
 import trio
-import yaml
 
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json_value import JsonObject, JsonValue, as_object, encode_json
 from wharfinger.formats.yaml_reader import read_yaml
+from wharfinger.formats.yaml_writer import write_yaml
 from wharfinger.hooks.errors import HookError
 from wharfinger.hooks.process_runner import ProcessHookRunner
 from wharfinger.hooks.runner import HookOutcome, HookRun
@@ -130,10 +130,10 @@ def _document(outcome: HookOutcome) -> JsonObject:
 
 
 def _rendered(document: JsonObject, form: str) -> str:
-    if form == "json":
-        return encode_json(document).decode() + "\n"
-    text: str = yaml.safe_dump(document, sort_keys=False, allow_unicode=True)
-    return text
+    if form == "yaml":
+        with suppress(FormatError):  # what block style cannot say (nesting) is written as JSON, which is YAML too
+            return write_yaml(document)
+    return encode_json(document).decode() + "\n"
 
 
 def _seconds(text: str) -> float:

@@ -106,17 +106,6 @@ def make_run_folder(scratch: Path, run: HookRun) -> RunFolder:
     return RunFolder(run.name, path)
 
 
-def remove_leftovers(scratch: Path) -> int:
-    """Remove what a daemon that was killed left in ``scratch``; how many runs that were. Only while no hook runs.
-
-    Raises OSError where a folder cannot be removed.
-    """
-    found = sorted(scratch.glob(f"{PREFIX}*"))
-    for path in found:
-        remove_tree(path)
-    return len(found)
-
-
 def remove_tree(path: Path) -> None:
     """Remove a folder even if the hook took away the permission to list or change a folder in it. Raises OSError."""
     try:

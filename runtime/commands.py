@@ -10,6 +10,8 @@ from typing import cast
 import trio
 
 from wharfinger.cluster.connection import ConnectionConfigError
+from wharfinger.packages.errors import StoreError
+from wharfinger.process.errors import LedgerError
 from wharfinger.runtime.daemon import DaemonConfig, ServeInspector, run_daemon
 from wharfinger.runtime.logs import LogFormat, set_up_logging
 from wharfinger.runtime.paths import SOCKET_VARIABLE, STATE_VARIABLE, default_socket, default_state_dir
@@ -80,7 +82,7 @@ def run(args: argparse.Namespace) -> int:
     serve = cast("ServeInspector", args.serve_inspector)
     try:
         clean = trio.run(run_daemon, config, serve, service_manager())
-    except* (StartError, ConnectionConfigError, OSError) as group:
+    except* (StartError, ConnectionConfigError, LedgerError, StoreError) as group:
         return_code = _failed(_first_message(group))
     else:
         return_code = 0 if clean else FORCED_EXIT

@@ -22,7 +22,8 @@ from wharfinger.cluster.client import ClusterClient
 from wharfinger.cluster.errors import ClusterError, ConflictError, NotFoundError
 from wharfinger.cluster.informer import Informer, open_informer
 from wharfinger.cluster.resource import ObjectKey
-from wharfinger.formats.json_value import JsonObject, JsonValue, find_object, find_str
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json_value import JsonObject, JsonValue, find, find_int, find_str
 from wharfinger.packages.address import RepositoryAddress
 from wharfinger.runtime import status as statuses
 from wharfinger.runtime.identity import AppId, IdentityError, app_id
@@ -70,21 +71,20 @@ class Controller:
         elif is_deleting(obj):
             await self._remove(identity, key, obj)
         else:
-            if FINALIZER not in finalizers_of(obj):
-                await self._set_finalizers(key, obj, (*finalizers_of(obj), FINALIZER))
+            if FINALIZER not in finalizers_of(obj) and not await self._set_finalizers(
+                key, obj, (*finalizers_of(obj), FINALIZER)
+            ):
+                return  # nothing is installed that is not sure to be removed
             self._tell_runtime(identity, obj)
             await self._write_status(name, key, obj)
 
     def _tell_runtime(self, identity: AppId, obj: JsonObject) -> None:
-        generation = 0
+        generation = find_int(obj, "metadata", "generation")
         try:
             application = read_application(obj)
-            generation = application.generation
             repository = self._repository(application)
             identity.release  # noqa: B018 - raises for a name Helm would refuse
-        except SpecError as error:
-            self.runtime.block_app(identity, generation, "SpecInvalid", str(error))
-        except IdentityError as error:
+        except (SpecError, IdentityError) as error:
             self.runtime.block_app(identity, generation, "SpecInvalid", str(error))
         except LookupError as error:
             self.runtime.block_app(identity, generation, "RepositoryNotFound", str(error.args[0]))
@@ -106,7 +106,8 @@ class Controller:
         else:
             await self._write_status(identity.name, key, obj)
 
-    async def _set_finalizers(self, key: ObjectKey, obj: JsonObject, finalizers: tuple[str, ...]) -> None:
+    async def _set_finalizers(self, key: ObjectKey, obj: JsonObject, finalizers: tuple[str, ...]) -> bool:
+        """False where the informer is behind; the change it has yet to deliver brings us here again."""
         entries: list[JsonValue] = list(finalizers)
         version = find_str(obj, "metadata", "resourceVersion")
         # With the resourceVersion the patch is a compare-and-set: nobody else's finalizer is lost.
@@ -114,15 +115,16 @@ class Controller:
         try:
             await self.client.merge_patch(key, patch)
         except (NotFoundError, ConflictError) as error:
-            # The informer is behind; the change it has yet to deliver brings us here again.
             log.debug("finalizers of %s not written: %s", key, error)
+            return False
+        return True
 
     async def _write_status(self, name: str, key: ObjectKey, obj: JsonObject) -> None:
         status = self.runtime.status(name)
         if status is None:
             return
         body = statuses.external(status)
-        if all(find_object(obj, "status").get(field) == value for field, value in body.items()):
+        if all(find(obj, "status", field) == value for field, value in body.items()):
             return
         try:
             await self.client.merge_patch(key, {"status": body}, subresource="status")
@@ -134,7 +136,7 @@ class Controller:
         while (name := await self.keys.take()) is not None:
             try:
                 await self.reconcile(name)
-            except ClusterError as error:
+            except (ClusterError, FormatError) as error:
                 count = self.failures[name] = self.failures.get(name, 0) + 1
                 pause_s = min(RETRY_FIRST_S * 2 ** min(count, 10), RETRY_MAX_S) * random.uniform(0.8, 1.2)  # noqa: S311
                 log.warning("%s: %s; looking again in %.1f s", name, error, pause_s)

@@ -120,7 +120,7 @@ async def open_daemon(
             log.warning("killed %d processes that an earlier daemon left", killed)
         connection = await trio.to_thread.run_sync(load_connection, config.kubeconfig, config.context)
         async with open_watchdog(manager), open_client(connection) as client:
-            inspector = RuntimeInspector(cluster=connection.server, started=now(), now=now)
+            inspector = RuntimeInspector(cluster=connection.server, started=now())
             async with serve_inspector(config.socket, inspector):
                 if not await _await_cluster(client, connection, stop):
                     yield

@@ -235,7 +235,7 @@ async def await_ready(instance: Instance, tools: Tools, reporter: Reporter) -> N
 
     def progress(laggards: Laggards) -> None:
         if laggards:
-            reporter.progressed(instance, Stage.SCALED, "NotReady", _waiting_for(laggards))
+            reporter.progressed(instance, Stage.SCALED, "NotReady", waiting_for(laggards))
 
     with trio.CancelScope() as wait:
         forget = tools.stopping.on_cancel(wait.cancel)
@@ -244,12 +244,12 @@ async def await_ready(instance: Instance, tools: Tools, reporter: Reporter) -> N
         finally:
             forget()
         if report.failed:
-            raise WorkloadError(_waiting_for(report.failed))
+            raise WorkloadError(waiting_for(report.failed))
     if wait.cancelled_caught:
         raise TaskFailed(f"stopped waiting: {tools.stopping.cause}")
 
 
-def _waiting_for(laggards: Laggards) -> str:
+def waiting_for(laggards: Laggards) -> str:
     """``Deployment.apps prod/web: 1 of 2 available; ...``, sorted, at most SHOWN_LAGGARDS of them."""
     lines = [f"{key}: {state.message}" for key, state in sorted(laggards.items())]
     more = len(lines) - SHOWN_LAGGARDS

@@ -1,7 +1,6 @@
 """The runtime's Inspector: what is, read in one step, as frozen snapshots (see :mod:`wharfinger.runtime.inspector`)."""
 
 import os
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -25,7 +24,6 @@ class RuntimeInspector:
 
     cluster: str
     started: datetime
-    now: Callable[[], datetime]
     runtime: Runtime | None = None
     draining: bool = False
 

@@ -1,11 +1,33 @@
-"""Settings for the whole suite: Hypothesis profiles, and what the tests may use of the machine."""
+"""Settings for the whole suite: Hypothesis profiles, and the tools that `make setup` brought."""
 
+import logging
 import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.scale import FULL
+
+# The tools of the checkout come first, however the tests were started (`make test`, `python -m pytest`, an editor).
+TOOLS = Path(__file__).resolve().parent.parent / ".cache" / "tools" / "bin"
+os.environ["PATH"] = os.pathsep.join([str(TOOLS), str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
 
 settings.register_profile("sample", max_examples=60, deadline=None, derandomize=True, print_blob=True)
 settings.register_profile(
     "full", max_examples=1000, deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
 )
-settings.load_profile("full" if os.environ.get("WHARFINGER_TEST_FULL") == "1" else "sample")
+settings.load_profile("full" if FULL else "sample")
+
+
+@pytest.fixture(autouse=True)
+def logging_as_it_was() -> Iterator[None]:
+    """A test that sets up logging leaves no trace of it."""
+    root, own = logging.getLogger(), logging.getLogger("wharfinger")
+    handlers, level, own_level = list(root.handlers), root.level, own.level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    own.setLevel(own_level)

@@ -57,18 +57,34 @@ def append(path: str, text: str) -> Callable[[Path], None]:
 
 PLANTED = [
     pytest.param(
-        append("queue/scope.py", "\nimport wharfinger.cluster.client\n"), IMPORT_CONTRACT, "queue", id="layering-violation"
+        append("queue/scope.py", "\nimport wharfinger.cluster.client\n"),
+        IMPORT_CONTRACT,
+        "queue",
+        id="layering-violation",
     ),
     pytest.param(
-        append("debug/table.py", "\nimport wharfinger.runtime.daemon\n"), IMPORT_CONTRACT, "debug", id="debug-sees-the-runtime"
+        append("debug/table.py", "\nimport wharfinger.runtime.daemon\n"),
+        IMPORT_CONTRACT,
+        "debug",
+        id="debug-sees-the-runtime",
     ),
     pytest.param(append("queue/scope.py", "\nBROKEN: int = 'text'\n"), MYPY, "assignment", id="type-error"),
-    pytest.param(append("queue/nobody.py", '"""Nobody."""\n'), MODULES, "dead module: wharfinger.queue.nobody", id="dead-module"),
     pytest.param(
-        append("queue/untested.py", '"""No test."""\n'), MODULES, "untested module: queue/untested.py", id="untested-module"
+        append("queue/nobody.py", '"""Nobody."""\n'), MODULES, "dead module: wharfinger.queue.nobody", id="dead-module"
     ),
-    pytest.param(append("queue/scope.py", "\nimport time\n\n\nasync def f() -> None:\n    time.sleep(1)\n"), RUFF, "ASYNC251", id="blocking-sleep"),
-]  # fmt: skip
+    pytest.param(
+        append("queue/untested.py", '"""No test."""\n'),
+        MODULES,
+        "untested module: queue/untested.py",
+        id="untested-module",
+    ),
+    pytest.param(
+        append("queue/scope.py", "\nimport time\n\n\nasync def f() -> None:\n    time.sleep(1)\n"),
+        RUFF,
+        "ASYNC251",
+        id="blocking-sleep",
+    ),
+]
 
 
 @pytest.mark.parametrize("command", [IMPORT_CONTRACT, MODULES, RUFF], ids=["import-contract", "modules", "ruff"])

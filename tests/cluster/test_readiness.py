@@ -52,7 +52,11 @@ CASES: list[tuple[JsonObject, Readiness]] = [
     # StatefulSet
     (obj("StatefulSet", {"replicas": 3}, {**FULL, "currentRevision": "a", "updateRevision": "a"}), OK),
     (
-        obj("StatefulSet", {"replicas": 3}, {**FULL, "updatedReplicas": 2, "currentRevision": "a", "updateRevision": "b"}),
+        obj(
+            "StatefulSet",
+            {"replicas": 3},
+            {**FULL, "updatedReplicas": 2, "currentRevision": "a", "updateRevision": "b"},
+        ),
         InProgress("2 of 3 replicas updated, 3 old"),
     ),
     (obj("StatefulSet", {"replicas": 3}, {**FULL, "readyReplicas": 1}), InProgress("1 of 3 replicas ready")),
@@ -101,7 +105,10 @@ CASES: list[tuple[JsonObject, Readiness]] = [
     (obj("ReplicaSet", {}, {}), InProgress("not observed by its controller yet")),
     # Job
     (obj("Job", {}, {"conditions": [condition("Complete")]}, "batch/v1"), OK),
-    (obj("Job", {}, {"conditions": [condition("Failed", message="backoff limit")]}, "batch/v1"), Failed("backoff limit")),
+    (
+        obj("Job", {}, {"conditions": [condition("Failed", message="backoff limit")]}, "batch/v1"),
+        Failed("backoff limit"),
+    ),
     (obj("Job", {}, {"conditions": [condition("Failed", reason="Dead")]}, "batch/v1"), Failed("Dead")),
     (obj("Job", {}, {"conditions": [condition("Failed")]}, "batch/v1"), Failed("the job failed")),
     (obj("Job", {"suspend": True}, {}, "batch/v1"), InProgress("suspended")),
@@ -116,7 +123,12 @@ CASES: list[tuple[JsonObject, Readiness]] = [
     (obj("Pod", {}, {"phase": "Failed"}, "v1"), Failed("the pod failed")),
     (obj("Pod", {}, {}, "v1"), InProgress("not started, not ready yet")),
     (
-        obj("Pod", {}, {"phase": "Pending", "conditions": [condition("PodScheduled", "False", message="no nodes")]}, "v1"),
+        obj(
+            "Pod",
+            {},
+            {"phase": "Pending", "conditions": [condition("PodScheduled", "False", message="no nodes")]},
+            "v1",
+        ),
         InProgress("no nodes"),
     ),
     (
@@ -185,9 +197,15 @@ CASES: list[tuple[JsonObject, Readiness]] = [
     (obj("Widget", {}, with_conditions(condition("Stalled", reason="Stuck")), "example/v1"), Failed("Stuck")),
     (obj("Deployment", {}, with_conditions(condition("Ready", "False")), "example/v1"), InProgress("not ready")),
     # strange shapes
-    (obj("Deployment", {"replicas": "3"}, FULL), InProgress("its status cannot be read: spec.replicas: expected an integer, found a string")),
-    (obj("Widget", {}, {"conditions": 5}, "example/v1"), InProgress("its status cannot be read: status.conditions: expected a list, found an integer")),
-]  # fmt: skip
+    (
+        obj("Deployment", {"replicas": "3"}, FULL),
+        InProgress("its status cannot be read: spec.replicas: expected an integer, found a string"),
+    ),
+    (
+        obj("Widget", {}, {"conditions": 5}, "example/v1"),
+        InProgress("its status cannot be read: status.conditions: expected a list, found an integer"),
+    ),
+]
 
 
 @pytest.mark.parametrize(("what", "expected"), CASES)

@@ -8,10 +8,10 @@ BLOCK = 512
 END = b"\0" * (2 * BLOCK)
 
 
-def tar(*members: tuple[str, bytes | str | None] | tarfile.TarInfo, format: int = tarfile.PAX_FORMAT) -> bytes:  # noqa: A002
+def tar(*members: tuple[str, bytes | str | None] | tarfile.TarInfo, dialect: int = tarfile.PAX_FORMAT) -> bytes:
     """A tar of ``(name, data)`` files, ``(name, None)`` folders, ``(name, "target")`` symbolic links, or TarInfos."""
     out = io.BytesIO()
-    with tarfile.open(fileobj=out, mode="w", format=format) as archive:
+    with tarfile.open(fileobj=out, mode="w", format=dialect) as archive:
         for member in members:
             if isinstance(member, tarfile.TarInfo):
                 archive.addfile(member)
@@ -50,10 +50,10 @@ def octal(value: int, width: int) -> bytes:
     return b"%0*o\0" % (width - 1, value)
 
 
-def header(  # noqa: PLR0913 - the fields of a header
+def header(
     name: bytes = b"file",
     *,
-    type: bytes = b"0",  # noqa: A002
+    flag: bytes = b"0",
     size: int | bytes = 0,
     target: bytes = b"",
     mode: int | bytes = 0o644,
@@ -69,7 +69,7 @@ def header(  # noqa: PLR0913 - the fields of a header
             size if isinstance(size, bytes) else octal(size, 12),
             octal(0, 12),
             b" " * 8,
-            type,
+            flag,
             target.ljust(100, b"\0"),
             magic,
             b"\0" * 32 * 2,
@@ -97,11 +97,11 @@ def pax_record(key: str, value: str) -> bytes:
     return str(length).encode() + rest
 
 
-def pax(body: bytes, *, type: bytes = b"x") -> bytes:  # noqa: A002
+def pax(body: bytes, *, flag: bytes = b"x") -> bytes:
     """A pax header with that body."""
-    return header(b"PaxHeaders/x", type=type, size=len(body)) + padded(body)
+    return header(b"PaxHeaders/x", flag=flag, size=len(body)) + padded(body)
 
 
-def gnu_long(text: bytes, *, type: bytes = b"L") -> bytes:  # noqa: A002
+def gnu_long(text: bytes, *, flag: bytes = b"L") -> bytes:
     """A GNU long name (``L``) or long target (``K``)."""
-    return header(b"././@LongLink", type=type, size=len(text) + 1, magic=b"ustar  \0") + padded(text + b"\0")
+    return header(b"././@LongLink", flag=flag, size=len(text) + 1, magic=b"ustar  \0") + padded(text + b"\0")

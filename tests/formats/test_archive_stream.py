@@ -17,27 +17,22 @@ NOISE = random.Random(7).randbytes(200_000)  # noqa: S311 - data that does not c
 GENEROUS = StreamLimits(max_read=10**8, max_bytes=10**8, max_members=1000, max_ratio=2000)
 
 
-class Trickle(io.RawIOBase):
+class Trickle:
     """A stream that gives ``step`` bytes at a time, as a pipe may; counts what was asked for."""
 
     def __init__(self, data: bytes, step: int) -> None:
-        super().__init__()
         self._data = io.BytesIO(data)
         self._step = step
         self.given = 0
 
-    def readable(self) -> bool:
-        return True
-
-    def read(self, size: int = -1) -> bytes:
-        found = self._data.read(min(self._step, size) if size >= 0 else self._step)
+    def read(self, size: int, /) -> bytes:
+        found = self._data.read(min(self._step, size))
         self.given += len(found)
         return found
 
 
 def opened(data: bytes, limits: StreamLimits = GENEROUS, *, step: int = 10**9) -> ArchiveStream:
-    source = io.BufferedReader(Trickle(data, step), 1) if step < 10**9 else io.BytesIO(data)
-    return ArchiveStream(source, limits, what="layer", should_stop=lambda: False)
+    return ArchiveStream(Trickle(data, step), limits, what="layer", should_stop=lambda: False)
 
 
 def everything(stream: ArchiveStream) -> bytes:
@@ -83,13 +78,19 @@ def test_gzip_cut_anywhere_is_refused() -> None:
             everything(opened(whole[:length]))
 
 
-def test_gzip_with_any_bit_of_its_data_flipped_is_refused() -> None:
-    whole = bytearray(gzip.compress(NOISE[:60], mtime=0))
+def test_gzip_with_any_bit_of_its_data_flipped_is_refused_or_still_the_same() -> None:
+    whole = gzip.compress(NOISE[:60], mtime=0)
+    survived = 0
     for place, bit in itertools.product(range(10, len(whole)), range(8)):
         damaged = bytearray(whole)
         damaged[place] ^= 1 << bit
-        with pytest.raises(ArchiveError, match="layer: (damaged|truncated) gzip"):
-            everything(opened(bytes(damaged)))
+        try:
+            assert everything(opened(bytes(damaged))) == NOISE[:60]
+        except ArchiveError as error:
+            assert str(error).startswith(("layer: damaged gzip", "layer: truncated gzip"))
+        else:
+            survived += 1
+    assert survived <= 8  # the bits that fill the last byte mean nothing
 
 
 @pytest.mark.parametrize(("magic", "name"), [(b"\x28\xb5\x2f\xfd", "zstd"), (b"\xfd7zXZ\0", "xz")])
@@ -134,7 +135,7 @@ def test_the_limit_of_input() -> None:
 def test_the_limit_of_output_stops_a_bomb_at_once() -> None:
     source = Trickle(gzip.compress(b"\0" * 300_000_000), 4096)
     limits = StreamLimits(max_read=10**9, max_bytes=5_000_000, max_members=10, max_ratio=2000)
-    stream = ArchiveStream(io.BufferedReader(source), limits, what="layer", should_stop=lambda: False)
+    stream = ArchiveStream(source, limits, what="layer", should_stop=lambda: False)
 
     with pytest.raises(ArchiveError, match="unpacks to more than 5000000 bytes"):
         everything(stream)
@@ -182,12 +183,12 @@ def test_should_stop_is_asked_for_each_chunk() -> None:
 
 
 def test_a_stream_s_own_failure_passes_through() -> None:
-    class Broken(Trickle):
-        def read(self, size: int = -1) -> bytes:
+    class Broken:
+        def read(self, size: int, /) -> bytes:
             raise ConnectionResetError("gone")
 
     with pytest.raises(ConnectionResetError):
-        ArchiveStream(io.BufferedReader(Broken(b"", 1)), GENEROUS, what="x", should_stop=lambda: False).read_up_to(1)
+        ArchiveStream(Broken(), GENEROUS, what="x", should_stop=lambda: False).read_up_to(1)
 
 
 @given(st.binary(max_size=100))

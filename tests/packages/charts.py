@@ -41,11 +41,11 @@ def chart(folder: Path, name: str = "web", version: str = "1.2.3", files: dict[s
 
 
 def helm(program: str, *arguments: str, home: Path) -> str:
-    """Run helm with a home of its own; its standard output. Raises CalledProcessError."""
+    """Run helm with a home of its own; its standard output, followed by what it said beside it. Raises RuntimeError."""
     environment = {"HOME": str(home), "PATH": "/usr/bin:/bin"}
     done = subprocess.run(
         [str(tool(program)), *arguments], env=environment, capture_output=True, text=True, check=False
     )
     if done.returncode:
         raise RuntimeError(f"{program} {' '.join(arguments)}: {done.stderr}")
-    return done.stdout
+    return done.stdout + done.stderr

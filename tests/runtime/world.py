@@ -15,6 +15,7 @@ import trio
 from tests.packages.charts import chart
 from tests.registry_server import open_registry_server
 from tests.runtime.objects import application, repository
+from wharfinger.cluster.client import ClusterClient
 from wharfinger.cluster.connection import Connection, bearer
 from wharfinger.cluster.control_plane.service import LOCAL, open_control_plane
 from wharfinger.cluster.errors import NotFoundError
@@ -126,8 +127,10 @@ class World:
 
 
 @asynccontextmanager
-async def open_world(folder: Path) -> AsyncIterator[World]:
-    """Everything up, the namespace ``prod`` there, nothing installed."""
+async def open_world(
+    folder: Path, through: Callable[[ClusterClient], ClusterClient] = lambda client: client
+) -> AsyncIterator[World]:
+    """Everything up, the namespace ``prod`` there, nothing installed. The controller's calls go ``through`` a wrapper."""
     helm = shutil.which("helm")
     assert helm is not None, "helm is not on PATH: `make setup` brings it"
     keys = WorkKeys()
@@ -157,7 +160,7 @@ async def open_world(folder: Path) -> AsyncIterator[World]:
         )
         async with (
             open_runtime(tools, lambda: datetime.now(UTC), keys.add) as runtime,
-            open_controller(client, runtime, keys),
+            open_controller(through(client), runtime, keys),
             open_informer(client, APPLICATION) as applications,
         ):
             await applications.wait_synced()

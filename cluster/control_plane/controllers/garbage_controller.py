@@ -21,6 +21,10 @@ from wharfinger.cluster.resource import ObjectKey
 from wharfinger.formats.json_value import JsonObject, JsonValue, find_list, find_str
 
 
+class _ImpossibleOwnerError(Exception):
+    """A cluster-scoped object names a namespaced owner, which says nothing of where that is: it is never collected."""
+
+
 class GarbageController:
     """A dependent's owners are looked up in the cache, and on the server where it does not have them."""
 
@@ -67,7 +71,11 @@ class GarbageController:
         gone: set[str] = set()
         for reference in find_list(obj, "metadata", "ownerReferences"):
             uid = find_str(reference, "uid")
-            owner = await self._owner(key, reference, uid)
+            try:
+                owner = await self._owner(key, reference, uid)
+            except _ImpossibleOwnerError:
+                solid.add(uid)
+                continue
             if owner is None:
                 gone.add(uid)
             else:
@@ -80,6 +88,8 @@ class GarbageController:
             return self._cache.get(known)
         api_version, kind = find_str(reference, "apiVersion"), find_str(reference, "kind")
         resource = await self._client.resource_type(api_version, kind)
+        if resource.namespaced and not key.namespace:
+            raise _ImpossibleOwnerError
         namespace = key.namespace if resource.namespaced else ""
         try:
             found = await self._client.get(ObjectKey(resource, namespace, find_str(reference, "name")))

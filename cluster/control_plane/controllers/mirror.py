@@ -8,6 +8,7 @@ cache may be there.
 import logging
 import random
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final
 
 import trio
@@ -23,9 +24,18 @@ log: Final = logging.getLogger(__name__)
 DEFINITION: Final = "CustomResourceDefinition.apiextensions.k8s.io"
 FIRST_PAUSE_S: Final = 0.05
 LAST_PAUSE_S: Final = 10.0
-_NOT_LISTED: Final = frozenset({404, 405})
+_NOT_SERVED: Final = 404
+_NOT_LISTED: Final = 405
 _SKIPPED: Final = frozenset({"Event", "Event.events.k8s.io"})
 """Kinds that own nothing, are owned by nobody, and come in floods."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Mirrored:
+    """The mirror of one kind, by which it is stopped."""
+
+    resource: ResourceType
+    scope: trio.CancelScope
 
 
 class Mirror:
@@ -36,9 +46,9 @@ class Mirror:
         self._cache = cache
         self.synced = trio.Event()
         self._unlisted: set[ResourceType] = set()
-        self._scopes: dict[tuple[str, str], trio.CancelScope] = {}
+        self._running: dict[tuple[str, str], _Mirrored] = {}
         self._arrivals: trio.Event = trio.Event()
-        self._waiting: dict[tuple[str, str], ResourceType | None] = {}
+        self._waiting: dict[tuple[str, str], ResourceType] = {}
         cache.listen(self._definition_changed)
 
     async def run(self) -> None:
@@ -50,11 +60,13 @@ class Mirror:
             while True:
                 waiting, self._waiting = self._waiting, {}
                 for kind, resource in waiting.items():
-                    if resource is None:
+                    running = self._running.get(kind)
+                    if running is not None and running.resource != resource:
                         self._stop(kind)
-                    elif kind not in self._scopes:
-                        self._scopes[kind] = trio.CancelScope()
-                        nursery.start_soon(self._mirror, resource, self._scopes[kind], name=f"mirror {resource.plural}")
+                        running = None
+                    if running is None and resource is not None:
+                        self._running[kind] = _Mirrored(resource, trio.CancelScope())
+                        nursery.start_soon(self._mirror, self._running[kind], name=f"mirror {resource.plural}")
                 self._check_synced()
                 self._arrivals = trio.Event()  # no await between looking at what waits and this line
                 await self._arrivals.wait()
@@ -93,21 +105,25 @@ class Mirror:
         if change.key.resource.group_kind != DEFINITION:
             return
         kind = find_str(change.known, "spec", "group"), find_str(change.known, "spec", "names", "plural")
-        resource = custom_type(change.after) if change.after is not None else None
-        if resource is not None or change.after is None:
+        if change.after is None:
+            self._stop(kind)
+            self._waiting.pop(kind, None)
+            return
+        resource = custom_type(change.after)
+        if resource is not None:
             self._waiting[kind] = resource
             self._arrivals.set()
 
     def _stop(self, kind: tuple[str, str]) -> None:
-        scope = self._scopes.pop(kind, None)
-        if scope is not None:
-            scope.cancel()
+        running = self._running.pop(kind, None)
+        if running is not None:
+            running.scope.cancel()
 
     # -- one kind
 
-    async def _mirror(self, resource: ResourceType, scope: trio.CancelScope) -> None:
-        pauses = _pauses()
-        with scope:
+    async def _mirror(self, running: _Mirrored) -> None:
+        resource, pauses = running.resource, _pauses()
+        with running.scope:
             while True:
                 try:
                     version = await self._list(resource)
@@ -116,15 +132,18 @@ class Mirror:
                 except GoneError:
                     log.debug("%s: the watch is too old; listing again", resource.group_kind)
                 except ApiError as error:
-                    if error.code in _NOT_LISTED:
+                    if error.code == _NOT_LISTED:
                         break
-                    log.warning("watching %s: %s", resource.group_kind, error)
+                    if error.code == _NOT_SERVED:
+                        self._cache.forget_kind(resource)
+                        self._listed(resource)
+                    log.log(_level(error), "watching %s: %s", resource.group_kind, error)
                 except ClusterError as error:
                     log.warning("watching %s: %s", resource.group_kind, error)
                 await trio.sleep(next(pauses))
-        self._cache.forget_kind(resource)
-        if self._scopes.get((resource.group, resource.plural)) is scope:
-            del self._scopes[resource.group, resource.plural]
+        successor = self._running.get((resource.group, resource.plural))
+        if successor is None or successor is running or successor.resource != resource:
+            self._cache.forget_kind(resource)
         self._listed(resource)
 
     async def _list(self, resource: ResourceType) -> str:
@@ -177,6 +196,11 @@ def custom_type(definition: JsonObject) -> ResourceType | None:
         find_str(definition, "spec", "names", "plural"),
         namespaced=find_str(definition, "spec", "scope") == "Namespaced",
     )
+
+
+def _level(error: ApiError) -> int:
+    """A kind that is not served is no news: its definition may just have gone."""
+    return logging.DEBUG if error.code == _NOT_SERVED else logging.WARNING
 
 
 def _pauses() -> Iterator[float]:

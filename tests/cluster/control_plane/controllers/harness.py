@@ -46,7 +46,9 @@ async def key(client: ClusterClient, api_version: str, kind: str, name: str, nam
     return ObjectKey(resource, namespace if resource.namespaced else "", name)
 
 
-async def look(client: ClusterClient, api_version: str, kind: str, name: str, namespace: str = "default") -> JsonObject | None:
+async def look(
+    client: ClusterClient, api_version: str, kind: str, name: str, namespace: str = "default"
+) -> JsonObject | None:
     """The object, or None where it is gone."""
     try:
         return await client.get(await key(client, api_version, kind, name, namespace))

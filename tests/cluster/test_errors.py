@@ -1,0 +1,46 @@
+"""Which failures pass by themselves."""
+
+import pytest
+
+from wharfinger.cluster.errors import (
+    ApiError,
+    ClusterError,
+    ConflictError,
+    GoneError,
+    InvalidError,
+    NotFoundError,
+    UnknownKindError,
+    UnreachableError,
+    api_error,
+)
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "transient"),
+    [
+        (400, InvalidError, False),
+        (401, ApiError, True),
+        (403, ApiError, True),
+        (404, NotFoundError, True),
+        (405, ApiError, False),
+        (409, ConflictError, True),
+        (410, GoneError, True),
+        (413, ApiError, False),
+        (422, InvalidError, False),
+        (429, ApiError, True),
+        (500, ApiError, True),
+        (503, ApiError, True),
+    ],
+)
+def test_by_status(code: int, kind: type[ApiError], transient: bool) -> None:
+    error = api_error(code, "Reason", "what happened")
+    assert type(error) is kind
+    assert error.transient is transient
+    assert (error.code, error.reason, error.message) == (code, "Reason", "what happened")
+    assert str(error) == f"what happened ({code} Reason)"
+
+
+def test_the_others() -> None:
+    for kind in (UnreachableError, UnknownKindError):
+        assert issubclass(kind, ClusterError)
+        assert kind("x").transient

@@ -1,0 +1,546 @@
+"""The engine over the real client and the control plane in memory, with the autojump clock."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+
+import httpx
+import pytest
+import trio
+from trio.testing import MockClock, wait_all_tasks_blocked
+
+from tests.cluster.client_contract import CONFIG_MAP, key, widget_crd
+from tests.cluster.release_requests import CHART, config_map, deployment, objects_of, request
+from wharfinger.cluster.apply import CrdError
+from wharfinger.cluster.connection import Connection
+from wharfinger.cluster.control_plane.service import LOCAL, open_control_plane
+from wharfinger.cluster.errors import ClusterError, ConflictError, NotFoundError, UnknownKindError, UnreachableError
+from wharfinger.cluster.http_client import HttpClusterClient, open_client
+from wharfinger.cluster.object_waits import Laggards
+from wharfinger.cluster.ownership import ForeignObjectError
+from wharfinger.cluster.release import Release, ReleaseError, ReleaseRecordError, ReleaseStatus, new_release
+from wharfinger.cluster.release_engine import (
+    HooksUnsupportedError,
+    NamespaceMissingError,
+    Outcome,
+    ReleaseEngine,
+    UninstallResult,
+)
+from wharfinger.cluster.release_store import ReleaseBusyError, ReleaseStore
+from wharfinger.cluster.resource import ObjectKey, name_of
+from wharfinger.formats.json_value import JsonObject, find, find_str
+
+KEEP = "annotations: {helm.sh/resource-policy: keep}"
+WIDGET = "---\napiVersion: example.test/v1\nkind: Widget\nmetadata:\n  name: one\nspec: {a: 1}\n"
+
+
+class Clock:
+    """A wall clock moved by hand."""
+
+    def __init__(self) -> None:
+        self.time = datetime(2026, 1, 1, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.time
+
+
+class Faulty(httpx.AsyncBaseTransport):
+    """Breaks or holds the requests that ``fault`` picks: by an exception, or by an event to wait for."""
+
+    def __init__(self, inner: httpx.AsyncBaseTransport) -> None:
+        self._inner = inner
+        self.fault: Callable[[httpx.Request], Exception | trio.Event | None] = lambda _: None
+        self.writes: list[str] = []
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        fault = self.fault(request)
+        if isinstance(fault, trio.Event):
+            await fault.wait()
+        elif fault is not None:
+            await trio.lowlevel.checkpoint()
+            raise fault
+        if request.method != "GET":
+            self.writes.append(f"{request.method} {request.url.path.rpartition('/')[2]}")
+        return await self._inner.handle_async_request(request)
+
+
+@dataclass
+class Bench:
+    """An engine on a cluster of its own."""
+
+    client: HttpClusterClient
+    engine: ReleaseEngine
+    clock: Clock
+    transport: Faulty
+
+    async def statuses(self, name: str = "web") -> list[str]:
+        return [f"{one.revision} {one.status} {one.description}" for one in await self.engine.history(name, "default")]
+
+    async def config_maps(self) -> dict[str, JsonObject]:
+        listed = await self.client.list(CONFIG_MAP, "default")
+        return {name_of(item): item for item in listed.items if name_of(item) != "kube-root-ca.crt"}
+
+
+@asynccontextmanager
+async def bench(*, simulate: bool = False, force: bool = False) -> AsyncIterator[Bench]:
+    async with open_control_plane(simulate=simulate) as control_plane:
+        transport = Faulty(control_plane.transport())
+        async with open_client(Connection(LOCAL), transport=transport) as client:
+            clock = Clock()
+            yield Bench(client, ReleaseEngine(client, now=clock, force=force), clock, transport)
+
+
+# -- installing and upgrading
+
+
+async def test_install(autojump_clock: MockClock) -> None:
+    async with bench() as at:
+        result = await at.engine.upgrade(request(config_map("a", v="1"), deployment("web"), size=3))
+        assert (result.outcome, result.revision) == (Outcome.INSTALLED, 1)
+        assert [str(one) for one in result.objects] == ["ConfigMap default/a", "Deployment.apps default/web"]
+        live = await at.client.get(key("a"))
+        assert live["data"] == {"v": "1"}
+        assert find(live, "metadata", "labels") == {"app.kubernetes.io/managed-by": "Helm"}
+        assert find(live, "metadata", "annotations") == {
+            "meta.helm.sh/release-name": "web",
+            "meta.helm.sh/release-namespace": "default",
+        }
+        (record,) = await at.engine.history("web", "default")
+        assert (record.status, record.description) == (ReleaseStatus.DEPLOYED, "Install complete")
+        assert (record.values, record.chart, record.holder) == ({"size": 3}, CHART, "wharfinger")
+
+
+async def test_the_record_is_written_before_and_settled_after(autojump_clock: MockClock) -> None:
+    async with bench() as at:
+        await at.engine.upgrade(request(config_map("b"), config_map("a")))
+        assert at.transport.writes[0] == "POST secrets"
+        assert sorted(at.transport.writes[1:3]) == ["PATCH a", "PATCH b"]
+        assert at.transport.writes[3:] == ["PUT sh.helm.release.v1.web.v1"]
+
+
+async def test_the_same_again_is_no_revision_but_repairs(autojump_clock: MockClock) -> None:
+    async with bench() as at:
+        wanted = request(config_map("a", v="1"), config_map("b", v="1"))
+        await at.engine.upgrade(wanted)
+        await at.client.delete(key("b"))
+        before = await at.client.get(key("a"))
+        result = await at.engine.upgrade(wanted)
+        assert (result.outcome, result.revision) == (Outcome.UNCHANGED, 1)
+        assert set(await at.config_maps()) == {"a", "b"}
+        assert await at.client.get(key("a")) == before
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"values": {"x": 1}},
+        {"chart": {**CHART, "version": "2.0.0"}},
+        {"labels": {"team": "a"}},
+    ],
+)
+async def test_what_makes_a_revision(change: JsonObject, autojump_clock: MockClock) -> None:
+    async with bench() as at:
+        wanted = request(config_map("a"))
+        await at.engine.upgrade(wanted)
+        changed = replace(wanted, **change)  # type: ignore[arg-type]
+        assert (await at.engine.upgrade(changed)).outcome is Outcome.UPGRADED
+        assert await at.statuses() == ["1 superseded Install complete", "2 deployed Upgrade complete"]
+
+
+async def test_upgrade_prunes_what_left(autojump_clock: MockClock) -> None:
+    claim = "---\napiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\nspec:\n  accessModes: [ReadWriteOnce]\n  resources: {requests: {storage: 1Gi}}\n"
+    async with bench() as at:
+        await at.engine.upgrade(request(config_map("a"), config_map("b"), config_map("kept", KEEP), claim))
+        result = await at.engine.upgrade(request(config_map("a", v="2"), config_map("c")))
+        assert set(await at.config_maps()) == {"a", "c", "kept"}
+        assert [str(one) for one in result.pruned] == ["ConfigMap default/b"]
+        assert {str(one): why for one, why in result.kept.items()} == {
+            "ConfigMap default/kept": "helm.sh/resource-policy: keep",
+            "PersistentVolumeClaim default/data": "PersistentVolumeClaim objects are only deleted when asked to",
+        }
+
+
+async def test_an_object_that_changed_hands_is_not_pruned(autojump_clock: MockClock) -> None:
+    async with bench() as at:
+        await at.engine.upgrade(request(config_map("a"), config_map("b")))
+        annotations: JsonObject = {"meta.helm.sh/release-name": "other", "meta.helm.sh/release-namespace": "default"}
+        await at.client.merge_patch(key("b"), {"metadata": {"annotations": annotations}})
+        result = await at.engine.upgrade(request(config_map("a")))
+        assert list(result.kept.values()) == ["belongs to default/other"]
+        await at.client.merge_patch(key("b"), {"metadata": {"annotations": None}})
+        result = await at.engine.upgrade(request(config_map("a", v="3")))
+        assert set(await at.config_maps()) == {"a", "b"}
+
+
+async def test_another_version_of_the_api_is_the_same_object(autojump_clock: MockClock) -> None:
+    def scaler(version: str) -> str:
+        target = "scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}"
+        return (
+            f"---\napiVersion: autoscaling/{version}\nkind: HorizontalPodAutoscaler\n"
+            f"metadata: {{name: web}}\nspec: {{maxReplicas: 3, {target}}}\n"
+        )
+
+    async with bench() as at:
+        versions = await at.client.api_versions()
+        if "autoscaling/v1/HorizontalPodAutoscaler" not in versions:
+            pytest.skip("this control plane serves one version of autoscaling")
+        await at.engine.upgrade(request(scaler("v1")))
+        result = await at.engine.upgrade(request(scaler("v2")))
+        assert result.pruned == ()
+        await at.client.get(result.objects[0])
+
+
+async def test_history_is_bounded(autojump_clock: MockClock) -> None:
+    async with bench() as at:
+        for number in range(13):
+            await at.engine.upgrade(request(config_map("a", v=str(number))))
+        revisions = await at.engine.history("web", "default")
+        assert [one.revision for one in revisions] == list(range(4, 14))
+        assert [one.status for one in revisions] == [*[ReleaseStatus.SUPERSEDED] * 9, ReleaseStatus.DEPLOYED]
+
+
+# -- refusals, before anything is written
+
+
+async def refused(at: Bench, *manifests: str, error: type[ClusterError], match: str) -> None:
+    at.transport.writes.clear()
+    with pytest.raises(error, match=match):
+        await at.engine.upgrade(request(*manifests))
+    assert at.transport.writes == []
+
+
+async def test_foreign_objects(autojump_clock: MockClock) -> None:
+    async with bench() as at:
+        await at.engine.upgrade(request(config_map("theirs"), name="other"))
+        await at.client.create(
+            objects_of(config_map("nobodys"))[0] | {"metadata": {"name": "n", "namespace": "default"}}
+        )
+        await refused(
+            at,
+            config_map("a"),
+            config_map("theirs"),
+            error=ForeignObjectError,
+            match="ConfigMap default/theirs belongs to the release default/other",
+        )
+        await refused(at, config_map("n"), error=ForeignObjectError, match="not part of any release")
+        annotations: JsonObject = {"meta.helm.sh/release-name": "web", "meta.helm.sh/release-namespace": "default"}
+        await at.client.merge_patch(key("n"), {"metadata": {"annotations": annotations}})
+        await at.engine.upgrade(request(config_map("n")))
+        assert find(await at.client.get(key("n")), "metadata", "labels", "app.kubernetes.io/managed-by") == "Helm"
+
+
+async def test_other_refusals(autojump_clock: MockClock) -> None:
+    async with bench() as at:
+        await refused(at, config_map("a"), config_map("a"), error=ReleaseError, match="ConfigMap default/a twice")
+        await refused(at, WIDGET, error=UnknownKindError, match="Widget of example.test/v1")
+        await refused(
+            at, "apiVersion: v1\nkind: ConfigMap\n", error=ReleaseError, match="without apiVersion, kind or name"
+        )
+        with pytest.raises(ReleaseError, match="at most 53"):
+            await at.engine.upgrade(request(config_map("a"), name="Web"))
+        with pytest.raises(NamespaceMissingError, match="the namespace nowhere does not exist; create it"):
+            await at.engine.upgrade(replace(request(config_map("a")), namespace="nowhere"))
+        with pytest.raises(HooksUnsupportedError):
+            await at.engine.upgrade(replace(request(config_map("a")), hooks=objects_of(config_map("h"))))
+        assert at.transport.writes == []
+
+
+async def test_a_namespace_on_its_way_out(autojump_clock: MockClock) -> None:
+    async with bench() as at:
+        namespace = await at.client.resource_type("v1", "Namespace")
+        metadata: JsonObject = {"name": "going", "finalizers": ["example.test/hold"]}
+        await at.client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
+        await at.client.delete(ObjectKey(namespace, "", "going"))
+        with pytest.raises(NamespaceMissingError, match="is being deleted"):
+            await at.engine.upgrade(replace(request(config_map("a")), namespace="going"))
+
+
+async def test_a_record_that_is_too_large_is_refused_whole(autojump_clock: MockClock) -> None:
+    async with bench() as at:
+        noise = "".join(chr(0x4E00 + (number * 7919) % 20000) for number in range(900_000))
+        with pytest.raises(ReleaseRecordError, match="split the package"):
+            await at.engine.upgrade(replace(request(config_map("a")), values={"noise": noise}))
+        assert at.transport.writes == []
+
+
+# -- failures on the way
+
+
+async def test_a_failed_upgrade_keeps_the_deployed_record_and_the_next_one_cleans_up(autojump_clock: MockClock) -> None:
+    async with bench() as at:
+        await at.engine.upgrade(request(config_map("a", v="1")))
+        bad = "---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: bad}\nspec: {replicas: many}\n"
+        with pytest.raises(ClusterError):
+            await at.engine.upgrade(request(config_map("a", v="2"), config_map("b"), bad))
+        first, second = await at.engine.history("web", "default")
+        assert (first.status, second.status) == (ReleaseStatus.DEPLOYED, ReleaseStatus.FAILED)
+        assert second.description.startswith("Upgrade failed: apply Deployment.apps default/bad")
+        assert set(await at.config_maps()) == {"a", "b"}
+        result = await at.engine.upgrade(request(config_map("a", v="1")))
+        assert (result.outcome, result.revision) == (Outcome.UPGRADED, 3)
+        assert [str(one) for one in result.pruned] == ["ConfigMap default/b"]
+        assert [one.status.value for one in await at.engine.history("web", "default")] == [
+            "superseded",
+            "failed",
+            "deployed",
+        ]
+
+
+async def test_conflicts_name_the_other_manager_unless_forced(autojump_clock: MockClock) -> None:
+    edit = objects_of(config_map("a", v="9"))[0]
+    edit["metadata"] = {"name": "a", "namespace": "default"}
+    async with bench() as at:
+        await at.engine.upgrade(request(config_map("a", v="1")))
+        await at.client.apply(edit, field_manager="ann", force=True)
+        with pytest.raises(ConflictError, match=r'conflict with "ann".*\.data\.v'):
+            await at.engine.upgrade(request(config_map("a", v="2")))
+        assert (await at.client.get(key("a")))["data"] == {"v": "9"}
+    async with bench(force=True) as at:
+        await at.engine.upgrade(request(config_map("a", v="1")))
+        await at.client.apply(edit, field_manager="ann", force=True)
+        await at.engine.upgrade(request(config_map("a", v="2")))
+        assert (await at.client.get(key("a")))["data"] == {"v": "2"}
+
+
+async def test_cancelling_marks_the_record_failed(autojump_clock: MockClock) -> None:
+    async with bench() as at:
+        never = trio.Event()
+        at.transport.fault = lambda asked: never if asked.method == "PATCH" else None
+        with trio.move_on_after(5) as scope:
+            await at.engine.upgrade(request(config_map("a")))
+        assert scope.cancelled_caught
+        assert await at.statuses() == ["1 failed Install failed: interrupted"]
+        at.transport.fault = lambda _: None
+        assert (await at.engine.upgrade(request(config_map("a")))).revision == 2
+
+
+async def test_a_server_that_goes_away_leaves_a_pending_record_that_is_taken_over(autojump_clock: MockClock) -> None:
+    async with bench() as at:
+        gone = httpx.ConnectError("refused")
+        at.transport.fault = lambda asked: gone if asked.method in {"PATCH", "PUT"} else None
+        with pytest.raises(UnreachableError):
+            await at.engine.upgrade(request(config_map("a")))
+        assert await at.statuses() == ["1 pending-install Initial install underway"]
+        at.transport.fault = lambda _: None
+        await at.engine.upgrade(request(config_map("a")))
+        assert await at.statuses() == [
+            "1 failed interrupted while pending-install",
+            "2 deployed Upgrade complete",
+        ]
+
+
+async def test_a_record_that_could_not_be_tidied_is_tidied_next_time(autojump_clock: MockClock) -> None:
+    async with bench() as at:
+        await at.engine.upgrade(request(config_map("a", v="1")))
+        gone = httpx.ConnectError("refused")
+        at.transport.fault = lambda asked: gone if asked.method == "PUT" and asked.url.path.endswith(".v1") else None
+        with pytest.raises(UnreachableError):
+            await at.engine.upgrade(request(config_map("a", v="2")))
+        assert await at.statuses() == ["1 deployed Install complete", "2 deployed Upgrade complete"]
+        at.transport.fault = lambda _: None
+        assert (await at.engine.upgrade(request(config_map("a", v="2")))).outcome is Outcome.UNCHANGED
+        assert await at.statuses() == ["1 superseded Install complete", "2 deployed Upgrade complete"]
+
+
+# -- somebody else at work
+
+
+def foreign_record(at: Bench, revision: int, status: ReleaseStatus) -> Release:
+    return new_release(
+        name="web",
+        namespace="default",
+        revision=revision,
+        status=status,
+        description="by hand",
+        chart=CHART,
+        values={},
+        manifest=config_map("hand"),
+        hooks=[],
+        now=at.clock(),
+    )
+
+
+async def test_a_person_at_work_is_waited_for_and_taken_for_dead_after_a_while(autojump_clock: MockClock) -> None:
+    async with bench() as at:
+        store = ReleaseStore(at.client, at.clock)
+        await store.create(foreign_record(at, 1, ReleaseStatus.PENDING_INSTALL))
+        with pytest.raises(ReleaseBusyError, match="a helm command is at work on revision 1") as caught:
+            await at.engine.upgrade(request(config_map("a")))
+        assert caught.value.transient
+        with pytest.raises(ReleaseBusyError):
+            await at.engine.uninstall("web", "default")
+        at.clock.time += timedelta(minutes=10)
+        assert (await at.engine.upgrade(request(config_map("a")))).revision == 2
+
+
+async def test_two_writers_of_one_revision(autojump_clock: MockClock) -> None:
+    async with bench() as at:
+        store = ReleaseStore(at.client, at.clock)
+
+        async def write_first() -> None:
+            await wait_all_tasks_blocked()
+            await store.create(foreign_record(at, 1, ReleaseStatus.DEPLOYED))
+            release.set()
+
+        release = trio.Event()
+        held: list[str] = []
+
+        def fault(asked: httpx.Request) -> trio.Event | None:
+            if asked.method == "POST" and not held:
+                held.append(asked.url.path)
+                return release
+            return None
+
+        at.transport.fault = fault
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(write_first)
+            with pytest.raises(ReleaseBusyError, match="revision 1 was written by somebody else just now"):
+                await at.engine.upgrade(request(config_map("a")))
+
+
+async def test_a_record_changed_meanwhile(autojump_clock: MockClock) -> None:
+    async with bench() as at:
+        store = ReleaseStore(at.client, at.clock)
+        stored = await store.create(foreign_record(at, 1, ReleaseStatus.DEPLOYED))
+        await store.update(stored, stored.release.with_status(ReleaseStatus.FAILED, "x"))
+        with pytest.raises(ReleaseBusyError, match="was changed by somebody else meanwhile"):
+            await store.update(stored, stored.release.with_status(ReleaseStatus.SUPERSEDED, "y"))
+        await store.remove(stored)
+        await store.remove(stored)
+        assert await store.history("web", "default") == []
+
+
+async def test_secrets_of_another_type_are_no_records(autojump_clock: MockClock) -> None:
+    async with bench() as at:
+        metadata: JsonObject = {"name": "x", "namespace": "default", "labels": {"owner": "helm", "name": "web"}}
+        await at.client.create({"apiVersion": "v1", "kind": "Secret", "metadata": metadata})
+        assert await at.engine.history("web", "default") == []
+
+
+async def test_a_manifest_that_cannot_be_read_stops_the_upgrade(autojump_clock: MockClock) -> None:
+    async with bench() as at:
+        store = ReleaseStore(at.client, at.clock)
+        record = foreign_record(at, 1, ReleaseStatus.DEPLOYED)
+        await store.create(replace(record, document={**record.document, "manifest": "a: [" + "x" * 200_000}))
+        with pytest.raises(ReleaseError, match="look at `helm get manifest`"):
+            await at.engine.upgrade(request(config_map("a")))
+
+
+# -- definitions
+
+
+async def test_definitions_come_first_and_are_waited_for(autojump_clock: MockClock) -> None:
+    async with bench(simulate=False) as at:
+        result = await at.engine.upgrade(request(WIDGET, crds=(widget_crd(),)))
+        assert [str(one) for one in result.objects] == ["Widget.example.test default/one"]
+        crd = ObjectKey(
+            await at.client.resource_type("apiextensions.k8s.io/v1", "CustomResourceDefinition"),
+            "",
+            "widgets.example.test",
+        )
+        assert "meta.helm.sh/release-name" not in str(await at.client.get(crd))
+        done = await at.engine.uninstall("web", "default")
+        assert [str(one) for one in done.deleted] == ["Widget.example.test default/one"]
+        await at.client.get(crd)
+
+
+async def test_definitions_in_the_manifest(autojump_clock: MockClock) -> None:
+    wanted = replace(request(WIDGET), objects=(*objects_of(WIDGET), widget_crd()))
+    async with bench() as at:
+        result = await at.engine.upgrade(wanted)
+        assert [one.resource.kind for one in result.objects] == ["CustomResourceDefinition", "Widget"]
+
+
+async def test_a_definition_whose_names_are_taken(autojump_clock: MockClock) -> None:
+    second = widget_crd()
+    second["metadata"] = {"name": "wodgets.example.test"}
+    spec = second["spec"]
+    assert isinstance(spec, dict)
+    spec["names"] = {"plural": "wodgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"}
+    async with bench() as at:
+        await at.engine.upgrade(request(config_map("a"), crds=(widget_crd(),)))
+        with pytest.raises(CrdError, match=r"wodgets\.example\.test: not accepted"):
+            await at.engine.upgrade(request(config_map("a", v="2"), crds=(second,)))
+
+
+# -- uninstalling
+
+
+async def test_uninstall(autojump_clock: MockClock) -> None:
+    async with bench() as at:
+        await at.engine.upgrade(request(config_map("a"), config_map("kept", KEEP)))
+        await at.engine.upgrade(request(config_map("b"), config_map("kept", KEEP), deployment("web")))
+        done = await at.engine.uninstall("web", "default")
+        assert done.found
+        assert [str(one) for one in done.deleted] == ["Deployment.apps default/web", "ConfigMap default/b"]
+        assert {str(one): why for one, why in done.kept.items()} == {
+            "ConfigMap default/kept": "helm.sh/resource-policy: keep"
+        }
+        assert await at.engine.history("web", "default") == []
+        assert await at.engine.uninstall("web", "default") == UninstallResult(found=False)
+
+
+async def test_uninstall_waits_for_finalizers_and_says_so(autojump_clock: MockClock) -> None:
+    async with bench() as at:
+        await at.engine.upgrade(request(config_map("a")))
+        await at.client.merge_patch(key("a"), {"metadata": {"finalizers": ["example.test/hold"]}})
+        told: list[Laggards] = []
+        async with trio.open_nursery() as nursery:
+            done: list[UninstallResult] = []
+
+            async def run() -> None:
+                done.append(await at.engine.uninstall("web", "default", progress=told.append))
+
+            nursery.start_soon(run)
+            await trio.sleep(60)
+            assert done == []
+            assert [state.message for state in told[-1].values()] == ["waits for finalizers: example.test/hold"]
+            assert await at.statuses() == ["1 uninstalling Deletion in progress"]
+            await at.client.merge_patch(key("a"), {"metadata": {"finalizers": None}})
+        assert [str(one) for one in done[0].deleted] == ["ConfigMap default/a"]
+
+
+async def test_an_interrupted_uninstall_is_finished_by_the_next(autojump_clock: MockClock) -> None:
+    async with bench() as at:
+        await at.engine.upgrade(request(config_map("a")))
+        await at.client.merge_patch(key("a"), {"metadata": {"finalizers": ["example.test/hold"]}})
+        with trio.move_on_after(60):
+            await at.engine.uninstall("web", "default")
+        await at.client.merge_patch(key("a"), {"metadata": {"finalizers": None}})
+        assert (await at.engine.uninstall("web", "default")).found
+        with pytest.raises(NotFoundError):
+            await at.client.get(key("a"))
+
+
+async def test_an_object_still_on_its_way_out_is_made_again(autojump_clock: MockClock) -> None:
+    async with bench() as at:
+        await at.engine.upgrade(request(config_map("a", v="1")))
+        await at.client.merge_patch(key("a"), {"metadata": {"finalizers": ["example.test/hold"]}})
+        old = find_str(await at.client.get(key("a")), "metadata", "uid")
+        await at.client.delete(key("a"))
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(at.engine.upgrade, request(config_map("a", v="2")))
+            await trio.sleep(30)
+            assert find_str(await at.client.get(key("a")), "metadata", "uid") == old
+            await at.client.merge_patch(key("a"), {"metadata": {"finalizers": None}})
+        live = await at.client.get(key("a"))
+        assert find_str(live, "metadata", "uid") != old
+        assert live["data"] == {"v": "2"}
+
+
+async def test_protected_kinds_go_only_when_asked(autojump_clock: MockClock) -> None:
+    wanted = replace(request(config_map("a")), objects=(*objects_of(config_map("a")), widget_crd()))
+    manifest = (
+        wanted.manifest
+        + "---\napiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: widgets.example.test}\n"
+    )
+    async with bench() as at:
+        await at.engine.upgrade(replace(wanted, manifest=manifest))
+        done = await at.engine.uninstall("web", "default")
+        assert list(done.kept.values()) == ["CustomResourceDefinition objects are only deleted when asked to"]
+        await at.engine.upgrade(replace(wanted, manifest=manifest))
+        done = await at.engine.uninstall("web", "default", delete_protected=True)
+        assert done.kept == {}
+        with pytest.raises(UnknownKindError):
+            await at.client.resource_type("example.test/v1", "Widget")

@@ -1,0 +1,170 @@
+"""`wharfinger hook run`, as a person types it."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.hooks.scripts import bash, python, write_hook
+from wharfinger.__main__ import main
+from wharfinger.formats.json_value import find, find_list
+from wharfinger.formats.yaml_reader import read_yaml
+
+ECHO = (
+    "for name in ('BINDING_CONTEXT_PATH', 'VALUES_PATH', 'CONFIG_VALUES_PATH'):\n"
+    "    print(open(os.environ[name]).read().strip())"
+)
+
+
+def test_a_hook_is_run_in_its_own_folder_with_its_results_on_stdout(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "hooks").mkdir()
+    bash(
+        tmp_path / "hooks",
+        """
+        echo "in $(basename "$PWD")"; echo warning >&2
+        echo '{"operation":"Delete","kind":"pod","name":"p"}' >"$KUBERNETES_PATCH_PATH"
+        echo '{"op":"add","path":"/global/a","value":"on"}' >"$VALUES_JSON_PATCH_PATH"
+        """,
+    )
+    assert main(["hook", "run", "hooks/10-hook.sh"]) == 0
+    out, err = capsys.readouterr()
+    assert sorted(err.splitlines()) == ["in hooks", "warning"]
+    document = read_yaml(out, what="stdout")
+    assert find(document, "succeeded") is True
+    assert find_list(document, "objectPatches") == [{"operation": "Delete", "kind": "pod", "name": "p"}]
+    assert find_list(document, "valuesPatch") == [{"op": "add", "path": "/global/a", "value": "on"}]
+    assert find_list(document, "configValuesPatch") == find_list(document, "metrics") == []
+
+
+def test_without_files_a_hook_sees_on_startup_and_no_values(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["hook", "run", str(python(tmp_path, ECHO))]) == 0
+    assert capsys.readouterr().err.splitlines() == ['[{"binding":"onStartup"}]', "{}", "{}"]
+
+
+def test_contexts_and_values_come_from_files_in_yaml_or_json(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "context.yaml").write_text("- binding: a\n- {binding: b, type: Schedule}\n")
+    (tmp_path / "values.yaml").write_text("global: {a: 1}\n")
+    (tmp_path / "config.json").write_text('{"x": {"y": 2}}')
+    hook = python(tmp_path, ECHO)
+    files = ["--context", str(tmp_path / "context.yaml"), "--values", str(tmp_path / "values.yaml")]
+    assert main(["hook", "run", str(hook), *files, "--config-values", str(tmp_path / "config.json"), "-o", "json"]) == 0
+    out, err = capsys.readouterr()
+    assert err.splitlines() == [
+        '[{"binding":"a"},{"binding":"b","type":"Schedule"}]',
+        '{"global":{"a":1}}',
+        '{"x":{"y":2}}',
+    ]
+    assert json.loads(out)["succeeded"] is True
+
+
+def test_one_context_needs_no_list_and_an_empty_file_holds_no_values(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "context.yaml").write_text("binding: a\n")
+    (tmp_path / "values.yaml").write_text("# nothing\n")
+    arguments = ["--context", str(tmp_path / "context.yaml"), "--values", str(tmp_path / "values.yaml")]
+    assert main(["hook", "run", str(python(tmp_path, ECHO)), *arguments]) == 0
+    assert capsys.readouterr().err.splitlines() == ['[{"binding":"a"}]', "{}", "{}"]
+
+
+def test_a_failed_hook_is_exit_code_1_and_drops_its_values_patches(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hook = bash(
+        tmp_path,
+        """
+        echo '{"op":"add","path":"/a","value":1}' | tee "$VALUES_JSON_PATCH_PATH" >"$CONFIG_VALUES_JSON_PATCH_PATH"
+        echo '{"name":"a","add":1}' >"$METRICS_PATH"
+        echo one >&2; echo two >&2; exit 7
+        """,
+    )
+    assert main(["hook", "run", str(hook), "-o", "json"]) == 1
+    out, err = capsys.readouterr()
+    assert err.splitlines() == [
+        "one",
+        "two",
+        "error: the hook failed: exit status 7: one two; its values patches are dropped",
+    ]
+    document = json.loads(out)
+    assert (document["succeeded"], document["exit"]) == (False, "exit status 7: one\ntwo")
+    assert (document["valuesPatch"], document["configValuesPatch"]) == ([], [])
+    assert document["metrics"] == [{"name": "a", "add": 1}]
+
+
+def test_a_hook_that_hangs_is_ended(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["hook", "run", str(bash(tmp_path, "sleep 1000")), "--timeout", "0.5"]) == 1
+    assert "error: the hook failed: deadline passed" in capsys.readouterr().err
+
+
+def test_results_nested_deeper_than_yaml_is_written_are_printed_all_the_same(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hook = python(
+        tmp_path,
+        "open(os.environ['METRICS_PATH'], 'w').write('{\"a\":' * 199 + '1' + '}' * 199)",
+    )
+    assert main(["hook", "run", str(hook)]) == 0
+    assert json.loads(capsys.readouterr().out)["succeeded"] is True
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["missing.sh"], "error: hook missing.sh: cannot start "),
+        (["plain.sh"], "error: hook plain.sh: cannot start "),
+        (["bad-results.sh"], "error: hook bad-results.sh: METRICS_PATH: "),
+        (["good.sh", "--context", "missing.yaml"], "missing.yaml"),
+        (["good.sh", "--context", "empty.yaml"], "error: empty.yaml: context 1: expected an object, found null"),
+        (["good.sh", "--context", "no-contexts.yaml"], "error: no-contexts.yaml: a hook is run with at least one"),
+        (["good.sh", "--values", "list.yaml"], "error: list.yaml: expected an object, found a list"),
+        (["good.sh", "--config-values", "bad.yaml"], "error: bad.yaml: "),
+    ],
+)
+def test_what_cannot_be_run_is_one_line_on_stderr(
+    arguments: list[str],
+    message: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    bash(tmp_path, ":", name="good.sh")
+    bash(tmp_path, 'echo x >"$METRICS_PATH"', name="bad-results.sh")
+    write_hook(tmp_path, "#!/bin/sh\n", name="plain.sh", mode=0o644)
+    for name, text in (("empty", ""), ("no-contexts", "[]"), ("list", "[1]"), ("bad", "{")):
+        (tmp_path / f"{name}.yaml").write_text(text)
+    assert main(["hook", "run", *arguments]) == 1
+    out, err = capsys.readouterr()
+    assert (out, len(err.splitlines())) == ("", 1)
+    assert err.startswith("error: ")
+    assert message in err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [[], ["run"], ["run", "x", "--timeout", "0"], ["run", "x", "--timeout", "soon"], ["run", "x", "--timeout", "inf"]],
+)
+def test_wrong_usage_is_exit_code_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["hook", *arguments])
+    assert caught.value.code == 2
+    assert "usage: wharfinger hook" in capsys.readouterr().err
+
+
+def test_a_log_that_nobody_reads_does_not_stop_the_hook(tmp_path: Path) -> None:
+    hook = bash(tmp_path, 'for i in $(seq 20000); do echo $i; done; echo \'{"name":"a","add":1}\' >"$METRICS_PATH"')
+    command = [sys.executable, "-m", "wharfinger", "hook", "run", str(hook), "-o", "json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+        assert child.stderr is not None
+        assert child.stdout is not None
+        child.stderr.readline()
+        child.stderr.close()
+        assert json.loads(child.stdout.read())["metrics"] == [{"name": "a", "add": 1}]
+        assert child.wait() == 0

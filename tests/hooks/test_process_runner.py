@@ -1,0 +1,173 @@
+"""The process runner: the contract, and what belongs to its own files, environment and limits."""
+
+import logging
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import trio
+
+from tests.hooks.runner_contract import CONTRACT, PATIENT, Contract
+from tests.hooks.scripts import bash, run_of
+from tests.process.children import PATH
+from wharfinger.hooks import process_runner
+from wharfinger.hooks.errors import HookError
+from wharfinger.hooks.process_runner import ProcessHookRunner
+from wharfinger.hooks.run_folder import INPUTS, OUTPUTS, RunFolder
+from wharfinger.process.command import Limits
+from wharfinger.process.ledger import ProcessLedger
+
+MakeRunner = Callable[[float], ProcessHookRunner]
+
+
+def limits(wall_s: float) -> Limits:
+    return Limits(wall_s=wall_s, stdout_bytes=64 * 1024 * 1024, term_grace_s=0.05, drain_s=0.05)
+
+
+def left_in(folder: Path) -> list[Path]:
+    return list(folder.iterdir())
+
+
+def mode_of(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@pytest.fixture
+def scratch(tmp_path: Path) -> Path:
+    return tmp_path / "state" / "scratch"
+
+
+@pytest.fixture
+def make(scratch: Path) -> MakeRunner:
+    return lambda wall_s: ProcessHookRunner(scratch, limits(wall_s), environment={"PATH": PATH})
+
+
+@pytest.mark.parametrize("contract", CONTRACT, ids=lambda contract: str(contract.__name__).removeprefix("contract_"))
+async def test_contract(contract: Contract, make: MakeRunner, scratch: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "hooks"
+    folder.mkdir()
+    await contract(make, folder)
+    assert left_in(scratch) == [], "a run left its folder behind"
+
+
+async def test_every_variable_of_the_contract_names_a_private_file_of_the_run(make: MakeRunner, tmp_path: Path) -> None:
+    names = {**INPUTS, **OUTPUTS}
+    script = "\n".join(f'stat -c "{name} %a %F" "${name}"' for name in names)
+    outcome = await make(PATIENT).run(run_of(bash(tmp_path, f'{script}\nstat -c "folder %a" "${{METRICS_PATH%/*}}"')))
+    kinds = {name: "regular file" if name in INPUTS else "regular empty file" for name in names}
+    assert outcome.log_lines == (*(f"{name} 600 {kinds[name]}" for name in names), "folder 700")
+    assert set(names) == {
+        "BINDING_CONTEXT_PATH",
+        "VALUES_PATH",
+        "CONFIG_VALUES_PATH",
+        "KUBERNETES_PATCH_PATH",
+        "METRICS_PATH",
+        "VALUES_JSON_PATCH_PATH",
+        "CONFIG_VALUES_JSON_PATCH_PATH",
+        "VALIDATING_RESPONSE_PATH",
+        "ADMISSION_RESPONSE_PATH",
+        "CONVERSION_RESPONSE_PATH",
+    }
+
+
+async def test_a_hook_inherits_the_environment_of_the_process(
+    scratch: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FROM_THE_DAEMON", "yes")
+    outcome = await ProcessHookRunner(scratch, limits(PATIENT)).run(run_of(bash(tmp_path, 'echo "$FROM_THE_DAEMON"')))
+    assert outcome.log_lines == ("yes",)
+
+
+async def test_lines_are_told_while_the_hook_runs(scratch: Path, tmp_path: Path) -> None:
+    told: list[tuple[str, str]] = []
+    go_on = tmp_path / "go on"
+    os.mkfifo(go_on)
+    writer = os.open(go_on, os.O_RDWR)
+
+    def on_line(hook: str, line: str) -> None:
+        told.append((hook, line))
+        os.write(writer, b"\n")
+
+    runner = ProcessHookRunner(scratch, limits(PATIENT), environment={"PATH": PATH}, on_line=on_line)
+    outcome = await runner.run(run_of(bash(tmp_path, 'echo first; read -r <"go on"; echo second')))
+    os.close(writer)
+    assert told == [("10-hook.sh", "first"), ("10-hook.sh", "second")]
+    assert outcome.log_lines == ("first", "second")
+
+
+async def test_output_without_end_ends_the_run(scratch: Path, tmp_path: Path) -> None:
+    bounds = Limits(wall_s=PATIENT, stdout_bytes=10_000, term_grace_s=0.05, drain_s=0.05)
+    outcome = await ProcessHookRunner(scratch, bounds, environment={"PATH": PATH}).run(run_of(bash(tmp_path, "yes")))
+    assert not outcome.succeeded
+    assert outcome.exit_description.startswith("output limit passed")
+    assert set(outcome.log_lines) == {"y"}
+
+
+async def test_the_run_is_on_record_while_it_runs(scratch: Path, tmp_path: Path) -> None:
+    ledger = ProcessLedger(tmp_path / "journal.db")
+    seen: list[int] = []
+    runner = ProcessHookRunner(
+        scratch,
+        limits(PATIENT),
+        ledger,
+        environment={"PATH": PATH},
+        on_line=lambda _, line: seen.append(int(line) - next(entry.pid for entry in ledger.entries())),
+    )
+    await runner.run(run_of(bash(tmp_path, "echo $$")))
+    assert seen == [0]
+    assert ledger.entries() == ()
+    ledger.close()
+
+
+async def test_a_folder_that_cannot_be_made_is_a_transient_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    runner = ProcessHookRunner(tmp_path / "file" / "scratch", limits(PATIENT))
+    with pytest.raises(HookError, match="its files could not be prepared") as caught:
+        await runner.run(run_of(bash(tmp_path, ":")))
+    assert caught.value.transient
+
+
+async def test_a_folder_that_cannot_be_removed_is_logged_and_changes_nothing(
+    make: MakeRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(self: RunFolder) -> None:
+        raise OSError("device or resource busy")
+
+    monkeypatch.setattr(RunFolder, "remove", refuse)
+    assert (await make(PATIENT).run(run_of(bash(tmp_path, ":")))).succeeded
+    assert "hook 10-hook.sh: its folder" in caplog.text
+    assert "device or resource busy" in caplog.text
+
+
+async def test_a_removal_without_end_holds_nothing_up(
+    make: MakeRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    end = trio.Event()
+    portal: list[trio.lowlevel.TrioToken] = [trio.lowlevel.current_trio_token()]
+
+    def hang(self: RunFolder) -> None:
+        trio.from_thread.run(end.wait, trio_token=portal[0])
+
+    monkeypatch.setattr(RunFolder, "remove", hang)
+    monkeypatch.setattr(process_runner, "REMOVE_S", 0.01)
+    with caplog.at_level(logging.WARNING):
+        assert (await make(PATIENT).run(run_of(bash(tmp_path, ":")))).succeeded
+    assert "is still being removed" in caplog.text
+    end.set()
+    await trio.testing.wait_all_tasks_blocked()
+
+
+async def test_what_a_hook_hides_in_its_folder_is_removed_too(make: MakeRunner, scratch: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "file").write_text("kept")
+    hook = bash(
+        tmp_path,
+        f'cd "${{METRICS_PATH%/*}}"; mkdir -p deep/er; touch deep/er/file; ln -s {outside} link; chmod 000 deep/er deep',
+    )
+    assert (await make(PATIENT).run(run_of(hook))).succeeded
+    assert left_in(scratch) == []
+    assert (outside / "file").read_text() == "kept"
+    assert mode_of(scratch) == 0o700

@@ -1,0 +1,157 @@
+"""The folder of one run, without a hook in it."""
+
+import json
+import os
+import socket
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.hooks.scripts import CONFIG_VALUES, CONTEXTS, VALUES, run_of
+from wharfinger.hooks.errors import HookError
+from wharfinger.hooks.json_stream import MAX_BYTES
+from wharfinger.hooks.run_folder import INPUTS, OUTPUTS, RunFolder, make_run_folder, remove_tree
+from wharfinger.hooks.runner import HookRun
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> RunFolder:
+    return make_run_folder(tmp_path / "scratch", run_of(tmp_path / "Hooks_10 — labels.sh"))
+
+
+def test_the_files_are_private_whatever_the_umask(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        folder = make_run_folder(tmp_path / "scratch", run_of(tmp_path / "hook.sh"))
+    finally:
+        os.umask(before)
+    modes = {path: stat.S_IMODE(path.stat().st_mode) for path in (folder.path, *folder.path.iterdir())}
+    assert modes.pop(folder.path) == 0o700
+    assert set(modes.values()) == {0o600}
+    assert {path.name for path in modes} == {*INPUTS.values(), *OUTPUTS.values()}
+
+
+def test_inputs_are_compact_json_with_sorted_keys_and_a_line_break(folder: RunFolder) -> None:
+    variables = folder.variables()
+    for variable, expected in (
+        ("BINDING_CONTEXT_PATH", list(CONTEXTS)),
+        ("VALUES_PATH", VALUES),
+        ("CONFIG_VALUES_PATH", CONFIG_VALUES),
+    ):
+        text = Path(variables[variable]).read_text()
+        assert text == json.dumps(expected, sort_keys=True, separators=(",", ":"), ensure_ascii=False) + "\n"
+
+
+def test_the_folders_name_tells_the_hook_in_plain_characters(folder: RunFolder) -> None:
+    assert folder.path.name.startswith("hook-hooks-10-labels-sh-")
+    assert folder.path.is_absolute()
+    assert folder.variables()["ADMISSION_RESPONSE_PATH"] == folder.variables()["VALIDATING_RESPONSE_PATH"]
+
+
+def test_two_runs_of_a_hook_have_two_folders(tmp_path: Path) -> None:
+    run = run_of(tmp_path / ("x" * 200))
+    assert make_run_folder(tmp_path, run).path != make_run_folder(tmp_path, run).path
+
+
+def test_what_the_hook_wrote_is_read_up_to_the_limit(folder: RunFolder) -> None:
+    path = Path(folder.variables()["METRICS_PATH"])
+    assert folder.read("METRICS_PATH") == b""
+    path.write_bytes(b"x" * MAX_BYTES)
+    assert len(folder.read("METRICS_PATH")) == MAX_BYTES
+    path.write_bytes(b"x" * (MAX_BYTES + 1))
+    with pytest.raises(HookError, match=f"METRICS_PATH: more than the limit of {MAX_BYTES} bytes"):
+        folder.read("METRICS_PATH")
+
+
+def test_a_file_put_in_place_of_the_old_one_is_read(folder: RunFolder, tmp_path: Path) -> None:
+    (tmp_path / "new").write_bytes(b"{}")
+    (tmp_path / "new").rename(folder.variables()["METRICS_PATH"])
+    assert folder.read("METRICS_PATH") == b"{}"
+
+
+@pytest.mark.parametrize("kind", ["pipe", "folder", "socket", "link", "link to nothing", "nothing"])
+def test_anything_but_a_plain_file_is_refused_without_waiting_or_leaking(folder: RunFolder, kind: str) -> None:
+    path = Path(folder.variables()["METRICS_PATH"])
+    path.unlink()
+    match kind:
+        case "pipe":
+            os.mkfifo(path)
+        case "folder":
+            path.mkdir()
+        case "socket":
+            with socket.socket(socket.AF_UNIX) as listener, working_in(path.parent):
+                listener.bind(path.name)
+        case "link":
+            path.symlink_to(folder.variables()["VALUES_PATH"])
+        case "link to nothing":
+            path.symlink_to("/no/such/file")
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    with pytest.raises(HookError, match="METRICS_PATH") as caught:
+        folder.read("METRICS_PATH")
+    assert caught.value.file == "METRICS_PATH"
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
+
+
+@pytest.mark.parametrize(
+    ("run", "transient"),
+    [
+        (HookRun("h", Path("/h"), Path("/"), ({"x": float("nan")},), {}, {}), False),
+        (HookRun("h", Path("/h"), Path("/"), (), {"x": "\ud800"}, {}), False),
+        (HookRun("h", Path("/h"), Path("/"), (), {}, {"x": float("inf")}), False),
+    ],
+    ids=["nan", "half a surrogate pair", "infinity"],
+)
+def test_values_without_a_json_form_are_refused_and_leave_nothing(
+    run: HookRun, transient: bool, tmp_path: Path
+) -> None:
+    with pytest.raises(HookError, match="hook h: its files could not be prepared") as caught:
+        make_run_folder(tmp_path / "scratch", run)
+    assert caught.value.transient is transient
+    assert list((tmp_path / "scratch").iterdir()) == []
+
+
+def test_a_tree_whose_folders_were_locked_is_removed() -> None:
+    """As root nothing is locked, so this is done as somebody else, in a place that he can reach."""
+    with tempfile.TemporaryDirectory() as base, powerless(Path(base)):
+        top = Path(base) / "run"
+        (top / "a" / "b").mkdir(parents=True)
+        (top / "a" / "b" / "file").write_text("")
+        (top / "link").symlink_to("/")
+        for locked in (top / "a" / "b", top / "a", top):
+            locked.chmod(0)
+        remove_tree(top)
+        assert not top.exists()
+
+
+def test_a_tree_that_is_gone_cannot_be_removed(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        remove_tree(tmp_path / "gone")
+
+
+@contextmanager
+def powerless(folder: Path) -> Iterator[None]:
+    """Run the body as a user whom permissions bind; the folder is his for that time."""
+    if os.geteuid() != 0:
+        yield
+        return
+    os.chown(folder, 65534, 65534)
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+@contextmanager
+def working_in(folder: Path) -> Iterator[None]:
+    """A socket's path must be short."""
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(before)

@@ -1,0 +1,48 @@
+"""``wharfinger run``: its arguments and what it says when it cannot start. The daemon itself: test_daemon.py."""
+
+import argparse
+from pathlib import Path
+
+import pytest
+
+from wharfinger.__main__ import main
+from wharfinger.runtime.commands import add_run
+
+
+def parse(*arguments: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    add_run(parser)
+    return parser.parse_args(arguments)
+
+
+def test_defaults() -> None:
+    args = parse()
+    assert (args.kubeconfig, args.context, args.state_dir, args.socket) == (None, "", None, None)
+    assert (args.helm, args.grace, args.log_format, args.log_level) == ("helm", 30.0, "text", "info")
+
+
+@pytest.mark.parametrize("seconds", ["0", "-1", "3601", "soon"])
+def test_a_grace_time_is_between_0_and_3600_seconds(seconds: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        parse("--grace", seconds)
+    assert caught.value.code == 2
+    assert "--grace" in capsys.readouterr().err
+
+
+def test_no_helm_is_an_error_with_a_remedy(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "--helm", "no-such-helm"]) == 1
+    assert "install Helm" in capsys.readouterr().err
+
+
+def test_a_state_folder_that_cannot_be_is_an_error_with_a_remedy(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("")
+    assert main(["run", "--state-dir", str(tmp_path / "file" / "state")]) == 1
+    assert "--state-dir" in capsys.readouterr().err
+
+
+def test_a_kubeconfig_that_is_not_there_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["run", "--state-dir", str(tmp_path / "s"), "--kubeconfig", str(tmp_path / "none")]
+    assert main(arguments) == 1
+    assert str(tmp_path / "none") in capsys.readouterr().err

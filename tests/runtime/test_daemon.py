@@ -1,0 +1,163 @@
+"""The daemon as a process: start, signals, a second start, a lost cluster, `kill -9` and what comes after."""
+
+import os
+import signal
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.packages.charts import chart
+from tests.programs import Program, attempt, program, run, wharfinger
+from tests.registry_server import open_registry_server
+
+
+@contextmanager
+def control_plane(folder: Path) -> Iterator[Path]:
+    """A control plane in a process of its own; its kubeconfig."""
+    kubeconfig = folder / "kube" / "config"
+    with program(*wharfinger("control-plane", "--kubeconfig", str(kubeconfig))) as serving:
+        serving.wait_line("control plane ready at")
+        yield kubeconfig
+
+
+@contextmanager
+def daemon(folder: Path, kubeconfig: Path, *more: str) -> Iterator[Program]:
+    """A daemon with its state below ``folder``."""
+    arguments = ("run", "--kubeconfig", str(kubeconfig), "--state-dir", str(folder / "state"), *more)
+    with program(*wharfinger(*arguments)) as running:
+        yield running
+
+
+def dead_kubeconfig(folder: Path) -> Path:
+    """A kubeconfig of a server that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    path = folder / "dead"
+    path.write_text(
+        f"apiVersion: v1\nkind: Config\ncurrent-context: c\n"
+        f"clusters: [{{name: c, cluster: {{server: 'http://127.0.0.1:{port}'}}}}]\n"
+        f"users: [{{name: u, user: {{token: t}}}}]\ncontexts: [{{name: c, context: {{cluster: c, user: u}}}}]\n"
+    )
+    return path
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_stops_it_cleanly(tmp_path: Path, number: signal.Signals) -> None:
+    with control_plane(tmp_path) as kubeconfig, daemon(tmp_path, kubeconfig) as running:
+        running.wait_line("ready:")
+        path = tmp_path / "state" / "run" / "debug.sock"
+        assert path.stat().st_mode & 0o777 == 0o600
+        assert path.parent.stat().st_mode & 0o777 == 0o700
+        running.process.send_signal(number)
+        assert running.wait() == 0
+        assert not path.exists()
+
+
+def test_the_service_manager_is_told(tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as receiver:
+        receiver.settimeout(60)
+        receiver.bind(str(tmp_path / "notify"))
+        env = {"NOTIFY_SOCKET": str(tmp_path / "notify"), "WATCHDOG_USEC": "200000"}
+        with control_plane(tmp_path) as kubeconfig:
+            arguments = ("run", "--kubeconfig", str(kubeconfig), "--state-dir", str(tmp_path / "state"))
+            with program(*wharfinger(*arguments), env=env) as running:
+                said = {receiver.recv(100)}
+                while not said >= {b"READY=1", b"WATCHDOG=1"}:
+                    said.add(receiver.recv(100))
+                running.process.terminate()
+                while b"STOPPING=1" not in said:
+                    said.add(receiver.recv(100))
+                assert running.wait() == 0
+
+
+def test_a_second_daemon_is_refused_with_a_remedy(tmp_path: Path) -> None:
+    with control_plane(tmp_path) as kubeconfig, daemon(tmp_path, kubeconfig) as first:
+        first.wait_line("ready:")
+        with daemon(tmp_path, kubeconfig) as second:
+            assert second.wait() == 1
+            assert f"in use by another daemon (pid {first.process.pid})" in second.lines[-1]
+        with daemon(
+            tmp_path / "other", kubeconfig, "--socket", str(tmp_path / "state" / "run" / "debug.sock")
+        ) as third:
+            assert third.wait() == 1
+            assert third.lines[-1].startswith("error: ")
+
+
+@pytest.mark.parametrize("content", [None, "not: a kubeconfig", "{"])
+def test_a_bad_kubeconfig_is_one_line(tmp_path: Path, content: str | None) -> None:
+    path = tmp_path / "kubeconfig"
+    if content is not None:
+        path.write_text(content)
+    with daemon(tmp_path, path) as running:
+        assert running.wait() == 1
+        assert running.lines[-1].startswith("error: ")
+        assert "Traceback" not in "".join(running.lines)
+
+
+def test_no_helm_is_one_line(tmp_path: Path) -> None:
+    done = attempt(*wharfinger("run", "--helm", "no-such-helm"))
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "error: no 'no-such-helm' on PATH; install Helm 3.14 or newer, or name it with --helm\n"
+
+
+def test_a_cluster_that_does_not_answer_is_awaited_and_can_be_stopped(tmp_path: Path) -> None:
+    with daemon(tmp_path, dead_kubeconfig(tmp_path)) as running:
+        running.wait_line("trying again")
+        # It can be asked meanwhile: alive, not ready.
+        listed = attempt(*wharfinger("get", "packages", "--socket", str(tmp_path / "state" / "run" / "debug.sock")))
+        assert (listed.returncode, listed.stdout) == (0, "")
+        running.process.terminate()
+        assert running.wait() == 0
+
+
+def applied(folder: Path, kubeconfig: Path, registry: str) -> None:
+    """A package pushed, and an Application of it applied with kubectl."""
+    env = {"KUBECONFIG": str(kubeconfig)}
+    source = chart(folder / "chart", "web", "1.0.0")
+    run(*wharfinger("package", "push", str(source), f"{registry}/packages/web:1.0.0", "--plain-http"))
+    manifest = folder / "application.yaml"
+    manifest.write_text(
+        "apiVersion: wharfinger.dev/v1alpha1\nkind: PackageRepository\nmetadata: {name: default}\n"
+        f"spec: {{registry: {{repo: '{registry}/packages', scheme: HTTP}}}}\n---\n"
+        "apiVersion: wharfinger.dev/v1alpha1\nkind: Application\nmetadata: {name: shop, namespace: default}\n"
+        "spec: {packageName: web, packageVersion: 1.0.0}\n"
+    )
+    run("kubectl", "apply", "--filename", str(manifest), env=env)
+
+
+def wait_ready(kubeconfig: Path) -> None:
+    run(
+        "kubectl",
+        "wait",
+        "--for=condition=Ready",
+        "application/shop",
+        "--timeout=50s",
+        env={"KUBECONFIG": str(kubeconfig)},
+    )
+
+
+async def test_killed_and_started_again_it_goes_on(tmp_path: Path) -> None:
+    """`kill -9` right after the wish was heard; the next daemon takes the package to Ready, and the one after that leaves
+    it as it is: same revision."""
+    async with open_registry_server(tmp_path) as address:
+        with control_plane(tmp_path) as kubeconfig:
+            env = {"KUBECONFIG": str(kubeconfig)}
+            with daemon(tmp_path, kubeconfig, "--log-level", "debug") as first:
+                first.wait_line("ready:")
+                applied(tmp_path, kubeconfig, str(address))
+                os.kill(first.process.pid, signal.SIGKILL)
+                assert first.wait() == -signal.SIGKILL
+            for _ in range(2):
+                with daemon(tmp_path, kubeconfig) as again:
+                    again.wait_line("ready:")
+                    wait_ready(kubeconfig)
+                    again.process.terminate()
+                    assert again.wait() == 0
+            listed = run("helm", "list", "--namespace", "default", "--output=json", env=env)
+            assert '"name":"shop"' in listed
+            assert '"revision":"1"' in listed
+            assert run("kubectl", "get", "configmap", "shop", "--output=jsonpath={.data.text}", env=env) == "none"

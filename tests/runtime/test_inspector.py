@@ -1,0 +1,32 @@
+"""The daemon's own Inspector keeps the contract that the socket client keeps too (tests/debug/test_client.py)."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+from tests.debug.inspector_contract import check_inspector
+from tests.runtime.world import open_world
+from wharfinger.runtime.snapshots import RuntimeInspector
+
+STARTED = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+async def test_before_the_runtime_is_up() -> None:
+    inspector = RuntimeInspector(cluster="https://c", started=STARTED)
+    await check_inspector(inspector)
+    daemon = await inspector.daemon()
+    assert (daemon.ready, daemon.packages, daemon.cluster, daemon.started) == (False, 0, "https://c", STARTED)
+
+
+async def test_with_packages_ready_and_blocked(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await world.push("web", "1.0.0")
+        await world.repository()
+        await world.create("prod", "shop")
+        await world.create("prod", "broken", package="no-such")
+        await world.until_state("prod", "shop", "Ready")
+        await world.until_state("prod", "broken", "Failed")
+        inspector = RuntimeInspector(cluster="x", started=STARTED, runtime=world.runtime)
+        await check_inspector(inspector)
+        assert (await inspector.daemon()).ready
+        inspector.draining = True
+        assert not (await inspector.daemon()).ready

@@ -1,0 +1,76 @@
+"""Log lines: one record is one line, in text and in JSON, and says which package it is about."""
+
+import io
+import json
+import logging
+import sys
+
+import pytest
+import trio
+import trio.testing
+
+from wharfinger.queue.scope import WorkScope
+from wharfinger.queue.service import open_queues
+from wharfinger.runtime.logs import LogFormat, set_up_logging
+
+log = logging.getLogger("wharfinger.test")
+
+
+def test_text_is_one_line_whatever_is_in_it() -> None:
+    stream = io.StringIO()
+    set_up_logging(LogFormat.TEXT, "info", stream)
+    log.info("from a registry: %s", "a\nb\x1b[31m")
+    assert stream.getvalue().count("\n") == 1
+    assert r"a\nb\x1b[31m" in stream.getvalue()
+    assert " INFO " in stream.getvalue()
+
+
+def test_json_is_one_object_a_line() -> None:
+    stream = io.StringIO()
+    set_up_logging(LogFormat.JSON, "debug", stream)
+    log.debug("x\ny")
+    record = json.loads(stream.getvalue())
+    assert (record["level"], record["msg"], record["logger"]) == ("debug", "x\ny", "wharfinger.test")
+    assert record["time"].endswith("Z")
+
+
+@pytest.mark.parametrize("form", list(LogFormat))
+def test_a_traceback_is_kept(form: LogFormat) -> None:
+    stream = io.StringIO()
+    set_up_logging(form, "info", stream)
+    try:
+        raise ValueError("boom")
+    except ValueError:
+        log.exception("it failed")
+    assert "ValueError: boom" in stream.getvalue()
+
+
+def test_other_libraries_speak_from_warnings_on() -> None:
+    stream = io.StringIO()
+    set_up_logging(LogFormat.TEXT, "debug", stream)
+    logging.getLogger("elsewhere").info("chatter")
+    logging.getLogger("elsewhere").warning("trouble")
+    assert "chatter" not in stream.getvalue()
+    assert "trouble" in stream.getvalue()
+
+
+def test_the_default_is_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
+    set_up_logging(LogFormat.TEXT, "info", sys.stderr)
+    log.info("hello")
+    assert "hello" in capsys.readouterr().err
+
+
+async def test_a_task_of_a_queue_is_named(autojump_clock: trio.testing.MockClock) -> None:
+    stream = io.StringIO()
+    set_up_logging(LogFormat.JSON, "info", stream)
+
+    class Speaks:
+        name = "Speaks"
+
+        async def execute(self) -> None:
+            log.info("here")
+
+    async with open_queues() as queues:
+        queues.enqueue("prod.web", Speaks(), WorkScope("x"))
+        await queues.wait_idle("prod.web")
+    assert json.loads(stream.getvalue())["package"] == "prod.web"
