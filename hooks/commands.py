@@ -6,8 +6,10 @@ compared. Nothing is applied anywhere.
 
 import argparse
 import math
+import signal
 import sys
 import tempfile
+from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, cast
@@ -24,6 +26,7 @@ from wharfinger.hooks.runner import HookOutcome, HookRun
 from wharfinger.process.command import Limits
 
 DEFAULT_TIMEOUT_S: Final = 300.0
+EXIT_INTERRUPTED: Final = 130
 MAX_OUTPUT_BYTES: Final = 64 * 1024 * 1024
 ON_STARTUP: Final[JsonObject] = {"binding": "onStartup"}
 
@@ -35,7 +38,8 @@ def add_hook(parser: argparse.ArgumentParser) -> None:
         "run",
         help="run one hook and print its results",
         description="Run one hook as the daemon would, in the hook's own folder. What it prints goes to stderr as it comes; "
-        "its results go to stdout as one document. Nothing is applied. Exit code 0 if the hook succeeded, else 1.",
+        "its results go to stdout as one document. Nothing is applied. "
+        "Exit code 0 if the hook succeeded, 1 if not, 130 after Ctrl-C.",
     )
     run.add_argument("executable", type=Path, metavar="EXECUTABLE", help="the hook")
     run.add_argument(
@@ -60,15 +64,24 @@ def add_hook(parser: argparse.ArgumentParser) -> None:
 def _run(args: argparse.Namespace) -> int:
     try:
         outcome = trio.run(_execute, _read_run(args), cast("float", args.timeout))
-    except (FormatError, HookError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
+    except (FormatError, OSError) as error:
+        return _refused(error)
+    if outcome is None:
+        print("error: interrupted; the hook and all it started were ended", file=sys.stderr)
+        return EXIT_INTERRUPTED
+    if isinstance(outcome, HookError):
+        return _refused(outcome)
     print(_rendered(_document(outcome), cast("str", args.output)), end="")
     if not outcome.succeeded:
         why = " ".join(outcome.exit_description.split())
         print(f"error: the hook failed: {why}; its values patches are dropped", file=sys.stderr)
         return 1
     return 0
+
+
+def _refused(error: Exception) -> int:
+    print(f"error: {error}", file=sys.stderr)
+    return 1
 
 
 def _read_run(args: argparse.Namespace) -> HookRun:
@@ -83,14 +96,32 @@ def _read_run(args: argparse.Namespace) -> HookRun:
     )
 
 
-async def _execute(run: HookRun, timeout_s: float) -> HookOutcome:
+async def _execute(run: HookRun, timeout_s: float) -> HookOutcome | HookError | None:
+    """The outcome, why there is none, or None when a signal came first."""
+
     def tell(_hook: str, line: str) -> None:
         with suppress(BrokenPipeError):  # nobody reads the log any more; the results still count
             print(line, file=sys.stderr, flush=True)
 
-    with tempfile.TemporaryDirectory(prefix="wharfinger-hook-") as scratch:
-        limits = Limits(wall_s=timeout_s, stdout_bytes=MAX_OUTPUT_BYTES)
-        return await ProcessHookRunner(Path(scratch), limits, on_line=tell).run(run)
+    limits = Limits(wall_s=timeout_s, stdout_bytes=MAX_OUTPUT_BYTES)
+    outcome: HookOutcome | HookError | None = None
+    with (
+        tempfile.TemporaryDirectory(prefix="wharfinger-hook-") as scratch,
+        trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals,
+    ):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(_cancel_on_signal, signals, nursery.cancel_scope)
+            try:
+                outcome = await ProcessHookRunner(Path(scratch), limits, on_line=tell).run(run)
+            except HookError as error:
+                outcome = error
+            nursery.cancel_scope.cancel()
+    return outcome
+
+
+async def _cancel_on_signal(signals: AsyncIterator[int], scope: trio.CancelScope) -> None:
+    async for _ in signals:
+        scope.cancel()
 
 
 def _contexts(path: Path | None) -> tuple[JsonObject, ...]:

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -28,20 +29,64 @@ _CONFIG = """\
 version: 0.1
 log: {{level: info, formatter: json, accesslog: {{disabled: true}}}}
 storage: {{filesystem: {{rootdirectory: "{root}"}}, delete: {{enabled: true}}}}
-http: {{addr: "127.0.0.1:0", secret: only-for-tests}}
+http: {{addr: "127.0.0.1:0", secret: only-for-tests{tls}}}
 """
 
 
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """Files in PEM: a certificate that is its own authority, and its key."""
+
+    file: Path
+    key: Path
+
+
+def make_certificate(folder: Path, name: str = "IP:127.0.0.1") -> Certificate:
+    """A new self-signed certificate for a subject alternative name, made by openssl."""
+    folder.mkdir(parents=True, exist_ok=True)
+    made = Certificate(folder / "certificate.pem", folder / "key.pem")
+    command = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "ec",
+        "-pkeyopt",
+        "ec_paramgen_curve:prime256v1",
+        "-nodes",
+        "-days",
+        "2",
+    ]
+    command += [
+        "-subj",
+        "/CN=wharf",
+        "-addext",
+        f"subjectAltName={name}",
+        "-keyout",
+        str(made.key),
+        "-out",
+        str(made.file),
+    ]
+    subprocess.run(command, check=True, capture_output=True)
+    return made
+
+
 @asynccontextmanager
-async def open_registry_server(folder: Path, *, with_password: bool = False) -> AsyncIterator[RegistryAddress]:
-    """Run a registry that keeps everything below ``folder``; with a password it lets in USER with PASSWORD only."""
+async def open_registry_server(
+    folder: Path, *, with_password: bool = False, certificate: Certificate | None = None
+) -> AsyncIterator[RegistryAddress]:
+    """Run a registry that keeps everything below ``folder``.
+
+    With a password it lets in USER with PASSWORD only; with a certificate it speaks TLS.
+    """
     program = shutil.which("docker-registry")
     if program is None:
         raise RuntimeError("docker-registry is not installed: `apt-get install docker-registry`")
     root = folder / "registry"
     root.mkdir(parents=True, exist_ok=True)
     config = folder / "registry.yml"
-    text = _CONFIG.format(root=root)
+    tls = f', tls: {{certificate: "{certificate.file}", key: "{certificate.key}"}}' if certificate else ""
+    text = _CONFIG.format(root=root, tls=tls)
     if with_password:
         passwords = folder / "htpasswd"
         passwords.write_text(HTPASSWD)

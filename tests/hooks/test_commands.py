@@ -1,6 +1,8 @@
 """`wharfinger hook run`, as a person types it."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.hooks.scripts import bash, python, write_hook
+from tests.process.children import is_alive
 from wharfinger.__main__ import main
 from wharfinger.formats.json_value import find, find_list
 from wharfinger.formats.yaml_reader import read_yaml
@@ -168,3 +171,22 @@ def test_a_log_that_nobody_reads_does_not_stop_the_hook(tmp_path: Path) -> None:
         child.stderr.close()
         assert json.loads(child.stdout.read())["metrics"] == [{"name": "a", "add": 1}]
         assert child.wait() == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_hook_and_all_it_started(number: signal.Signals, tmp_path: Path) -> None:
+    hook = bash(tmp_path, "sleep 1000 & echo $$ $!; wait")
+    command = [sys.executable, "-m", "wharfinger", "hook", "run", str(hook)]
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, start_new_session=True
+    ) as child:
+        assert child.stderr is not None
+        pids = [int(pid) for pid in child.stderr.readline().split()]
+        assert len(pids) == 2
+        child.send_signal(number)
+        out, err = child.communicate()
+    assert (child.returncode, out) == (130, "")
+    assert err.splitlines()[-1] == "error: interrupted; the hook and all it started were ended"
+    assert not any(is_alive(pid) for pid in pids)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["10-hook.sh"]

@@ -44,6 +44,11 @@ def test_a_long_line_is_cut_and_marked_and_the_next_is_whole(char: str) -> None:
     assert lines_of(*chunks) == [fits, fits + TRUNCATED, "next"]
 
 
+@pytest.mark.parametrize("char", ["x", "😀"])
+def test_a_cut_line_is_marked_even_if_its_end_arrives_alone(char: str) -> None:
+    assert lines_of((char * (MAX_LINE_CHARS + 1)).encode(), b"", b"\n") == [char * MAX_LINE_CHARS + TRUNCATED]
+
+
 def test_a_line_without_an_end_holds_bounded_memory() -> None:
     buffer = LineBuffer(lambda line: None)
     for _ in range(1000):

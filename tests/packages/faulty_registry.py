@@ -4,6 +4,7 @@ Replies are listed per method and path (without the query); the last one repeats
 """
 
 import hashlib
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -75,13 +76,14 @@ class FaultyRegistry:
 
 
 @asynccontextmanager
-async def open_faulty_registry() -> AsyncIterator[FaultyRegistry]:
-    """Serve until the block ends."""
+async def open_faulty_registry(tls: ssl.SSLContext | None = None) -> AsyncIterator[FaultyRegistry]:
+    """Serve until the block ends; over TLS where a context is given."""
     async with trio.open_nursery() as nursery:
         listeners: list[trio.SocketListener] = await trio.open_tcp_listeners(0, host="127.0.0.1")
         registry = FaultyRegistry(RegistryAddress("127.0.0.1", listeners[0].socket.getsockname()[1]))
 
-        async def serve(stream: trio.SocketStream) -> None:
+        async def serve(plain: trio.SocketStream) -> None:
+            stream = plain if tls is None else trio.SSLStream(plain, tls, server_side=True, https_compatible=True)
             async with stream:
                 try:
                     await _serve(registry, stream)
@@ -93,14 +95,14 @@ async def open_faulty_registry() -> AsyncIterator[FaultyRegistry]:
         nursery.cancel_scope.cancel()
 
 
-async def _serve(registry: FaultyRegistry, stream: trio.SocketStream) -> None:
+async def _serve(registry: FaultyRegistry, stream: trio.abc.Stream) -> None:
     connection = h11.Connection(h11.SERVER)
     head: h11.Request | None = None
     body = b""
     while True:
         event = connection.next_event()
         if event is h11.NEED_DATA:
-            connection.receive_data(await stream.receive_some())
+            connection.receive_data(bytes(await stream.receive_some()))
         elif isinstance(event, h11.Request):
             head = event
         elif isinstance(event, h11.Data):
@@ -117,7 +119,7 @@ async def _serve(registry: FaultyRegistry, stream: trio.SocketStream) -> None:
     await _answer(registry.next_reply(request), request, stream)
 
 
-async def _answer(reply: Reply, request: Request, stream: trio.SocketStream) -> None:
+async def _answer(reply: Reply, request: Request, stream: trio.abc.Stream) -> None:
     if reply.hang:
         await stream.receive_some()
         return

@@ -1,6 +1,7 @@
 """Connections, redirects, authorization: what goes where, and when it ends."""
 
 import logging
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 import trio
 
 from tests.packages.faulty_registry import FaultyRegistry, Reply, error_body, open_faulty_registry
+from tests.registry_server import make_certificate, open_registry_server
 from wharfinger.packages.address import RegistryAddress
 from wharfinger.packages.credentials import Credentials
 from wharfinger.packages.errors import RegistryError
@@ -124,6 +126,53 @@ async def test_authorities_that_cannot_be_read(tmp_path: Path) -> None:
             ):
                 raise AssertionError("must not open")
         assert not caught.value.transient
+
+
+async def test_a_registry_over_tls_is_trusted_by_its_authority_only(tmp_path: Path) -> None:
+    certificate = await trio.to_thread.run_sync(make_certificate, tmp_path / "tls")
+    async with open_registry_server(tmp_path, certificate=certificate) as address:
+        async with open_wire(
+            address, scheme="https", credentials=None, ca_file=certificate.file, patience=PATIENT
+        ) as wire:
+            assert (await wire.ask(Ask("GET", "/v2/", "x", "the thing"), max_bytes=10)).body == b"{}"
+        async with open_wire(address, scheme="https", credentials=None, ca_file=None, patience=PATIENT) as wire:
+            with pytest.raises(RegistryError, match=r"certificate is not trusted.*--ca-file") as caught:
+                await wire.ask(GET, max_bytes=10)
+            assert caught.value.transient
+
+
+async def test_a_certificate_for_another_host_is_not_trusted(tmp_path: Path) -> None:
+    certificate = await trio.to_thread.run_sync(make_certificate, tmp_path / "tls", "DNS:other.invalid")
+    async with (
+        open_registry_server(tmp_path, certificate=certificate) as address,
+        open_wire(address, scheme="https", credentials=PORTER, ca_file=certificate.file, patience=PATIENT) as wire,
+    ):
+        with pytest.raises(RegistryError, match="not trusted"):
+            await wire.ask(GET, max_bytes=10)
+
+
+async def test_https_never_turns_into_http(tmp_path: Path) -> None:
+    certificate = await trio.to_thread.run_sync(make_certificate, tmp_path)
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    tls.load_cert_chain(certificate.file, certificate.key)
+    async with (
+        open_faulty_registry() as plain,
+        open_faulty_registry(tls) as secure,
+        open_wire(
+            secure.address, scheme="https", credentials=PORTER, ca_file=certificate.file, patience=PATIENT
+        ) as wire,
+    ):
+        secure.on("GET", "/v2/x", Reply(302, (("Location", f"http://{plain.address}/x"),)))
+        with pytest.raises(RegistryError, match="redirected from https to plain http") as caught:
+            await wire.ask(GET, max_bytes=10)
+        assert not caught.value.transient
+        challenge = f'Bearer realm="http://{plain.address}/token"'
+        secure.on("GET", "/v2/x", Reply(401, (("WWW-Authenticate", challenge),)))
+        with pytest.raises(RegistryError, match=r"wants the password sent to 127\.0\.0\.1 over plain http"):
+            await wire.ask(GET, max_bytes=10)
+        own = wire.own_url(f"http://{secure.address}/v2/up?x=1", "the thing")
+        assert str(own) == f"https://{secure.address}/v2/up?x=1"
+        assert plain.requests == []
 
 
 async def test_redirects_lose_the_password_on_the_way_to_another_origin() -> None:

@@ -55,6 +55,21 @@ def test_a_listener_sees_the_scope_cancelled_and_may_cancel_again() -> None:
     assert seen == [(True, "superseded")]
 
 
+def test_listeners_may_go_and_come_while_they_are_told() -> None:
+    scope = WorkScope("update")
+    told: list[str] = []
+
+    def listener(cause: str) -> None:
+        forget()
+        scope.on_cancel(lambda cause: told.append(f"late: {cause}"))
+        told.append(cause)
+
+    forget = scope.on_cancel(listener)
+    scope.on_cancel(told.append)
+    scope.cancel("superseded")
+    assert told == ["late: superseded", "superseded", "superseded"]
+
+
 def test_cancelling_without_a_cause_is_refused() -> None:
     scope = WorkScope("update")
     with pytest.raises(ValueError, match="update: cancelling takes a cause"):

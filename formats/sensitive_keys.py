@@ -1,0 +1,79 @@
+"""Which keys hold credentials, by their names.
+
+A key is judged by how it *ends*, spelling aside: ``DB_PASSWORD``, ``apiKey``, ``.dockerconfigjson``, ``clientSecrets``,
+``password.txt``, ``tokenBase64`` hold one; ``secretName``, ``passwordSecretRef``, ``tokenExpirationSeconds`` say
+something about one. Where in doubt a key is sensitive: a hidden name costs a look into the cluster, a printed password
+costs a rotation.
+"""
+
+import re
+from functools import lru_cache
+from typing import Final
+
+_ENDINGS: Final = (
+    "password",
+    "passwd",
+    "passphrase",
+    "passcode",
+    "secret",
+    "token",
+    "credential",
+    "authorization",
+    "apikey",
+    "privatekey",
+    "accesskey",
+    "secretkey",
+    "signingkey",
+    "encryptionkey",
+    "masterkey",
+    "sessionkey",
+    "sharedkey",
+    "sshkey",
+    "tlskey",
+    "cakey",
+    "clientkey",
+    "serverkey",
+    "licensekey",
+    "dockercfg",
+    "dockerconfig",
+    "dockerconfigjson",
+    "kubeconfig",
+    "setcookie",
+    "connectionstring",
+)
+_WHOLE: Final = frozenset(
+    {"auth", "pass", "pwd", "pw", "cookie", "jwt", "idrsa", "iddsa", "idecdsa", "ided25519", "netrc", "pgpass"}
+)
+_SHORT_LAST_WORD: Final = re.compile(r"(?:[^A-Za-z0-9](?i:pass|pwd|pw)|[a-z0-9](?:Pass|Pwd|PW))[0-9]*\Z")
+_EXTENSION: Final = re.compile(r"\.(?:txt|json|ya?ml|conf|cfg|ini|env|pem|b64|base64)\Z")
+_QUALIFIER: Final = re.compile(
+    r"(?:base64|b64|hash|values?|data|plain|plaintext|encrypted|encoded|old|new|current|previous|[0-9]+)\Z"
+)
+_NO_LETTER_OR_DIGIT: Final = re.compile(r"[^a-z0-9]+")
+_LONGEST: Final = 120
+
+
+def is_sensitive_key(key: str) -> bool:
+    """Whether the value under ``key`` is to be taken for a credential."""
+    # The end decides; a bounded one, so that the cache stays small.
+    return _is_sensitive(key[-_LONGEST:])
+
+
+@lru_cache(maxsize=4096)
+def _is_sensitive(key: str) -> bool:
+    if _SHORT_LAST_WORD.search(key):
+        return True
+    name = _NO_LETTER_OR_DIGIT.sub("", _EXTENSION.sub("", key.lower()))
+    while True:
+        if name in _WHOLE or name.removesuffix("s").endswith(_ENDINGS):
+            return True
+        shorter = _QUALIFIER.sub("", name)
+        if shorter == name:
+            return False
+        name = shorter
+
+
+def may_be_a_reference(key: str) -> bool:
+    """Whether a mapping under this sensitive key may merely *name* a Secret or a projected token, as in a volume."""
+    name = _NO_LETTER_OR_DIGIT.sub("", key[-_LONGEST:].lower()).removesuffix("s")
+    return name.endswith(("secret", "token", "credential"))

@@ -1,0 +1,27 @@
+"""What the tests of the store share: one package brought in, and what is then on the disk."""
+
+from pathlib import Path
+
+from tests.packages.memory_registry import MemoryRegistry
+from wharfinger.packages.disk_store import DiskStore
+from wharfinger.packages.registry import Manifest
+
+REPOSITORY = "charts/web"
+
+
+async def bring(store: DiskStore, registry: MemoryRegistry, manifest: Manifest, name: str = "prod.web") -> Path:
+    """Download, install and deploy."""
+    await store.download(registry, REPOSITORY, manifest)
+    await store.install(manifest)
+    return await store.deploy(name, manifest)
+
+
+def listing(root: Path) -> dict[str, list[str]]:
+    """The names below each folder of the store."""
+    folders = {
+        "blobs": root / "store/blobs/sha256",
+        "trees": root / "store/trees",
+        "tmp": root / "store/tmp",
+        "deployed": root / "deployed",
+    }
+    return {name: sorted(path.name for path in folder.iterdir()) for name, folder in folders.items()}
