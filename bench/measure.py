@@ -5,7 +5,7 @@ Machines differ and are noisy; a ratio of medians from interleaved rounds is wha
 
 import statistics
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 
 
@@ -26,7 +26,13 @@ class Ratio:
         return self.ours_s / self.theirs_s
 
 
-def compare(part: str, what: str, yardstick: str, ours: Callable[[], object], theirs: Callable[[], object], *, budget: float) -> Ratio:
+Measure = Callable[[], Iterator[Ratio]]
+"""What each benchmark module offers as ``measure``."""
+
+
+def compare(
+    part: str, what: str, yardstick: str, ours: Callable[[], object], theirs: Callable[[], object], *, budget: float
+) -> Ratio:
     """Time two functions in turns (one warm-up, nine rounds)."""
     mine, other = [], []
     for number in range(10):

@@ -36,7 +36,7 @@ _USER_INFO: Final = re.compile(r"(?<![A-Za-z0-9+.\-])([A-Za-z][A-Za-z0-9+.\-]{0,
 _WEB_TOKEN: Final = re.compile(r"(?<![\w\-])eyJ[A-Za-z0-9_\-]{5,}\.[A-Za-z0-9_\-]{5,}(?:\.[A-Za-z0-9_\-]*)?")
 _BEARER: Final = re.compile(r"(?i)\b(bearer[ \t]{1,4})[^\s\"',;\\*]{8,}")
 _AUTHORIZATION: Final = re.compile(
-    r"(?i)(?<![\w\-])((?:proxy-)?authorization\\{0,3}[\"']?[ \t]{0,4}[:=][ \t]{0,4}\\{0,3}[\"']?)"
+    r"(?i)(?<![\w\-])([\w\-]{0,40}authorization\\{0,3}[\"']?[ \t]{0,4}[:=][ \t]{0,4}\\{0,3}[\"']?)"
     r"((?:basic|bearer|digest|negotiate|token)[ \t]{1,4})?[^\s\"'\\]+"
 )
 _KEY: Final = re.compile(r"(?<![\w.\-])(?P<key>[\w.\-]{1,80})\\{0,3}[\"']?[ \t]{0,4}(?P<sign>[:=])[ \t]{0,4}")
@@ -122,7 +122,7 @@ def _without_pairs(text: str) -> str:
     done = at = 0
     while match := _KEY.search(text, at):
         at = match.end()
-        if not is_sensitive_key(match["key"]):
+        if not is_sensitive_key(match["key"]) or match["key"].lower().endswith("authorization"):
             continue
         before = text[max(0, match.start() - _LOOK_BACK) : match.start()]
         line = _LINE_START.search(before) if len(before) < _LOOK_BACK or "\n" in before else None

@@ -47,7 +47,7 @@ _WHOLE: Final = frozenset(
 _SHORT_LAST_WORD: Final = re.compile(r"(?:[^A-Za-z0-9](?i:pass|pwd|pw)|[a-z0-9](?:Pass|Pwd|PW))[0-9]*\Z")
 _EXTENSION: Final = re.compile(r"\.(?:txt|json|ya?ml|conf|cfg|ini|env|pem|b64|base64)\Z")
 _QUALIFIER: Final = re.compile(
-    r"(?:base64|b64|hash|values?|data|plain|plaintext|encrypted|encoded|old|new|current|previous|[0-9]+)\Z"
+    r"(?:base64|b64|pem|hash|values?|data|plain|plaintext|encrypted|encoded|old|new|current|previous|[0-9]+)\Z"
 )
 _NO_LETTER_OR_DIGIT: Final = re.compile(r"[^a-z0-9]+")
 _LONGEST: Final = 120

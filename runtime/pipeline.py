@@ -39,7 +39,7 @@ SHOWN_LAGGARDS: Final = 5
 class RegistryOpener(Protocol):
     """Opens the registry that a repository's address names."""
 
-    def __call__(self, repository: RepositoryAddress) -> AbstractAsyncContextManager[Registry]:
+    def __call__(self, repository: RepositoryAddress, /) -> AbstractAsyncContextManager[Registry]:
         """A context manager around an open Registry."""
         ...
 

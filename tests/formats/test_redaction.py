@@ -215,7 +215,8 @@ def _plant_in(inner: JsonValue, secret: str, how: int) -> JsonObject:
 def test_a_planted_secret_never_survives(secret: str, how: int, wraps: list[int], inner: JsonValue) -> None:
     value = _plant_in(inner, secret, how)
     for wrap in wraps:
-        value = [{"spec": value}, {"items": [inner, value]}, {"data": {"object": value}}][wrap]
+        wrapped: list[JsonObject] = [{"spec": value}, {"items": [inner, value]}, {"data": {"object": value}}]
+        value = wrapped[wrap]
 
     printed = json.dumps(redact_object(value), ensure_ascii=False)
 

@@ -25,7 +25,7 @@ JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.SflKxwRJSMeKKF2QT4"
         (f"jwt {JWT}, ok", "jwt ***, ok"),
         ("Bearer abcdefgh12345", "Bearer ***"),
         ("authorization=abc", "authorization=***"),
-        ('-H "X-Authorization: Basic dXNlcjpwYXNz"', '-H "X-Authorization: *** ***"'),
+        ('-H "X-Authorization: Basic dXNlcjpwYXNz"', '-H "X-Authorization: Basic ***"'),
         ("got Authorization: Token abc from peer", "got Authorization: Token *** from peer"),
         ("password=hunter2 user=bob", "password=*** user=bob"),
         ("?user=a&password=hunter2&ssl=1", "?user=a&password=***&ssl=1"),
