@@ -13,10 +13,12 @@ What this module adds to it:
 * no token is ever part of a ``repr`` or of an error.
 """
 
+import base64
 import binascii
 import importlib
 import os
 import threading
+import urllib.parse
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -155,8 +157,11 @@ def _from_kubeconfig(paths: str, context: str) -> Connection:
     else:
         authorization = StaticAuthorization(loaded.token())
     configuration = loaded.configuration
+    server, basic = without_userinfo(configuration.host)
+    if basic and authorization == StaticAuthorization():
+        authorization = StaticAuthorization(basic)
     return Connection(
-        server=configuration.host,
+        server=server,
         authorization=authorization,
         namespace=loaded.namespace,
         ca_file=Path(configuration.ssl_ca_cert) if configuration.ssl_ca_cert else None,
@@ -167,6 +172,17 @@ def _from_kubeconfig(paths: str, context: str) -> Connection:
         proxy=loaded.proxy,
         headers=_impersonation(user),
     )
+
+
+def without_userinfo(url: str) -> tuple[str, str]:
+    """``http://user:password@host`` → (``http://host``, the Basic Authorization header or ""): an address is shown, and
+    written to logs, so what opens the door must not be in it."""
+    parts = urllib.parse.urlsplit(url)
+    userinfo, at, place = parts.netloc.rpartition("@")
+    if not at:
+        return url, ""
+    credentials = base64.b64encode(urllib.parse.unquote(userinfo).encode()).decode()
+    return urllib.parse.urlunsplit(parts._replace(netloc=place)), f"Basic {credentials}"
 
 
 class KubeconfigAuthorization:

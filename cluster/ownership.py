@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from wharfinger.cluster.release import ReleaseError
-from wharfinger.cluster.resource import ObjectKey, kind_of, name_of
-from wharfinger.formats.json_value import JsonObject, as_object, find_list, find_object, find_str
+from wharfinger.cluster.resource import ObjectKey, kind_of, name_of, namespace_of
+from wharfinger.formats.json_value import JsonObject, ShapeError, as_object, find_list, find_object, find_str
 
 MANAGED_BY: Final = "app.kubernetes.io/managed-by"
 RELEASE_NAME: Final = "meta.helm.sh/release-name"
@@ -95,7 +95,14 @@ def placed(obj: JsonObject, key: ObjectKey) -> JsonObject:
 
 
 def flattened(documents: Iterable[JsonObject]) -> list[JsonObject]:
-    """The documents of a manifest with Lists replaced by what is in them. Raises ReleaseError, ShapeError."""
+    """The documents of a manifest with Lists replaced by what is in them. Raises ReleaseError."""
+    try:
+        return _flattened(documents)
+    except ShapeError as error:
+        raise ReleaseError(f"the manifest has something that is no object of an API: {error}") from error
+
+
+def _flattened(documents: Iterable[JsonObject]) -> list[JsonObject]:
     result: list[JsonObject] = []
     for document in documents:
         api_version, kind = kind_of(document)
@@ -104,9 +111,10 @@ def flattened(documents: Iterable[JsonObject]) -> list[JsonObject]:
             for item in find_list(document, "items"):
                 typed = as_object(item, f"item of {kind}")
                 defaults: JsonObject = {"apiVersion": api_version, "kind": item_kind} if item_kind else {}
-                result += flattened([{**defaults, **typed}])
+                result += _flattened([{**defaults, **typed}])
         elif not api_version or not kind or not name_of(document):
             raise ReleaseError(f"the manifest has an object without apiVersion, kind or name ({kind or 'no kind'})")
         else:
+            namespace_of(document)
             result.append(document)
     return result

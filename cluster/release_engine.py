@@ -278,4 +278,5 @@ def _unchanged(last: Release, request: ReleaseRequest) -> bool:
 
 
 def _why(error: BaseException) -> str:
-    return "interrupted" if isinstance(error, trio.Cancelled | KeyboardInterrupt) else str(error)[:1000]
+    others = error.split(trio.Cancelled)[1] if isinstance(error, BaseExceptionGroup) else error
+    return "interrupted" if others is None or isinstance(others, trio.Cancelled) else str(others)[:1000]

@@ -7,6 +7,7 @@ socket. On SIGTERM or SIGINT the body is left: the socket closes, intake stops, 
 """
 
 import logging
+import shutil
 import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -139,11 +140,13 @@ async def _open_runtime(
     config: DaemonConfig, state: Path, ledger: ProcessLedger, client: ClusterClient, inspector: RuntimeInspector
 ) -> AsyncIterator[None]:
     keys = WorkKeys()
+    scratch = state / "scratch"
+    await trio.to_thread.run_sync(_clear, scratch)
     async with open_store(state) as store:
         tools = Tools(
             open_registry=_open_registry,
             store=store,
-            renderer=HelmRenderer(config.helm, state / "cache" / "helm", ledger),
+            renderer=HelmRenderer(config.helm, scratch, ledger),
             cluster=client,
             releases=ReleaseEngine(client, field_manager=FIELD_MANAGER, now=now, holder=HOLDER),
             holder=HOLDER,
@@ -153,6 +156,13 @@ async def _open_runtime(
         async with open_runtime(tools, now, keys.add) as runtime, open_controller(client, runtime, keys):
             inspector.runtime = runtime
             yield
+
+
+def _clear(scratch: Path) -> None:
+    """An empty folder for what runs need while they run; what a killed daemon left there had values in it."""
+    if scratch.exists():
+        shutil.rmtree(scratch)
+    scratch.mkdir(mode=0o700)
 
 
 async def _await_cluster(client: ClusterClient, connection: Connection, stop: trio.Event) -> bool:

@@ -1,7 +1,8 @@
 """What a failure means for its package: which word status shows, and whether trying again can help.
 
 The errors of the other parts say what went wrong; this table says what follows. A registry is an input that sends no event when
-it changes, so everything that was wrong *there* is tried again at the queue's slowest pace instead of being parked.
+it changes, so everything that was wrong *there* is tried again with the queue's capped backoff instead of being parked
+(docs/decisions/0005).
 """
 
 from dataclasses import dataclass

@@ -18,6 +18,7 @@ from wharfinger.cluster.connection import (
     bearer,
     load_connection,
     load_service_account,
+    without_userinfo,
 )
 from wharfinger.formats.json_value import JsonObject
 
@@ -277,3 +278,20 @@ def test_bearer_and_static() -> None:
     assert bearer("").header(renew=False) == ""
     assert StaticAuthorization("Basic x").header(renew=True) == "Basic x"
     assert Connection("http://x").authorization.header(renew=False) == ""
+
+
+def test_credentials_in_the_url_are_taken_out_of_what_is_shown(tmp_path: Path) -> None:
+    path = tmp_path / "kubeconfig"
+    path.write_text(
+        "apiVersion: v1\nkind: Config\ncurrent-context: c\n"
+        "clusters: [{name: c, cluster: {server: 'http://porter:s%2Fcret@127.0.0.1:6443/base'}}]\n"
+        "contexts: [{name: c, context: {cluster: c, user: ''}}]\nusers: []\n"
+    )
+    connection = load_connection(path)
+    assert connection.server == "http://127.0.0.1:6443/base"
+    assert connection.authorization.header(renew=False) == "Basic " + base64.b64encode(b"porter:s/cret").decode()
+    assert "cret" not in repr(connection)
+
+
+def test_a_url_without_credentials_is_left_as_it_is() -> None:
+    assert without_userinfo("https://[::1]:6443/a?b#c") == ("https://[::1]:6443/a?b#c", "")

@@ -14,7 +14,7 @@ from wharfinger.cluster.ownership import (
 )
 from wharfinger.cluster.release import ReleaseError
 from wharfinger.cluster.resource import ObjectKey, ResourceType, name_of
-from wharfinger.formats.json_value import JsonObject, ShapeError
+from wharfinger.formats.json_value import JsonObject
 
 POD = ResourceType("", "v1", "Pod", "pods", namespaced=True)
 KEY = ObjectKey(POD, "prod", "a")
@@ -95,8 +95,10 @@ def test_documents_that_are_no_objects(document: JsonObject) -> None:
 
 
 def test_lists_of_something_else() -> None:
-    with pytest.raises(ShapeError):
+    with pytest.raises(ReleaseError, match="no object of an API"):
         flattened([{"apiVersion": "v1", "kind": "List", "items": [5]}])
+    with pytest.raises(ReleaseError, match=r"metadata\.name: expected a string, found a boolean"):
+        flattened([{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": False}}])
 
 
 def test_a_kind_that_only_ends_in_list_is_an_object() -> None:

@@ -12,10 +12,16 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from tests.cluster.client_contract import CONFIG_MAP, key, widget_crd
 from tests.cluster.release_requests import CHART, config_map, deployment, objects_of, request
-from wharfinger.cluster.apply import CrdError
 from wharfinger.cluster.connection import Connection
 from wharfinger.cluster.control_plane.service import LOCAL, open_control_plane
-from wharfinger.cluster.errors import ClusterError, ConflictError, NotFoundError, UnknownKindError, UnreachableError
+from wharfinger.cluster.errors import (
+    ClusterError,
+    ConflictError,
+    InvalidError,
+    NotFoundError,
+    UnknownKindError,
+    UnreachableError,
+)
 from wharfinger.cluster.http_client import HttpClusterClient, open_client
 from wharfinger.cluster.object_waits import Laggards
 from wharfinger.cluster.ownership import ForeignObjectError
@@ -32,6 +38,10 @@ from wharfinger.cluster.resource import ObjectKey, name_of
 from wharfinger.formats.json_value import JsonObject, find, find_str
 
 KEEP = "annotations: {helm.sh/resource-policy: keep}"
+CLAIM = (
+    "---\napiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\n"
+    "spec:\n  accessModes: [ReadWriteOnce]\n  resources: {requests: {storage: 1Gi}}\n"
+)
 WIDGET = "---\napiVersion: example.test/v1\nkind: Widget\nmetadata:\n  name: one\nspec: {a: 1}\n"
 
 
@@ -149,9 +159,8 @@ async def test_what_makes_a_revision(change: JsonObject, autojump_clock: MockClo
 
 
 async def test_upgrade_prunes_what_left(autojump_clock: MockClock) -> None:
-    claim = "---\napiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\nspec:\n  accessModes: [ReadWriteOnce]\n  resources: {requests: {storage: 1Gi}}\n"
     async with bench() as at:
-        await at.engine.upgrade(request(config_map("a"), config_map("b"), config_map("kept", KEEP), claim))
+        await at.engine.upgrade(request(config_map("a"), config_map("b"), config_map("kept", KEEP), CLAIM))
         result = await at.engine.upgrade(request(config_map("a", v="2"), config_map("c")))
         assert set(await at.config_maps()) == {"a", "c", "kept"}
         assert [str(one) for one in result.pruned] == ["ConfigMap default/b"]
@@ -214,7 +223,7 @@ async def test_foreign_objects(autojump_clock: MockClock) -> None:
     async with bench() as at:
         await at.engine.upgrade(request(config_map("theirs"), name="other"))
         await at.client.create(
-            objects_of(config_map("nobodys"))[0] | {"metadata": {"name": "n", "namespace": "default"}}
+            objects_of(config_map("nobodys"))[0] | {"metadata": {"name": "free", "namespace": "default"}}
         )
         await refused(
             at,
@@ -223,11 +232,11 @@ async def test_foreign_objects(autojump_clock: MockClock) -> None:
             error=ForeignObjectError,
             match="ConfigMap default/theirs belongs to the release default/other",
         )
-        await refused(at, config_map("n"), error=ForeignObjectError, match="not part of any release")
+        await refused(at, config_map("free"), error=ForeignObjectError, match="not part of any release")
         annotations: JsonObject = {"meta.helm.sh/release-name": "web", "meta.helm.sh/release-namespace": "default"}
-        await at.client.merge_patch(key("n"), {"metadata": {"annotations": annotations}})
-        await at.engine.upgrade(request(config_map("n")))
-        assert find(await at.client.get(key("n")), "metadata", "labels", "app.kubernetes.io/managed-by") == "Helm"
+        await at.client.merge_patch(key("free"), {"metadata": {"annotations": annotations}})
+        await at.engine.upgrade(request(config_map("free")))
+        assert find(await at.client.get(key("free")), "metadata", "labels", "app.kubernetes.io/managed-by") == "Helm"
 
 
 async def test_other_refusals(autojump_clock: MockClock) -> None:
@@ -270,12 +279,12 @@ async def test_a_record_that_is_too_large_is_refused_whole(autojump_clock: MockC
 async def test_a_failed_upgrade_keeps_the_deployed_record_and_the_next_one_cleans_up(autojump_clock: MockClock) -> None:
     async with bench() as at:
         await at.engine.upgrade(request(config_map("a", v="1")))
-        bad = "---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: bad}\nspec: {replicas: many}\n"
-        with pytest.raises(ClusterError):
+        bad = deployment("Not_A_Name")
+        with pytest.raises(InvalidError):
             await at.engine.upgrade(request(config_map("a", v="2"), config_map("b"), bad))
         first, second = await at.engine.history("web", "default")
         assert (first.status, second.status) == (ReleaseStatus.DEPLOYED, ReleaseStatus.FAILED)
-        assert second.description.startswith("Upgrade failed: apply Deployment.apps default/bad")
+        assert second.description.startswith("Upgrade failed: apply Deployment.apps default/Not_A_Name")
         assert set(await at.config_maps()) == {"a", "b"}
         result = await at.engine.upgrade(request(config_map("a", v="1")))
         assert (result.outcome, result.revision) == (Outcome.UPGRADED, 3)
@@ -450,18 +459,6 @@ async def test_definitions_in_the_manifest(autojump_clock: MockClock) -> None:
     async with bench() as at:
         result = await at.engine.upgrade(wanted)
         assert [one.resource.kind for one in result.objects] == ["CustomResourceDefinition", "Widget"]
-
-
-async def test_a_definition_whose_names_are_taken(autojump_clock: MockClock) -> None:
-    second = widget_crd()
-    second["metadata"] = {"name": "wodgets.example.test"}
-    spec = second["spec"]
-    assert isinstance(spec, dict)
-    spec["names"] = {"plural": "wodgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"}
-    async with bench() as at:
-        await at.engine.upgrade(request(config_map("a"), crds=(widget_crd(),)))
-        with pytest.raises(CrdError, match=r"wodgets\.example\.test: not accepted"):
-            await at.engine.upgrade(request(config_map("a", v="2"), crds=(second,)))
 
 
 # -- uninstalling

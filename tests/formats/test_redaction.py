@@ -246,6 +246,6 @@ def test_what_holds_no_secret_keeps_its_shape(value: JsonValue) -> None:
     def shape(item: JsonValue) -> object:
         if isinstance(item, dict):
             return [shape(inner) for inner in item.values()]
-        return [shape(inner) for inner in item] if isinstance(item, list) else type(item).__name__
+        return [shape(inner) for inner in item] if isinstance(item, list) else "scalar"
 
     assert shape(redact_value(value)) == shape(value)

@@ -4,8 +4,11 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from wharfinger.packages.chart import read_chart
+
 ROOT = Path(__file__).resolve().parents[2]
 WEB_SERVICE = ROOT / "examples" / "web-service"
+WEB_VERSION = read_chart(WEB_SERVICE).version
 
 CONFIG_MAP = """\
 apiVersion: v1

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.packages.charts import WEB_SERVICE, chart, helm, write
+from tests.packages.charts import WEB_SERVICE, WEB_VERSION, chart, helm, write
 from tests.scale import scaled
 from wharfinger.packages.chart import MAX_CHART_FILE, ChartDependency, pack_chart, read_chart, read_chart_file
 from wharfinger.packages.errors import ArtifactError, PackageError
@@ -30,7 +30,7 @@ def contents(archive: bytes) -> dict[str, bytes]:
 
 def test_the_example() -> None:
     found = read_chart(WEB_SERVICE)
-    assert (found.name, found.version, found.app_version, found.type) == ("web-service", "0.1.0", "1.27", "application")
+    assert (found.name, found.app_version, found.type) == ("web-service", "1.27", "application")
     assert found.metadata["keywords"] == ["web", "example"]
     assert found.dependencies == ()
 
@@ -223,9 +223,9 @@ def test_a_folder_that_vanishes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("program", ["helm", "helm3"])
 def test_helm_reads_what_is_packed_here(program: str, tmp_path: Path) -> None:
-    archive = tmp_path / "web-service-0.1.0.tgz"
+    archive = tmp_path / f"web-service-{WEB_VERSION}.tgz"
     archive.write_bytes(pack_chart(WEB_SERVICE))
-    assert "version: 0.1.0" in helm(program, "show", "chart", str(archive), home=tmp_path)
+    assert f"version: {WEB_VERSION}" in helm(program, "show", "chart", str(archive), home=tmp_path)
     from_archive = helm(program, "template", "web", str(archive), home=tmp_path)
     assert from_archive == helm(program, "template", "web", str(WEB_SERVICE), home=tmp_path)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from tests.packages.charts import WEB_SERVICE, chart
+from tests.packages.charts import WEB_SERVICE, WEB_VERSION, chart
 from tests.packages.faulty_registry import Reply, open_faulty_registry, sample
 from tests.registry_server import PASSWORD, USER, open_registry_server
 from wharfinger.packages.address import RegistryAddress
@@ -47,15 +47,19 @@ async def test_push_and_inspect(tmp_path: Path, capsys: pytest.CaptureFixture[st
         assert await run_beside("push", str(WEB_SERVICE), f"{address}/charts/web-service") == 0
         said = capsys.readouterr().out
         match = re.fullmatch(
-            rf"pushed {re.escape(str(address))}/charts/web-service:0\.1\.0 (sha256:[0-9a-f]{{64}})\n", said
+            rf"pushed {re.escape(str(address))}/charts/web-service:{re.escape(WEB_VERSION)} (sha256:[0-9a-f]{{64}})\n",
+            said,
         )
         assert match is not None
-        for reference in (f"oci://{address}/charts/web-service:0.1.0", f"{address}/charts/web-service@{match[1]}"):
+        for reference in (
+            f"oci://{address}/charts/web-service:{WEB_VERSION}",
+            f"{address}/charts/web-service@{match[1]}",
+        ):
             assert await run_beside("inspect", reference) == 0
             said = capsys.readouterr().out
             assert f"digest       {match[1]}" in said
             assert re.search(r"^name +web-service$", said, re.MULTILINE)
-            assert re.search(r"^version +0\.1\.0$", said, re.MULTILINE)
+            assert re.search(rf"^version +{re.escape(WEB_VERSION)}$", said, re.MULTILINE)
             assert re.search(
                 r"^layer +sha256:[0-9a-f]{64}  \d+ bytes  application/vnd\.cncf\.helm\.chart", said, re.MULTILINE
             )

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from tests.packages.charts import WEB_SERVICE, chart, helm
+from tests.packages.charts import WEB_SERVICE, WEB_VERSION, chart, helm
 from tests.packages.memory_registry import MemoryRegistry
 from tests.registry_server import open_registry_server
 from wharfinger.packages.chart import pack_chart, read_chart
@@ -24,12 +24,12 @@ async def helm_in_thread(program: str, *arguments: str, home: Path) -> str:
 @pytest.mark.parametrize("program", ["helm", "helm3"])
 async def test_helm_pulls_what_is_pushed_here(program: str, tmp_path: Path) -> None:
     async with open_registry_server(tmp_path) as address, open_registry(address, scheme="http") as registry:
-        pushed = await push_chart(WEB_SERVICE, registry, "charts/web-service", "0.1.0")
+        pushed = await push_chart(WEB_SERVICE, registry, "charts/web-service", WEB_VERSION)
         out = await helm_in_thread(
             program,
             "pull",
             f"oci://{address}/charts/web-service",
-            "--version=0.1.0",
+            f"--version={WEB_VERSION}",
             "--plain-http",
             f"--destination={tmp_path}",
             home=tmp_path,
@@ -39,12 +39,12 @@ async def test_helm_pulls_what_is_pushed_here(program: str, tmp_path: Path) -> N
             "show",
             "chart",
             f"oci://{address}/charts/web-service",
-            "--version=0.1.0",
+            f"--version={WEB_VERSION}",
             "--plain-http",
             home=tmp_path,
         )
-    assert (tmp_path / "web-service-0.1.0.tgz").read_bytes() == pack_chart(WEB_SERVICE)
-    assert "version: 0.1.0" in shown
+    assert (tmp_path / f"web-service-{WEB_VERSION}.tgz").read_bytes() == pack_chart(WEB_SERVICE)
+    assert f"version: {WEB_VERSION}" in shown
     assert f"Digest: {pushed.digest}" in out
 
 
@@ -74,13 +74,13 @@ async def test_what_helm_pushes_is_installed_here(program: str, version: str, tm
 
 async def test_what_is_pushed() -> None:
     registry = MemoryRegistry()
-    pushed = await push_chart(WEB_SERVICE, registry, "charts/web-service", "0.1.0")
+    pushed = await push_chart(WEB_SERVICE, registry, "charts/web-service", WEB_VERSION)
     manifest = await registry.manifest("charts/web-service", pushed.digest)
     assert manifest.config.media_type == manifest.artifact_type == HELM_CONFIG
     assert [layer.media_type for layer in manifest.layers] == [HELM_CHART]
     assert dict(manifest.annotations) == {
         "org.opencontainers.image.title": "web-service",
-        "org.opencontainers.image.version": "0.1.0",
+        "org.opencontainers.image.version": WEB_VERSION,
         "org.opencontainers.image.description": read_chart(WEB_SERVICE).description,
     }
 

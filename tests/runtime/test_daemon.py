@@ -48,7 +48,9 @@ def dead_kubeconfig(folder: Path) -> Path:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_stops_it_cleanly(tmp_path: Path, number: signal.Signals) -> None:
     with control_plane(tmp_path) as kubeconfig, daemon(tmp_path, kubeconfig) as running:
-        running.wait_line("ready:")
+        ready = running.wait_line("ready:")
+        assert "http://127.0.0.1:" in ready
+        assert "@" not in ready  # the kubeconfig's server has credentials in it
         path = tmp_path / "state" / "run" / "debug.sock"
         assert path.stat().st_mode & 0o777 == 0o600
         assert path.parent.stat().st_mode & 0o777 == 0o700

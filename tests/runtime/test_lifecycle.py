@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
-from wharfinger.queue.scope import WorkScope
 
+from wharfinger.queue.scope import WorkScope
 from wharfinger.runtime.lifecycle import Decision, DesiredState, LifecycleStore, RemovalStart
 
 V1 = DesiredState("https://r", "web", "1.0.0", "sha256:a")

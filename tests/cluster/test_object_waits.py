@@ -1,0 +1,99 @@
+"""Waiting by watching."""
+
+import pytest
+import trio
+from trio.testing import MockClock, wait_all_tasks_blocked
+
+from tests.cluster.client_contract import config_map, key, widget_crd
+from tests.cluster.clusters import memory_cluster
+from wharfinger.cluster.client import ClusterClient
+from wharfinger.cluster.object_waits import Laggards, WaitReport, wait_gone, wait_ready
+from wharfinger.cluster.readiness import Current, Failed, InProgress
+from wharfinger.cluster.resource import ObjectKey
+from wharfinger.formats.json_value import JsonObject, find_str
+
+
+async def widget(client: ClusterClient, name: str, status: JsonObject) -> ObjectKey:
+    """A Widget with this status; made where it is not there."""
+    await client.apply(widget_crd(), field_manager="test")
+    found = ObjectKey(await client.resource_type("example.test/v1", "Widget"), "default", name)
+    metadata: JsonObject = {"name": name, "namespace": "default"}
+    await client.apply({"apiVersion": "example.test/v1", "kind": "Widget", "metadata": metadata}, field_manager="test")
+    await client.merge_patch(found, {"status": status}, subresource="status")
+    return found
+
+
+def ready(status: str, reason: str = "") -> JsonObject:
+    return {"conditions": [{"type": "Ready", "status": status, "reason": reason}]}
+
+
+async def test_nothing_to_wait_for(autojump_clock: MockClock) -> None:
+    async with memory_cluster() as client:
+        assert (await wait_ready(client, [])).done
+        assert (await wait_gone(client, {})).done
+        assert (await wait_gone(client, {key("a"): "u"})).done
+
+
+async def test_it_ends_when_the_last_one_is_ready_and_tells_the_laggards(autojump_clock: MockClock) -> None:
+    told: list[dict[str, str]] = []
+
+    def progress(laggards: Laggards) -> None:
+        told.append({one.name: state.message for one, state in laggards.items()})
+
+    async with memory_cluster() as client:
+        one = await widget(client, "one", ready("False", "Starting"))
+        reports: list[WaitReport] = []
+
+        async def wait() -> None:
+            reports.append(await wait_ready(client, [one, key("a")], progress=progress))
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(wait)
+            await wait_all_tasks_blocked()
+            assert told[-1] == {"one": "Starting", "a": "not there"}
+            await client.create(config_map("a"))
+            await wait_all_tasks_blocked()
+            assert told[-1] == {"one": "Starting"}
+            await client.create(config_map("another"))
+            await widget(client, "one", ready("True"))
+        assert reports[0].done
+        assert reports[0].states == {one: Current(), key("a"): Current()}
+        assert told[-1] == {}
+
+
+async def test_a_failure_ends_it_at_once(autojump_clock: MockClock) -> None:
+    async with memory_cluster() as client:
+        stalled = await widget(
+            client, "one", {"conditions": [{"type": "Stalled", "status": "True", "reason": "Stuck"}]}
+        )
+        report = await wait_ready(client, [stalled, key("never")])
+        assert not report.done
+        assert report.failed == {stalled: Failed("Stuck")}
+        assert isinstance(report.laggards[key("never")], InProgress)
+
+
+async def test_the_caller_sets_the_deadline(autojump_clock: MockClock) -> None:
+    async with memory_cluster() as client:
+        with pytest.raises(trio.TooSlowError), trio.fail_after(100):
+            await wait_ready(client, [key("never")])
+
+
+async def test_gone_means_that_very_object(autojump_clock: MockClock) -> None:
+    told: list[str] = []
+    async with memory_cluster() as client:
+        uid = find_str(await client.create(config_map("a")), "metadata", "uid")
+
+        def progress(laggards: Laggards) -> None:
+            told.extend(state.message for state in laggards.values())
+
+        async with trio.open_nursery() as nursery:
+
+            async def wait() -> None:
+                assert (await wait_gone(client, {key("a"): uid}, progress=progress)).done
+
+            nursery.start_soon(wait)
+            await wait_all_tasks_blocked()
+            assert told == ["still there"]
+            await client.delete(key("a"))
+            await client.create(config_map("a"))
+        assert (await wait_gone(client, {key("a"): uid})).done
