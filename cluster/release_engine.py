@@ -151,7 +151,7 @@ class ReleaseEngine:
                 stored, stored.release.with_status(ReleaseStatus.DEPLOYED, f"{verb} complete")
             )
         except BaseException as error:
-            await self._fail(stored, f"{verb} failed: {_why(error)}")
+            await self._fail(stored, history, f"{verb} failed: {_why(error)}")
             raise
         await self._store.tidy([*history, done], self._history)
         outcome = Outcome.INSTALLED if last is None else Outcome.UPGRADED
@@ -238,10 +238,11 @@ class ReleaseEngine:
             holder=self._holder,
         )
 
-    async def _fail(self, stored: Stored, description: str) -> None:
+    async def _fail(self, stored: Stored, history: Sequence[Stored], description: str) -> None:
         """Mark a record failed, whatever happens; one that cannot be marked stays pending and is found by the next attempt."""
         with trio.CancelScope(shield=True, deadline=trio.current_time() + SETTLE_S), suppress(ClusterError):
-            await self._store.update(stored, stored.release.with_status(ReleaseStatus.FAILED, description))
+            failed = await self._store.update(stored, stored.release.with_status(ReleaseStatus.FAILED, description))
+            await self._store.trim([*history, failed], self._history)
 
     async def _previous_objects(self, history: Sequence[Stored]) -> list[JsonObject]:
         """What may be in the cluster: the objects of the last deployed revision and of every attempt after it."""

@@ -94,12 +94,18 @@ class ReleaseStore:
         return Stored(release, find_object(written, "metadata"))
 
     async def tidy(self, history: Sequence[Stored], keep: int) -> None:
-        """After the newest revision was deployed: supersede deployed ones before it, remove the oldest beyond ``keep``."""
+        """After the newest revision was deployed: supersede deployed ones before it, and trim."""
         for earlier in history[:-1]:
             if earlier.release.status is ReleaseStatus.DEPLOYED:
                 release = earlier.release
                 await self.update(earlier, release.with_status(ReleaseStatus.SUPERSEDED, release.description))
-        for old in history[: max(0, len(history) - keep)]:
+        await self.trim(history, keep)
+
+    async def trim(self, history: Sequence[Stored], keep: int) -> None:
+        """Remove the oldest beyond ``keep``, but not the last deployed one: it is the one to return to."""
+        deployed = [stored for stored in history if stored.release.status is ReleaseStatus.DEPLOYED][-1:]
+        others = [stored for stored in history if stored not in deployed]
+        for old in others[: max(0, len(history) - keep)]:
             await self.remove(old)
 
     async def remove(self, stored: Stored) -> None:

@@ -76,30 +76,36 @@ def _value(value: JsonValue, wanted: _Wanted, depth: int, *, in_secret_list: boo
             items.append(_replaced(item))
         else:
             items.append(_value(item, wanted.below(index), depth + 1, in_secret_list=in_secret_list))
-        after_flag = isinstance(item, str) and item.startswith("-") and is_sensitive_key(item)
+        after_flag = isinstance(item, str) and item.startswith("-") and _names_a_secret(item, wanted)
     return items
 
 
 def _object(obj: JsonObject, wanted: _Wanted, depth: int, *, in_secret_list: bool) -> JsonObject:
     is_secret = obj.get("kind") == "Secret" or (in_secret_list and "kind" not in obj)
-    named = obj.get("name", obj.get("key"))
-    is_sensitive_pair = isinstance(named, str) and is_sensitive_key(named)
+    is_sensitive_pair = any(_names_a_secret(obj.get(field), wanted) for field in ("name", "key"))
     result: JsonObject = {}
     for key, item in obj.items():
+        printed = _free_key(wanted.text.redact(key), result)
         below = wanted.below(key)
-        kept: JsonValue
         if below.is_here or key == _LAST_APPLIED:
-            kept = _replaced(item)
-        elif (is_secret and key in _SECRET_FIELDS) or (is_sensitive_pair and key == "value") or _hides(key, item):
-            kept = _blanked(item, wanted, depth + 1)
+            result[printed] = _replaced(item)
+        elif (is_secret and key in _SECRET_FIELDS) or (is_sensitive_pair and key == "value"):
+            result[printed] = _blanked(item, wanted, depth + 1)
         else:
             kept = _value(item, below, depth + 1, in_secret_list=key == "items" and obj.get("kind") == "SecretList")
-        result[_free_key(wanted.text.redact(key), result)] = kept
+            # A key is judged before and after its own redaction, which may leave another ending.
+            hides = _hides(key, item, kept) or _hides(printed, item, kept)
+            result[printed] = _blanked(item, wanted, depth + 1) if hides else kept
     return result
 
 
-def _hides(key: str, item: JsonValue) -> bool:
-    return is_sensitive_key(key) and not (may_be_a_reference(key) and _is_reference(item))
+def _names_a_secret(name: JsonValue, wanted: _Wanted) -> bool:
+    return isinstance(name, str) and (is_sensitive_key(name) or is_sensitive_key(wanted.text.redact(name)))
+
+
+def _hides(key: str, item: JsonValue, kept: JsonValue) -> bool:
+    """Whether what is under ``key`` goes; ``kept`` is what would stay."""
+    return is_sensitive_key(key) and not (may_be_a_reference(key) and _is_reference(item) and _is_reference(kept))
 
 
 def _is_reference(value: JsonValue) -> bool:

@@ -183,21 +183,19 @@ async def test_an_object_that_changed_hands_is_not_pruned(autojump_clock: MockCl
 
 
 async def test_another_version_of_the_api_is_the_same_object(autojump_clock: MockClock) -> None:
-    def scaler(version: str) -> str:
-        target = "scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}"
-        return (
-            f"---\napiVersion: autoscaling/{version}\nkind: HorizontalPodAutoscaler\n"
-            f"metadata: {{name: web}}\nspec: {{maxReplicas: 3, {target}}}\n"
-        )
-
+    crd = widget_crd()
+    spec = crd["spec"]
+    assert isinstance(spec, dict)
+    versions = spec["versions"]
+    assert isinstance(versions, list)
+    assert isinstance(versions[0], dict)
+    spec["versions"] = [versions[0], {**versions[0], "name": "v2", "storage": False}]
     async with bench() as at:
-        versions = await at.client.api_versions()
-        if "autoscaling/v1/HorizontalPodAutoscaler" not in versions:
-            pytest.skip("this control plane serves one version of autoscaling")
-        await at.engine.upgrade(request(scaler("v1")))
-        result = await at.engine.upgrade(request(scaler("v2")))
-        assert result.pruned == ()
-        await at.client.get(result.objects[0])
+        first = await at.engine.upgrade(request(WIDGET, crds=(crd,)))
+        second = await at.engine.upgrade(request(WIDGET.replace("test/v1", "test/v2"), crds=(crd,)))
+        assert first.objects != second.objects
+        assert second.pruned == ()
+        assert find(await at.client.get(second.objects[0]), "spec", "a") == 1
 
 
 async def test_history_is_bounded(autojump_clock: MockClock) -> None:
@@ -406,25 +404,6 @@ async def test_two_writers_of_one_revision(autojump_clock: MockClock) -> None:
             nursery.start_soon(write_first)
             with pytest.raises(ReleaseBusyError, match="revision 1 was written by somebody else just now"):
                 await at.engine.upgrade(request(config_map("a")))
-
-
-async def test_a_record_changed_meanwhile(autojump_clock: MockClock) -> None:
-    async with bench() as at:
-        store = ReleaseStore(at.client, at.clock)
-        stored = await store.create(foreign_record(at, 1, ReleaseStatus.DEPLOYED))
-        await store.update(stored, stored.release.with_status(ReleaseStatus.FAILED, "x"))
-        with pytest.raises(ReleaseBusyError, match="was changed by somebody else meanwhile"):
-            await store.update(stored, stored.release.with_status(ReleaseStatus.SUPERSEDED, "y"))
-        await store.remove(stored)
-        await store.remove(stored)
-        assert await store.history("web", "default") == []
-
-
-async def test_secrets_of_another_type_are_no_records(autojump_clock: MockClock) -> None:
-    async with bench() as at:
-        metadata: JsonObject = {"name": "x", "namespace": "default", "labels": {"owner": "helm", "name": "web"}}
-        await at.client.create({"apiVersion": "v1", "kind": "Secret", "metadata": metadata})
-        assert await at.engine.history("web", "default") == []
 
 
 async def test_a_manifest_that_cannot_be_read_stops_the_upgrade(autojump_clock: MockClock) -> None:

@@ -27,6 +27,32 @@ spec:
 """
 
 
+HOOK = """\
+apiVersion: batch/v1
+kind: Job
+metadata: {{name: hook, annotations: {{helm.sh/hook: "{event}"}}}}
+spec: {{template: {{spec: {{restartPolicy: Never, containers: [{{name: a, image: example/a}}]}}}}}}
+"""
+
+
+async def test_a_charts_tests_are_no_part_of_installing_it(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await world.push("web", "1.0.0", {"templates/tests/check.yaml": HOOK.format(event="test")})
+        await world.repository()
+        await world.create("prod", "shop")
+        await world.until_state("prod", "shop", "Ready")
+
+
+async def test_a_chart_with_hooks_is_refused_by_name_for_now(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await world.push("web", "1.0.0", {"templates/hook.yaml": HOOK.format(event="test, pre-install")})
+        await world.repository()
+        await world.create("prod", "shop")
+        obj = await world.until_state("prod", "shop", "Failed")
+        assert "Helm hooks" in find_str(obj, "status", "summary", "message")
+        assert find_str(obj, "status", "conditions", 2, "reason") == "HooksUnsupported"
+
+
 async def test_an_application_becomes_ready_and_is_applied(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")

@@ -1,0 +1,161 @@
+"""Real helm (4 and 3) against what the engine wrote, and the engine against what real helm wrote. Over loopback TCP."""
+
+import os
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import msgspec
+import pytest
+import trio
+
+from tests.cluster.client_contract import CONFIG_MAP, key
+from tests.cluster.clusters import loopback_cluster
+from tests.cluster.release_requests import config_map, deployment, objects_of, request
+from wharfinger.cluster.http_client import HttpClusterClient
+from wharfinger.cluster.release import ReleaseStatus
+from wharfinger.cluster.release_engine import Outcome, ReleaseEngine
+from wharfinger.cluster.release_store import ReleaseBusyError
+from wharfinger.cluster.resource import name_of
+from wharfinger.formats.json_value import JsonValue, find
+
+HELMS = ["helm", "helm3"]
+pytestmark = pytest.mark.skipif(any(shutil.which(helm) is None for helm in HELMS), reason="helm and helm3 are needed")
+
+
+@dataclass
+class Bench:
+    """A cluster over TCP, an engine on it, and a place for helm to run."""
+
+    client: HttpClusterClient
+    engine: ReleaseEngine
+    folder: Path
+
+    async def run(self, *argv: str, check: bool = True) -> str:
+        """Run a command with the cluster's kubeconfig; its stdout (and stderr where it may fail)."""
+        env = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(self.folder),
+            "KUBECONFIG": str(self.folder / "kubeconfig"),
+        }
+        with trio.fail_after(120):
+            done = await trio.run_process(argv, env=env, capture_stdout=True, capture_stderr=True, check=False)
+        output = done.stdout.decode() + ("" if check else done.stderr.decode())
+        if check:
+            assert done.returncode == 0, done.stderr.decode()
+        return output
+
+    async def json(self, *argv: str) -> JsonValue:
+        value: JsonValue = msgspec.json.decode((await self.run(*argv, "-o", "json")).encode())
+        return value
+
+    async def config_maps(self) -> dict[str, JsonValue]:
+        listed = await self.client.list(CONFIG_MAP, "default")
+        return {name_of(item): item.get("data") for item in listed.items if name_of(item) != "kube-root-ca.crt"}
+
+    def chart(self, **values: str) -> Path:
+        """A chart with one ConfigMap."""
+        folder = self.folder / "chart"
+        (folder / "templates").mkdir(parents=True, exist_ok=True)
+        (folder / "Chart.yaml").write_text("apiVersion: v2\nname: web\nversion: 1.2.3\nappVersion: '9'\n")
+        (folder / "values.yaml").write_text("v: '1'\n")
+        (folder / "templates/a.yaml").write_text(
+            "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\n  v: {{ .Values.v | quote }}\n"
+        )
+        return folder
+
+
+@asynccontextmanager
+async def bench(folder: Path) -> AsyncIterator[Bench]:
+    async with loopback_cluster(folder) as client:
+        yield Bench(client, ReleaseEngine(client), folder)
+
+
+@pytest.mark.parametrize("helm", HELMS)
+async def test_helm_sees_our_releases(helm: str, tmp_path: Path) -> None:
+    async with bench(tmp_path) as at:
+        await at.engine.upgrade(request(config_map("a", v="1"), size=1))
+        wanted = request(config_map("a", v="2"), deployment("web"), size=2, text="ünïcode")
+        await at.engine.upgrade(wanted)
+        (listed,) = (item for item in [find(await at.json(helm, "list"), 0)])
+        assert {
+            name: find(listed, name) for name in ("name", "namespace", "revision", "status", "chart", "app_version")
+        } == {
+            "name": "web",
+            "namespace": "default",
+            "revision": "2",
+            "status": "deployed",
+            "chart": "web-1.2.3",
+            "app_version": "9",
+        }
+        history = await at.json(helm, "history", "web")
+        assert isinstance(history, list)
+        assert [(find(one, "revision"), find(one, "status"), find(one, "description")) for one in history] == [
+            (1, "superseded", "Install complete"),
+            (2, "deployed", "Upgrade complete"),
+        ]
+        assert (await at.run(helm, "get", "manifest", "web")).strip() == wanted.manifest.strip()
+        assert await at.json(helm, "get", "values", "web") == {"size": 2, "text": "ünïcode"}
+        assert find(await at.json(helm, "status", "web"), "info", "status") == "deployed"
+        assert await at.json(helm, "get", "values", "web", "--revision", "1") == {"size": 1}
+
+
+@pytest.mark.parametrize("helm", HELMS)
+async def test_a_person_rolls_back_and_the_engine_goes_on_from_there(helm: str, tmp_path: Path) -> None:
+    async with bench(tmp_path) as at:
+        await at.engine.upgrade(request(config_map("a", v="1"), config_map("b")))
+        await at.engine.upgrade(request(config_map("a", v="2")))
+        await at.run(helm, "rollback", "web", "1")
+        assert await at.config_maps() == {"a": {"v": "1"}, "b": {}} or set(await at.config_maps()) == {"a", "b"}
+        history = await at.engine.history("web", "default")
+        assert [one.status.value for one in history] == ["superseded", "superseded", "deployed"]
+        assert history[-1].holder == ""
+        result = await ReleaseEngine(at.client, force=True).upgrade(request(config_map("a", v="2")))
+        assert (result.outcome, result.revision) == (Outcome.UPGRADED, 4)
+        assert await at.config_maps() == {"a": {"v": "2"}}
+
+
+@pytest.mark.parametrize("helm", HELMS)
+async def test_a_person_uninstalls(helm: str, tmp_path: Path) -> None:
+    async with bench(tmp_path) as at:
+        await at.engine.upgrade(request(config_map("a"), deployment("web")))
+        await at.run(helm, "uninstall", "web")
+        assert await at.config_maps() == {}
+        assert await at.engine.history("web", "default") == []
+        assert (await at.engine.upgrade(request(config_map("a")))).revision == 1
+
+
+@pytest.mark.parametrize("helm", HELMS)
+async def test_the_engine_takes_over_what_helm_installed(helm: str, tmp_path: Path) -> None:
+    async with bench(tmp_path) as at:
+        await at.run(helm, "install", "web", str(at.chart()))
+        (record,) = await at.engine.history("web", "default")
+        assert (record.status, record.revision) == (ReleaseStatus.DEPLOYED, 1)
+        assert find(record.chart, "version") == "1.2.3"
+        assert [name_of(one) for one in objects_of(record.manifest)] == ["a"]
+        result = await at.engine.upgrade(request(config_map("b", v="1")))
+        assert (result.revision, [one.name for one in result.pruned]) == (2, ["a"])
+        assert await at.config_maps() == {"b": {"v": "1"}}
+        await at.run(helm, "rollback", "web", "1")
+        assert await at.config_maps() == {"a": {"v": "1"}}
+        done = await at.engine.uninstall("web", "default")
+        assert [one.name for one in done.deleted] == ["a"]
+        assert "web" not in await at.run(helm, "list", "--all-namespaces")
+
+
+@pytest.mark.parametrize("helm", HELMS)
+async def test_each_waits_while_the_other_is_at_work(helm: str, tmp_path: Path) -> None:
+    async with bench(tmp_path) as at:
+        await at.engine.upgrade(request(config_map("a", v="1")))
+        (record,) = await at.engine.history("web", "default")
+        pending = replace(record, holder="").with_status(ReleaseStatus.PENDING_UPGRADE, "at work")
+        store = at.engine._store
+        (stored,) = await store.history("web", "default")
+        await store.remove(stored)
+        await store.create(pending)
+        assert "in progress" in await at.run(helm, "upgrade", "web", str(at.chart()), check=False)
+        with pytest.raises(ReleaseBusyError, match="a helm command is at work"):
+            await at.engine.upgrade(request(config_map("a", v="2")))
+        await at.client.get(key("a"))
