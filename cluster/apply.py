@@ -4,6 +4,7 @@ Each kind is one wave: what is of one kind does not need each other and is writt
 CustomResourceDefinitions is over when all of them are established, so that the objects after it can be what they define.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -21,6 +22,9 @@ from wharfinger.formats.json_value import JsonObject, find_str
 
 CRD: Final = "CustomResourceDefinition.apiextensions.k8s.io"
 CONCURRENCY: Final = 8
+HELM_MANAGERS: Final = frozenset({"helm", "helm3", "helm4"})
+"""Under these names a person's helm wrote, for the same release: what it owns is taken without asking."""
+_OTHER_MANAGER: Final = re.compile(r'conflicts? with "((?:[^"\\]|\\.)*)"')
 
 
 class CrdError(ReleaseError):
@@ -155,12 +159,22 @@ class Applier:
         if key not in self._checked:
             await self._check_live(key)
         wanted = owned(placed(obj, key), self._owner)
-        written = await self._client.apply(wanted, field_manager=self._field_manager, force=self._force)
+        written = await self._apply(wanted)
         if find_str(written, "metadata", "deletionTimestamp"):
             # It was on its way out: what was just written goes with it. Its successor is what is wanted.
             await wait_gone(self._client, {key: find_str(written, "metadata", "uid")}, progress=self._progress)
-            written = await self._client.apply(wanted, field_manager=self._field_manager, force=self._force)
+            written = await self._apply(wanted)
         return key, find_str(written, "metadata", "uid")
+
+    async def _apply(self, wanted: JsonObject) -> JsonObject:
+        """Raises ConflictError where others than Helm own fields that are to change."""
+        try:
+            return await self._client.apply(wanted, field_manager=self._field_manager, force=self._force)
+        except ConflictError as error:
+            others = set(_OTHER_MANAGER.findall(error.message))
+            if not others or not others <= HELM_MANAGERS:
+                raise
+        return await self._client.apply(wanted, field_manager=self._field_manager, force=True)
 
     async def _established(self, keys: list[ObjectKey]) -> list[ObjectKey]:
         report = await wait_ready(self._client, keys, progress=self._progress)

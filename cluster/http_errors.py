@@ -6,7 +6,6 @@ in front of it answer with whatever they like, which is quoted, shortened.
 
 from typing import Final
 
-import httpx
 import msgspec
 
 from wharfinger.cluster.errors import ApiError, NotFoundError, UnreachableError, api_error
@@ -61,14 +60,21 @@ def error_of_status(status: JsonObject, what: str) -> ApiError:
     return api_error(number, words, f"{what}: {message if isinstance(message, str) and message else words}")
 
 
-def unreachable(server: str, what: str, error: httpx.HTTPError | Exception) -> UnreachableError:
-    """No answer: the server, what was asked, and the transport's own words."""
-    words = str(error) or {
-        "ConnectTimeout": "connecting took too long",
-        "ReadTimeout": "the answer took too long",
-        "WriteTimeout": "sending took too long",
-    }.get(type(error).__name__, type(error).__name__)
-    return UnreachableError(f"{what}: no answer from {server}: {words}")
+def unreachable(server: str, what: str, error: Exception) -> UnreachableError:
+    """No answer: the server, what was asked, and the transport's own words (or those of what caused its silence)."""
+    words = str(error) or _TIMEOUTS.get(type(error).__name__, "")
+    cause: BaseException | None = error
+    for _ in range(8):
+        cause = None if cause is None else cause.__cause__ or cause.__context__
+        words = words or ("" if cause is None else str(cause))
+    return UnreachableError(f"{what}: no answer from {server}: {words or type(error).__name__}")
+
+
+_TIMEOUTS: Final = {
+    "ConnectTimeout": "connecting took too long",
+    "ReadTimeout": "the answer took too long",
+    "WriteTimeout": "sending took too long",
+}
 
 
 def _parse(body: bytes) -> _Status | None:

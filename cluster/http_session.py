@@ -10,7 +10,7 @@ import ssl
 import urllib.parse
 import zlib
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
-from contextlib import aclosing, asynccontextmanager, suppress
+from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from random import random
@@ -122,13 +122,10 @@ class HttpSession:
         """The body of a successful answer. Raises ApiError, UnreachableError, ResponseTooLargeError."""
         attempts = _Attempts(self.options)
         while True:
-            try:
+            with self._patience(call):
                 async with self._limiter:
                     with trio.fail_after(self.options.request_s):
                         answer = await self._exchange(call, attempts)
-            except trio.TooSlowError as error:
-                words = TimeoutError(f"not done within {self.options.request_s:g} s")
-                raise unreachable(self.server, call.what, words) from error
             if isinstance(answer, bytes):
                 return answer
             await self._recover(call, answer, attempts)
@@ -138,8 +135,10 @@ class HttpSession:
         """The chunks of a successful answer as they come; silence over ``read_s`` raises UnreachableError."""
         attempts = _Attempts(self.options)
         while True:
-            async with self._limiter:
-                header, response = await self._send(call, attempts, read_s=read_s)
+            with self._patience(call):
+                async with self._limiter:
+                    with trio.fail_after(self.options.request_s):
+                        header, response = await self._send(call, attempts, read_s=read_s)
             try:
                 if response.is_success:
                     async with aclosing(self._chunks(response, call.what)) as chunks:
@@ -155,6 +154,15 @@ class HttpSession:
         """Requests under way, and waiting for their turn; open streams are not counted."""
         limiter = self._limiter.statistics()
         return {"requests": limiter.borrowed_tokens, "waiting": limiter.tasks_waiting}
+
+    @contextmanager
+    def _patience(self, call: Call) -> Iterator[None]:
+        """A request that ran out of time, in this part's words."""
+        try:
+            yield
+        except trio.TooSlowError as error:
+            words = TimeoutError(f"not done within {self.options.request_s:g} s")
+            raise unreachable(self.server, call.what, words) from error
 
     async def _exchange(self, call: Call, attempts: _Attempts) -> bytes | tuple[str, _Failure]:
         header, response = await self._send(call, attempts, read_s=self.options.request_s)

@@ -5,18 +5,25 @@ A wait has no deadline of its own: the caller sets one, and the progress it was 
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 import trio
 
 from wharfinger.cluster.client import ClusterClient
-from wharfinger.cluster.informer import open_informer
+from wharfinger.cluster.informer import Informer, open_informer
 from wharfinger.cluster.readiness import Current, Failed, InProgress, Readiness, readiness
 from wharfinger.cluster.resource import ObjectKey, ResourceType
 from wharfinger.formats.json_value import JsonObject, find_list, find_str
 
+SYNC_PATIENCE_S: Final = 2.0
+"""After so long without a first list, the progress tells why there is none."""
+
 Laggards = Mapping[ObjectKey, InProgress | Failed]
 Progress = Callable[[Laggards], None]
 """Told what is not there yet, each time that changes; must not block."""
+
+Judge = Callable[[ObjectKey, JsonObject | None], Readiness]
+"""The state of an object as it is now; None where it is not there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +58,7 @@ async def wait_ready(client: ClusterClient, keys: Iterable[ObjectKey], *, progre
     def judge(key: ObjectKey, obj: JsonObject | None) -> Readiness:  # noqa: ARG001 - the shape of a judge
         return InProgress("not there") if obj is None else readiness(obj)
 
-    return await _wait(client, keys, judge, progress)
+    return await wait_until(client, keys, judge, progress)
 
 
 async def wait_gone(client: ClusterClient, uids: Mapping[ObjectKey, str], *, progress: Progress = silent) -> WaitReport:
@@ -63,10 +70,7 @@ async def wait_gone(client: ClusterClient, uids: Mapping[ObjectKey, str], *, pro
         finalizers = ", ".join(str(one) for one in find_list(obj, "metadata", "finalizers"))
         return InProgress(f"waits for finalizers: {finalizers}" if finalizers else "still there")
 
-    return await _wait(client, uids, judge, progress)
-
-
-Judge = Callable[[ObjectKey, JsonObject | None], Readiness]
+    return await wait_until(client, uids, judge, progress)
 
 
 class _Board:
@@ -92,7 +96,8 @@ class _Board:
             self.settled.set()
 
 
-async def _wait(client: ClusterClient, keys: Iterable[ObjectKey], judge: Judge, progress: Progress) -> WaitReport:
+async def wait_until(client: ClusterClient, keys: Iterable[ObjectKey], judge: Judge, progress: Progress) -> WaitReport:
+    """Wait until every object is Current in the eyes of ``judge``, or one has Failed."""
     board = _Board(keys, progress)
     groups: dict[tuple[ResourceType, str], list[ObjectKey]] = {}
     for key in board.states:
@@ -109,9 +114,19 @@ async def _follow(
     client: ClusterClient, resource: ResourceType, namespace: str, keys: list[ObjectKey], judge: Judge, board: _Board
 ) -> None:
     async with open_informer(client, resource, namespace) as informer:
-        await informer.wait_synced()
+        while not await _synced(informer):
+            why = informer.statistics().last_error
+            board.update({key: InProgress(f"not looked up yet: {why}") for key in keys} if why else {})
         with informer.changes() as changes:
             board.update({key: judge(key, informer.get(key)) for key in keys})
             while True:
                 changed = await changes.wait()
                 board.update({key: judge(key, informer.get(key)) for key in keys if key in changed})
+
+
+async def _synced(informer: Informer) -> bool:
+    """Whether the first list came within :data:`SYNC_PATIENCE_S`."""
+    with trio.move_on_after(SYNC_PATIENCE_S):
+        await informer.wait_synced()
+        return True
+    return False

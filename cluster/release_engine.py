@@ -1,9 +1,9 @@
 """Bring a release into the cluster, keep it as it should be, take it away: Helm's semantics over server-side apply.
 
 An upgrade is: everything that can be known is checked before anything is written (the namespace is there, nobody else is at
-work, every existing object is this release's) → pending record → CRDs, until they are established → objects in Helm's
-order → what left the manifest is deleted → deployed record. A failure, or being cancelled, marks the new record failed and
-leaves the last deployed one as it was.
+work, every existing object is this release's) → pending record → CRDs, until they are established → hooks → objects in
+Helm's order → what left the manifest is deleted → hooks → deployed record. A failure, or being cancelled, marks the new
+record failed and leaves the last deployed one as it was.
 
 Fields are owned: applying never takes a field from another manager unless ``force`` says so; the conflict that the server
 reports names the other one. The same manifest, values and chart make no new revision; the objects are applied all the same,
@@ -26,6 +26,7 @@ from wharfinger.cluster.install_order import INSTALL_ORDER, rank
 from wharfinger.cluster.object_waits import Progress, silent, wait_gone
 from wharfinger.cluster.ownership import Owner, flattened
 from wharfinger.cluster.release import Release, ReleaseError, ReleaseStatus, check_name, new_release
+from wharfinger.cluster.release_hooks import Hook, HookEvent, HookRunner, hook_entry, hooks_of, parse_hooks
 from wharfinger.cluster.release_store import HISTORY, ReleaseBusyError, ReleaseStore, Stored
 from wharfinger.cluster.resource import ObjectKey, kind_of
 from wharfinger.formats.errors import FormatError
@@ -45,10 +46,6 @@ class NamespaceMissingError(ReleaseError):
     """The namespace of a release is not there; it may be made any time."""
 
     transient = True
-
-
-class HooksUnsupportedError(ReleaseError):
-    """The chart has Helm hooks, which this engine does not run yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +125,7 @@ class ReleaseEngine:
     async def upgrade(self, request: ReleaseRequest, *, progress: Progress = silent) -> ReleaseResult:
         """Install or upgrade. Raises ReleaseError and its kinds, ConflictError, and whatever the client raises."""
         check_name(request.name)
-        if request.hooks:
-            raise HooksUnsupportedError(f"release {request.namespace}/{request.name}: its chart has Helm hooks")
+        hooks = parse_hooks(request.hooks)
         await self._check_namespace(request)
         owner = Owner(request.name, request.namespace)
         applier = self._applier(owner, progress)
@@ -137,16 +133,21 @@ class ReleaseEngine:
         await applier.check(objects, request.crds)
         history = await self._settled_history(owner)
         last = history[-1].release if history else None
-        if last is not None and _unchanged(last, request):
+        entries = [hook_entry(hook) for hook in hooks]
+        if last is not None and _unchanged(last, request, entries):
             await applier.apply_crds(request.crds)
             await self._store.tidy(history, self._history)
             return ReleaseResult(Outcome.UNCHANGED, last.revision, tuple(await applier.apply(objects)))
-        stored = await self._store.create(self._pending(request, last))
+        stored = await self._store.create(self._pending(request, last, entries))
         verb = "Install" if last is None else "Upgrade"
+        before, after = _EVENTS[last is not None]
+        runner = HookRunner(self._client, request.namespace, progress)
         try:
             await applier.apply_crds(request.crds)
+            await runner.run(hooks, before)
             keys = await applier.apply(objects)
             gone = await applier.delete(await self._previous_objects(history), keep=keys)
+            await runner.run(hooks, after)
             done = await self._store.update(
                 stored, stored.release.with_status(ReleaseStatus.DEPLOYED, f"{verb} complete")
             )
@@ -168,6 +169,9 @@ class ReleaseEngine:
         last = history[-1]
         await self._store.update(last, last.release.with_status(ReleaseStatus.UNINSTALLING, "Deletion in progress"))
         applier = self._applier(owner, progress)
+        runner = HookRunner(self._client, namespace, progress)
+        hooks = _hooks_of(last.release)
+        await runner.run(hooks, HookEvent.PRE_DELETE)
         objects = await self._previous_objects(history)
         custom = [obj for obj in objects if rank(kind_of(obj)[1]) >= len(INSTALL_ORDER)]
         deleted: dict[ObjectKey, str] = {}
@@ -178,6 +182,7 @@ class ReleaseEngine:
             await wait_gone(self._client, gone.deleted, progress=progress)
             deleted |= gone.deleted
             kept |= gone.kept
+        await runner.run(hooks, HookEvent.POST_DELETE)
         for stored in await self._store.history(name, namespace):
             await self._store.remove(stored)
         return UninstallResult(found=True, deleted=tuple(deleted), kept=kept)
@@ -221,7 +226,7 @@ class ReleaseEngine:
         abandoned = last.release.with_status(ReleaseStatus.FAILED, f"interrupted while {last.release.status}")
         return [*history[:-1], await self._store.update(last, abandoned)]
 
-    def _pending(self, request: ReleaseRequest, last: Release | None) -> Release:
+    def _pending(self, request: ReleaseRequest, last: Release | None, hooks: list[JsonObject]) -> Release:
         return new_release(
             name=request.name,
             namespace=request.namespace,
@@ -231,7 +236,7 @@ class ReleaseEngine:
             chart=request.chart,
             values=request.values,
             manifest=request.manifest,
-            hooks=[],
+            hooks=hooks,
             now=self._now(),
             first_deployed="" if last is None else last.first_deployed,
             labels=request.labels,
@@ -268,12 +273,26 @@ class ReleaseEngine:
             raise ReleaseError(f"{error}; what it installed cannot be told, look at `helm get manifest`") from error
 
 
-def _unchanged(last: Release, request: ReleaseRequest) -> bool:
+_EVENTS: Final = {
+    False: (HookEvent.PRE_INSTALL, HookEvent.POST_INSTALL),
+    True: (HookEvent.PRE_UPGRADE, HookEvent.POST_UPGRADE),
+}
+
+
+def _hooks_of(release: Release) -> list[Hook]:
+    try:
+        return hooks_of(release)
+    except FormatError as error:
+        raise ReleaseError(f"{error}; its hooks cannot be told, look at `helm get hooks`") from error
+
+
+def _unchanged(last: Release, request: ReleaseRequest, hooks: list[JsonObject]) -> bool:
     return (
         last.status is ReleaseStatus.DEPLOYED
         and last.manifest == request.manifest
         and last.values == request.values
         and last.chart == request.chart
+        and [find_str(hook, "manifest") for hook in last.hooks] == [find_str(hook, "manifest") for hook in hooks]
         and dict(last.labels) == dict(request.labels)
     )
 

@@ -9,7 +9,10 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from functools import partial
+from typing import Final, TypeVar
+
+import trio
 
 from wharfinger.cluster.client import ClusterClient
 from wharfinger.cluster.errors import ConflictError, NotFoundError
@@ -25,6 +28,9 @@ from wharfinger.cluster.release import (
 from wharfinger.cluster.resource import ObjectKey, name_of, namespace_of
 from wharfinger.formats.json_value import JsonObject, find_object, find_str
 
+Result = TypeVar("Result")
+THREAD_BYTES: Final = 100_000
+"""A record over this is packed and unpacked in a thread."""
 HISTORY: Final = 10
 """Revisions kept per release, as Helm does."""
 
@@ -54,17 +60,18 @@ class ReleaseStore:
         """All revisions, oldest first. Raises ReleaseRecordError for one that cannot be read."""
         resource = await self._client.resource_type("v1", "Secret")
         listed = await self._client.list(resource, namespace, label_selector=f"owner=helm,name={name}")
-        found = [
-            Stored(from_secret(secret), find_object(secret, "metadata"))
-            for secret in listed.items
-            if find_str(secret, "type") == SECRET_TYPE
-        ]
+        found: list[Stored] = []
+        for secret in listed.items:
+            if find_str(secret, "type") == SECRET_TYPE:
+                size = len(find_str(secret, "data", "release"))
+                release = await _off_the_loop(size, partial(from_secret, secret))
+                found.append(Stored(release, find_object(secret, "metadata")))
         return sorted(found, key=lambda stored: stored.release.revision)
 
     async def create(self, release: Release) -> Stored:
         """Write a new revision. Raises ReleaseBusyError where somebody else just wrote it."""
         try:
-            secret = await self._client.create(to_secret(release, self._now()))
+            secret = await self._client.create(await self._pack(release))
         except ConflictError as error:
             raise ReleaseBusyError(
                 f"release {release.namespace}/{release.name}: revision {release.revision} was written by somebody else "
@@ -74,7 +81,7 @@ class ReleaseStore:
 
     async def update(self, stored: Stored, release: Release) -> Stored:
         """Write a revision anew. Raises ReleaseBusyError where it changed since it was read."""
-        secret = to_secret(release, self._now())
+        secret = await self._pack(release)
         annotations = find_object(stored.metadata, "annotations")
         labels = {**find_object(stored.metadata, "labels"), **find_object(secret, "metadata", "labels")}
         metadata: JsonObject = {
@@ -114,3 +121,13 @@ class ReleaseStore:
         key = ObjectKey(resource, stored.release.namespace, stored.release.secret_name)
         with suppress(NotFoundError):
             await self._client.delete(key, uid=find_str(stored.metadata, "uid"))
+
+    async def _pack(self, release: Release) -> JsonObject:
+        return await _off_the_loop(len(release.manifest), partial(to_secret, release, self._now()))
+
+
+async def _off_the_loop(size: int, work: Callable[[], Result]) -> Result:
+    """Packing or unpacking; a large record in a thread, so that nothing else waits for it."""
+    if size > THREAD_BYTES:
+        return await trio.to_thread.run_sync(work, abandon_on_cancel=True)
+    return work()

@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, assert_never
 
 from wharfinger.formats.archive_stream import ArchiveStream, ExtractionStoppedError, Readable, StreamLimits
 from wharfinger.formats.archive_tree import ArchiveTree, Placed, TreeLimits, TreePath
@@ -148,6 +148,8 @@ class _Extraction:
                     dst_dir_fd=self._root,
                     follow_symlinks=False,
                 )
+            case _:
+                assert_never(entry.kind)
 
     def _make_folder(self, path: TreePath) -> None:
         os.mkdir("/".join(path), _FOLDER_MODE, dir_fd=self._root)

@@ -247,7 +247,7 @@ def type_name(value: JsonValue) -> str:
     for kind, name in _TYPE_NAMES:
         if isinstance(value, kind):
             return name
-    return f"a {type(value).__name__}"
+    return "an object"
 
 
 _TYPE_NAMES: Final[tuple[tuple[type, str], ...]] = (
@@ -256,7 +256,6 @@ _TYPE_NAMES: Final[tuple[tuple[type, str], ...]] = (
     (float, "a number"),
     (str, "a string"),
     (list, "a list"),
-    (dict, "an object"),
 )
 
 

@@ -146,10 +146,7 @@ def as_key(found: Resolved) -> str:
 
 def float_key(value: float) -> str:
     """A float as sigs.k8s.io/yaml writes it in a key: the shortest digits of the *32-bit* float, exponent from 1e+06 on."""
-    try:
-        single: float = struct.unpack("f", struct.pack("f", value))[0]
-    except OverflowError:
-        single = math.copysign(math.inf, value)
+    single = _as_single(value)
     if math.isnan(single):
         return ".nan"
     if math.isinf(single):
@@ -166,10 +163,8 @@ def float_key(value: float) -> str:
 
 
 def _as_single(value: float) -> float:
-    try:
-        rounded: float = struct.unpack("f", struct.pack("f", value))[0]
-    except OverflowError:  # the shortest digits of the greatest float round up beyond it
-        return math.inf
+    """Rounded to 32 bits; infinite where that overflows."""
+    rounded: float = struct.unpack("f", struct.pack("f", value))[0]
     return rounded
 
 

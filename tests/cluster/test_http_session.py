@@ -233,6 +233,17 @@ async def test_streams_wait_and_fail_like_requests(autojump_clock: MockClock) ->
         await talk(in_turn(Reply(200, [b"a", httpx.ReadError("reset")])), use)
 
 
+async def test_a_stream_that_never_begins_is_given_up(autojump_clock: MockClock) -> None:
+    async def use(session: HttpSession) -> None:
+        async with session.stream(GET, read_s=320):
+            pytest.fail("it never opens")
+
+    start = trio.current_time()
+    with pytest.raises(UnreachableError, match="not done within 60 s"):
+        await talk(in_turn(Hang()), use)
+    assert trio.current_time() - start == 60
+
+
 class Rotating:
     """Credentials that change when they are asked to."""
 

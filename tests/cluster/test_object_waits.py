@@ -6,7 +6,11 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from tests.cluster.client_contract import config_map, key, widget_crd
 from tests.cluster.clusters import memory_cluster
+from tests.cluster.faulty_transport import FaultyTransport, status_reply
+from tests.cluster.release_requests import deployment, objects_of
 from wharfinger.cluster.client import ClusterClient
+from wharfinger.cluster.connection import Connection
+from wharfinger.cluster.http_client import open_client
 from wharfinger.cluster.object_waits import Laggards, WaitReport, wait_gone, wait_ready
 from wharfinger.cluster.readiness import Current, Failed, InProgress
 from wharfinger.cluster.resource import ObjectKey
@@ -97,3 +101,35 @@ async def test_gone_means_that_very_object(autojump_clock: MockClock) -> None:
             await client.delete(key("a"))
             await client.create(config_map("a"))
         assert (await wait_gone(client, {key("a"): uid})).done
+
+
+async def test_a_deployment_becomes_available(autojump_clock: MockClock) -> None:
+    """Against the simulator: what a rollout really writes, step by step."""
+    told: list[str] = []
+
+    def progress(laggards: Laggards) -> None:
+        told.extend(state.message for state in laggards.values())
+
+    async with memory_cluster(simulate=True) as client:
+        (wanted,) = objects_of(deployment("web"))
+        annotations: JsonObject = {"wharfinger.dev/ready-after": "30"}
+        wanted["metadata"] = {"name": "web", "namespace": "default", "annotations": annotations}
+        await client.apply(wanted, field_manager="test")
+        web = ObjectKey(await client.resource_type("apps/v1", "Deployment"), "default", "web")
+        with trio.fail_after(300):
+            report = await wait_ready(client, [web], progress=progress)
+        assert report.states == {web: Current()}
+        assert "0 of 1 replicas available" in told
+
+
+async def test_why_nothing_could_be_looked_up_is_told(autojump_clock: MockClock) -> None:
+    told: list[str] = []
+
+    def progress(laggards: Laggards) -> None:
+        told.extend(state.message for state in laggards.values())
+
+    transport = FaultyTransport(lambda _: status_reply(403, "Forbidden", "configmaps is forbidden"))
+    async with open_client(Connection("http://api.example"), transport=transport) as client:
+        with trio.move_on_after(10):
+            await wait_ready(client, [key("a")], progress=progress)
+    assert told == ["not looked up yet: list ConfigMap in default: configmaps is forbidden (403 Forbidden)"]

@@ -27,7 +27,6 @@ from wharfinger.cluster.object_waits import Laggards
 from wharfinger.cluster.ownership import ForeignObjectError
 from wharfinger.cluster.release import Release, ReleaseError, ReleaseRecordError, ReleaseStatus, new_release
 from wharfinger.cluster.release_engine import (
-    HooksUnsupportedError,
     NamespaceMissingError,
     Outcome,
     ReleaseEngine,
@@ -248,8 +247,6 @@ async def test_other_refusals(autojump_clock: MockClock) -> None:
             await at.engine.upgrade(request(config_map("a"), name="Web"))
         with pytest.raises(NamespaceMissingError, match="the namespace nowhere does not exist; create it"):
             await at.engine.upgrade(replace(request(config_map("a")), namespace="nowhere"))
-        with pytest.raises(HooksUnsupportedError):
-            await at.engine.upgrade(replace(request(config_map("a")), hooks=objects_of(config_map("h"))))
         assert at.transport.writes == []
 
 

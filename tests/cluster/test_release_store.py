@@ -117,3 +117,15 @@ async def test_foreign_secrets_and_damaged_records(autojump_clock: MockClock) ->
         await client.create({**plain, "metadata": {**metadata, "name": "y"}, "type": "helm.sh/release.v1"})
         with pytest.raises(ReleaseRecordError, match="default/y"):
             await store.history("web", "default")
+
+
+async def test_large_records_are_packed_off_the_loop() -> None:
+    async with memory_cluster() as client:
+        store = store_of(client)
+        record = release(1)
+        large = Release(
+            {**record.document, "manifest": "".join(chr(0x4E00 + n * 7919 % 20000) for n in range(110_000))}
+        )
+        await store.create(large)
+        (stored,) = await store.history("web", "default")
+        assert stored.release == large

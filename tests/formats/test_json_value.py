@@ -89,6 +89,8 @@ def test_depth(opener: str, closer: str) -> None:
         decode(f"[{deep}]")
     with pytest.raises(JsonError, match=f"nested deeper than {MAX_DEPTH}"):
         decode(opener * 100_000)
+    with pytest.raises(JsonError, match=f"nested deeper than {MAX_DEPTH}"):
+        decode('["a]\\\\\\"]", ' + opener * 250)
     with pytest.raises(JsonError):
         decode("]" * 1000 + opener * 100_000)
 

@@ -54,8 +54,8 @@ class GarbageController:
         uid = find_str(obj, "metadata", "uid")
         if is_deleted(obj):
             if has_finalizer(obj, ORPHAN) or has_finalizer(obj, FOREGROUND):
-                dependents = self._cache.dependents(uid) or await self._all_dependents(key, uid)
-                plan = reconcile_owner(key, obj, dependents)
+                known = [] if has_finalizer(obj, ORPHAN) else self._cache.dependents(uid)
+                plan = reconcile_owner(key, obj, known or await self._all_dependents(key, uid))
                 for write in plan.writes:
                     await perform(self._client, write)
             return None
@@ -98,7 +98,7 @@ class GarbageController:
         return found if find_str(found, "metadata", "uid") == uid else None
 
     async def _all_dependents(self, key: ObjectKey, uid: str) -> list[tuple[ObjectKey, JsonObject]]:
-        """The dependents as the server has them, where the cache has none: one may have just been made."""
+        """The dependents as the server has them: one may have just been made, and must not be lost when set free."""
         found: list[tuple[ObjectKey, JsonObject]] = []
         for resource in self._cache.kinds():
             if key.namespace and not resource.namespaced:

@@ -53,6 +53,7 @@ async def test_a_foreground_owner_waits_for_what_blocks_it(autojump_clock: MockC
         child = await client.create(blocking)
         await client.create(config_map("grandchild", child))
         await client.create(config_map("loose", owner))
+        await settle()
         await client.delete(await key(client, "v1", "ConfigMap", "owner"), propagation=Propagation.FOREGROUND)
         await settle()
         assert await there(client, "owner", "child", "grandchild", "loose") == ["owner", "child"]

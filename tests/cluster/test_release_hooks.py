@@ -1,0 +1,272 @@
+"""Helm hooks: run by the engine on the control plane in memory (its simulator completes Jobs), read back by real helm."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+import pytest
+import trio
+from trio.testing import MockClock, wait_all_tasks_blocked
+
+from tests.cluster.client_contract import key
+from tests.cluster.clusters import memory_cluster
+from tests.cluster.release_requests import config_map, objects_of, request
+from wharfinger.cluster.client import ClusterClient, WatchType
+from wharfinger.cluster.errors import NotFoundError
+from wharfinger.cluster.http_client import HttpClusterClient
+from wharfinger.cluster.object_waits import silent
+from wharfinger.cluster.release import ReleaseError, ReleaseStatus
+from wharfinger.cluster.release_engine import Outcome, ReleaseEngine, ReleaseRequest
+from wharfinger.cluster.release_hooks import (
+    DeletePolicy,
+    HookEvent,
+    HookFailedError,
+    HookRunner,
+    hook_entry,
+    hooks_of,
+    is_hook,
+    parse_hook,
+    parse_hooks,
+)
+from wharfinger.cluster.resource import ObjectKey, name_of
+from wharfinger.formats.json_value import JsonObject, JsonValue, find
+
+
+def hook(name: str, events: str, kind: str = "ConfigMap", weight: str = "", policy: str = "") -> JsonObject:
+    """A hook object of one of three kinds."""
+    annotations: JsonObject = {"helm.sh/hook": events}
+    if weight:
+        annotations["helm.sh/hook-weight"] = weight
+    if policy:
+        annotations["helm.sh/hook-delete-policy"] = policy
+    metadata: JsonObject = {"name": name, "annotations": annotations}
+    pod: JsonObject = {"restartPolicy": "Never", "containers": [{"name": "main", "image": "registry.example/x:1"}]}
+    if kind == "Job":
+        return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": {"template": {"spec": pod}}}
+    if kind == "Pod":
+        return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": pod}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
+
+
+def with_hooks(*hooks: JsonObject, v: str = "1") -> ReleaseRequest:
+    return replace(request(config_map("a", v=v)), hooks=hooks)
+
+
+async def key_of(client: ClusterClient, kind: str, name: str) -> ObjectKey:
+    api_version = "batch/v1" if kind == "Job" else "v1"
+    return ObjectKey(await client.resource_type(api_version, kind), "default", name)
+
+
+async def exists(client: ClusterClient, kind: str, name: str) -> bool:
+    try:
+        await client.get(await key_of(client, kind, name))
+    except NotFoundError:
+        return False
+    return True
+
+
+# -- what annotations say
+
+
+def test_parsing() -> None:
+    parsed = parse_hook(
+        hook("x", "post-install, Post-Upgrade,rollback", weight="-5", policy="hook-succeeded,hook-failed,x")
+    )
+    assert parsed.events == {HookEvent.POST_INSTALL, HookEvent.POST_UPGRADE}
+    assert parsed.weight == -5
+    assert parsed.policies == {DeletePolicy.SUCCEEDED, DeletePolicy.FAILED}
+    assert str(parsed) == "hook ConfigMap x"
+    default = parse_hook(hook("x", "test-success", weight="heavy"))
+    assert default.events == {HookEvent.TEST}
+    assert default.weight == 0
+    assert default.policies == {DeletePolicy.BEFORE_CREATION}
+    assert is_hook(hook("x", "test"))
+    assert not is_hook(objects_of(config_map("a"))[0])
+    with pytest.raises(ReleaseError, match="without apiVersion"):
+        parse_hooks([{"kind": "Job"}])
+
+
+async def test_the_record_holds_them(autojump_clock: MockClock) -> None:
+    async with memory_cluster() as client:
+        engine = ReleaseEngine(client)
+        await engine.upgrade(with_hooks(hook("x", "post-delete", weight="3", policy="hook-succeeded")))
+        (record,) = await engine.history("web", "default")
+        entry = record.hooks[0]
+        assert {name: entry[name] for name in ("name", "kind", "events", "weight", "delete_policies")} == {
+            "name": "x",
+            "kind": "ConfigMap",
+            "events": ["post-delete"],
+            "weight": 3,
+            "delete_policies": ["hook-succeeded"],
+        }
+        assert hooks_of(record) == parse_hooks([hook("x", "post-delete", weight="3", policy="hook-succeeded")])
+        assert entry == hook_entry(hooks_of(record)[0])
+
+
+# -- running
+
+
+async def creations(client: ClusterClient, count: int, since: str) -> list[str]:
+    """Names of the first ``count`` ConfigMaps made in ``default``, in order."""
+    names: list[str] = []
+    kind = (await key_of(client, "ConfigMap", "x")).resource
+    async with client.watch(kind, "default", resource_version=since) as events:
+        async for event in events:
+            if event.type is WatchType.ADDED:
+                names.append(name_of(event.object))
+            if len(names) == count:
+                break
+    return names
+
+
+async def test_order(autojump_clock: MockClock) -> None:
+    async with memory_cluster() as client:
+        engine = ReleaseEngine(client)
+        since = (await client.list((await key_of(client, "ConfigMap", "x")).resource, "default")).resource_version
+        hooks = [
+            hook("late", "pre-install", weight="5"),
+            hook("after", "post-install"),
+            hook("b", "pre-install"),
+            hook("early", "pre-install,pre-upgrade", weight="-1"),
+            hook("never", "test"),
+        ]
+        await engine.upgrade(with_hooks(*hooks))
+        assert await creations(client, 5, since) == ["early", "b", "late", "a", "after"]
+        assert not await exists(client, "ConfigMap", "never")
+        result = await engine.upgrade(with_hooks(*hooks))
+        assert result.outcome is Outcome.UNCHANGED
+
+
+async def test_hooks_alone_make_a_revision(autojump_clock: MockClock) -> None:
+    async with memory_cluster() as client:
+        engine = ReleaseEngine(client)
+        await engine.upgrade(with_hooks())
+        assert (await engine.upgrade(with_hooks(hook("x", "pre-upgrade")))).outcome is Outcome.UPGRADED
+        assert await exists(client, "ConfigMap", "x")
+
+
+async def test_delete_policies(autojump_clock: MockClock) -> None:
+    async with memory_cluster() as client:
+        engine = ReleaseEngine(client)
+        await engine.upgrade(
+            with_hooks(hook("kept", "pre-install"), hook("gone", "pre-install", policy="hook-succeeded"), v="1")
+        )
+        assert await exists(client, "ConfigMap", "kept")
+        assert not await exists(client, "ConfigMap", "gone")
+        uid = find(await client.get(key("kept")), "metadata", "uid")
+        await engine.upgrade(with_hooks(hook("kept", "pre-upgrade"), v="2"))
+        assert find(await client.get(key("kept")), "metadata", "uid") != uid
+        with pytest.raises(HookFailedError, match=r"pre-upgrade hook ConfigMap kept: it is still there from before"):
+            await engine.upgrade(with_hooks(hook("kept", "pre-upgrade", policy="hook-failed"), v="3"))
+        assert not await exists(client, "ConfigMap", "kept")
+        assert [one.status.value for one in await engine.history("web", "default")] == [
+            "superseded",
+            "deployed",
+            "failed",
+        ]
+
+
+@asynccontextmanager
+async def upgrading(
+    client: HttpClusterClient, engine: ReleaseEngine, wanted: ReleaseRequest
+) -> AsyncIterator[list[Outcome | HookFailedError]]:
+    """The upgrade runs beside the block; what it came to is in the list when the block is left."""
+    ended: list[Outcome | HookFailedError] = []
+
+    async def run() -> None:
+        try:
+            ended.append((await engine.upgrade(wanted)).outcome)
+        except HookFailedError as error:
+            ended.append(error)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(run)
+        await wait_all_tasks_blocked()
+        yield ended
+
+
+async def set_status(client: ClusterClient, kind: str, name: str, status: JsonObject) -> None:
+    await client.merge_patch(await key_of(client, kind, name), {"status": status}, subresource="status")
+    await wait_all_tasks_blocked()
+
+
+def job_condition(kind: str, message: str = "") -> JsonObject:
+    conditions: list[JsonValue] = [{"type": kind, "status": "True", "message": message}]
+    return {"conditions": conditions}
+
+
+async def test_jobs_and_pods_are_waited_for(autojump_clock: MockClock) -> None:
+    async with memory_cluster() as client:
+        engine = ReleaseEngine(client)
+        wanted = with_hooks(hook("migrate", "pre-install", "Job"), hook("check", "pre-install", "Pod", weight="1"))
+        async with upgrading(client, engine, wanted) as ended:
+            assert not await exists(client, "Pod", "check")
+            await set_status(client, "Job", "migrate", job_condition("Complete"))
+            assert await exists(client, "Pod", "check")
+            ready: JsonObject = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+            await set_status(client, "Pod", "check", ready)
+            assert not await exists(client, "ConfigMap", "a")
+            await set_status(client, "Pod", "check", {"phase": "Succeeded"})
+        assert ended == [Outcome.INSTALLED]
+        assert await exists(client, "ConfigMap", "a")
+
+
+@pytest.mark.parametrize("policy", ["", "hook-failed"])
+async def test_a_job_that_fails_ends_the_upgrade(policy: str, autojump_clock: MockClock) -> None:
+    async with memory_cluster() as client:
+        engine = ReleaseEngine(client)
+        async with upgrading(client, engine, with_hooks(hook("migrate", "pre-install", "Job", policy=policy))) as ended:
+            await set_status(client, "Job", "migrate", job_condition("Failed", "BackoffLimitExceeded"))
+        (error,) = ended
+        assert isinstance(error, HookFailedError)
+        assert str(error) == "pre-install hook Job migrate failed: BackoffLimitExceeded"
+        assert error.transient
+        assert await exists(client, "Job", "migrate") is (policy == "")
+        assert not await exists(client, "ConfigMap", "a")
+        (record,) = await engine.history("web", "default")
+        assert record.status is ReleaseStatus.FAILED
+
+
+async def test_a_job_that_disappears(autojump_clock: MockClock) -> None:
+    async with memory_cluster() as client:
+        engine = ReleaseEngine(client)
+        async with upgrading(client, engine, with_hooks(hook("migrate", "pre-install", "Job"))) as ended:
+            await client.delete(await key_of(client, "Job", "migrate"))
+        assert [str(error) for error in ended] == [
+            "pre-install hook Job migrate failed: it was deleted before it was done"
+        ]
+
+
+async def test_cancelling_removes_what_may_not_stay(autojump_clock: MockClock) -> None:
+    async with memory_cluster() as client:
+        runner = HookRunner(client, "default", silent)
+        with trio.move_on_after(30) as scope:
+            await runner.run(parse_hooks([hook("x", "test", "Job", policy="hook-failed")]), HookEvent.TEST)
+        assert scope.cancelled_caught
+        assert not await exists(client, "Job", "x")
+
+
+async def test_delete_hooks_run_around_an_uninstall(autojump_clock: MockClock) -> None:
+    async with memory_cluster(simulate=True) as client:
+        engine = ReleaseEngine(client)
+        hooks = [hook("before", "pre-delete", "Job"), hook("after", "post-delete", "Job", policy="hook-succeeded")]
+        await engine.upgrade(with_hooks(*hooks))
+        with trio.fail_after(600):
+            done = await engine.uninstall("web", "default")
+        assert done.deleted == (key("a"),)
+        assert await exists(client, "Job", "before")
+        assert not await exists(client, "Job", "after")
+        assert await engine.history("web", "default") == []
+
+
+async def test_hooks_that_cannot_be_read(autojump_clock: MockClock) -> None:
+    async with memory_cluster() as client:
+        engine = ReleaseEngine(client)
+        await engine.upgrade(with_hooks())
+        secret = ObjectKey(await client.resource_type("v1", "Secret"), "default", "sh.helm.release.v1.web.v1")
+        (record,) = await engine.history("web", "default")
+        broken = replace(record, document={**record.document, "hooks": [{"manifest": "a: ["}]})
+        await client.delete(secret)
+        await engine._store.create(broken)
+        with pytest.raises(ReleaseError, match="look at `helm get hooks`"):
+            await engine.uninstall("web", "default")
