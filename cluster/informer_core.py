@@ -9,6 +9,8 @@ event::
        │  └──gone──────────┤
        └── Failed ◄── Pausing(next) ◄── Failed, or a watch that ended at once
 
+One broken watch is resumed where it was; after a second failure in a row everything is listed again.
+
 A failure is waited out with capped exponential backoff and jitter (the jitter comes in with the event: this file draws no
 random numbers). The count of failures falls to zero when a watch brought something or lived for :data:`LIVED_S`, so that a
 server that accepts and drops every watch is not asked in a tight loop. Nothing is ever given up.
@@ -145,7 +147,9 @@ def backoff_s(failures: int, jitter: float) -> float:
 def _failed(state: State, event: Failed) -> tuple[State, Effect]:
     if event.gone and state.phase is Phase.WATCHING and state.failures == 0:
         return _list(state)
-    resume_list = state.phase is Phase.LISTING or event.gone
+    # Twice in a row: the server was away, not just the connection. It may come back with another past (a restored backup, a
+    # new embedded control plane), in which our revision is one that never comes; only a list tells.
+    resume_list = state.phase is Phase.LISTING or event.gone or state.failures > 0
     return _pause(state, event.jitter, resume_list=resume_list)
 
 

@@ -11,6 +11,7 @@ stay exact at any size) is what checksums are taken of, so two documents that me
 import hashlib
 import math
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from typing import Final, TypeAlias, cast
 
 import msgspec
@@ -55,50 +56,21 @@ def decode_json(data: bytes | str, *, max_bytes: int, what: str) -> JsonValue:
         raise JsonError(f"{what}: {error}") from error
 
 
-_OPENERS: Final = frozenset(b"[{")
-_CLOSERS: Final = frozenset(b"]}")
-_QUOTES_AND_BRACKETS: Final = b'"[]{}'
-_ONE_KIND: Final = bytes.maketrans(b"{}", b"[]")
-_ALL_ELSE: Final = bytes(set(range(256)) - set(_QUOTES_AND_BRACKETS))
+_ALL_BUT_QUOTES_AND_BRACKETS: Final = bytes(set(range(256)) - set(b'"[]{}'))
+_STEPS: Final = [1 if byte in b"[{" else -1 if byte in b"]}" else 0 for byte in range(256)]
 
 
 def _check_depth(data: bytes, what: str) -> None:
-    """Refuse deep nesting before a decoder recurses into it; brackets in strings are not counted."""
+    """Refuse deep nesting by counting brackets outside of strings, mostly in whole-buffer operations.
+
+    Exact for what is JSON. For what is not the count may be off, and the decoder's own guard against recursion holds.
+    """
     if data.count(b"[") + data.count(b"{") <= MAX_DEPTH:
         return
-    # Whole-buffer operations first: what remains after pairs have been taken away MAX_DEPTH times is deep, or no JSON.
     bare = data.replace(b"\\\\", b"").replace(b'\\"', b"") if b"\\" in data else data
-    brackets = b"".join(bare.translate(_ONE_KIND, _ALL_ELSE).split(b'"')[::2])
-    for _ in range(MAX_DEPTH):
-        rest = brackets.replace(b"[]", b"")  # the innermost level
-        if not rest:
-            return
-        if len(rest) == len(brackets):
-            break
-        brackets = rest
-    _count_depth(data, what)
-
-
-def _count_depth(data: bytes, what: str) -> None:
-    """Byte by byte: exact for any bytes, and slow."""
-    depth = 0
-    in_string = escaped = False
-    for byte in data:
-        if in_string:
-            if escaped:
-                escaped = False
-            elif byte == 0x5C:
-                escaped = True
-            elif byte == 0x22:
-                in_string = False
-        elif byte == 0x22:
-            in_string = True
-        elif byte in _OPENERS:
-            depth += 1
-            if depth > MAX_DEPTH:
-                raise JsonError(f"{what}: nested deeper than {MAX_DEPTH} levels")
-        elif byte in _CLOSERS:
-            depth -= 1
+    brackets = b"".join(bare.translate(None, _ALL_BUT_QUOTES_AND_BRACKETS).split(b'"')[::2])
+    if max(accumulate(map(_STEPS.__getitem__, brackets)), default=0) > MAX_DEPTH:
+        raise JsonError(f"{what}: nested deeper than {MAX_DEPTH} levels")
 
 
 def encode_json(value: JsonValue) -> bytes:

@@ -10,7 +10,7 @@ from typing import Final
 
 from wharfinger.cluster.errors import ClusterError, ConflictError, InvalidError
 from wharfinger.cluster.ownership import ForeignObjectError
-from wharfinger.cluster.release_engine import HooksUnsupportedError
+from wharfinger.cluster.release_hooks import HookFailedError
 from wharfinger.formats.errors import FormatError
 from wharfinger.packages.errors import (
     AddressError,
@@ -57,7 +57,7 @@ _REASONS: Final[tuple[tuple[type[Exception], str, bool | None], ...]] = (
     (InvalidError, "ApplyFailed", True),
     # Another owner's object sends no event when it goes: looked at again like everything that may mend by itself.
     (ForeignObjectError, "ConflictingOwner", False),
-    (HooksUnsupportedError, "HooksUnsupported", True),
+    (HookFailedError, "HookFailed", False),
     (WorkloadError, "WorkloadFailed", False),
     (ConflictError, "ConflictingOwner", False),
     (ClusterError, "ClusterFailed", None),

@@ -21,7 +21,7 @@ from wharfinger.cluster.object_waits import Laggards, wait_ready
 from wharfinger.cluster.release import ReleaseStatus
 from wharfinger.cluster.release_engine import ReleaseEngine, ReleaseRequest
 from wharfinger.cluster.resource import ObjectKey
-from wharfinger.formats.json_value import JsonObject, find_str
+from wharfinger.formats.json_value import JsonObject
 from wharfinger.packages.address import RepositoryAddress, tag_of_version
 from wharfinger.packages.chart import Chart, read_chart
 from wharfinger.packages.registry import Manifest, Registry
@@ -34,7 +34,6 @@ from wharfinger.runtime.identity import AppId
 from wharfinger.runtime.status import PackageStatus, Stage
 
 SHOWN_LAGGARDS: Final = 5
-TEST_EVENTS: Final = frozenset({"test", "test-success", "test-failure"})
 
 
 class RegistryOpener(Protocol):
@@ -224,7 +223,7 @@ async def run(instance: Instance, tools: Tools, reporter: Reporter) -> None:
             manifest=rendered.manifest,
             crds=rendered.crds,
             objects=rendered.objects,
-            hooks=tuple(hook for hook in rendered.hooks if not is_test(hook)),
+            hooks=rendered.hooks,
         )
     )
     instance.objects = result.objects
@@ -248,12 +247,6 @@ async def await_ready(instance: Instance, tools: Tools, reporter: Reporter) -> N
             raise WorkloadError(waiting_for(report.failed))
     if wait.cancelled_caught:
         raise TaskFailed(f"stopped waiting: {tools.stopping.cause}")
-
-
-def is_test(hook: JsonObject) -> bool:
-    """A hook that only `helm test` runs: no part of installing or upgrading."""
-    events = find_str(hook, "metadata", "annotations", "helm.sh/hook").split(",")
-    return {event.strip() for event in events} <= TEST_EVENTS
 
 
 def waiting_for(laggards: Laggards) -> str:

@@ -78,7 +78,7 @@ TIPS: Final[Mapping[str, str]] = {
     "ApplyFailed": "correct what the API server refused; its own words are in the message",
     "ClusterFailed": "the API server did not accept the call; it is tried again by itself",
     "ConflictingOwner": "remove the object from the other release, or the other release",
-    "HooksUnsupported": "this version does not run a chart's Helm hooks; use a chart without them",
+    "HookFailed": "look at the logs of the hook's Job or Pod; it is made anew at the next attempt",
     "SpecInvalid": "edit the Application; the field is named in the message",
     "RepositoryNotFound": "create the PackageRepository, or correct spec.packageRepositoryName",
     "NotReady": "look at the objects named; they have been applied and are starting, or failing",

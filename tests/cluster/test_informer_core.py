@@ -65,6 +65,20 @@ def test_a_failed_watch_goes_on_where_it_was() -> None:
     ]
 
 
+def test_a_server_that_was_away_may_come_back_with_another_past() -> None:
+    broken = Failed(gone=False, jitter=0.0)
+    assert run(Listed("5"), broken, Paused(), broken, Paused(), broken, Paused(), Listed("2"))[1][1:] == [
+        StartWatch("5"),
+        Pause(0.8),
+        StartWatch("5"),
+        Pause(1.6),
+        StartList(),
+        Pause(3.2),
+        StartList(),
+        StartWatch("2"),
+    ]
+
+
 def test_gone_lists_at_once_but_not_in_a_loop() -> None:
     gone = Failed(gone=True, jitter=0.0)
     _, effects = run(Listed("5"), gone, Listed("6"), gone, Paused(), Listed("7"), Seen("8"), gone)

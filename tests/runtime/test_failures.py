@@ -5,7 +5,7 @@ import pytest
 from wharfinger.cluster.errors import UnknownKindError, UnreachableError, api_error
 from wharfinger.cluster.ownership import ForeignObjectError
 from wharfinger.cluster.release import ReleaseError
-from wharfinger.cluster.release_engine import HooksUnsupportedError
+from wharfinger.cluster.release_hooks import HookFailedError
 from wharfinger.formats.errors import FormatError
 from wharfinger.packages import errors as packages
 from wharfinger.process.errors import SpawnError, StuckError
@@ -28,7 +28,7 @@ CASES: list[tuple[Expected, str, bool]] = [
     (api_error(422, "Invalid", "x"), "ApplyFailed", True),
     (api_error(409, "Conflict", "x"), "ConflictingOwner", False),
     (ForeignObjectError("x"), "ConflictingOwner", False),
-    (HooksUnsupportedError("x"), "HooksUnsupported", True),
+    (HookFailedError("x"), "HookFailed", False),
     (ReleaseError("x"), "ClusterFailed", True),
     (WorkloadError("x"), "WorkloadFailed", False),
     (api_error(503, "ServiceUnavailable", "x"), "ClusterFailed", False),

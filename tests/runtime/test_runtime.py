@@ -27,30 +27,38 @@ spec:
 """
 
 
+FAILS = ', wharfinger.dev/fail: "true"'
 HOOK = """\
 apiVersion: batch/v1
 kind: Job
-metadata: {{name: hook, annotations: {{helm.sh/hook: "{event}"}}}}
+metadata: {{name: hook, annotations: {{helm.sh/hook: "{event}"{more}}}}}
 spec: {{template: {{spec: {{restartPolicy: Never, containers: [{{name: a, image: example/a}}]}}}}}}
 """
 
 
 async def test_a_charts_tests_are_no_part_of_installing_it(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
-        await world.push("web", "1.0.0", {"templates/tests/check.yaml": HOOK.format(event="test")})
+        await world.push("web", "1.0.0", {"templates/tests/check.yaml": HOOK.format(event="test", more="")})
         await world.repository()
         await world.create("prod", "shop")
         await world.until_state("prod", "shop", "Ready")
 
 
-async def test_a_chart_with_hooks_is_refused_by_name_for_now(tmp_path: Path) -> None:
+async def test_a_charts_hooks_run_and_a_failed_one_is_said(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
-        await world.push("web", "1.0.0", {"templates/hook.yaml": HOOK.format(event="test, pre-install")})
+        await world.push("good", "1.0.0", {"templates/hook.yaml": HOOK.format(event="pre-install", more="")})
+        await world.push("bad", "1.0.0", {"templates/hook.yaml": HOOK.format(event="pre-install", more=FAILS)})
         await world.repository()
-        await world.create("prod", "shop")
-        obj = await world.until_state("prod", "shop", "Failed")
-        assert "Helm hooks" in find_str(obj, "status", "summary", "message")
-        assert find_str(obj, "status", "conditions", 2, "reason") == "HooksUnsupported"
+        await world.create("prod", "bad", package="bad")
+        obj = await world.until_state("prod", "bad", "Failed")
+        assert find_str(obj, "status", "conditions", 0, "reason") == "HookFailed"
+        assert await world.config_map("prod", "bad") is None
+        await world.delete("prod", "bad")
+        await world.until_gone("prod", "bad")
+        await world.create("prod", "good", package="good")
+        await world.until_state("prod", "good", "Ready")
+        jobs = await world.client.list(await world.client.resource_type("batch/v1", "Job"), "prod")
+        assert [find_str(job, "metadata", "name") for job in jobs.items] == ["hook"]
 
 
 async def test_an_application_becomes_ready_and_is_applied(tmp_path: Path) -> None:
