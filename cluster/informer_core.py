@@ -36,13 +36,18 @@ class Phase(Enum):
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """Where the reflector is. ``resume_list``: what a pause ends in. ``heard``: this watch brought something."""
+    """Where the reflector is.
+
+    ``resume_list``: what a pause ends in. ``heard``: this watch brought something. ``suspect``: a watch failed, and nothing
+    came since.
+    """
 
     phase: Phase = Phase.LISTING
     resource_version: str = ""
     failures: int = 0
     resume_list: bool = True
     heard: bool = False
+    suspect: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,14 +124,15 @@ def step(state: State, event: Event) -> tuple[State, Effect | None]:
     match event:
         case Listed():
             _need(state, event, Phase.LISTING)
-            return _watch(replace(state, resource_version=event.resource_version, heard=False))
+            return _watch(replace(state, resource_version=event.resource_version, suspect=False))
         case Seen():
             _need(state, event, Phase.WATCHING)
-            return replace(state, resource_version=event.resource_version, failures=0, heard=True), None
+            revision = event.resource_version
+            return replace(state, resource_version=revision, failures=0, heard=True, suspect=False), None
         case WatchEnded():
             _need(state, event, Phase.WATCHING)
             if state.heard or event.lived_s >= LIVED_S:
-                return _watch(replace(state, failures=0, heard=False))
+                return _watch(replace(state, failures=0, suspect=False))
             return _pause(state, event.jitter, resume_list=False)
         case Failed():
             _need(state, event, Phase.LISTING, Phase.WATCHING)
@@ -149,8 +155,8 @@ def _failed(state: State, event: Failed) -> tuple[State, Effect]:
         return _list(state)
     # Twice in a row: the server was away, not just the connection. It may come back with another past (a restored backup, a
     # new embedded control plane), in which our revision is one that never comes; only a list tells.
-    resume_list = state.phase is Phase.LISTING or event.gone or state.failures > 0
-    return _pause(state, event.jitter, resume_list=resume_list)
+    resume_list = state.phase is Phase.LISTING or event.gone or state.suspect
+    return _pause(replace(state, suspect=True), event.jitter, resume_list=resume_list)
 
 
 def _list(state: State) -> tuple[State, Effect]:

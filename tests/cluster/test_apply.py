@@ -8,7 +8,7 @@ from trio.testing import MockClock
 from tests.cluster.client_contract import config_map, key, widget_crd
 from tests.cluster.clusters import memory_cluster
 from tests.cluster.faulty_transport import Answer, FaultyTransport, Hang, Reply, json_reply
-from tests.cluster.test_http_client import Server
+from tests.cluster.scripted_client import Server
 from wharfinger.cluster.apply import Applier, CrdError
 from wharfinger.cluster.client import ClusterClient
 from wharfinger.cluster.connection import Connection

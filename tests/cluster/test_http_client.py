@@ -1,8 +1,5 @@
 """The client against scripted servers: what a healthy one never does. The contract proper is in test_client_contract.py."""
 
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
-
 import httpx
 import msgspec
 import pytest
@@ -10,35 +7,28 @@ import trio
 from trio.testing import MockClock
 
 from tests.cluster.faulty_transport import (
-    Answer,
-    FaultyTransport,
     Hang,
     Reply,
-    Script,
     event,
     in_turn,
     json_reply,
     status_reply,
 )
-from tests.cluster.test_discovery import CORE, GROUPS, POD
+from tests.cluster.scripted_client import Server, client_of
+from tests.cluster.test_discovery import POD
 from wharfinger.cluster.client import WatchEvent, WatchType
-from wharfinger.cluster.connection import Connection
 from wharfinger.cluster.errors import (
     ApiError,
     ClusterError,
     GoneError,
     InvalidError,
-    NotFoundError,
-    UnknownKindError,
     UnreachableError,
 )
-from wharfinger.cluster.http_client import HttpClusterClient, MalformedAnswerError, open_client
-from wharfinger.cluster.http_session import ClientOptions
+from wharfinger.cluster.http_client import MalformedAnswerError
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.cluster.watch_stream import WatchLineError
 from wharfinger.formats.json_value import JsonObject, JsonValue
 
-OPTIONS = ClientOptions(random=lambda: 0.5)
 KEY = ObjectKey(POD, "prod", "web")
 EXPIRED = status_reply(410, "Expired", "The provided continue parameter is too old")
 
@@ -57,32 +47,6 @@ def page(*names: str, version: str = "10", token: str = "") -> Reply:
         metadata["continue"] = token
     items: list[JsonValue] = [{"metadata": {"name": name}} for name in names]
     return json_reply({"kind": "PodList", "apiVersion": "v1", "metadata": metadata, "items": items})
-
-
-class Server:
-    """Discovery from documents, everything else from a script."""
-
-    def __init__(self, script: Script, api: JsonObject = CORE, apis: JsonObject = GROUPS) -> None:
-        self.script = script
-        self.api = api
-        self.apis = apis
-
-    def __call__(self, request: httpx.Request) -> Answer:
-        if request.url.path == "/api":
-            return json_reply(self.api)
-        if request.url.path == "/apis":
-            return json_reply(self.apis)
-        return self.script(request)
-
-
-@asynccontextmanager
-async def client_of(
-    script: Script, options: ClientOptions = OPTIONS
-) -> AsyncIterator[tuple[HttpClusterClient, FaultyTransport]]:
-    transport = FaultyTransport(script)
-    async with open_client(Connection("https://api.example"), transport=transport, options=options) as client:
-        yield client, transport
-    assert transport.open_streams == 0
 
 
 async def watch_all(*chunks: bytes | Exception | Hang) -> list[WatchEvent]:
@@ -232,157 +196,6 @@ async def test_cancelling_a_silent_watch_closes_it(autojump_clock: MockClock) ->
                     pass
         assert scope.cancelled_caught
         assert transport.open_streams == 0
-
-
-# -- discovery
-
-
-async def test_discovery_is_asked_once_and_again_on_a_miss() -> None:
-    server = Server(in_turn())
-    async with client_of(server) as (client, transport):
-        assert await client.resource_type("v1", "Pod") == POD
-        assert (await client.resource_type("v1", "Namespace")).plural == "namespaces"
-        assert len(transport.requests) == 2
-        with pytest.raises(UnknownKindError, match=r"Widget of example/v1: .* serves no such kind"):
-            await client.resource_type("example/v1", "Widget")
-        assert len(transport.requests) == 4
-        server.apis = {
-            "kind": "APIGroupDiscoveryList",
-            "items": [
-                {
-                    "metadata": {"name": "example"},
-                    "versions": [
-                        {
-                            "version": "v1",
-                            "resources": [
-                                {"resource": "widgets", "scope": "Cluster", "responseKind": {"kind": "Widget"}}
-                            ],
-                        }
-                    ],
-                }
-            ],
-        }
-        assert (await client.resource_type("example/v1", "Widget")).plural == "widgets"
-        assert client.statistics()["kinds"] == 3
-
-
-async def test_many_misses_at_once_ask_once() -> None:
-    async with client_of(Server(in_turn())) as (client, transport):
-
-        async def miss(kind: str) -> None:
-            with pytest.raises(UnknownKindError):
-                await client.resource_type("v1", kind)
-
-        async with trio.open_nursery() as nursery:
-            for number in range(20):
-                nursery.start_soon(miss, f"Kind{number}")
-        assert len(transport.requests) <= 4
-
-
-async def test_a_group_whose_server_is_down_is_named() -> None:
-    async with client_of(Server(in_turn())) as (client, _):
-        with pytest.raises(UnknownKindError, match=r"the API server behind metrics\.example/v1beta1 does not answer"):
-            await client.resource_type("metrics.example/v1beta1", "NodeMetrics")
-
-
-async def test_api_versions_are_asked_again_after_a_minute(autojump_clock: MockClock) -> None:
-    async with client_of(Server(in_turn())) as (client, transport):
-        assert "apps/v1/Deployment" in await client.api_versions()
-        await client.api_versions()
-        assert len(transport.requests) == 2
-        await trio.sleep(61)
-        await client.api_versions()
-        assert len(transport.requests) == 4
-
-
-async def test_plain_discovery_survives_a_group_that_is_down() -> None:
-    documents: dict[str, JsonObject] = {
-        "/api": {"kind": "APIVersions", "versions": ["v1"]},
-        "/apis": {"kind": "APIGroupList", "groups": [{"versions": [{"groupVersion": "metrics.example/v1beta1"}]}]},
-        "/api/v1": {"resources": [{"name": "pods", "kind": "Pod", "namespaced": True}]},
-    }
-
-    def script(request: httpx.Request) -> Answer:
-        found = documents.get(request.url.path)
-        return status_reply(503, "ServiceUnavailable", "down") if found is None else json_reply(found)
-
-    async with client_of(script) as (client, _):
-        assert await client.resource_type("v1", "Pod") == POD
-        assert await client.api_versions() == ("metrics.example/v1beta1", "v1", "v1/Pod")
-        with pytest.raises(UnknownKindError, match="does not answer"):
-            await client.resource_type("metrics.example/v1beta1", "NodeMetrics")
-    documents["/api"] = {"kind": "APIVersions", "versions": 5}
-    async with client_of(script) as (client, _):
-        with pytest.raises(MalformedAnswerError):
-            await client.api_versions()
-
-
-async def test_discovery_that_is_forbidden_is_an_error() -> None:
-    documents: dict[str, JsonObject] = {"/api": {"versions": ["v1"]}, "/apis": {"groups": []}}
-
-    def script(request: httpx.Request) -> Answer:
-        found = documents.get(request.url.path)
-        return status_reply(403, "Forbidden", "no") if found is None else json_reply(found)
-
-    async with client_of(script) as (client, _):
-        with pytest.raises(ApiError, match="discover v1: no"):
-            await client.api_versions()
-
-
-async def count_discoveries(act: Callable[[HttpClusterClient], object], *answers: Answer) -> int:
-    async with client_of(Server(in_turn(*answers))) as (client, transport):
-        await client.resource_type("v1", "Pod")
-        awaitable = act(client)
-        assert hasattr(awaitable, "__await__")
-        with suppress(NotFoundError):
-            await awaitable
-        await client.resource_type("v1", "Pod")
-        return transport.paths.count("GET /apis")
-
-
-async def test_a_kind_that_is_no_longer_served_is_looked_up_again() -> None:
-    gone = Reply(404, [b"404 page not found"])
-    assert await count_discoveries(lambda client: client.get(KEY), gone) == 2
-    assert await count_discoveries(lambda client: client.list(POD), gone) == 2
-    assert await count_discoveries(lambda client: client.get(KEY), status_reply(404, "NotFound", "not found")) == 1
-
-    async def watch(client: HttpClusterClient) -> None:
-        async with client.watch(POD, resource_version="1"):
-            pytest.fail("it never opens")
-
-    assert await count_discoveries(watch, gone) == 2
-
-
-async def test_writing_a_definition_forgets_what_is_served() -> None:
-    crds: JsonObject = {
-        "kind": "APIGroupDiscoveryList",
-        "items": [
-            {
-                "metadata": {"name": "apiextensions.k8s.io"},
-                "versions": [
-                    {
-                        "version": "v1",
-                        "resources": [
-                            {
-                                "resource": "customresourcedefinitions",
-                                "scope": "Cluster",
-                                "responseKind": {"kind": "CustomResourceDefinition"},
-                            }
-                        ],
-                    }
-                ],
-            }
-        ],
-    }
-    crd: JsonObject = {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": "widgets.example"},
-    }
-    async with client_of(Server(in_turn(json_reply(crd)), apis=crds)) as (client, transport):
-        await client.apply(crd, field_manager="wharfinger")
-        await client.resource_type("v1", "Pod")
-        assert transport.paths.count("GET /apis") == 2
 
 
 # -- writes

@@ -1,104 +1,34 @@
 """The engine over the real client and the control plane in memory, with the autojump clock."""
 
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
 
 import httpx
 import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from tests.cluster.client_contract import CONFIG_MAP, key, widget_crd
+from tests.cluster.client_contract import key, widget_crd
+from tests.cluster.release_bench import CLAIM, KEEP, WIDGET, Bench, bench
 from tests.cluster.release_requests import CHART, config_map, deployment, objects_of, request
-from wharfinger.cluster.connection import Connection
-from wharfinger.cluster.control_plane.service import LOCAL, open_control_plane
 from wharfinger.cluster.errors import (
     ClusterError,
     ConflictError,
     InvalidError,
-    NotFoundError,
     UnknownKindError,
     UnreachableError,
 )
-from wharfinger.cluster.http_client import HttpClusterClient, open_client
-from wharfinger.cluster.object_waits import Laggards
 from wharfinger.cluster.ownership import ForeignObjectError
 from wharfinger.cluster.release import Release, ReleaseError, ReleaseRecordError, ReleaseStatus, new_release
 from wharfinger.cluster.release_engine import (
     NamespaceMissingError,
     Outcome,
-    ReleaseEngine,
-    UninstallResult,
+    ReleaseRequest,
 )
 from wharfinger.cluster.release_store import ReleaseBusyError, ReleaseStore
-from wharfinger.cluster.resource import ObjectKey, name_of
-from wharfinger.formats.json_value import JsonObject, find, find_str
-
-KEEP = "annotations: {helm.sh/resource-policy: keep}"
-CLAIM = (
-    "---\napiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\n"
-    "spec:\n  accessModes: [ReadWriteOnce]\n  resources: {requests: {storage: 1Gi}}\n"
-)
-WIDGET = "---\napiVersion: example.test/v1\nkind: Widget\nmetadata:\n  name: one\nspec: {a: 1}\n"
-
-
-class Clock:
-    """A wall clock moved by hand."""
-
-    def __init__(self) -> None:
-        self.time = datetime(2026, 1, 1, tzinfo=UTC)
-
-    def __call__(self) -> datetime:
-        return self.time
-
-
-class Faulty(httpx.AsyncBaseTransport):
-    """Breaks or holds the requests that ``fault`` picks: by an exception, or by an event to wait for."""
-
-    def __init__(self, inner: httpx.AsyncBaseTransport) -> None:
-        self._inner = inner
-        self.fault: Callable[[httpx.Request], Exception | trio.Event | None] = lambda _: None
-        self.writes: list[str] = []
-
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        fault = self.fault(request)
-        if isinstance(fault, trio.Event):
-            await fault.wait()
-        elif fault is not None:
-            await trio.lowlevel.checkpoint()
-            raise fault
-        if request.method != "GET":
-            self.writes.append(f"{request.method} {request.url.path.rpartition('/')[2]}")
-        return await self._inner.handle_async_request(request)
-
-
-@dataclass
-class Bench:
-    """An engine on a cluster of its own."""
-
-    client: HttpClusterClient
-    engine: ReleaseEngine
-    clock: Clock
-    transport: Faulty
-
-    async def statuses(self, name: str = "web") -> list[str]:
-        return [f"{one.revision} {one.status} {one.description}" for one in await self.engine.history(name, "default")]
-
-    async def config_maps(self) -> dict[str, JsonObject]:
-        listed = await self.client.list(CONFIG_MAP, "default")
-        return {name_of(item): item for item in listed.items if name_of(item) != "kube-root-ca.crt"}
-
-
-@asynccontextmanager
-async def bench(*, simulate: bool = False, force: bool = False) -> AsyncIterator[Bench]:
-    async with open_control_plane(simulate=simulate) as control_plane:
-        transport = Faulty(control_plane.transport())
-        async with open_client(Connection(LOCAL), transport=transport) as client:
-            clock = Clock()
-            yield Bench(client, ReleaseEngine(client, now=clock, force=force), clock, transport)
-
+from wharfinger.cluster.resource import ObjectKey
+from wharfinger.formats.json_value import JsonObject, find
 
 # -- installing and upgrading
 
@@ -143,16 +73,18 @@ async def test_the_same_again_is_no_revision_but_repairs(autojump_clock: MockClo
 @pytest.mark.parametrize(
     "change",
     [
-        {"values": {"x": 1}},
-        {"chart": {**CHART, "version": "2.0.0"}},
-        {"labels": {"team": "a"}},
+        lambda wanted: replace(wanted, values={"x": 1}),
+        lambda wanted: replace(wanted, chart={**CHART, "version": "2.0.0"}),
+        lambda wanted: replace(wanted, labels={"team": "a"}),
     ],
 )
-async def test_what_makes_a_revision(change: JsonObject, autojump_clock: MockClock) -> None:
+async def test_what_makes_a_revision(
+    change: Callable[[ReleaseRequest], ReleaseRequest], autojump_clock: MockClock
+) -> None:
     async with bench() as at:
         wanted = request(config_map("a"))
         await at.engine.upgrade(wanted)
-        changed = replace(wanted, **change)  # type: ignore[arg-type]
+        changed = change(wanted)
         assert (await at.engine.upgrade(changed)).outcome is Outcome.UPGRADED
         assert await at.statuses() == ["1 superseded Install complete", "2 deployed Upgrade complete"]
 
@@ -435,85 +367,3 @@ async def test_definitions_in_the_manifest(autojump_clock: MockClock) -> None:
     async with bench() as at:
         result = await at.engine.upgrade(wanted)
         assert [one.resource.kind for one in result.objects] == ["CustomResourceDefinition", "Widget"]
-
-
-# -- uninstalling
-
-
-async def test_uninstall(autojump_clock: MockClock) -> None:
-    async with bench() as at:
-        await at.engine.upgrade(request(config_map("a"), config_map("kept", KEEP)))
-        await at.engine.upgrade(request(config_map("b"), config_map("kept", KEEP), deployment("web")))
-        done = await at.engine.uninstall("web", "default")
-        assert done.found
-        assert [str(one) for one in done.deleted] == ["Deployment.apps default/web", "ConfigMap default/b"]
-        assert {str(one): why for one, why in done.kept.items()} == {
-            "ConfigMap default/kept": "helm.sh/resource-policy: keep"
-        }
-        assert await at.engine.history("web", "default") == []
-        assert await at.engine.uninstall("web", "default") == UninstallResult(found=False)
-
-
-async def test_uninstall_waits_for_finalizers_and_says_so(autojump_clock: MockClock) -> None:
-    async with bench() as at:
-        await at.engine.upgrade(request(config_map("a")))
-        await at.client.merge_patch(key("a"), {"metadata": {"finalizers": ["example.test/hold"]}})
-        told: list[Laggards] = []
-        async with trio.open_nursery() as nursery:
-            done: list[UninstallResult] = []
-
-            async def run() -> None:
-                done.append(await at.engine.uninstall("web", "default", progress=told.append))
-
-            nursery.start_soon(run)
-            await trio.sleep(60)
-            assert done == []
-            assert [state.message for state in told[-1].values()] == ["waits for finalizers: example.test/hold"]
-            assert await at.statuses() == ["1 uninstalling Deletion in progress"]
-            await at.client.merge_patch(key("a"), {"metadata": {"finalizers": None}})
-        assert [str(one) for one in done[0].deleted] == ["ConfigMap default/a"]
-
-
-async def test_an_interrupted_uninstall_is_finished_by_the_next(autojump_clock: MockClock) -> None:
-    async with bench() as at:
-        await at.engine.upgrade(request(config_map("a")))
-        await at.client.merge_patch(key("a"), {"metadata": {"finalizers": ["example.test/hold"]}})
-        with trio.move_on_after(60):
-            await at.engine.uninstall("web", "default")
-        await at.client.merge_patch(key("a"), {"metadata": {"finalizers": None}})
-        assert (await at.engine.uninstall("web", "default")).found
-        with pytest.raises(NotFoundError):
-            await at.client.get(key("a"))
-
-
-async def test_an_object_still_on_its_way_out_is_made_again(autojump_clock: MockClock) -> None:
-    async with bench() as at:
-        await at.engine.upgrade(request(config_map("a", v="1")))
-        await at.client.merge_patch(key("a"), {"metadata": {"finalizers": ["example.test/hold"]}})
-        old = find_str(await at.client.get(key("a")), "metadata", "uid")
-        await at.client.delete(key("a"))
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(at.engine.upgrade, request(config_map("a", v="2")))
-            await trio.sleep(30)
-            assert find_str(await at.client.get(key("a")), "metadata", "uid") == old
-            await at.client.merge_patch(key("a"), {"metadata": {"finalizers": None}})
-        live = await at.client.get(key("a"))
-        assert find_str(live, "metadata", "uid") != old
-        assert live["data"] == {"v": "2"}
-
-
-async def test_protected_kinds_go_only_when_asked(autojump_clock: MockClock) -> None:
-    wanted = replace(request(config_map("a")), objects=(*objects_of(config_map("a")), widget_crd()))
-    manifest = (
-        wanted.manifest
-        + "---\napiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: widgets.example.test}\n"
-    )
-    async with bench() as at:
-        await at.engine.upgrade(replace(wanted, manifest=manifest))
-        done = await at.engine.uninstall("web", "default")
-        assert list(done.kept.values()) == ["CustomResourceDefinition objects are only deleted when asked to"]
-        await at.engine.upgrade(replace(wanted, manifest=manifest))
-        done = await at.engine.uninstall("web", "default", delete_protected=True)
-        assert done.kept == {}
-        with pytest.raises(UnknownKindError):
-            await at.client.resource_type("example.test/v1", "Widget")

@@ -1,0 +1,82 @@
+"""A release engine on a cluster of its own, with a wall clock and a network that tests can bend."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import httpx
+import trio
+
+from tests.cluster.client_contract import CONFIG_MAP
+from wharfinger.cluster.connection import Connection
+from wharfinger.cluster.control_plane.service import LOCAL, open_control_plane
+from wharfinger.cluster.http_client import HttpClusterClient, open_client
+from wharfinger.cluster.release_engine import (
+    ReleaseEngine,
+)
+from wharfinger.cluster.resource import name_of
+from wharfinger.formats.json_value import JsonObject
+
+KEEP = "annotations: {helm.sh/resource-policy: keep}"
+CLAIM = (
+    "---\napiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\n"
+    "spec:\n  accessModes: [ReadWriteOnce]\n  resources: {requests: {storage: 1Gi}}\n"
+)
+WIDGET = "---\napiVersion: example.test/v1\nkind: Widget\nmetadata:\n  name: one\nspec: {a: 1}\n"
+
+
+class Clock:
+    """A wall clock moved by hand."""
+
+    def __init__(self) -> None:
+        self.time = datetime(2026, 1, 1, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.time
+
+
+class Faulty(httpx.AsyncBaseTransport):
+    """Breaks or holds the requests that ``fault`` picks: by an exception, or by an event to wait for."""
+
+    def __init__(self, inner: httpx.AsyncBaseTransport) -> None:
+        self._inner = inner
+        self.fault: Callable[[httpx.Request], Exception | trio.Event | None] = lambda _: None
+        self.writes: list[str] = []
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        fault = self.fault(request)
+        if isinstance(fault, trio.Event):
+            await fault.wait()
+        elif fault is not None:
+            await trio.lowlevel.checkpoint()
+            raise fault
+        if request.method != "GET":
+            self.writes.append(f"{request.method} {request.url.path.rpartition('/')[2]}")
+        return await self._inner.handle_async_request(request)
+
+
+@dataclass
+class Bench:
+    """An engine on a cluster of its own."""
+
+    client: HttpClusterClient
+    engine: ReleaseEngine
+    clock: Clock
+    transport: Faulty
+
+    async def statuses(self, name: str = "web") -> list[str]:
+        return [f"{one.revision} {one.status} {one.description}" for one in await self.engine.history(name, "default")]
+
+    async def config_maps(self) -> dict[str, JsonObject]:
+        listed = await self.client.list(CONFIG_MAP, "default")
+        return {name_of(item): item for item in listed.items if name_of(item) != "kube-root-ca.crt"}
+
+
+@asynccontextmanager
+async def bench(*, simulate: bool = False, force: bool = False) -> AsyncIterator[Bench]:
+    async with open_control_plane(simulate=simulate) as control_plane:
+        transport = Faulty(control_plane.transport())
+        async with open_client(Connection(LOCAL), transport=transport) as client:
+            clock = Clock()
+            yield Bench(client, ReleaseEngine(client, now=clock, force=force), clock, transport)

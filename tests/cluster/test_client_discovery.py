@@ -1,0 +1,177 @@
+"""Discovery as the client remembers it, against scripted servers."""
+
+from collections.abc import Callable
+from contextlib import suppress
+
+import httpx
+import pytest
+import trio
+from trio.testing import MockClock
+
+from tests.cluster.faulty_transport import (
+    Answer,
+    Reply,
+    in_turn,
+    json_reply,
+    status_reply,
+)
+from tests.cluster.scripted_client import Server, client_of
+from tests.cluster.test_discovery import POD
+from wharfinger.cluster.errors import (
+    ApiError,
+    NotFoundError,
+    UnknownKindError,
+)
+from wharfinger.cluster.http_client import HttpClusterClient, MalformedAnswerError
+from wharfinger.cluster.resource import ObjectKey
+from wharfinger.formats.json_value import JsonObject
+
+KEY = ObjectKey(POD, "prod", "web")
+
+
+async def test_discovery_is_asked_once_and_again_on_a_miss() -> None:
+    server = Server(in_turn())
+    async with client_of(server) as (client, transport):
+        assert await client.resource_type("v1", "Pod") == POD
+        assert (await client.resource_type("v1", "Namespace")).plural == "namespaces"
+        assert len(transport.requests) == 2
+        with pytest.raises(UnknownKindError, match=r"Widget of example/v1: .* serves no such kind"):
+            await client.resource_type("example/v1", "Widget")
+        assert len(transport.requests) == 4
+        server.apis = {
+            "kind": "APIGroupDiscoveryList",
+            "items": [
+                {
+                    "metadata": {"name": "example"},
+                    "versions": [
+                        {
+                            "version": "v1",
+                            "resources": [
+                                {"resource": "widgets", "scope": "Cluster", "responseKind": {"kind": "Widget"}}
+                            ],
+                        }
+                    ],
+                }
+            ],
+        }
+        assert (await client.resource_type("example/v1", "Widget")).plural == "widgets"
+        assert client.statistics()["kinds"] == 3
+
+
+async def test_many_misses_at_once_ask_once() -> None:
+    async with client_of(Server(in_turn())) as (client, transport):
+
+        async def miss(kind: str) -> None:
+            with pytest.raises(UnknownKindError):
+                await client.resource_type("v1", kind)
+
+        async with trio.open_nursery() as nursery:
+            for number in range(20):
+                nursery.start_soon(miss, f"Kind{number}")
+        assert len(transport.requests) <= 4
+
+
+async def test_a_group_whose_server_is_down_is_named() -> None:
+    async with client_of(Server(in_turn())) as (client, _):
+        with pytest.raises(UnknownKindError, match=r"the API server behind metrics\.example/v1beta1 does not answer"):
+            await client.resource_type("metrics.example/v1beta1", "NodeMetrics")
+
+
+async def test_api_versions_are_asked_again_after_a_minute(autojump_clock: MockClock) -> None:
+    async with client_of(Server(in_turn())) as (client, transport):
+        assert "apps/v1/Deployment" in await client.api_versions()
+        await client.api_versions()
+        assert len(transport.requests) == 2
+        await trio.sleep(61)
+        await client.api_versions()
+        assert len(transport.requests) == 4
+
+
+async def test_plain_discovery_survives_a_group_that_is_down() -> None:
+    documents: dict[str, JsonObject] = {
+        "/api": {"kind": "APIVersions", "versions": ["v1"]},
+        "/apis": {"kind": "APIGroupList", "groups": [{"versions": [{"groupVersion": "metrics.example/v1beta1"}]}]},
+        "/api/v1": {"resources": [{"name": "pods", "kind": "Pod", "namespaced": True}]},
+    }
+
+    def script(request: httpx.Request) -> Answer:
+        found = documents.get(request.url.path)
+        return status_reply(503, "ServiceUnavailable", "down") if found is None else json_reply(found)
+
+    async with client_of(script) as (client, _):
+        assert await client.resource_type("v1", "Pod") == POD
+        assert await client.api_versions() == ("metrics.example/v1beta1", "v1", "v1/Pod")
+        with pytest.raises(UnknownKindError, match="does not answer"):
+            await client.resource_type("metrics.example/v1beta1", "NodeMetrics")
+    documents["/api"] = {"kind": "APIVersions", "versions": 5}
+    async with client_of(script) as (client, _):
+        with pytest.raises(MalformedAnswerError):
+            await client.api_versions()
+
+
+async def test_discovery_that_is_forbidden_is_an_error() -> None:
+    documents: dict[str, JsonObject] = {"/api": {"versions": ["v1"]}, "/apis": {"groups": []}}
+
+    def script(request: httpx.Request) -> Answer:
+        found = documents.get(request.url.path)
+        return status_reply(403, "Forbidden", "no") if found is None else json_reply(found)
+
+    async with client_of(script) as (client, _):
+        with pytest.raises(ApiError, match="discover v1: no"):
+            await client.api_versions()
+
+
+async def count_discoveries(act: Callable[[HttpClusterClient], object], *answers: Answer) -> int:
+    async with client_of(Server(in_turn(*answers))) as (client, transport):
+        await client.resource_type("v1", "Pod")
+        awaitable = act(client)
+        assert hasattr(awaitable, "__await__")
+        with suppress(NotFoundError):
+            await awaitable
+        await client.resource_type("v1", "Pod")
+        return transport.paths.count("GET /apis")
+
+
+async def test_a_kind_that_is_no_longer_served_is_looked_up_again() -> None:
+    gone = Reply(404, [b"404 page not found"])
+    assert await count_discoveries(lambda client: client.get(KEY), gone) == 2
+    assert await count_discoveries(lambda client: client.list(POD), gone) == 2
+    assert await count_discoveries(lambda client: client.get(KEY), status_reply(404, "NotFound", "not found")) == 1
+
+    async def watch(client: HttpClusterClient) -> None:
+        async with client.watch(POD, resource_version="1"):
+            pytest.fail("it never opens")
+
+    assert await count_discoveries(watch, gone) == 2
+
+
+async def test_writing_a_definition_forgets_what_is_served() -> None:
+    crds: JsonObject = {
+        "kind": "APIGroupDiscoveryList",
+        "items": [
+            {
+                "metadata": {"name": "apiextensions.k8s.io"},
+                "versions": [
+                    {
+                        "version": "v1",
+                        "resources": [
+                            {
+                                "resource": "customresourcedefinitions",
+                                "scope": "Cluster",
+                                "responseKind": {"kind": "CustomResourceDefinition"},
+                            }
+                        ],
+                    }
+                ],
+            }
+        ],
+    }
+    crd: JsonObject = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "widgets.example"},
+    }
+    async with client_of(Server(in_turn(json_reply(crd)), apis=crds)) as (client, transport):
+        await client.apply(crd, field_manager="wharfinger")
+        await client.resource_type("v1", "Pod")
+        assert transport.paths.count("GET /apis") == 2
