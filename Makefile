@@ -10,7 +10,7 @@ PY := .venv/bin/python
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup: ## virtual environment, helm, kubectl, Debian packages (as root)
+setup: ## virtual environment, helm, kubectl; Debian packages where root allows
 	@deploy/setup.sh
 
 demo: setup ## the main job, from push to Ready to uninstall, on the embedded control plane
@@ -32,7 +32,7 @@ bench: setup ## benchmarks (ratios, see bench/README.md)
 	@$(PY) -m bench
 
 build: setup ## wheel and sdist in dist/
-	@rm -rf build dist && PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(PY) -m build --outdir dist . >/dev/null && ls dist
+	@rm -rf build dist && PIP_CONSTRAINT=constraints.txt $(PY) -m build --outdir dist . >/dev/null && ls dist
 
 clean: ## what building and testing left
 	@rm -rf build dist *.egg-info .coverage .coverage.* coverage.json .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -2,8 +2,8 @@
 
 1. No dead module: each is imported, directly or not, by a command (the table in ``wharfinger/__main__.py``).
 2. No untested module: ``part/x.py`` has ``tests/part/test_x.py``.
-3. With ``--coverage coverage.json``: lines and branches of each module are covered to at least MODULE_FLOOR percent, so
-   that a well-tested part cannot hide a module nobody runs.
+3. With ``--coverage coverage.json``: each module was measured, and its lines and branches are covered to at least
+   MODULE_FLOOR percent, so that a well-tested part cannot hide a module nobody runs.
 
 Exit code 1 and one line a finding.
 """
@@ -63,26 +63,28 @@ def imported_by_the_composition_root() -> set[str]:
 def untested_modules() -> list[str]:
     """Modules without a test module of their own."""
     findings = []
-    for part in PARTS:
-        for path in sorted((ROOT / part).rglob("*.py")):
-            relative = path.relative_to(ROOT)
-            if path.name == "__init__.py":
-                continue
-            expected = Path("tests") / relative.parent / f"test_{path.name}"
-            if not (ROOT / expected).is_file():
-                findings.append(f"untested module: {relative} has no {expected}")
+    for module in modules_of_the_parts():
+        expected = Path("tests") / module.parent / f"test_{module.name}"
+        if module.name != "__init__.py" and not (ROOT / expected).is_file():
+            findings.append(f"untested module: {module} has no {expected}")
     return findings
 
 
 def below_floor(report: Path) -> list[str]:
-    """Files whose combined line and branch coverage is under the floor."""
+    """Files whose combined line and branch coverage is under the floor, and those the report does not know."""
     files = json.loads(report.read_text())["files"]
     measured = {Path(name): data["summary"]["percent_covered"] for name, data in files.items()}
-    return [
+    unmeasured = {*modules_of_the_parts(), Path("wharfinger/__main__.py")} - set(measured)
+    return [f"not measured: {name} is not in the coverage report" for name in sorted(unmeasured)] + [
         f"covered to {percent:.0f} % only (floor {MODULE_FLOOR:.0f} %): {name}"
         for name, percent in sorted(measured.items())
         if percent < MODULE_FLOOR
     ]
+
+
+def modules_of_the_parts() -> list[Path]:
+    """Every module, as the path of its file below the root."""
+    return [path.relative_to(ROOT) for part in PARTS for path in sorted((ROOT / part).rglob("*.py"))]
 
 
 if __name__ == "__main__":

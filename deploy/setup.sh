@@ -1,11 +1,13 @@
 #!/bin/sh
 # Sets up everything that building, testing and the demo need, on a Debian machine with Python >= 3.11, git and make.
-# Idempotent: what is there is kept. Run by `make setup`; nothing is installed outside the checkout except Debian packages,
-# and those only as root and only if missing.
+# Idempotent: what is there and works is kept, what an interrupted run left is made again. Run by `make setup`; nothing is
+# installed outside the checkout except Debian packages, and those only if missing and where root (or sudo without a
+# password) allows it. Without them it goes on and says what is missing: only a Python that cannot make virtual
+# environments stops it.
 set -eu
-cd "$(dirname "$0")/.."
+CDPATH='' cd -- "$(dirname -- "$0")/.."
 say() { printf 'setup: %s\n' "$*" >&2; }
-fail() { printf 'setup: error: %s\n' "$*" >&2; exit 1; }
+fail() { say "error: $*"; exit 1; }
 
 python=${PYTHON:-python3}
 command -v "$python" >/dev/null 2>&1 || fail "no $python; install Python 3.11 or newer, or set PYTHON=/path/to/python"
@@ -13,35 +15,58 @@ command -v "$python" >/dev/null 2>&1 || fail "no $python; install Python 3.11 or
     fail "$("$python" --version) is too old; Python 3.11 or newer is needed (PYTHON=/path/to/python chooses one)"
 
 # --- Debian packages -------------------------------------------------------------------------------------------------
-missing=""
-command -v docker-registry >/dev/null 2>&1 || missing="$missing docker-registry"
-command -v systemd-analyze >/dev/null 2>&1 || missing="$missing systemd"
-command -v bash >/dev/null 2>&1 || missing="$missing bash"
-"$python" -c 'import ensurepip, venv' 2>/dev/null ||
-    missing="$missing python$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')-venv"
-if [ -n "$missing" ]; then
-    command -v apt-get >/dev/null 2>&1 || fail "missing:$missing (no apt-get here; install them by hand)"
-    if [ "$(id -u)" = 0 ]; then sudo=""
-    elif command -v sudo >/dev/null 2>&1 && sudo -n true 2>/dev/null; then sudo="sudo"
-    else fail "missing:$missing; run as root: apt-get install$missing"; fi
-    say "installing Debian packages:$missing"
-    export DEBIAN_FRONTEND=noninteractive
-    $sudo apt-get update -qq >/dev/null || fail "apt-get update failed"
-    # shellcheck disable=SC2086
-    $sudo apt-get install -y -qq --no-install-recommends $missing >/dev/null || fail "apt-get install$missing failed"
+missing_packages() {
+    "$python" -c 'import ensurepip, venv' 2>/dev/null ||
+        "$python" -c 'import sys; print("python%d.%d-venv" % sys.version_info[:2])'
+    command -v docker-registry >/dev/null 2>&1 || echo docker-registry
+    command -v systemd-analyze >/dev/null 2>&1 || echo systemd
+    command -v openssl >/dev/null 2>&1 || echo openssl
+    command -v bash >/dev/null 2>&1 || echo bash
+}
+
+missing=$(missing_packages | tr '\n' ' ')
+missing=${missing% }
+if [ -n "$missing" ] && command -v apt-get >/dev/null 2>&1; then
+    if [ "$(id -u)" = 0 ]; then as_root="env"
+    elif command -v sudo >/dev/null 2>&1 && sudo -n true 2>/dev/null; then as_root="sudo -n env"
+    else as_root=""; fi
+    if [ -n "$as_root" ]; then
+        say "installing Debian packages: $missing"
+        apt="$as_root DEBIAN_FRONTEND=noninteractive apt-get -qq"
+        $apt update </dev/null >/dev/null || say "warning: apt-get update failed"
+        for package in $missing; do # one by one: a package that cannot be had does not keep the others away
+            $apt install -y --no-install-recommends "$package" </dev/null >/dev/null ||
+                say "warning: apt-get install $package failed"
+        done
+        missing=$(missing_packages | tr '\n' ' ')
+        missing=${missing% }
+    fi
 fi
+remedy="as root: apt-get update && apt-get install --no-install-recommends $missing"
+case "$missing " in
+    *-venv\ *) fail "$python cannot make virtual environments (no venv or ensurepip); $remedy" ;;
+esac
 
 # --- virtual environment ---------------------------------------------------------------------------------------------
+# pip answers last in the making of an environment, and no longer once the Python below it is gone.
 stamp=.venv/.set-up
 want=$(cat constraints.txt pyproject.toml | cksum)
-if [ ! -x .venv/bin/python ] || [ "$(cat "$stamp" 2>/dev/null)" != "$want" ]; then
+works() { .venv/bin/python -m pip --version >/dev/null 2>&1; }
+if ! works || [ "$(cat "$stamp" 2>/dev/null)" != "$want" ]; then
     say "making .venv"
-    [ -x .venv/bin/python ] || "$python" -m venv .venv || fail "could not make a virtual environment"
-    PIP_CONSTRAINT="$PWD/constraints.txt" .venv/bin/python -m pip install --quiet --disable-pip-version-check \
-        -c constraints.txt -e '.[dev]' || fail "pip could not install what constraints.txt names"
+    works || "$python" -m venv --clear .venv || fail "could not make a virtual environment"
+    # A relative path: pip takes a space in PIP_CONSTRAINT for the end of a path.
+    PIP_CONSTRAINT=constraints.txt .venv/bin/python -m pip install --quiet --disable-pip-version-check \
+        -c constraints.txt -e '.[dev]' ||
+        fail "pip could not install what constraints.txt names; \`rm -rf .venv\` makes the next try start afresh"
     printf '%s' "$want" >"$stamp"
 fi
 
 # --- helm and kubectl ------------------------------------------------------------------------------------------------
 .venv/bin/python deploy/toolchain.py || exit 1
+
+if [ -n "$missing" ]; then
+    say "warning: not installed: $missing; the demo and the tests that need them will say so"
+    say "warning: $remedy"
+fi
 say "ready"

@@ -8,6 +8,7 @@ prints the command it runs; the exit code is 0 only if every step did what it sh
 import argparse
 import json
 import os
+import shlex
 import shutil
 import signal
 import socket
@@ -16,18 +17,28 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from types import FrameType
 from typing import IO, cast
 
 ROOT = Path(__file__).resolve().parent.parent
 WHARFINGER = [sys.executable, "-m", "wharfinger"]
 NAMESPACE = "demo"
 READY_WITHIN_S = 120
+STOPS_WITHIN_S = 30
 
 
 class DemoError(Exception):
     """A step did not do what it should."""
+
+
+class Stopped(KeyboardInterrupt):
+    """SIGINT, SIGTERM or SIGHUP ends the demo; ``number`` is the signal's."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
 
 
 def main() -> int:
@@ -36,26 +47,72 @@ def main() -> int:
     parser.add_argument("--stay", action="store_true", help="leave everything running until Ctrl-C")
     args = parser.parse_args()
     started = time.monotonic()
+    signals = Signals()
     try:
-        with tempfile.TemporaryDirectory(prefix="wharfinger-demo-") as folder, ExitStack() as stack:
-            demo = Demo(Path(folder), stack)
-            demo.run(stay=args.stay)
+        signals.catch()
+        with tempfile.TemporaryDirectory(prefix="wharfinger-demo-") as folder, signals.children:
+            try:
+                Demo(Path(folder), signals).run(stay=args.stay)
+            finally:
+                signals.unwinding = True
     except DemoError as error:
         print(f"\ndemo: failed: {error}", file=sys.stderr)
         return 1
-    except KeyboardInterrupt:
+    except Stopped as stopped:
         print("\ndemo: stopped", file=sys.stderr)
-        return 0 if args.stay else 130
+        return 0 if args.stay else 128 + stopped.number
     print(f"\ndemo: done in {time.monotonic() - started:.0f} s, everything as it should be")
     return 0
+
+
+class Signals:
+    """How the demo ends early: the first signal unwinds it, each further one kills what has not ended yet.
+
+    While it unwinds no signal raises, so nothing can keep it from ending the children and removing the folder with the token.
+    """
+
+    def __init__(self) -> None:
+        self.children = ExitStack()
+        self.unwinding = False
+        self._running: list[subprocess.Popen[bytes]] = []
+        self._starting = False
+        self._kept: int | None = None
+
+    def catch(self) -> None:
+        """From now on, to the end of the process. SIGHUP stays ignored under nohup."""
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
+                signal.signal(number, self._came)
+
+    def start(self, command: list[str], log: Path, environment: dict[str, str]) -> subprocess.Popen[bytes]:
+        """A child process that ends with the demo; a signal waits until it is on the list of those to end."""
+        self._starting = True
+        try:
+            process = self.children.enter_context(background(command, log, environment))
+            self._running.append(process)
+        finally:
+            self._starting = False
+        if self._kept is not None:
+            self._came(self._kept, None)
+        return process
+
+    def _came(self, number: int, _frame: FrameType | None) -> None:
+        if self._starting:
+            self._kept = number
+        elif self.unwinding:
+            for process in self._running:
+                kill_group(process)
+        else:
+            self.unwinding = True
+            raise Stopped(number)
 
 
 class Demo:
     """The steps, in order."""
 
-    def __init__(self, folder: Path, stack: ExitStack) -> None:
+    def __init__(self, folder: Path, signals: Signals) -> None:
         self.folder = folder
-        self.stack = stack
+        self.signals = signals
         self.kubeconfig = folder / "control-plane" / "kubeconfig"
         self.socket = folder / "state" / "run" / "debug.sock"
         self.registry = ""
@@ -105,9 +162,7 @@ class Demo:
         binary = shutil.which("docker-registry")
         if binary is None:
             raise DemoError("docker-registry is not installed; run `make setup` as root")
-        process = self.stack.enter_context(
-            background([binary, "serve", str(config)], self.folder / "registry.log", self.environment)
-        )
+        process = self.signals.start([binary, "serve", str(config)], self.folder / "registry.log", self.environment)
         await_port(port, process)
         self.registry = f"127.0.0.1:{port}"
         print(f"registry at {self.registry}")
@@ -115,16 +170,15 @@ class Demo:
     def start_control_plane(self) -> None:
         """The embedded control plane: `wharfinger control-plane`."""
         log = self.folder / "control-plane.log"
-        process = self.stack.enter_context(
-            background([*WHARFINGER, "control-plane", "--kubeconfig", str(self.kubeconfig)], log, self.environment)
-        )
+        command = [*WHARFINGER, "control-plane", "--kubeconfig", str(self.kubeconfig)]
+        process = self.signals.start(command, log, self.environment)
         await_that(lambda: self.kubeconfig.exists() and "ready at" in log.read_text(), process, "control plane", log)
         print(log.read_text().strip().splitlines()[0])
 
     def start_daemon(self) -> subprocess.Popen[bytes]:
         """`wharfinger run` against that control plane."""
         log = self.folder / "daemon.log"
-        process = self.stack.enter_context(background([*WHARFINGER, "run"], log, self.environment))
+        process = self.signals.start([*WHARFINGER, "run"], log, self.environment)
         await_that(lambda: "ready:" in log.read_text(), process, "daemon", log)
         print(log.read_text().strip().splitlines()[-1])
         return process
@@ -183,11 +237,11 @@ class Demo:
         print("nothing is left")
 
     def stay(self, daemon: subprocess.Popen[bytes]) -> None:
-        """Wait for Ctrl-C."""
+        """Wait for Ctrl-C. Raises DemoError if the daemon ends before it."""
         title("Everything stays up until Ctrl-C; in another shell")
         for name in ("KUBECONFIG", "WHARFINGER_SOCKET"):
-            print(f"  export {name}={self.environment[name]}")
-        daemon.wait()
+            print(f"  export {name}={shlex.quote(self.environment[name])}", flush=True)
+        raise DemoError(f"the daemon exited with {daemon.wait()}:\n{(self.folder / 'daemon.log').read_text()[-4000:]}")
 
     def show(self, *command: str) -> str:
         """Run a command and show it; its output. Raises DemoError if it fails."""
@@ -210,7 +264,7 @@ class Demo:
 
 @contextmanager
 def background(command: list[str], log: Path, environment: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
-    """A child process for as long as the body runs; stopped with SIGTERM."""
+    """A child process for as long as the body runs; stopped with SIGTERM, killed with its group if that takes long."""
     output: IO[bytes]
     with log.open("wb") as output:
         process = subprocess.Popen(
@@ -222,19 +276,26 @@ def background(command: list[str], log: Path, environment: dict[str, str]) -> It
         if process.poll() is None:
             process.terminate()
             try:
-                process.wait(30)
+                process.wait(STOPS_WITHIN_S)
             except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
+                kill_group(process)
                 process.wait()
 
 
+def kill_group(process: subprocess.Popen[bytes]) -> None:
+    """SIGKILL for a child that is not known to have ended, and for its group (it leads one)."""
+    if process.returncode is None:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+
+
 def stop(process: subprocess.Popen[bytes], name: str) -> None:
-    """SIGTERM, then exit code 0 within 30 seconds."""
+    """SIGTERM, then exit code 0 within STOPS_WITHIN_S."""
     process.terminate()
     try:
-        code = process.wait(30)
+        code = process.wait(STOPS_WITHIN_S)
     except subprocess.TimeoutExpired as error:
-        raise DemoError(f"the {name} did not end within 30 s of SIGTERM") from error
+        raise DemoError(f"the {name} did not end within {STOPS_WITHIN_S} s of SIGTERM") from error
     if code != 0:
         raise DemoError(f"the {name} exited with {code}")
 

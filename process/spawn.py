@@ -187,7 +187,7 @@ def _refusal(command: Command, error: OSError) -> SpawnError:
 
 
 def _is_folder(path: Path) -> bool:
-    return path.is_dir() and os.access(path, os.X_OK)
+    return os.path.isdir(path) and os.access(path, os.X_OK)  # noqa: PTH112 - Path.is_dir raises where it may not look
 
 
 def _folder_fault(path: Path) -> str:

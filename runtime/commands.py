@@ -66,17 +66,20 @@ def add_run(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the daemon. ``args.serve_inspector`` comes from the composition root."""
     set_up_logging(LogFormat(args.log_format), args.log_level)
+    os.umask(0o077)  # whatever a daemon writes is for its own user
     helm = shutil.which(args.helm)
     if helm is None:
         return _failed(f"no {args.helm!r} on PATH; install Helm 3.14 or newer, or name it with --helm")
     state_dir = cast("Path | None", args.state_dir) or default_state_dir()
     named_socket = cast("Path | None", args.socket) or _socket_variable()
+    kubeconfig = cast("Path | None", args.kubeconfig)
+    # Absolute, all of them: helm runs in a folder of its own.
     config = DaemonConfig(
-        kubeconfig=cast("Path | None", args.kubeconfig),
+        kubeconfig=kubeconfig.absolute() if kubeconfig else None,
         context=args.context,
-        state_dir=state_dir,
-        socket=named_socket or default_socket(state_dir),
-        helm=Path(helm),
+        state_dir=state_dir.absolute(),
+        socket=(named_socket or default_socket(state_dir)).absolute(),
+        helm=Path(helm).absolute(),
         grace_s=args.grace,
     )
     serve = cast("ServeInspector", args.serve_inspector)

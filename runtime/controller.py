@@ -46,6 +46,18 @@ log = logging.getLogger(__name__)
 WORKERS: Final = 4
 RETRY_FIRST_S: Final = 0.5
 RETRY_MAX_S: Final = 30.0
+STALLED_LOOK_S: Final = 60.0
+"""How often a parked package is looked at: the runtime says when it is time to try again."""
+SYNC_PATIENCE_S: Final = 5.0
+"""After so long without a first list the log says why."""
+
+
+class RepositoryUnusableError(Exception):
+    """The repository that an Application names is not there, or cannot be used; ``reason`` is status' word for it."""
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
 
 
 @dataclass(slots=True)
@@ -63,7 +75,7 @@ class Controller:
         """Bring one Application in line. Raises ClusterError; looking again later is always right."""
         identity = app_id(name)
         key = _key(identity)
-        obj = self.applications.objects().get(key)
+        obj = self.applications.get(key)
         if obj is None:
             # Gone because we were done, or without us (the finalizer was taken off by hand). What this runtime never knew
             # is none of its business: a release of that name may be somebody else's by now.
@@ -76,6 +88,8 @@ class Controller:
             ):
                 return  # nothing is installed that is not sure to be removed
             self._tell_runtime(identity, obj)
+            if self.runtime.retry_stalled(name):
+                self.keys.add_later(name, STALLED_LOOK_S)
             await self._write_status(name, key, obj)
 
     def _tell_runtime(self, identity: AppId, obj: JsonObject) -> None:
@@ -86,16 +100,20 @@ class Controller:
             identity.release  # noqa: B018 - raises for a name Helm would refuse
         except (SpecError, IdentityError) as error:
             self.runtime.block_app(identity, generation, "SpecInvalid", str(error))
-        except LookupError as error:
-            self.runtime.block_app(identity, generation, "RepositoryNotFound", str(error.args[0]))
+        except RepositoryUnusableError as error:
+            self.runtime.block_app(identity, generation, error.reason, str(error))
         else:
             self.runtime.update_app(application, repository)
 
     def _repository(self, application: Application) -> RepositoryAddress:
-        obj = self.repositories.objects().get(ObjectKey(PACKAGE_REPOSITORY, "", application.repository))
+        name = application.repository
+        obj = self.repositories.get(ObjectKey(PACKAGE_REPOSITORY, "", name))
         if obj is None:
-            raise LookupError(f"PackageRepository {application.repository} does not exist")
-        return read_repository(obj)
+            raise RepositoryUnusableError("RepositoryNotFound", f"PackageRepository {name} does not exist")
+        try:
+            return read_repository(obj)
+        except SpecError as error:
+            raise RepositoryUnusableError("RepositoryInvalid", f"PackageRepository {name}: {error}") from error
 
     async def _remove(self, identity: AppId, key: ObjectKey, obj: JsonObject) -> None:
         if FINALIZER not in finalizers_of(obj):
@@ -132,8 +150,9 @@ class Controller:
             log.debug("status of %s not written: %s", key, error)
 
     async def work(self) -> None:
-        """Look at names until the inbox closes; what fails is looked at again after a growing pause."""
-        while (name := await self.keys.take()) is not None:
+        """Look at names for ever; what fails is looked at again after a growing pause."""
+        while True:
+            name = await self.keys.take()
             try:
                 await self.reconcile(name)
             except (ClusterError, FormatError) as error:
@@ -169,8 +188,8 @@ async def open_controller(client: ClusterClient, runtime: Runtime, keys: WorkKey
         open_informer(client, APPLICATION) as applications,
         open_informer(client, PACKAGE_REPOSITORY) as repositories,
     ):
-        await applications.wait_synced()
-        await repositories.wait_synced()
+        await _wait_synced(applications)
+        await _wait_synced(repositories)
         controller = Controller(client, runtime, applications, repositories, keys)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(controller.follow_applications, name="follow Applications")
@@ -180,6 +199,16 @@ async def open_controller(client: ClusterClient, runtime: Runtime, keys: WorkKey
             yield controller
             # A status patch in flight may be cut: the next start writes it again.
             nursery.cancel_scope.cancel()
+
+
+async def _wait_synced(informer: Informer) -> None:
+    while True:
+        with trio.move_on_after(SYNC_PATIENCE_S) as patience:
+            await informer.wait_synced()
+        if not patience.cancelled_caught:
+            return
+        why = informer.statistics().last_error or "no answer yet"
+        log.warning("cannot list %s: %s; trying on", informer.resource.group_kind, why)
 
 
 def _key(identity: AppId) -> ObjectKey:

@@ -21,7 +21,7 @@ An update that arrives while the package is being removed is not swallowed: `rec
 again when the removal is done (spec §2.2 drops it silently; §13 item 19).
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from wharfinger.queue.scope import WorkScope
@@ -46,12 +46,14 @@ class RemovalStart(Enum):
 
 @dataclass(frozen=True, slots=True)
 class DesiredState:
-    """What decides: any change of `source` or `version` is an update, any other change a reconfiguration."""
+    """What decides: a change of the settings alone is a reconfiguration, any other an update."""
 
     source: str
     package: str
     version: str
     settings_checksum: str
+    requested: str = ""
+    """Changed by a person who wants everything looked at again: an update, whatever the version."""
 
 
 @dataclass(slots=True)
@@ -77,7 +79,7 @@ class LifecycleStore:
         if package.removal is not None:
             return Decision.REMOVING
         before, package.desired = package.desired, desired
-        if (before.source, before.package, before.version) != (desired.source, desired.package, desired.version):
+        if replace(before, settings_checksum=desired.settings_checksum) != desired:
             return Decision.UPDATE
         if before != desired:
             return Decision.RECONFIGURE
@@ -129,16 +131,6 @@ class LifecycleStore:
         del self._packages[name]
         return True
 
-    def desired(self, name: str) -> DesiredState | None:
-        """What is wanted of a tracked package."""
-        package = self._packages.get(name)
-        return package.desired if package else None
-
-    def is_removing(self, name: str) -> bool:
-        """A removal has begun and is not complete."""
-        package = self._packages.get(name)
-        return package is not None and package.removal is not None
-
     def complete_update(self, name: str) -> None:
         """The version is loaded; a change of settings may be acted on from now on."""
         if package := self._packages.get(name):
@@ -148,10 +140,6 @@ class LifecycleStore:
         """An update runs: its end begins a reconciliation, which reads the settings late and so needs no second one."""
         package = self._packages.get(name)
         return package is not None and package.update is not None
-
-    def names(self) -> tuple[str, ...]:
-        """All tracked packages, sorted."""
-        return tuple(sorted(self._packages))
 
 
 def _cancel(scope: WorkScope | None, cause: str) -> None:

@@ -1,5 +1,7 @@
 """The daemon's log: one line a record on stderr, text for people or JSON for machines, each with the package it is about.
 
+A traceback follows its record, each line of it marked.
+
 The package comes from a context variable that a queue's worker binds, so no call has to pass it along. Values of fields are
 escaped: a log line is one line, whatever a registry or a chart puts into a message.
 """
@@ -38,8 +40,12 @@ class _Formatter(logging.Formatter):
         trace = fields.get("traceback")
         package = f" [{fields['package']}]" if "package" in fields else ""
         line = f"{moment} {record.levelname:<7} {fields['msg']}{package}"
-        escaped = "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in line)
-        return escaped if trace is None else f"{escaped}\n{trace}"
+        lines = [line, *(f"    | {part}" for part in (trace or "").splitlines())]
+        return "\n".join(_escaped(part) for part in lines)
+
+
+def _escaped(line: str) -> str:
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in line)
 
 
 def set_up_logging(form: LogFormat, level: str, stream: TextIO | None = None) -> None:

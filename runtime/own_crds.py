@@ -4,6 +4,7 @@ from importlib.resources import files
 from typing import Final
 
 from wharfinger.cluster.client import ClusterClient
+from wharfinger.cluster.errors import ClusterError
 from wharfinger.cluster.object_waits import wait_ready
 from wharfinger.cluster.resource import ObjectKey, ResourceType, name_of
 from wharfinger.formats.json_value import JsonObject, as_object
@@ -28,4 +29,6 @@ async def ensure_crds(client: ClusterClient, field_manager: str) -> None:
     crds = own_crds()
     for crd in crds:
         await client.apply(crd, field_manager=field_manager, force=True)
-    await wait_ready(client, [ObjectKey(CRD, "", name_of(crd)) for crd in crds])
+    report = await wait_ready(client, [ObjectKey(CRD, "", name_of(crd)) for crd in crds])
+    for key, state in report.failed.items():
+        raise ClusterError(f"{key}: {state.message}; another CRD may have its names")

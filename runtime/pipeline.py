@@ -10,7 +10,8 @@ configured parts, and run strictly one after the other, so no lock is needed.
 
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -30,7 +31,7 @@ from wharfinger.packages.store import Store
 from wharfinger.queue.scope import WorkScope
 from wharfinger.queue.service import TaskFailed
 from wharfinger.runtime.failures import EXPECTED, Failure, WorkloadError, classify
-from wharfinger.runtime.identity import AppId
+from wharfinger.runtime.identity import AppId, IdentityError
 from wharfinger.runtime.status import PackageStatus, Stage
 
 SHOWN_LAGGARDS: Final = 5
@@ -75,6 +76,8 @@ class Instance:
     chart: Chart | None = None
     settings: JsonObject = field(default_factory=dict)
     objects: tuple[ObjectKey, ...] = ()
+    begun: datetime | None = None
+    """When its latest update was begun."""
 
 
 class Reporter(Protocol):
@@ -96,16 +99,50 @@ class Reporter(Protocol):
         """The version is applied as this revision of its release."""
         ...
 
+    def removing(self, instance: Instance, reason: str, message: str) -> None:
+        """What the removal waits for, or what went wrong with it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ScopedReporter:
+    """Passes on what a task says for as long as its operation stands: a superseded task has no say any more."""
+
+    reporter: Reporter
+    scope: WorkScope
+
+    def progressed(self, instance: Instance, stage: Stage, reason: str, message: str) -> None:
+        """See Reporter."""
+        if not self.scope.cancelled:
+            self.reporter.progressed(instance, stage, reason, message)
+
+    def succeeded(self, instance: Instance, stage: Stage) -> None:
+        """See Reporter."""
+        if not self.scope.cancelled:
+            self.reporter.succeeded(instance, stage)
+
+    def failed(self, instance: Instance, stage: Stage, failure: Failure) -> None:
+        """See Reporter."""
+        if not self.scope.cancelled:
+            self.reporter.failed(instance, stage, failure)
+
+    def released(self, instance: Instance, revision: int) -> None:
+        """See Reporter."""
+        if not self.scope.cancelled:
+            self.reporter.released(instance, revision)
+
+    def removing(self, instance: Instance, reason: str, message: str) -> None:
+        """See Reporter."""
+        if not self.scope.cancelled:
+            self.reporter.removing(instance, reason, message)
+
 
 Work = Callable[[Instance, Tools, Reporter], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
 class StageTask:
-    """A task whose outcome is its stage's; ``work`` is one of the functions below. ``stage`` None: nothing is reported.
-
-    The last word on a superseded task is that it has none: once its scope is cancelled it reports nothing any more.
-    """
+    """A task whose outcome is its stage's; ``work`` is one of the functions below. ``stage`` None: it is part of a removal."""
 
     name: str
     stage: Stage | None
@@ -114,19 +151,29 @@ class StageTask:
     instance: Instance
     tools: Tools
     reporter: Reporter
-    scope: WorkScope
 
     async def execute(self) -> None:
-        """Do the work once. Raises TaskFailed."""
+        """Do the work once. Raises TaskFailed; a defect is reported, too, and let through to the queue's guard."""
         try:
             await self.work(self.instance, self.tools, self.reporter)
         except EXPECTED as error:
-            failure = classify(error)
-            if self.stage is not None and not self.scope.cancelled:
-                self.reporter.failed(self.instance, self.stage, failure)
+            failure = self._report(classify(error))
             raise TaskFailed(f"{failure.reason}: {failure.message}", permanent=failure.permanent) from error
-        if self.stage is not None and self.ends_stage and not self.scope.cancelled:
+        except TaskFailed:
+            raise
+        except Exception as error:
+            self._report(Failure("Internal", f"{type(error).__name__}: {error}", permanent=True))
+            raise
+        if self.stage is not None and self.ends_stage:
             self.reporter.succeeded(self.instance, self.stage)
+
+    def _report(self, failure: Failure) -> Failure:
+        if self.stage is not None:
+            self.reporter.failed(self.instance, self.stage, failure)
+            return failure
+        # Nothing that a person can edit unparks a removal: it is tried again, whatever it was.
+        self.reporter.removing(self.instance, failure.reason, failure.message)
+        return replace(failure, permanent=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +207,9 @@ class Pipeline:
         return (self._task("Uninstall", uninstall, None), self._task("Undeploy", undeploy, None))
 
     def _task(self, name: str, work: Work, stage: Stage | None, *, ends_stage: bool = True) -> StageTask:
-        return StageTask(name, stage, ends_stage, work, self.instance, self.tools, self.reporter, self.scope)
+        return StageTask(
+            name, stage, ends_stage, work, self.instance, self.tools, ScopedReporter(self.reporter, self.scope)
+        )
 
 
 async def download(instance: Instance, tools: Tools, reporter: Reporter) -> None:
@@ -256,12 +305,20 @@ def waiting_for(laggards: Laggards) -> str:
     return "; ".join(lines[:SHOWN_LAGGARDS]) + (f"; and {more} more" if more > 0 else "")
 
 
-async def uninstall(instance: Instance, tools: Tools, _reporter: Reporter) -> None:
+async def uninstall(instance: Instance, tools: Tools, reporter: Reporter) -> None:
     """Take the release away, and wait until its objects are gone. No release, or none that we ever wrote, is success."""
-    name, namespace = instance.id.release, instance.id.namespace
+
+    def progress(laggards: Laggards) -> None:
+        if laggards:
+            reporter.removing(instance, "Removing", f"waiting until it is gone: {waiting_for(laggards)}")
+
+    try:
+        name, namespace = instance.id.release, instance.id.namespace
+    except IdentityError:
+        return  # under this name nothing can ever have been installed
     history = await tools.releases.history(name, namespace)
     if any(release.holder == tools.holder for release in history):
-        await tools.releases.uninstall(name, namespace)
+        await tools.releases.uninstall(name, namespace, progress=progress)
 
 
 async def undeploy(instance: Instance, tools: Tools, _reporter: Reporter) -> None:

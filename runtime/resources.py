@@ -17,6 +17,7 @@ from wharfinger.runtime.identity import AppId
 GROUP: Final = "wharfinger.dev"
 VERSION: Final = "v1alpha1"
 FINALIZER: Final = "wharfinger.dev/installed"
+REQUESTED: Final = "wharfinger.dev/reconcile-requested-at"
 DEFAULT_REPOSITORY: Final = "default"
 
 APPLICATION: Final = ResourceType(GROUP, VERSION, "Application", "applications", namespaced=True)
@@ -29,17 +30,18 @@ class SpecError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Application:
-    """What an Application asks for, and what the controller has to know about the object."""
+    """What an Application asks for, and how it was when it was last looked at."""
 
     id: AppId
-    uid: str
     generation: int
     package: str
     version: str
     repository: str
     settings: JsonObject
-    deleting: bool
-    finalizers: tuple[str, ...]
+    requested: str
+    """The value of the annotation wharfinger.dev/reconcile-requested-at: any change of it starts an update."""
+    status: JsonObject
+    """What was last written."""
 
     @property
     def settings_checksum(self) -> str:
@@ -53,14 +55,13 @@ def read_application(obj: JsonObject) -> Application:
         identity = AppId(find_str(obj, "metadata", "namespace"), find_str(obj, "metadata", "name"))
         return Application(
             id=identity,
-            uid=find_str(obj, "metadata", "uid"),
             generation=find_int(obj, "metadata", "generation"),
             package=_required(obj, "packageName"),
             version=_required(obj, "packageVersion"),
             repository=find_str(obj, "spec", "packageRepositoryName", default=DEFAULT_REPOSITORY),
             settings=find_object(obj, "spec", "settings"),
-            deleting=is_deleting(obj),
-            finalizers=finalizers_of(obj),
+            requested=find_str(obj, "metadata", "annotations", REQUESTED),
+            status=find_object(obj, "status"),
         )
     except FormatError as error:
         raise SpecError(f"{error}; correct the Application's spec") from error

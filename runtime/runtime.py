@@ -7,14 +7,17 @@ scope, backoff included. A removal outranks all: Uninstall → Undeploy, then a 
 wait for its own end) forgets the package and tells the controller, which lets the object go.
 
 Invariants: the methods are synchronous, so each is one atomic step between two awaits of the loop; only this module writes
-the lifecycle store and the instances' status; a task of a superseded operation cannot report, because its scope is checked.
+the lifecycle store and the instances' status; a task of a superseded operation cannot report, because what it says goes through
+its operation's scope. A package whose pipeline is parked is looked at anew every STALLED_RETRY: registries and clusters change
+without telling, and nothing is given up for good.
 """
 
 import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Final
 
 import trio
 
@@ -30,6 +33,8 @@ from wharfinger.runtime.resources import Application
 from wharfinger.runtime.status import PackageStatus, Stage
 
 log = logging.getLogger(__name__)
+
+STALLED_RETRY: Final = timedelta(minutes=10)
 
 Clock = Callable[[], datetime]
 """The wall clock: an aware datetime."""
@@ -61,6 +66,7 @@ class Runtime:
             package=application.package,
             version=application.version,
             settings_checksum=application.settings_checksum,
+            requested=application.requested,
         )
         decision = self.lifecycle.reconcile(name, desired)
         if decision is Decision.REMOVING:
@@ -75,8 +81,18 @@ class Runtime:
             if not self.lifecycle.is_loading(name):
                 self._begin_reconciliation(instance, "settings changed")
         elif unblocked or instance.status.generation != application.generation:
-            self._set(instance, statuses.observed(instance.status, application.generation))
+            self._set(instance, statuses.observed(instance.status, application.generation, self.now()))
         return decision
+
+    def retry_stalled(self, name: str) -> bool:
+        """Begin again what is parked, if STALLED_RETRY has passed since it was begun; True while it is parked."""
+        instance = self.instances.get(name)
+        if instance is None or not statuses.is_stalled(instance.status):
+            return False
+        if instance.begun is None or self.now() - instance.begun >= STALLED_RETRY:
+            self._begin_update(instance, instance.status.generation)
+            return False
+        return True
 
     def block_app(self, identity: AppId, generation: int, reason: str, message: str) -> None:
         """An Application whose wish cannot be acted on: say why; what runs already goes on as it was."""
@@ -99,7 +115,10 @@ class Runtime:
             instance = self.instances.get(name)
             if instance is None:
                 instance = self.instances[name] = Instance(identity, statuses.fresh(0, self.now()))
-            self._set(instance, statuses.removing(instance.status, self.now()))
+            self._set(
+                instance,
+                statuses.removing(instance.status, "Removing", "the release is being uninstalled", self.now()),
+            )
             self._enqueue(self._pipeline(instance, scope).removal(), scope, lambda: self._clean_later(name))
         return False
 
@@ -139,14 +158,20 @@ class Runtime:
         digest = str(instance.manifest.descriptor.digest) if instance.manifest else ""
         self._set(instance, statuses.released(instance.status, instance.version, digest, revision))
 
+    def removing(self, instance: Instance, reason: str, message: str) -> None:
+        """What the removal waits for, or what went wrong with it."""
+        if reason != "Removing":
+            log.warning("%s: removal: %s: %s", instance.id, reason, message)
+        self._set(instance, statuses.removing(instance.status, reason, message, self.now()))
+
     # --- inside --------------------------------------------------------------------------------------------------------
 
     def _instance(self, application: Application, repository: RepositoryAddress) -> Instance:
         name = application.id.name
         instance = self.instances.get(name)
         if instance is None:
-            instance = Instance(application.id, statuses.fresh(application.generation, self.now()))
-            self.instances[name] = instance
+            status = statuses.restored(application.generation, application.status, self.now())
+            instance = self.instances[name] = Instance(application.id, status)
         instance.package, instance.version = application.package, application.version
         instance.repository, instance.wanted_settings = repository, application.settings
         return instance
@@ -155,6 +180,7 @@ class Runtime:
         scope = self.lifecycle.begin_update(instance.id.name)
         if scope is None:
             return
+        instance.begun = self.now()
         self._set(instance, statuses.update_started(instance.status, generation, self.now()))
         self._enqueue(self._pipeline(instance, scope).update(), scope, lambda: self._loaded(instance))
 
@@ -177,9 +203,13 @@ class Runtime:
             self.queues.enqueue(task.instance.id.name, task, scope, on_done=on_done if last else None)
 
     def _set(self, instance: Instance, status: PackageStatus) -> None:
-        if status != instance.status:
-            instance.status = status
-            self.on_change(instance.id.name)
+        if status == instance.status:
+            return
+        before, instance.status = statuses.summary(instance.status)[0], status
+        state, message, _tip = statuses.summary(status)
+        if state != before:
+            log.info("%s: %s: %s", instance.id, state, message)
+        self.on_change(instance.id.name)
 
     def _clean_later(self, name: str) -> None:
         self._to_clean.append(name)

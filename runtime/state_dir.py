@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +16,19 @@ class StateDirError(StartError):
     """The state folder cannot be used."""
 
 
+def empty_folder(path: Path) -> Path:
+    """A folder of mode 0700 with nothing in it, whatever was there. Raises StateDirError."""
+    try:
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+        path.mkdir(mode=0o700)
+    except OSError as error:
+        raise StateDirError(f"{path}: cannot be emptied: {error.strerror}; remove it by hand") from error
+    return path
+
+
 @contextmanager
 def hold_state_dir(path: Path) -> Iterator[Path]:
     """Make the folder (0700) and hold its lock; the kernel drops the lock when the process ends, however it ends.
@@ -23,6 +37,7 @@ def hold_state_dir(path: Path) -> Iterator[Path]:
     """
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.chmod(0o700)
         descriptor = os.open(path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise StateDirError(

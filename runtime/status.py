@@ -7,16 +7,17 @@ Inside, each stage of the pipeline has one condition. Outside, people and tools 
 * A stage that fails permanently makes it Stalled: nothing but a change of an input helps, and the tip says which.
 * `Scaled` survives an update (the old version keeps serving), every other stage starts again as Unknown.
 * `Installed` is sticky: it becomes True with the first success and stays until the removal.
-* Times move only when a condition's status does, so writing the same status twice is writing nothing.
+* What runs is judged anew after every apply: until it has been, a package is not Ready, however ready its old version was.
+* Times move only when a condition's status does (inside and outside), so writing the same status twice is writing nothing.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Final
 
-from wharfinger.formats.json_value import JsonObject, JsonValue
+from wharfinger.formats.json_value import JsonObject, JsonValue, find_int, find_list, find_str
 
 
 class Stage(StrEnum):
@@ -59,9 +60,14 @@ class PackageStatus:
     digest: str = ""
     revision: int = 0
     installed_since: datetime | None = None
-    removing: bool = False
+    scale_checked: bool = False
+    """What runs has been judged since it was last applied."""
+    removal: Condition | None = None
+    """Being removed: what that waits for, or what went wrong with it."""
     blocked: Condition | None = None
     """Something before the pipeline is wrong: the spec cannot be read, the repository is missing."""
+    told: Mapping[str, tuple[Truth, datetime]] = field(default_factory=dict)
+    """The external conditions as last told: their status, and since when it has been that."""
 
 
 PENDING_REASON: Final = "Pending"
@@ -69,9 +75,9 @@ PENDING_REASON: Final = "Pending"
 TIPS: Final[Mapping[str, str]] = {
     "ArtifactNotFound": "push the package, or correct spec.packageName or spec.packageVersion",
     "DigestMismatch": "the registry serves damaged content; push the package again",
-    "ArtifactInvalid": "the artifact is not a Helm chart package; push it again with `wharfinger package push`",
+    "ArtifactInvalid": "push a Helm chart under this version (`wharfinger package push`), or ask for another version",
     "RegistryFailed": "check the registry and the PackageRepository's address; it is tried again by itself",
-    "RegistryRefused": "correct the PackageRepository's address or credentials",
+    "RegistryRefused": "correct the PackageRepository's address, or let the registry be read without a login",
     "ProcessFailed": "the daemon could not run a program it needs; the message says which and why",
     "StoreFailed": "make room or fix permissions in the daemon's state folder; it is tried again by itself",
     "RenderFailed": "correct spec.settings or the chart; helm's own words are in the message",
@@ -80,6 +86,7 @@ TIPS: Final[Mapping[str, str]] = {
     "ConflictingOwner": "remove the object from the other release, or the other release",
     "HookFailed": "look at the logs of the hook's Job or Pod; it is made anew at the next attempt",
     "SpecInvalid": "edit the Application; the field is named in the message",
+    "RepositoryInvalid": "edit the PackageRepository; the field is named in the message",
     "RepositoryNotFound": "create the PackageRepository, or correct spec.packageRepositoryName",
     "NotReady": "look at the objects named; they have been applied and are starting, or failing",
     "WorkloadFailed": "look at the failed workload; an edit or its recovery is noticed by itself",
@@ -90,7 +97,31 @@ TIPS: Final[Mapping[str, str]] = {
 def fresh(generation: int, now: datetime) -> PackageStatus:
     """The status of a package just heard of."""
     unknown = Condition(Truth.UNKNOWN, PENDING_REASON, "", now)
-    return PackageStatus(generation, dict.fromkeys(Stage, unknown), now)
+    return _told(PackageStatus(generation, dict.fromkeys(Stage, unknown), now), now)
+
+
+def restored(generation: int, written: JsonObject, now: datetime) -> PackageStatus:
+    """The status of a package that an earlier process looked after, from what that wrote: what is installed stays so."""
+    status = fresh(generation, now)
+    conditions = {find_str(entry, "type"): entry for entry in find_list(written, "conditions")}
+    told = dict(status.told)
+    for kind, entry in conditions.items():
+        truth, since = find_str(entry, "status"), _moment(find_str(entry, "lastTransitionTime"))
+        if kind in told and since is not None and truth == told[kind][0].value:
+            told[kind] = (told[kind][0], since)
+    installed = conditions.get("Installed", {})
+    since = _moment(find_str(installed, "lastTransitionTime")) if find_str(installed, "status") == "True" else None
+    return _told(
+        replace(
+            status,
+            version=find_str(written, "currentVersion", "version"),
+            digest=find_str(written, "currentVersion", "digest"),
+            revision=find_int(written, "release", "revision"),
+            installed_since=since,
+            told=told if since is None else {**told, "Installed": (Truth.TRUE, since)},
+        ),
+        now,
+    )
 
 
 def update_started(status: PackageStatus, generation: int, now: datetime) -> PackageStatus:
@@ -99,7 +130,7 @@ def update_started(status: PackageStatus, generation: int, now: datetime) -> Pac
     for stage in Stage:
         if stage is not Stage.SCALED:
             stages[stage] = _moved(stages[stage], Truth.UNKNOWN, PENDING_REASON, "", now)
-    return replace(status, generation=generation, stages=stages, blocked=None)
+    return _told(replace(status, generation=generation, stages=stages, blocked=None, scale_checked=False), now)
 
 
 def reconfigure_started(status: PackageStatus, generation: int, now: datetime) -> PackageStatus:
@@ -107,25 +138,27 @@ def reconfigure_started(status: PackageStatus, generation: int, now: datetime) -
     stages = dict(status.stages)
     for stage in (Stage.CONFIGURED, Stage.APPLIED):
         stages[stage] = _moved(stages[stage], Truth.UNKNOWN, PENDING_REASON, "", now)
-    return replace(status, generation=generation, stages=stages, blocked=None)
+    return _told(replace(status, generation=generation, stages=stages, blocked=None, scale_checked=False), now)
 
 
-def observed(status: PackageStatus, generation: int) -> PackageStatus:
+def observed(status: PackageStatus, generation: int, now: datetime) -> PackageStatus:
     """A new generation that asks for nothing new, or a wish that can be acted on again."""
-    return replace(status, generation=generation, blocked=None)
+    return _told(replace(status, generation=generation, blocked=None), now)
 
 
 def progressing(status: PackageStatus, stage: Stage, reason: str, message: str, now: datetime) -> PackageStatus:
     """A stage is at work and not done; a message like ``waiting for Deployment.apps prod/web``."""
     truth = Truth.FALSE if stage is Stage.SCALED else Truth.UNKNOWN
-    return _with(status, stage, _moved(status.stages[stage], truth, reason, message, now))
+    return _with(status, stage, _moved(status.stages[stage], truth, reason, message, now), now)
 
 
 def succeeded(status: PackageStatus, stage: Stage, now: datetime) -> PackageStatus:
     """A stage is done."""
-    status = _with(status, stage, _moved(status.stages[stage], Truth.TRUE, stage.value, "", now))
-    if status.installed_since is None and _first_open(status) is None:
-        status = replace(status, installed_since=now)
+    if stage is Stage.SCALED:
+        status = replace(status, scale_checked=True)
+    status = _with(status, stage, _moved(status.stages[stage], Truth.TRUE, stage.value, "", now), now)
+    if status.installed_since is None and _open(status) is None:
+        status = _told(replace(status, installed_since=now), now)
     return status
 
 
@@ -134,7 +167,7 @@ def failed(
 ) -> PackageStatus:
     """A stage failed; if not ``permanent`` it will be tried again."""
     condition = replace(_moved(status.stages[stage], Truth.FALSE, reason, message, now), permanent=permanent)
-    return _with(status, stage, condition)
+    return _with(status, stage, condition, now)
 
 
 def released(status: PackageStatus, version: str, digest: str, revision: int) -> PackageStatus:
@@ -146,38 +179,44 @@ def blocked(status: PackageStatus, generation: int, reason: str, message: str, n
     """The pipeline cannot even start."""
     before = status.blocked
     since = before.since if before is not None else now
-    return replace(
-        status, generation=generation, blocked=Condition(Truth.FALSE, reason, message, since, permanent=True)
-    )
+    condition = Condition(Truth.FALSE, reason, message, since, permanent=True)
+    return _told(replace(status, generation=generation, blocked=condition), now)
 
 
-def removing(status: PackageStatus, now: datetime) -> PackageStatus:
-    """A removal has begun; the status is frozen but for this."""
-    return replace(status, removing=True, started=now)
+def removing(status: PackageStatus, reason: str, message: str, now: datetime) -> PackageStatus:
+    """A removal has begun (reason Removing), waits for something, or failed and will be tried again."""
+    since = status.removal.since if status.removal is not None else now
+    return _told(replace(status, removal=Condition(Truth.FALSE, reason, message, since)), now)
+
+
+def is_stalled(status: PackageStatus) -> bool:
+    """A stage failed permanently: nothing is tried any more by itself."""
+    problem = _open(status)
+    return status.removal is None and status.blocked is None and problem is not None and problem.permanent
 
 
 def summary(status: PackageStatus) -> tuple[str, str, str]:
     """``(state, message, tip)``: state is one of Pending, Updating, Ready, Degraded, Failed, Removing."""
-    if status.removing:
-        return "Removing", "the release is being uninstalled", ""
-    problem = status.blocked
+    if status.removal is not None:
+        return "Removing", status.removal.message, TIPS.get(status.removal.reason, "")
+    problem = status.blocked or _open(status)
+    under_way = "Updating" if status.installed_since else "Pending"
     if problem is None:
-        stage = _first_open(status)
-        if stage is None:
-            return "Ready", f"version {status.version} is installed and ready", ""
-        problem = status.stages[stage]
-        if problem.truth is not Truth.FALSE:
-            message = problem.message or f"waiting for {stage.value}"
-            return ("Updating" if status.installed_since else "Pending"), message, ""
-        if stage is Stage.SCALED and not problem.permanent and problem.reason == "NotReady":
-            return ("Updating" if status.installed_since else "Pending"), problem.message, TIPS["NotReady"]
+        return "Ready", f"version {status.version} is installed and ready", ""
+    if problem.truth is not Truth.FALSE:
+        return under_way, problem.message or "waiting for its turn", ""
+    if problem.reason == "NotReady":
+        return under_way, problem.message, TIPS["NotReady"]
     return ("Degraded" if status.installed_since else "Failed"), problem.message, TIPS.get(problem.reason, "")
 
 
 def external(status: PackageStatus) -> JsonObject:
     """The body of the resource's ``status``."""
     state, message, tip = summary(status)
-    conditions: list[JsonValue] = [_external(kind, condition, status.generation) for kind, condition in _mapped(status)]
+    conditions: list[JsonValue] = [
+        _external(kind, condition, status.told[kind][1], status.generation)
+        for kind, condition in _mapped(status).items()
+    ]
     body: JsonObject = {
         "observedGeneration": status.generation,
         "conditions": conditions,
@@ -195,66 +234,75 @@ def timestamp(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _mapped(status: PackageStatus) -> list[tuple[str, Condition]]:
-    """The external conditions, in the order a reader wants them (spec/runtime §6.1; kstatus)."""
-    open_stage = _first_open(status)
-    problem = status.blocked or (status.stages[open_stage] if open_stage else None)
-    stalled = problem is not None and problem.permanent and not status.removing
-    ready = problem is None and not status.removing
-    since = max([status.started, *(condition.since for condition in status.stages.values())])
-    reason = "Removing" if status.removing else problem.reason if problem else "Ready"
+def _mapped(status: PackageStatus) -> dict[str, Condition]:
+    """The external conditions, in the order a reader wants them (spec/runtime §6.1; kstatus). Their times are in `told`."""
+    problem = status.removal or status.blocked or _open(status)
+    stalled = problem is not None and problem.permanent
+    ready = problem is None
+    reason = problem.reason if problem else "Ready"
     message = summary(status)[1]
 
-    def verdict(*, holds: bool, reason: str, message: str) -> Condition:
-        return Condition(Truth.TRUE if holds else Truth.FALSE, reason, message, problem.since if problem else since)
+    def verdict(reason_if: str, reason_if_not: str, *, holds: bool) -> Condition:
+        truth = Truth.TRUE if holds else Truth.FALSE
+        return Condition(truth, reason_if if holds else reason_if_not, message if holds else "", status.started)
 
-    return [
-        ("Ready", verdict(holds=ready, reason=reason, message=message)),
-        (
-            "Reconciling",
-            verdict(
-                holds=not ready and not stalled,
-                reason=reason if not ready and not stalled else ("Stalled" if stalled else "Idle"),
-                message=message if not ready and not stalled else "",
-            ),
-        ),
-        (
-            "Stalled",
-            verdict(holds=stalled, reason=reason if stalled else "NotStalled", message=message if stalled else ""),
-        ),
-        (
-            "Installed",
-            Condition(Truth.TRUE, "Installed", "", status.installed_since)
-            if status.installed_since
-            else Condition(Truth.FALSE, "NotInstalled", "", status.started),
-        ),
-        ("ConfigurationApplied", _weakest(status.stages[Stage.CONFIGURED], status.stages[Stage.APPLIED])),
-        ("Scaled", status.stages[Stage.SCALED]),
-    ]
+    return {
+        "Ready": Condition(Truth.TRUE if ready else Truth.FALSE, reason, message, status.started),
+        "Reconciling": verdict(reason, "Stalled" if stalled else "Idle", holds=not ready and not stalled),
+        "Stalled": verdict(reason, "NotStalled", holds=stalled),
+        "Installed": verdict("Installed", "NotInstalled", holds=status.installed_since is not None),
+        "ConfigurationApplied": _weakest(status.stages[Stage.CONFIGURED], status.stages[Stage.APPLIED]),
+        "Scaled": status.stages[Stage.SCALED],
+    }
 
 
-def _external(kind: str, condition: Condition, generation: int) -> JsonObject:
+def _external(kind: str, condition: Condition, since: datetime, generation: int) -> JsonObject:
     return {
         "type": kind,
         "status": condition.truth.value,
         "reason": condition.reason,
         "message": condition.message,
-        "lastTransitionTime": timestamp(condition.since),
+        "lastTransitionTime": timestamp(since),
         "observedGeneration": generation,
     }
 
 
-def _first_open(status: PackageStatus) -> Stage | None:
-    return next((stage for stage in Stage if status.stages[stage].truth is not Truth.TRUE), None)
+def _told(status: PackageStatus, now: datetime) -> PackageStatus:
+    """Note the external conditions; the time of one moves only if its status does."""
+    told: dict[str, tuple[Truth, datetime]] = {}
+    for kind, condition in _mapped(status).items():
+        before = status.told.get(kind)
+        told[kind] = before if before is not None and before[0] is condition.truth else (condition.truth, now)
+    return replace(status, told=told)
+
+
+def _open(status: PackageStatus) -> Condition | None:
+    """The first stage that is not done, as a condition that is not True; None when all are."""
+    for stage in Stage:
+        condition = status.stages[stage]
+        if condition.truth is not Truth.TRUE:
+            return replace(condition, message=condition.message or f"waiting for {stage.value}")
+        if stage is Stage.SCALED and not status.scale_checked:
+            return Condition(Truth.UNKNOWN, PENDING_REASON, "looking at what was applied", condition.since)
+    return None
 
 
 def _weakest(first: Condition, second: Condition) -> Condition:
     return second if first.truth is Truth.TRUE else first
 
 
-def _with(status: PackageStatus, stage: Stage, condition: Condition) -> PackageStatus:
-    return replace(status, stages={**status.stages, stage: condition})
+def _with(status: PackageStatus, stage: Stage, condition: Condition, now: datetime) -> PackageStatus:
+    return _told(replace(status, stages={**status.stages, stage: condition}), now)
 
 
 def _moved(before: Condition, truth: Truth, reason: str, message: str, now: datetime) -> Condition:
     return Condition(truth, reason, message, before.since if before.truth is truth else now)
+
+
+def _moment(text: str) -> datetime | None:
+    """A time as `timestamp` writes it; None for anything else."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return moment if moment.tzinfo is not None else None

@@ -21,7 +21,6 @@ class WorkKeys:
     _again: set[str] = field(default_factory=set)
     _later: dict[str, float] = field(default_factory=dict)
     _wake: trio.Event = field(default_factory=trio.Event)
-    _closed: bool = False
 
     def add(self, name: str) -> None:
         """Look at ``name`` (again)."""
@@ -36,9 +35,9 @@ class WorkKeys:
         self._later[name] = trio.current_time() + delay_s
         self._wake.set()
 
-    async def take(self) -> str | None:
-        """The next name, taken in hand; None once `close` was called."""
-        while not self._closed:
+    async def take(self) -> str:
+        """The next name, taken in hand."""
+        while True:
             next_due = self._add_due()
             if self._waiting:
                 name = next(iter(self._waiting))
@@ -50,7 +49,6 @@ class WorkKeys:
             self._wake = trio.Event() if self._wake.is_set() else self._wake
             with trio.move_on_at(next_due):
                 await self._wake.wait()
-        return None
 
     def _add_due(self) -> float:
         """Add what is due; the time of what is due next (infinity: nothing)."""
@@ -66,12 +64,3 @@ class WorkKeys:
         if name in self._again:
             self._again.discard(name)
             self.add(name)
-
-    def close(self) -> None:
-        """Hand out nothing more; wakes everyone who waits."""
-        self._closed = True
-        self._wake.set()
-
-    def is_idle(self) -> bool:
-        """Nothing waits and nothing is in hand."""
-        return not self._waiting and not self._in_hand

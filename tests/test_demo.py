@@ -1,11 +1,13 @@
 """The demo is the main job's acceptance: real registry, kubectl and helm, from push to Ready to gone, exit code 0."""
 
+import os
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
-from tests.programs import program, run
+import pytest
+
+from tests.programs import PATIENCE_S, program, run
 
 DEMO = (sys.executable, "examples/demo.py")
 
@@ -27,21 +29,77 @@ def test_it_shows_the_main_job_and_ends_well() -> None:
     assert places == sorted(places)
 
 
-def test_it_stays_until_ctrl_c_and_takes_everything_down() -> None:
-    with program(*DEMO, "--stay", env={"PYTHONUNBUFFERED": "1"}) as demo:
-        exported = demo.wait_line("export WHARFINGER_SOCKET=")
-        folder = exported.partition("=")[2].partition("/state/")[0]
-        listed = run(
-            sys.executable,
-            "-m",
-            "wharfinger",
-            "get",
-            "packages",
-            env={"WHARFINGER_SOCKET": f"{folder}/state/run/debug.sock"},
-        )
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_it_stays_until_it_is_told_to_stop_and_takes_everything_down(tmp_path: Path, number: int) -> None:
+    with program(*DEMO, "--stay", env={"PYTHONUNBUFFERED": "1", "TMPDIR": str(tmp_path)}) as demo:
+        socket = demo.wait_line("export WHARFINGER_SOCKET=").partition("=")[2]
+        listed = run(sys.executable, "-m", "wharfinger", "get", "packages", env={"WHARFINGER_SOCKET": socket})
         assert "demo.web" in listed
-        demo.process.send_signal(signal.SIGINT)
+        assert len(processes_below(tmp_path)) >= 4, "the demo, the registry, the control plane and the daemon"
+        demo.process.send_signal(number)
         assert demo.wait() == 0
-    assert not Path(folder).exists()
-    left = subprocess.run(["pgrep", "--full", folder], capture_output=True, text=True, check=False)
-    assert left.stdout == ""
+    assert list(tmp_path.iterdir()) == []
+    assert processes_below(tmp_path) == []
+
+
+def test_a_signal_half_way_takes_down_what_is_up(tmp_path: Path) -> None:
+    with program(*DEMO, env={"PYTHONUNBUFFERED": "1", "TMPDIR": str(tmp_path)}) as demo:
+        demo.wait_line("registry at")
+        demo.process.send_signal(signal.SIGTERM)
+        assert demo.wait() == 128 + signal.SIGTERM
+    assert "demo: stopped" in demo.lines
+    assert list(tmp_path.iterdir()) == []
+    assert processes_below(tmp_path) == []
+
+
+STUBBORN = """\
+import signal
+signal.signal(signal.SIGTERM, lambda *_: print("asked to end", flush=True))
+print("child up", flush=True)
+while True:
+    signal.pause()
+"""
+WITH_A_STUBBORN_CHILD = f"""\
+import importlib.util, os, signal, sys
+from pathlib import Path
+spec = importlib.util.spec_from_file_location("demo", "examples/demo.py")
+demo = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(demo)
+demo.STOPS_WITHIN_S = 100_000
+
+def run(self, *, stay):
+    self.signals.start([sys.executable, "-c", {STUBBORN!r}], Path("/dev/stdout"), self.environment).wait()
+
+demo.Demo.run = run
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+sys.exit(demo.main())
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_second_signal_kills_what_does_not_end(tmp_path: Path, number: int) -> None:
+    with program(sys.executable, "-c", WITH_A_STUBBORN_CHILD, env={"TMPDIR": str(tmp_path)}) as demo:
+        try:
+            demo.wait_line("child up")
+            demo.process.send_signal(number)
+            demo.wait_line("asked to end")
+            demo.process.send_signal(number)
+            assert demo.process.wait(PATIENCE_S) == 128 + number
+            assert processes_below(tmp_path) == []
+        finally:
+            for left in processes_below(tmp_path):
+                os.kill(left, signal.SIGKILL)
+    assert list(tmp_path.iterdir()) == []
+
+
+def processes_below(folder: Path) -> list[int]:
+    """Processes that were given ``folder`` in their environment: whatever a program started with it leaves, in any session."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            environment = (process / "environ").read_bytes()
+        except OSError:  # ended meanwhile, or another user's
+            continue
+        if os.fsencode(folder) in environment:
+            found.append(int(process.name))
+    return found

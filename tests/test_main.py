@@ -29,7 +29,8 @@ def test_every_way_to_start_it(tmp_path: Path) -> None:
 def test_version_loads_no_part() -> None:
     code = (
         "import sys; from wharfinger.__main__ import main; main(['version']);"
-        "sys.exit(any(m.startswith('wharfinger.') and m != 'wharfinger.__main__' for m in sys.modules))"
+        "loaded = {m for m in sys.modules if m.startswith('wharfinger.')} - {'wharfinger.__main__'};"
+        "sys.exit(bool(loaded or {'trio', 'httpx', 'kubernetes', 'msgspec', 'yaml', 'shtab'} & set(sys.modules)))"
     )
     assert run(sys.executable, "-c", code).returncode == 0
 
@@ -96,12 +97,47 @@ def test_a_reader_that_goes_away_is_no_traceback() -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_ctrl_c_is_130(monkeypatch: pytest.MonkeyPatch) -> None:
+INTERRUPTED_WHILE_LOADING = """\
+import os, signal, sys
+from wharfinger.__main__ import main
+
+class CtrlC:
+    def find_spec(self, name, path, target=None):
+        if name == "wharfinger.debug.commands":
+            os.kill(os.getpid(), signal.SIGINT)
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # whatever the tests were started with
+sys.meta_path.insert(0, CtrlC())
+sys.exit(main(["get", "packages"]))
+"""
+
+
+def test_ctrl_c_while_a_command_is_loaded_is_130_without_a_traceback() -> None:
+    done = run(sys.executable, "-c", INTERRUPTED_WHILE_LOADING)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+@pytest.mark.parametrize(
+    "raised",
+    [KeyboardInterrupt(), BaseExceptionGroup("nursery", [BaseExceptionGroup("nursery", [KeyboardInterrupt()])])],
+    ids=["bare", "from a nursery"],
+)
+def test_ctrl_c_is_130(monkeypatch: pytest.MonkeyPatch, raised: BaseException) -> None:
     def interrupted(_args: object) -> int:
-        raise KeyboardInterrupt
+        raise raised
 
     monkeypatch.setattr("wharfinger.__main__._print_version", interrupted)
     assert main(["version"]) == 130
+
+
+def test_ctrl_c_hides_no_failure_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(_args: object) -> int:
+        raise BaseExceptionGroup("nursery", [KeyboardInterrupt(), ValueError("lost")])
+
+    monkeypatch.setattr("wharfinger.__main__._print_version", interrupted)
+    with pytest.raises(BaseExceptionGroup) as caught:
+        main(["version"])
+    assert caught.group_contains(ValueError, match="lost")
 
 
 def test_commands_are_built_only_when_asked_for() -> None:

@@ -46,21 +46,29 @@ COMMANDS: Final = (
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
-    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        return _run(list(sys.argv[1:] if argv is None else argv))
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
+    except BaseExceptionGroup as group:
+        # Ctrl-C among tasks comes out of their nurseries wrapped.
+        if group.split(KeyboardInterrupt)[1] is not None:
+            raise
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        # The reader (head, less) went away; nothing more can be said on stdout.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_FAILED
+
+
+def _run(arguments: list[str]) -> int:
     parser = build_parser(asked_for=_first_word(arguments))
     args = parser.parse_args(arguments)
     handler = cast("Callable[[argparse.Namespace], int] | None", getattr(args, "handler", None))
     if handler is None:
         parser.print_help()
         return 2
-    try:
-        return handler(args)
-    except KeyboardInterrupt:
-        return EXIT_INTERRUPTED
-    except BrokenPipeError:
-        # The reader (head, less) went away; nothing more can be said on stdout.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return EXIT_FAILED
+    return handler(args)
 
 
 def build_parser(asked_for: str | None) -> argparse.ArgumentParser:

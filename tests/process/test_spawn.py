@@ -4,7 +4,8 @@ import os
 import resource
 import signal
 import subprocess
-from collections.abc import Callable, Iterator, Mapping
+import sys
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -172,27 +173,36 @@ def test_a_working_folder_that_cannot_be_used(tag: str, tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="root drops its rights here; others have none to drop")
 def test_a_working_folder_that_may_not_be_entered(tag: str, tmp_path: Path) -> None:
-    closed = tmp_path / "closed"
-    closed.mkdir(mode=0o700)
-    tmp_path.chmod(0o755)
-    told = as_nobody(lambda: refused(("/bin/true",), cwd=closed).why)
+    told = as_nobody(tmp_path)
 
     assert "may not be entered by this user" in told or "does not exist" in told
 
 
-def as_nobody(say: Callable[[], str]) -> str:
-    """What ``say`` says in a forked process without rights."""
-    reading, writing = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        os.setresuid(65534, 65534, 65534)
-        os.write(writing, say().encode())
-        os._exit(0)
-    os.close(writing)
-    with os.fdopen(reading) as stream:
-        said = stream.read()
-    os.waitpid(pid, 0)
-    return said
+AS_NOBODY = """
+import os, sys
+from pathlib import Path
+from wharfinger.process.command import Command
+from wharfinger.process.errors import SpawnError
+from wharfinger.process.spawn import spawn
+def why(folder):
+    try:
+        spawn(Command(("/bin/true",), Path(folder), {}), "token", None)
+    except SpawnError as error:
+        return error.why
+why("/does/not/exist")  # loads what is loaded late, from where nobody may not read
+os.setgroups([])
+os.setresgid(65534, 65534, 65534)
+os.setresuid(65534, 65534, 65534)
+print(why(sys.argv[1]))
+"""
+
+
+def as_nobody(cwd: Path) -> str:
+    """Why a process without rights cannot start a program in ``cwd``."""
+    done = subprocess.run(
+        [sys.executable, "-c", AS_NOBODY, str(cwd)], capture_output=True, text=True, check=True, timeout=60
+    )
+    return done.stdout
 
 
 def test_a_file_that_is_being_written(tag: str, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """The daemon as a process: start, signals, a second start, a lost cluster, `kill -9` and what comes after."""
 
 import os
+import re
 import signal
 import socket
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.packages.charts import chart
-from tests.programs import Program, attempt, program, run, wharfinger
+from tests.programs import ROOT, Program, attempt, program, run, wharfinger
 from tests.registry_server import open_registry_server
 
 
@@ -116,6 +117,43 @@ def test_a_cluster_that_does_not_answer_is_awaited_and_can_be_stopped(tmp_path: 
         assert running.wait() == 0
 
 
+def test_a_server_that_accepts_and_never_answers_does_not_hold_a_signal_up(tmp_path: Path) -> None:
+    with socket.socket() as deaf:
+        deaf.bind(("127.0.0.1", 0))
+        deaf.listen()
+        path = dead_kubeconfig(tmp_path)
+        path.write_text(re.sub(r"127\.0\.0\.1:\d+", f"127.0.0.1:{deaf.getsockname()[1]}", path.read_text()))
+        with daemon(tmp_path, path, "--grace", "20") as running:
+            accepted, _ = deaf.accept()
+            with accepted:
+                running.process.terminate()
+                assert running.wait() == 0
+                assert "stopped" in running.lines[-1]
+
+
+def test_an_exec_plugin_that_hangs_does_not_hold_a_signal_up(tmp_path: Path) -> None:
+    plugin = tmp_path / "plugin"
+    os.mkfifo(tmp_path / "started")
+    plugin.write_text(f"#!/bin/sh\necho here > {tmp_path}/started\nexec sleep 60\n")
+    plugin.chmod(0o755)
+    path = dead_kubeconfig(tmp_path)
+    user = f"{{exec: {{apiVersion: client.authentication.k8s.io/v1, command: '{plugin}', interactiveMode: Never}}}}"
+    path.write_text(path.read_text().replace("{token: t}", user))
+    with daemon(tmp_path, path) as running:
+        assert (tmp_path / "started").read_text() == "here\n"
+        running.process.terminate()
+        assert running.wait() == 0
+
+
+def test_relative_paths_mean_the_folder_it_was_started_in(tmp_path: Path) -> None:
+    """Helm runs in a folder of its own; a relative state folder or helm must not be looked for there."""
+    state = os.path.relpath(tmp_path / "state", ROOT)
+    with control_plane(tmp_path) as kubeconfig:
+        command = wharfinger("run", "--kubeconfig", os.path.relpath(kubeconfig, ROOT), "--state-dir", state)
+        with program(*command) as running:
+            assert str(tmp_path / "state" / "run" / "debug.sock") in running.wait_line("ready:")
+
+
 def applied(folder: Path, kubeconfig: Path, registry: str) -> None:
     """A package pushed, and an Application of it applied with kubectl."""
     env = {"KUBECONFIG": str(kubeconfig)}
@@ -156,6 +194,7 @@ async def test_killed_and_started_again_it_goes_on(tmp_path: Path) -> None:
             for _ in range(2):
                 with daemon(tmp_path, kubeconfig) as again:
                     again.wait_line("ready:")
+                    again.wait_line("default/shop: Ready")  # said by this daemon, not left by the one before
                     wait_ready(kubeconfig)
                     again.process.terminate()
                     assert again.wait() == 0

@@ -26,6 +26,7 @@ def test_version_package_and_source_update_settings_reconfigure() -> None:
     assert store.reconcile("a", V2) is Decision.UPDATE
     assert store.reconcile("a", replace(V2, package="x")) is Decision.UPDATE
     assert store.reconcile("a", replace(V2, package="x", source="http://r")) is Decision.UPDATE
+    assert store.reconcile("a", replace(V2, package="x", source="http://r", requested="now")) is Decision.UPDATE
 
 
 def test_an_update_supersedes_what_runs_and_says_why() -> None:
@@ -69,7 +70,7 @@ def test_a_removal_outranks_both_and_refuses_them() -> None:
     assert store.begin_update("a") is None
     assert store.begin_reconciliation("a", "x") is None
     assert store.reconcile("a", V2) is Decision.REMOVING
-    assert store.desired("a") == V1
+    assert store._packages["a"].desired == V1
     assert store.begin_removal("a") == (RemovalStart.IN_FLIGHT, None)
 
 
@@ -80,11 +81,11 @@ def test_the_guard_of_complete_removal_in_both_directions() -> None:
     assert not store.complete_removal("a")
     store.begin_removal("a")
     assert store.complete_removal("a")
-    assert store.names() == ()
+    assert store._packages == {}
     # Created again after the removal: a new package that the old removal cannot touch.
     assert store.reconcile("a", V1) is Decision.UPDATE
     assert not store.complete_removal("a")
-    assert store.names() == ("a",)
+    assert set(store._packages) == {"a"}
 
 
 def test_unknown_packages() -> None:
@@ -116,13 +117,17 @@ class Operations(RuleBasedStateMachine):
         self.store = LifecycleStore()
         self.live: dict[tuple[str, str], list[WorkScope]] = {}
 
+    def is_removing(self, name: str) -> bool:
+        package = self.store._packages.get(name)
+        return package is not None and package.removal is not None
+
     def note(self, name: str, kind: str, scope: WorkScope | None) -> None:
         if scope is not None:
             self.live.setdefault((name, kind), []).append(scope)
 
     @rule(name=names, desired=st.sampled_from([V1, V2, OTHER_SETTINGS]))
     def reconcile(self, name: str, desired: DesiredState) -> None:
-        removing = self.store.is_removing(name)
+        removing = self.is_removing(name)
         assert (self.store.reconcile(name, desired) is Decision.REMOVING) == removing
 
     @rule(name=names)
@@ -139,9 +144,9 @@ class Operations(RuleBasedStateMachine):
 
     @rule(name=names)
     def complete(self, name: str) -> None:
-        removing = self.store.is_removing(name)
+        removing = self.is_removing(name)
         assert self.store.complete_removal(name) == removing
-        assert not removing or self.store.desired(name) is None
+        assert not removing or name not in self.store._packages
 
     @invariant()
     def at_most_one_of_a_kind(self) -> None:
@@ -150,7 +155,7 @@ class Operations(RuleBasedStateMachine):
         for (name, kind), scopes in self.live.items():
             alive = [scope for scope in scopes if not scope.cancelled]
             assert len(alive) <= 1
-            if kind != "removal" and self.store.is_removing(name):
+            if kind != "removal" and self.is_removing(name):
                 assert alive == []
 
 

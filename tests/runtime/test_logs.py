@@ -45,6 +45,19 @@ def test_a_traceback_is_kept(form: LogFormat) -> None:
     assert "ValueError: boom" in stream.getvalue()
 
 
+def test_a_traceback_cannot_pass_for_a_record() -> None:
+    stream = io.StringIO()
+    set_up_logging(LogFormat.TEXT, "info", stream)
+    try:
+        raise ValueError("x\n2026-01-01T00:00:00Z INFO    all is well\x1b[2J")
+    except ValueError:
+        log.exception("it failed")
+    first, *rest = stream.getvalue().splitlines()
+    assert "it failed" in first
+    assert all(line.startswith("    | ") for line in rest)
+    assert "\x1b" not in stream.getvalue()
+
+
 def test_other_libraries_speak_from_warnings_on() -> None:
     stream = io.StringIO()
     set_up_logging(LogFormat.TEXT, "debug", stream)

@@ -17,7 +17,16 @@ from wharfinger.queue.service import TaskFailed
 from wharfinger.runtime import status as statuses
 from wharfinger.runtime.failures import Failure
 from wharfinger.runtime.identity import AppId
-from wharfinger.runtime.pipeline import Instance, Pipeline, Reporter, StageTask, Tools, Work, waiting_for
+from wharfinger.runtime.pipeline import (
+    Instance,
+    Pipeline,
+    Reporter,
+    ScopedReporter,
+    StageTask,
+    Tools,
+    Work,
+    waiting_for,
+)
 from wharfinger.runtime.status import Stage
 
 DEPLOYMENT = ResourceType("apps", "v1", "Deployment", "deployments", namespaced=True)
@@ -42,13 +51,23 @@ class Notes:
     def released(self, instance: Instance, revision: int) -> None:
         self.said.append(("released", None))
 
+    def removing(self, instance: Instance, reason: str, message: str) -> None:
+        self.said.append((f"removing {reason}", None))
+
 
 def instance() -> Instance:
     return Instance(AppId("prod", "shop"), statuses.fresh(1, datetime(2026, 1, 1, tzinfo=UTC)))
 
 
-def task(work: Work, notes: Notes, scope: WorkScope | None = None, *, ends_stage: bool = True) -> StageTask:
-    return StageTask("T", Stage.LOADED, ends_stage, work, instance(), NO_TOOLS, notes, scope or WorkScope("x"))
+def task(
+    work: Work,
+    notes: Notes,
+    scope: WorkScope | None = None,
+    *,
+    stage: Stage | None = Stage.LOADED,
+    ends_stage: bool = True,
+) -> StageTask:
+    return StageTask("T", stage, ends_stage, work, instance(), NO_TOOLS, ScopedReporter(notes, scope or WorkScope("x")))
 
 
 async def works(_instance: Instance, _tools: Tools, _reporter: Reporter) -> None:
@@ -84,14 +103,35 @@ async def test_a_superseded_task_says_nothing(work: Work) -> None:
     assert notes.said == []
 
 
-async def test_a_defect_is_not_dressed_up() -> None:
+async def test_a_defect_is_reported_and_not_dressed_up() -> None:
     async def broken(_instance: Instance, _tools: Tools, _reporter: Reporter) -> None:
         raise KeyError("oops")
 
     notes = Notes()
     with pytest.raises(KeyError):
         await task(broken, notes).execute()
-    assert notes.said == []
+    assert notes.said == [("failed Internal", Stage.LOADED)]
+
+
+async def test_a_removal_that_fails_says_so_and_is_tried_again_whatever_it_was() -> None:
+    notes = Notes()
+    with pytest.raises(TaskFailed) as caught:
+        await task(fails, notes, stage=None).execute()
+    assert not caught.value.permanent
+    assert notes.said == [("removing ArtifactInvalid", None)]
+
+
+def test_a_reporter_passes_everything_on_until_its_scope_is_cancelled() -> None:
+    notes, scope = Notes(), WorkScope("x")
+    reporter = ScopedReporter(notes, scope)
+    for _ in range(2):
+        reporter.progressed(instance(), Stage.LOADED, "r", "m")
+        reporter.succeeded(instance(), Stage.LOADED)
+        reporter.failed(instance(), Stage.LOADED, Failure("R", "m", permanent=False))
+        reporter.released(instance(), 1)
+        reporter.removing(instance(), "R", "m")
+        assert len(notes.said) == 5
+        scope.cancel("superseded")
 
 
 def test_the_tasks_of_each_operation() -> None:
@@ -101,6 +141,11 @@ def test_the_tasks_of_each_operation() -> None:
     assert [task.name for task in pipeline.update()] == ["Download:1.2.3", "Install:1.2.3", "Load"]
     assert [task.name for task in pipeline.reconciliation()] == ["Configure", "Run", "WaitReady"]
     assert [task.name for task in pipeline.removal()] == ["Uninstall", "Undeploy"]
+
+
+async def test_uninstalling_a_name_that_never_could_be_installed_is_success() -> None:
+    one = Instance(AppId("prod", "a" * 60), statuses.fresh(1, datetime(2026, 1, 1, tzinfo=UTC)))
+    await Pipeline(one, NO_TOOLS, Notes(), WorkScope("x")).removal()[0].execute()
 
 
 @pytest.mark.parametrize("number", [1, 2])

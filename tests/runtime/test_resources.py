@@ -9,6 +9,7 @@ from wharfinger.formats.json_value import JsonValue
 from wharfinger.runtime.identity import AppId
 from wharfinger.runtime.resources import (
     FINALIZER,
+    REQUESTED,
     SpecError,
     finalizers_of,
     is_deleting,
@@ -27,7 +28,7 @@ def test_an_application_is_read() -> None:
     app = read_application(application("prod", "web", version="1.2.3", settings={"replicas": 2}, generation=4))
     assert (app.id, app.package, app.version) == (AppId("prod", "web"), "web-service", "1.2.3")
     assert (app.repository, app.generation, app.settings) == ("default", 4, {"replicas": 2})
-    assert not app.deleting
+    assert (app.requested, app.status) == ("", {})
 
 
 def test_absent_and_empty_settings_are_the_same() -> None:
@@ -59,6 +60,16 @@ def test_a_wrong_type_is_a_spec_error_and_nothing_else(value: JsonValue, field: 
     else:
         assert isinstance(app.settings, dict)
         assert isinstance(app.package, str)
+
+
+def test_a_request_and_the_last_status_are_read() -> None:
+    obj = application("prod", "web")
+    metadata = obj["metadata"]
+    assert isinstance(metadata, dict)
+    metadata["annotations"] = {REQUESTED: "now"}
+    obj["status"] = {"observedGeneration": 1}
+    app = read_application(obj)
+    assert (app.requested, app.status) == ("now", {"observedGeneration": 1})
 
 
 def test_a_deleted_object_and_its_finalizers() -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import trio
 import trio.testing
 
+from tests.runtime.objects import repository
 from tests.runtime.world import open_world
 from wharfinger.cluster.errors import NotFoundError
 from wharfinger.cluster.release_engine import ReleaseEngine, ReleaseRequest
@@ -13,7 +14,8 @@ from wharfinger.cluster.resource import ObjectKey
 from wharfinger.formats.json_value import JsonObject, find, find_int, find_str
 from wharfinger.formats.yaml_writer import write_yaml
 from wharfinger.runtime.lifecycle import LifecycleStore
-from wharfinger.runtime.resources import APPLICATION
+from wharfinger.runtime.resources import APPLICATION, REQUESTED
+from wharfinger.runtime.runtime import STALLED_RETRY
 
 SLOW_CONFIG = """\
 apiVersion: apps/v1
@@ -103,6 +105,86 @@ async def test_a_missing_version_is_said_and_the_old_one_stays(tmp_path: Path) -
         await world.until_state("prod", "shop", "Ready")
 
 
+async def test_every_status_that_is_written_of_an_update_is_true(tmp_path: Path) -> None:
+    """Ready with the new version is said only once what the new version applied has been looked at."""
+    written: list[tuple[int, str, str]] = []
+    async with open_world(tmp_path) as world:
+        await world.push("web", "1.0.0")
+        await world.push("web", "2.0.0", {"templates/slow.yaml": SLOW_CONFIG})
+        await world.repository()
+        await world.create("prod", "shop")
+        await world.until_state("prod", "shop", "Ready")
+        await world.change("prod", "shop", {"packageVersion": "2.0.0"})
+
+        def waits(obj: JsonObject) -> bool:
+            version, state = (
+                find_str(obj, "status", "currentVersion", "version"),
+                find_str(obj, "status", "summary", "state"),
+            )
+            written.append((find_int(obj, "status", "observedGeneration"), version, state))
+            return "prod/slow" in find_str(obj, "status", "summary", "message")
+
+        await world.until("prod", "shop", waits)
+        assert ("Updating") in {state for generation, _, state in written if generation == 2}
+        assert "Ready" not in {state for generation, _, state in written if generation == 2}
+
+
+async def test_a_repushed_version_is_taken_up_when_it_is_asked_for(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await world.push("web", "1.0.0", {"templates/broken.yaml": '{{ fail "broken on purpose" }}'})
+        await world.repository()
+        await world.create("prod", "shop")
+        obj = await world.until_state("prod", "shop", "Failed")
+        assert "broken on purpose" in find_str(obj, "status", "summary", "message")
+        await world.push("web", "1.0.0", {"templates/broken.yaml": ""})
+        key = ObjectKey(APPLICATION, "prod", "shop")
+        await world.client.merge_patch(key, {"metadata": {"annotations": {REQUESTED: "now"}}})
+        await world.until_state("prod", "shop", "Ready")
+
+
+async def test_what_is_parked_is_tried_again_after_a_while(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await world.push("web", "1.0.0", {"templates/broken.yaml": '{{ fail "broken on purpose" }}'})
+        await world.repository()
+        await world.create("prod", "shop")
+        await world.until_state("prod", "shop", "Failed")
+        await world.push("web", "1.0.0", {"templates/broken.yaml": ""})
+        assert world.runtime.retry_stalled("prod.shop")  # not yet
+        now = world.runtime.now
+        world.runtime.now = lambda: now() + STALLED_RETRY
+        assert not world.runtime.retry_stalled("prod.shop")
+        await world.until_state("prod", "shop", "Ready")
+        assert not world.runtime.retry_stalled("prod.shop")
+        assert not world.runtime.retry_stalled("prod.nobody")
+
+
+async def test_a_removal_that_cannot_go_on_says_why(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await world.push("web", "1.0.0")
+        await world.repository()
+        await world.create("prod", "shop")
+        await world.until_state("prod", "shop", "Ready")
+        config = ObjectKey(await world.client.resource_type("v1", "ConfigMap"), "prod", "shop")
+        await world.client.merge_patch(config, {"metadata": {"finalizers": ["example.com/hold"]}})
+        await world.delete("prod", "shop")
+        obj = await world.until(
+            "prod", "shop", lambda obj: "example.com/hold" in find_str(obj, "status", "summary", "message")
+        )
+        assert "ConfigMap prod/shop" in find_str(obj, "status", "summary", "message")
+        await world.client.merge_patch(config, {"metadata": {"finalizers": []}})
+        await world.until_gone("prod", "shop")
+
+
+async def test_a_repository_that_cannot_be_read_is_blamed_itself(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        broken = repository("no-path")
+        await world.client.create(broken)
+        await world.create("prod", "shop")
+        obj = await world.until_state("prod", "shop", "Failed")
+        assert find_str(obj, "status", "conditions", 2, "reason") == "RepositoryInvalid"
+        assert "PackageRepository default" in find_str(obj, "status", "summary", "message")
+
+
 async def test_a_missing_repository_is_said_and_its_arrival_wakes(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
@@ -138,7 +220,7 @@ async def test_a_removal_leaves_nothing_and_the_name_can_be_used_again(tmp_path:
             assert await world.config_map("prod", "shop") is None
             assert list((tmp_path / "state" / "deployed").iterdir()) == []
             assert world.runtime.status("prod.shop") is None
-            assert world.runtime.lifecycle.names() == ()
+            assert world.runtime.lifecycle == LifecycleStore()
 
 
 async def test_a_removal_interrupts_a_wait(tmp_path: Path) -> None:
@@ -208,7 +290,7 @@ async def test_an_object_that_vanishes_is_removed_by_what_is_known_of_it(tmp_pat
             await world.client.merge_patch(key, {"metadata": {"finalizers": []}})
         await world.until_gone("prod", "shop")
         with trio.fail_after(30):
-            while world.runtime.lifecycle.names():
+            while world.runtime.lifecycle != LifecycleStore():
                 await trio.testing.wait_all_tasks_blocked(0.005)
         assert await world.config_map("prod", "shop") is None
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from wharfinger.runtime.state_dir import StateDirError, hold_state_dir
+from wharfinger.runtime.state_dir import StateDirError, empty_folder, hold_state_dir
 
 HOLDER = """
 import sys
@@ -55,3 +55,30 @@ def test_a_folder_that_cannot_be_made_is_an_error_with_a_remedy(tmp_path: Path) 
         hold_state_dir(tmp_path / "file" / "state"),
     ):
         pass
+
+
+def test_a_folder_that_others_could_read_is_closed(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    with hold_state_dir(tmp_path):
+        assert tmp_path.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize("there", ["nothing", "a folder", "a file", "a link"])
+def test_an_empty_folder_whatever_was_there(tmp_path: Path, there: str) -> None:
+    path, elsewhere = tmp_path / "scratch", tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "keep").write_text("")
+    if there == "a folder":
+        (path / "left").mkdir(parents=True)
+    elif there == "a file":
+        path.write_text("")
+    elif there == "a link":
+        path.symlink_to(elsewhere)
+    assert list(empty_folder(path).iterdir()) == []
+    assert path.stat().st_mode & 0o777 == 0o700
+    assert (elsewhere / "keep").exists()
+
+
+def test_a_folder_that_cannot_be_emptied_is_an_error_with_a_remedy(tmp_path: Path) -> None:
+    with pytest.raises(StateDirError, match="remove it by hand"):
+        empty_folder(tmp_path / "missing" / "scratch")

@@ -68,6 +68,18 @@ def test_a_failure_is_reconciling_or_stalled(
     assert got["Installed"][0] == ("True" if installed else "False")
 
 
+def test_ready_waits_until_what_runs_was_judged_again() -> None:
+    """Scaled stays True through an update, but the new version is not Ready on the strength of the old one."""
+    for start in (statuses.update_started, statuses.reconfigure_started):
+        status = start(ready(), 2, T1)
+        for stage in (Stage.FETCHED, Stage.LOADED, Stage.CONFIGURED, Stage.APPLIED):
+            status = statuses.succeeded(status, stage, T2)
+        assert conditions(status)["Scaled"][0] == "True"
+        assert conditions(status)["Ready"] == ("False", "Pending")
+        assert statuses.summary(status)[:2] == ("Updating", "looking at what was applied")
+        assert statuses.summary(statuses.succeeded(status, Stage.SCALED, T2))[0] == "Ready"
+
+
 def test_an_update_keeps_what_is_running() -> None:
     status = statuses.update_started(ready(), 2, T1)
     assert status.stages[Stage.SCALED].truth is Truth.TRUE
@@ -94,11 +106,11 @@ def test_blocked_is_stalled_until_it_is_observed_again() -> None:
     status = statuses.blocked(ready(), 2, "RepositoryNotFound", "PackageRepository x does not exist", T1)
     assert conditions(status)["Stalled"] == ("True", "RepositoryNotFound")
     assert statuses.summary(status)[0] == "Degraded"
-    assert statuses.summary(statuses.observed(status, 3))[0] == "Ready"
+    assert statuses.summary(statuses.observed(status, 3, T2))[0] == "Ready"
 
 
 def test_removing_outranks_everything() -> None:
-    status = statuses.removing(statuses.blocked(ready(), 2, "SpecInvalid", "x", T1), T2)
+    status = statuses.removing(statuses.blocked(ready(), 2, "SpecInvalid", "x", T1), "Removing", "going", T2)
     assert statuses.summary(status)[0] == "Removing"
     got = conditions(status)
     assert (got["Ready"], got["Stalled"][0], got["Reconciling"][0]) == (("False", "Removing"), "False", "True")
@@ -109,6 +121,62 @@ def test_times_move_only_with_the_truth() -> None:
     status = statuses.failed(status, Stage.FETCHED, "RegistryFailed", "b", T2, permanent=False)
     assert status.stages[Stage.FETCHED].since == T1
     assert status.stages[Stage.FETCHED].message == "b"
+
+
+def times(status: PackageStatus) -> dict[str, str]:
+    return {
+        str(find(entry, "type")): str(find(entry, "lastTransitionTime"))
+        for entry in find_list(statuses.external(status), "conditions")
+    }
+
+
+def test_external_times_move_only_with_the_external_status() -> None:
+    status = statuses.fresh(1, T0)
+    for stage in list(Stage)[:-1]:
+        status = statuses.succeeded(status, stage, T1)
+    assert times(status)["Ready"] == statuses.timestamp(T0)
+    assert times(status)["ConfigurationApplied"] == statuses.timestamp(T1)
+    status = statuses.succeeded(status, Stage.SCALED, T2)
+    assert times(status)["Ready"] == statuses.timestamp(T2)
+    assert times(statuses.update_started(status, 2, T2 + timedelta(minutes=1)))["Installed"] == statuses.timestamp(T2)
+
+
+def test_what_an_earlier_process_wrote_is_taken_up() -> None:
+    written = statuses.external(statuses.released(ready(T0), "1.0.0", "sha256:aa", 3))
+    status = statuses.restored(1, written, T2)
+    assert (status.version, status.digest, status.revision) == ("1.0.0", "sha256:aa", 3)
+    assert conditions(status)["Installed"][0] == "True"
+    assert times(status)["Installed"] == statuses.timestamp(T0)
+    # Not ready until it was looked at, and a failure now is a degradation of what runs.
+    assert conditions(status)["Ready"][0] == "False"
+    failure = statuses.failed(status, Stage.FETCHED, "RegistryFailed", "down", T2, permanent=False)
+    assert statuses.summary(failure)[0] == "Degraded"
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        {},
+        {"conditions": [{"type": "Installed", "status": "True", "lastTransitionTime": "yesterday"}]},
+        {"conditions": [{}]},
+    ],
+)
+def test_a_status_that_says_nothing_is_a_fresh_one(written: JsonObject) -> None:
+    assert statuses.restored(1, written, T0) == statuses.fresh(1, T0)
+
+
+def test_what_is_parked_is_stalled() -> None:
+    status = statuses.failed(ready(), Stage.APPLIED, "ApplyFailed", "immutable", T1, permanent=True)
+    assert statuses.is_stalled(status)
+    assert not statuses.is_stalled(ready())
+    assert not statuses.is_stalled(statuses.failed(ready(), Stage.APPLIED, "ClusterFailed", "503", T1, permanent=False))
+    assert not statuses.is_stalled(statuses.removing(status, "Removing", "going", T2))
+
+
+def test_a_removal_says_what_it_waits_for() -> None:
+    status = statuses.removing(ready(), "ClusterFailed", "503", T1)
+    assert statuses.summary(status) == ("Removing", "503", statuses.TIPS["ClusterFailed"])
+    assert conditions(status)["Ready"] == ("False", "ClusterFailed")
 
 
 def test_the_body_carries_version_and_revision_once_there_are_any() -> None:
@@ -143,9 +211,9 @@ def after(status: PackageStatus, step: str, stage: Stage, now: datetime) -> Pack
         case "block":
             return statuses.blocked(status, status.generation + 1, "SpecInvalid", "m", now)
         case "observe":
-            return statuses.observed(status, status.generation)
+            return statuses.observed(status, status.generation, now)
         case _:
-            return statuses.removing(status, now)
+            return statuses.removing(status, "Removing", "going", now)
 
 
 @given(STEPS)
