@@ -85,8 +85,8 @@ def _serve(address: "Address", kubeconfig: Path, token: str) -> int:
 
 def _read_token(path: Path) -> str:
     token = path.read_text().strip()
-    if not token or any(char.isspace() for char in token) or len(token) > MAX_TOKEN_CHARS:
-        raise ValueError(f"{path} does not hold one token of at most {MAX_TOKEN_CHARS} characters")
+    if not token.isascii() or not token.isprintable() or " " in token or not 0 < len(token) <= MAX_TOKEN_CHARS:
+        raise ValueError(f"{path} does not hold one token of at most {MAX_TOKEN_CHARS} ASCII characters")
     return token
 
 

@@ -1,6 +1,6 @@
 """The other end of the debug socket: an Inspector that asks a running daemon.
 
-Whatever prints snapshots works on this client as on the daemon's own Inspector, except that settings arrive redacted.
+Whatever prints snapshots works on this client as on the daemon's own Inspector, except that secrets arrive redacted.
 """
 
 import errno

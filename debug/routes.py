@@ -1,20 +1,19 @@
 """What the debug socket answers: one table of routes over an Inspector (spec/runtime §9.2).
 
 Reading only: GET and HEAD. Whatever is asked for in a way this server does not know is refused, never answered with a
-silent default. Settings leave redacted: a dump is sent around in tickets.
+silent default. Everything leaves redacted (see :mod:`wharfinger.debug.redacting`).
 """
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from wharfinger.formats.redaction import redact_object
-
 from wharfinger.debug.encoding import daemon_to_json, package_to_json, packages_to_json, queues_to_json
 from wharfinger.debug.output import MEDIA_TYPES, OUTPUT_FORMATS, render
+from wharfinger.debug.redacting import redact_package, redact_queue, secrets_in
 from wharfinger.formats.json_value import JsonObject
 from wharfinger.httpd.messages import Handler, Request, Response
-from wharfinger.runtime.inspector import Inspector, PackageSnapshot
+from wharfinger.runtime.inspector import Inspector
 
 _TEXT: Final = "text/plain; charset=utf-8"
 
@@ -64,13 +63,14 @@ async def _daemon(inspector: Inspector, request: Request) -> Response:
 
 async def _packages(inspector: Inspector, request: Request) -> Response:
     if "name" not in request.query:
-        return _document(request, packages_to_json(_redacted(package) for package in await inspector.packages()))
+        return _document(request, packages_to_json(redact_package(package) for package in await inspector.packages()))
     package = await inspector.package(request.arg("name"))
-    return _document(request, package_to_json(_redacted(package)) if package else None)
+    return _document(request, package_to_json(redact_package(package)) if package else None)
 
 
 async def _queues(inspector: Inspector, request: Request) -> Response:
-    queues = await inspector.queues()
+    secrets = secrets_in(await inspector.packages())
+    queues = [redact_queue(queue, secrets) for queue in await inspector.queues()]
     if "name" not in request.query:
         return _document(request, queues_to_json(queues))
     asked = [queue for queue in queues if queue.name == request.arg("name")]
@@ -85,10 +85,6 @@ ROUTES: Final[dict[str, _Route]] = {
     "/api/v1/packages/dump": _Route(_packages, frozenset({"name", "output"})),
     "/api/v1/queues/dump": _Route(_queues, frozenset({"name", "output"})),
 }
-
-
-def _redacted(package: PackageSnapshot) -> PackageSnapshot:
-    return replace(package, settings=redact_object(package.settings))
 
 
 def _document(request: Request, value: JsonObject | None) -> Response:

@@ -4,6 +4,7 @@ Why a socket file and not a port: whoever may connect learns what the daemon kno
 control, and it holds on machines with many users. See :mod:`wharfinger.debug.socket_file` for how it is made.
 """
 
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Final
 
 import trio
 
+from wharfinger.debug.activation import inherited_listener
 from wharfinger.debug.routes import make_handler
 from wharfinger.debug.socket_file import bind_socket_file, remove_socket_file
 from wharfinger.httpd.server import HttpLimits, open_server
@@ -27,9 +29,10 @@ async def open_debug_server(
 ) -> AsyncIterator[None]:
     """Answer questions about ``inspector`` on ``path`` until the body is left; requests in flight are still answered.
 
-    ``listener`` is a socket inherited from systemd (:func:`wharfinger.debug.activation.inherited_listener`): then
-    ``path`` is not touched, its file being systemd's. Raises DebugSocketError.
+    A ``listener`` given, or inherited from systemd, is served instead: then ``path`` is not touched, its file being
+    systemd's. Raises DebugSocketError.
     """
+    listener = listener or inherited_listener(os.environ)
     if listener is not None:
         async with open_server([listener], make_handler(inspector), LIMITS):
             yield

@@ -142,8 +142,6 @@ class Connection:
             event = self._h11.next_event()
             if isinstance(event, h11.Event):
                 return event
-            if event is h11.PAUSED:
-                raise AssertionError("a request was read before the last one was answered")
             if self._h11.they_are_waiting_for_100_continue:
                 go_on = h11.InformationalResponse(status_code=100, headers=[], reason=b"Continue")
                 if not await self._send(go_on):
@@ -180,8 +178,6 @@ class Connection:
 
     async def _refuse(self, refusal: RefusedRequestError) -> None:
         """Answer what is no proper request, then let the client read that before the connection goes."""
-        if self._unusable or self._h11.our_state not in {h11.IDLE, h11.SEND_RESPONSE}:
-            return
         log.debug("refused a request with %d: %s", refusal.status, refusal)
         if await self._send_whole(text_response(refusal.status, str(refusal)), close=True):
             await self._linger()

@@ -3,6 +3,8 @@
 import os
 import signal
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,13 @@ import pytest
 from tests.programs import PATIENCE_S, program, run
 
 DEMO = (sys.executable, "examples/demo.py")
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """Where the demo makes its own folder; pytest's folders have names too long for the path of a socket."""
+    with tempfile.TemporaryDirectory(prefix="demo-") as made:
+        yield Path(made)
 
 
 def test_it_shows_the_main_job_and_ends_well() -> None:
@@ -30,26 +39,26 @@ def test_it_shows_the_main_job_and_ends_well() -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_it_stays_until_it_is_told_to_stop_and_takes_everything_down(tmp_path: Path, number: int) -> None:
-    with program(*DEMO, "--stay", env={"PYTHONUNBUFFERED": "1", "TMPDIR": str(tmp_path)}) as demo:
+def test_it_stays_until_it_is_told_to_stop_and_takes_everything_down(folder: Path, number: int) -> None:
+    with program(*DEMO, "--stay", env={"PYTHONUNBUFFERED": "1", "TMPDIR": str(folder)}) as demo:
         socket = demo.wait_line("export WHARFINGER_SOCKET=").partition("=")[2]
         listed = run(sys.executable, "-m", "wharfinger", "get", "packages", env={"WHARFINGER_SOCKET": socket})
         assert "demo.web" in listed
-        assert len(processes_below(tmp_path)) >= 4, "the demo, the registry, the control plane and the daemon"
+        assert len(processes_below(folder)) >= 4, "the demo, the registry, the control plane and the daemon"
         demo.process.send_signal(number)
         assert demo.wait() == 0
-    assert list(tmp_path.iterdir()) == []
-    assert processes_below(tmp_path) == []
+    assert list(folder.iterdir()) == []
+    assert processes_below(folder) == []
 
 
-def test_a_signal_half_way_takes_down_what_is_up(tmp_path: Path) -> None:
-    with program(*DEMO, env={"PYTHONUNBUFFERED": "1", "TMPDIR": str(tmp_path)}) as demo:
+def test_a_signal_half_way_takes_down_what_is_up(folder: Path) -> None:
+    with program(*DEMO, env={"PYTHONUNBUFFERED": "1", "TMPDIR": str(folder)}) as demo:
         demo.wait_line("registry at")
         demo.process.send_signal(signal.SIGTERM)
         assert demo.wait() == 128 + signal.SIGTERM
     assert "demo: stopped" in demo.lines
-    assert list(tmp_path.iterdir()) == []
-    assert processes_below(tmp_path) == []
+    assert list(folder.iterdir()) == []
+    assert processes_below(folder) == []
 
 
 STUBBORN = """\
@@ -77,19 +86,19 @@ sys.exit(demo.main())
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_second_signal_kills_what_does_not_end(tmp_path: Path, number: int) -> None:
-    with program(sys.executable, "-c", WITH_A_STUBBORN_CHILD, env={"TMPDIR": str(tmp_path)}) as demo:
+def test_a_second_signal_kills_what_does_not_end(folder: Path, number: int) -> None:
+    with program(sys.executable, "-c", WITH_A_STUBBORN_CHILD, env={"TMPDIR": str(folder)}) as demo:
         try:
             demo.wait_line("child up")
             demo.process.send_signal(number)
             demo.wait_line("asked to end")
             demo.process.send_signal(number)
             assert demo.process.wait(PATIENCE_S) == 128 + number
-            assert processes_below(tmp_path) == []
+            assert processes_below(folder) == []
         finally:
-            for left in processes_below(tmp_path):
+            for left in processes_below(folder):
                 os.kill(left, signal.SIGKILL)
-    assert list(tmp_path.iterdir()) == []
+    assert list(folder.iterdir()) == []
 
 
 def processes_below(folder: Path) -> list[int]:

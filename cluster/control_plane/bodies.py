@@ -13,6 +13,8 @@ from wharfinger.formats.json_value import JsonError, JsonValue, ShapeError, deco
 BODY_LIMIT: Final = 3 * 1024 * 1024
 """Bytes of a request's body, as in the kube-apiserver."""
 _TIMESTAMP: Final = "tag:yaml.org,2002:timestamp"
+_JSON_SPACE: Final = " \t\r\n"
+"""White space of RFC 8259 §2, and no other character that Python takes for some."""
 
 
 class _Loader(yaml.SafeLoader):
@@ -53,9 +55,9 @@ def decode(data: bytes, encoding: Encoding) -> JsonValue:
 
 def json_complaint(data: bytes) -> str:
     """What encoding/json says of the first thing that is wrong, as far as clients rely on it."""
-    if not data.strip():
+    if not data.strip(_JSON_SPACE.encode()):
         return "json parse error: unexpected end of JSON input (<empty>)"
-    text = data.decode(errors="replace").lstrip()
+    text = data.decode(errors="replace").lstrip(_JSON_SPACE)
     shown = f"({data[:20].hex()})"
     for literal in ("null", "true", "false"):
         if text[0] == literal[0] and not text.startswith(literal):

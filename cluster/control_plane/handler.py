@@ -34,6 +34,8 @@ from wharfinger.httpd.messages import Request, Response, StreamingResponse
 
 log: Final = logging.getLogger(__name__)
 PLAIN: Final = "text/plain; charset=utf-8"
+WARNINGS_CHARS: Final = 4096
+"""Characters of all warnings of one answer, as in the kube-apiserver; what is over is left out."""
 _PAGE_NOT_FOUND: Final = Response(404, b"404 page not found\n", PLAIN)
 
 
@@ -143,8 +145,16 @@ class ControlPlaneHandler:
 
 
 def _warnings(texts: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-    """Warning headers (RFC 7234 §5.5) as clients print them."""
-    return tuple(("warning", f'299 - "{text.replace(chr(34), chr(92) + chr(34))}"') for text in texts)
+    """Warning headers (RFC 7234 §5.5) as clients print them, as many as fit; names of fields may hold any character."""
+    headers, room = [], WARNINGS_CHARS
+    for text in texts:
+        line = "".join(char for char in text if char.isprintable()).encode("ascii", "replace").decode()
+        room -= len(line)
+        if room < 0:
+            break
+        escaped = line.replace("\\", "\\\\").replace('"', '\\"')
+        headers.append(("warning", f'299 - "{escaped}"'))
+    return tuple(headers)
 
 
 def _whole(answer: Answer) -> Response:

@@ -8,6 +8,7 @@ import os
 import tempfile
 from pathlib import Path
 from typing import Final
+from urllib.parse import quote
 
 from wharfinger.formats.json_value import JsonObject, encode_json
 
@@ -16,7 +17,7 @@ USER: Final = "wharfinger"
 
 def kubeconfig(host: str, port: int, token: str) -> JsonObject:
     """A kubeconfig with one context; ``host`` as it stands in a URL (IPv6 in brackets)."""
-    server = f"http://{USER}:{token}@{host}:{port}"
+    server = f"http://{USER}:{quote(token, safe='')}@{host}:{port}"
     return {
         "apiVersion": "v1",
         "kind": "Config",

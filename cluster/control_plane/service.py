@@ -10,6 +10,7 @@ from wharfinger.cluster.connection import Connection, bearer
 from wharfinger.cluster.control_plane.authentication import Authenticator
 from wharfinger.cluster.control_plane.backend import Backend, Randomness
 from wharfinger.cluster.control_plane.catalog import Catalog, Served
+from wharfinger.cluster.control_plane.controllers.service import open_controllers
 from wharfinger.cluster.control_plane.creation import NAMESPACES, create
 from wharfinger.cluster.control_plane.handler import ControlPlaneHandler
 from wharfinger.cluster.control_plane.memory_storage import MemoryStorage
@@ -61,8 +62,6 @@ async def open_control_plane(
     if not simulate:
         yield control_plane
         return
-    from wharfinger.cluster.control_plane.controllers.service import open_controllers
-
     connection = Connection(LOCAL, bearer(token or ""))
     async with open_client(connection, transport=control_plane.transport()) as client, open_controllers(client):
         yield control_plane

@@ -69,16 +69,26 @@ async def serve_control_plane(
     Leaving the block drains: no more connections, watches end, requests in flight are answered. Raises
     ControlPlaneStartError.
     """
-    listeners, port = await _listen(address, kubeconfig_path, token)
+    listeners, bound = await _listen(address, kubeconfig_path, token)
+    async with _serve(listeners, bound, kubeconfig_path, token, simulate=simulate) as serving:
+        yield serving
+
+
+@asynccontextmanager
+async def _serve(
+    listeners: list[trio.SocketListener], bound: Address, kubeconfig_path: Path, token: str, *, simulate: bool
+) -> AsyncGenerator[Serving, None]:
     async with open_control_plane(token=token, simulate=simulate) as control_plane:
-        bound = Address(address.host, port)
-        control_plane.handler.address = f"{bound.url_host}:{port}"
+        control_plane.handler.address = f"{bound.url_host}:{bound.port}"
         async with open_server(listeners, control_plane.handler, LIMITS):
             yield Serving(control_plane, bound, kubeconfig_path)
 
 
-async def _listen(address: Address, path: Path, token: str) -> tuple[list[trio.SocketListener], int]:
-    """Listen, and write the kubeconfig that says where; connections wait until the server takes them."""
+async def _listen(address: Address, path: Path, token: str) -> tuple[list[trio.SocketListener], Address]:
+    """Listen, and write the kubeconfig that says where; connections wait until the server takes them.
+
+    Raises ControlPlaneStartError.
+    """
     try:
         listeners = await trio.open_tcp_listeners(address.port, host=address.host)
     except OSError as error:
@@ -90,16 +100,20 @@ async def _listen(address: Address, path: Path, token: str) -> tuple[list[trio.S
         for listener in listeners:
             listener.socket.close()
         raise ControlPlaneStartError(f"cannot write the kubeconfig {path}: {error}") from error
-    return listeners, port
+    return listeners, Address(address.host, port)
 
 
 async def run_until_signalled(
     address: Address, kubeconfig_path: Path, token: str, say: Callable[[str], None], *, simulate: bool = True
 ) -> None:
-    """Serve until SIGTERM or SIGINT, then drain for at most :data:`GRACE_S`; a second signal ends it at once."""
+    """Serve until SIGTERM or SIGINT, then drain for at most :data:`GRACE_S`; a second signal ends it at once.
+
+    Raises ControlPlaneStartError (by itself, not in a group: it comes up before any nursery is open).
+    """
     with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals, trio.CancelScope() as hard:
+        listeners, bound = await _listen(address, kubeconfig_path, token)
         async with trio.open_nursery() as nursery:
-            async with serve_control_plane(address, kubeconfig_path, token, simulate=simulate) as serving:
+            async with _serve(listeners, bound, kubeconfig_path, token, simulate=simulate) as serving:
                 host, port = serving.address.url_host, serving.address.port
                 say(f"control plane ready at http://{host}:{port}, kubeconfig {serving.kubeconfig}")
                 async for _ in signals:

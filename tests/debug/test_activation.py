@@ -15,16 +15,13 @@ from wharfinger.debug.errors import DebugSocketError
 SERVE = """
 import os, pathlib, sys, trio
 from tests.debug.canned import CannedInspector
-from wharfinger.debug.activation import inherited_listener
 from wharfinger.debug.server import open_debug_server
 
 async def main():
-    listener = inherited_listener(os.environ)
-    assert listener is not None
-    assert not os.get_inheritable(3)
-    assert not [name for name in os.environ if name.startswith("LISTEN_")]
     with trio.move_on_after(30):
-        async with open_debug_server(pathlib.Path("/nonexistent/debug.sock"), CannedInspector(), listener=listener):
+        async with open_debug_server(pathlib.Path("/nonexistent/debug.sock"), CannedInspector()):
+            assert not os.get_inheritable(3)
+            assert not [name for name in os.environ if name.startswith("LISTEN_")]
             await trio.to_thread.run_sync(sys.stdin.read, abandon_on_cancel=True)
 
 trio.run(main)

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from tests.debug.canned import CannedInspector
-from tests.debug.samples import DAEMON, HOSTILE, PACKAGES, package
+from tests.debug.samples import DAEMON, HOSTILE, PACKAGES, package, task
 from wharfinger.debug.encoding import daemon_to_json, package_to_json, packages_to_json, queues_to_json
 from wharfinger.debug.routes import ROUTES, make_handler
 from wharfinger.debug.text import is_safe
@@ -111,13 +111,15 @@ async def test_reading_only(method: str) -> None:
 
 async def test_secrets_stay_inside() -> None:
     settings: JsonObject = {"replicas": 2, "database": {"password": "hunter2", "host": "db"}, "token": "s3cr3t"}
-    inspector = CannedInspector(contents=(package(settings=settings),))
-    for query in ({}, {"name": "prod.shop"}, {"output": "yaml"}):
-        body = (await get(DUMP, query, inspector=inspector)).body.decode()
-        assert "hunter2" not in body
-        assert "s3cr3t" not in body
-        assert "password" in body
-        assert "db" in body
+    told = package(settings=settings, message="login as app:hunter2 failed", tasks=(task(1, error="bad token s3cr3t"),))
+    inspector = CannedInspector(contents=(told,))
+    for path in (DUMP, QUEUES):
+        for query in ({}, {"name": "prod.shop"}, {"output": "yaml"}):
+            body = (await get(path, query, inspector=inspector)).body.decode()
+            assert "hunter2" not in body
+            assert "s3cr3t" not in body
+            assert "bad token" in body
+            assert ("password" in body) == (path == DUMP)
 
 
 @pytest.mark.parametrize("output", ["json", "yaml"])

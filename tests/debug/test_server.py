@@ -1,6 +1,7 @@
 """The debug server on a real socket."""
 
 import json
+import socket
 import stat
 from pathlib import Path
 
@@ -102,6 +103,19 @@ async def test_the_answer_in_flight_is_still_sent(tmp_path: Path) -> None:
         go_on.set()
         await trio.testing.wait_all_tasks_blocked(0.05)
         assert answers == [PACKAGES]
+
+
+async def test_a_listener_that_is_given_is_served_and_its_file_left(tmp_path: Path) -> None:
+    path = tmp_path / "theirs.sock"
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+    listening.bind(str(path))
+    listening.listen()
+    listener = trio.SocketListener(trio.socket.from_stdlib_socket(listening))
+    async with open_debug_server(tmp_path / "ours.sock", CannedInspector(), listener=listener):
+        async with open_debug_client(path) as client:
+            assert (await client.daemon()).pid == 4711
+        assert not (tmp_path / "ours.sock").exists()
+    assert path.exists()
 
 
 async def test_a_failing_inspector_is_a_500_and_the_daemon_lives(

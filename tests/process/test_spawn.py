@@ -62,7 +62,7 @@ def test_a_child_leads_its_own_session_and_carries_its_token(tag: str) -> None:
 
 def test_it_inherits_nothing_but_its_three_descriptors(tag: str) -> None:
     with (
-        open("/dev/null", "rb") as other,
+        Path("/dev/null").open("rb") as other,
         spawned(shell("readlink /proc/self/fd/0; ls /proc/self/fd | wc -l; env", tag)) as child,
     ):
         os.set_inheritable(other.fileno(), True)

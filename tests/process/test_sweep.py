@@ -162,7 +162,7 @@ from wharfinger.process.descendants import Mark, read_stat
 from wharfinger.process.sweep import sweep
 PR_SET_CHILD_SUBREAPER = 36
 assert ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
-script = "sleep 1000 >/dev/null & setsid sleep 1000 >/dev/null & true & echo $!"
+script = "sleep 1000 >/dev/null & setsid sleep 1000 >/dev/null & sleep 0.3 >/dev/null & echo $!"
 with subprocess.Popen(["/bin/sh", "-c", script], stdout=subprocess.PIPE, start_new_session=True) as leader:
     ended_first = int(leader.stdout.readline())
     os.waitid(os.P_PID, leader.pid, os.WEXITED | os.WNOWAIT)

@@ -108,6 +108,8 @@ def reconcile_deployment(
     writes: list[Write] = []
     if current is None:
         writes.append(Create(_new_replica_set(obj, digest, wanted, revision)))
+    elif _revision(current) != revision:
+        writes.append(Patch(_set_key(current), {"metadata": {"annotations": {REVISION: str(revision)}}}))
     for one in sets:
         writes += _scaled(one, wanted if one is current else 0)
     writes += _history(obj, [one for one in sets if one is not current])

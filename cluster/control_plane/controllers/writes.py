@@ -1,18 +1,22 @@
 """What a controller intends: a closed union of writes, and the one place that carries them out.
 
 Reconciling is a pure function of what was seen; it returns a :class:`Plan`. Carrying a plan out twice does no harm: a
-creation of what is there, a deletion of what is gone and a patch of what is gone are done already. Everything else that
-fails is the caller's to retry.
+creation of what is there, a deletion of what is gone and a patch of what is gone are done already; a namespace that is being
+deleted takes nothing more. Everything else that fails is the caller's to retry.
 """
 
 from dataclasses import dataclass
-from typing import TypeAlias, assert_never
+from http import HTTPStatus
+from typing import Final, TypeAlias, assert_never
 
 from wharfinger.cluster.client import ClusterClient, Propagation
-from wharfinger.cluster.errors import ConflictError, NotFoundError
+from wharfinger.cluster.errors import ApiError, ConflictError, NotFoundError
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.formats.json_value import JsonObject, find_object, find_str
 from wharfinger.formats.merge_patch import diff_merge_patch
+
+_TERMINATING: Final = "is being terminated"
+"""What the refusal of new content in a namespace that is being deleted says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +80,9 @@ async def _create(client: ClusterClient, obj: JsonObject) -> None:
         await client.create(obj)
     except ConflictError as error:
         if error.reason != "AlreadyExists":
+            raise
+    except ApiError as error:
+        if error.code != HTTPStatus.FORBIDDEN or _TERMINATING not in error.message:
             raise
 
 

@@ -14,7 +14,11 @@ from wharfinger.formats.json_value import JsonValue
         (b'{"a": 1}', Encoding.JSON, {"a": 1}),
         (b'{"a": 1}', Encoding.YAML, {"a": 1}),
         (b"a: 1\nb: [x]\n", Encoding.YAML, {"a": 1, "b": ["x"]}),
-        (b"when: 2026-11-21T04:03:02Z\nday: 2026-11-21\n", Encoding.YAML, {"when": "2026-11-21T04:03:02Z", "day": "2026-11-21"}),
+        (
+            b"when: 2026-11-21T04:03:02Z\nday: 2026-11-21\n",
+            Encoding.YAML,
+            {"when": "2026-11-21T04:03:02Z", "day": "2026-11-21"},
+        ),
     ],
 )
 def test_bodies(data: bytes, encoding: Encoding, value: JsonValue) -> None:
@@ -51,6 +55,9 @@ def test_a_body_has_a_limit() -> None:
     ("data", "complaint"),
     [
         (b"", "json parse error: unexpected end of JSON input (<empty>)"),
+        (b" \r\n\t", "json parse error: unexpected end of JSON input (<empty>)"),
+        (b"\n\x1c", "json parse error: invalid character '\x1c' looking for beginning of value (0a1c)"),
+        (b"\x0b", "json parse error: invalid character '\x0b' looking for beginning of value (0b)"),
         (b"not json", "json parse error: invalid character 'o' in literal null (expecting 'u') (6e6f74206a736f6e)"),
         (b"tru", "json parse error: the body is not one JSON document (747275)"),
         (b"<x>", "json parse error: invalid character '<' looking for beginning of value (3c783e)"),

@@ -21,7 +21,9 @@ def test_every_kind_is_known_to_the_merging_data() -> None:
 
 
 def test_whatever_has_a_first_status_has_the_subresource() -> None:
-    assert [kind.group_kind for kind in BUILTIN_KINDS if kind.initial_status is not None and not kind.versions[0].status] == []
+    assert [
+        kind.group_kind for kind in BUILTIN_KINDS if kind.initial_status is not None and not kind.versions[0].status
+    ] == []
 
 
 def test_scaled_kinds_are_workloads() -> None:

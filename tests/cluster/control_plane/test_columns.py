@@ -56,7 +56,11 @@ FIELDS = ("metadata", "spec", "status", "data", "roleRef", "involvedObject", "we
         (c.pod_status, {"metadata": {"deletionTimestamp": "t"}}, "Terminating"),
         (c.pod_status, {}, "Unknown"),
         (c.pod_restarts, {"status": {"containerStatuses": [{"restartCount": 2}, {"restartCount": 1}]}}, 3),
-        (c.service_ports, {"spec": {"ports": [{"port": 80}, {"port": 53, "nodePort": 30053, "protocol": "UDP"}]}}, "80/TCP,53:30053/UDP"),
+        (
+            c.service_ports,
+            {"spec": {"ports": [{"port": 80}, {"port": 53, "nodePort": 30053, "protocol": "UDP"}]}},
+            "80/TCP,53:30053/UDP",
+        ),
         (c.service_external, {"spec": {"externalIPs": ["1.2.3.4"]}}, "1.2.3.4"),
         (c.service_external, {"spec": {"type": "ExternalName", "externalName": "x.example"}}, "x.example"),
         (c.service_external, {"spec": {"type": "LoadBalancer"}}, "<pending>"),

@@ -25,14 +25,21 @@ def test_a_kind_of_a_definition() -> None:
         )
     )
 
-    assert (kind.group_kind, kind.plural, kind.list_kind, kind.custom) == ("Widget.example.com", "widgets", "WidgetList", True)
+    assert (kind.group_kind, kind.plural, kind.list_kind, kind.custom) == (
+        "Widget.example.com",
+        "widgets",
+        "WidgetList",
+        True,
+    )
     assert kind.versions[0].status
     assert kind.versions[0].scale == ScalePaths(".spec.replicas", ".status.replicas", "")
     assert kind.versions[0].selectable == ("spec.color",)
     assert kind.storage_version == "v1"
 
 
-@pytest.mark.parametrize("version", [{"schema": {"openAPIV3Schema": 5}}, {"subresources": {"scale": 5}}, {"additionalPrinterColumns": [1]}])
+@pytest.mark.parametrize(
+    "version", [{"schema": {"openAPIV3Schema": 5}}, {"subresources": {"scale": 5}}, {"additionalPrinterColumns": [1]}]
+)
 def test_what_is_no_definition(version: dict[str, JsonValue]) -> None:
     with pytest.raises(ShapeError):
         kind_of_definition(definition(**version))
@@ -124,7 +131,9 @@ def test_without_columns_there_are_name_and_age() -> None:
 
 
 def test_a_column_that_cannot_be_read_is_left_out() -> None:
-    version = kind_of_definition(definition(additionalPrinterColumns=[{"name": "X", "jsonPath": "nonsense"}])).versions[0]
+    version = kind_of_definition(definition(additionalPrinterColumns=[{"name": "X", "jsonPath": "nonsense"}])).versions[
+        0
+    ]
 
     assert [column.name for column in version.columns] == ["Name", "Age"]
 

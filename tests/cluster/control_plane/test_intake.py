@@ -31,7 +31,10 @@ def test_built_in_kinds_may_leave_out_what_the_path_says() -> None:
         (None, "cannot unmarshal string into"),
         ({"metadata": 5}, "metadata: expected an object"),
         ({"metadata": {"name": 5}}, "name: expected a string"),
-        ({"metadata": {"labels": {"a": True}}}, "cannot unmarshal bool into Go struct field ObjectMeta.metadata.labels"),
+        (
+            {"metadata": {"labels": {"a": True}}},
+            "cannot unmarshal bool into Go struct field ObjectMeta.metadata.labels",
+        ),
         ({"data": {"a": 1.5}}, "cannot unmarshal number into Go struct field ConfigMap.data of type string"),
         ({"data": {"a": {}}}, "cannot unmarshal object into"),
         ({"kind": "Secret"}, 'no kind "Secret" is registered for version "v1"'),
@@ -50,7 +53,10 @@ def test_what_is_no_config_map(body: JsonValue, words: str) -> None:
     [
         ({"apiVersion": "example.com/v1"}, "Object 'Kind' is missing"),
         ({"kind": "Widget"}, "Object 'apiVersion' is missing"),
-        ({"apiVersion": "example.com/v2", "kind": "Widget"}, "does not match the expected API version (example.com/v1)"),
+        (
+            {"apiVersion": "example.com/v2", "kind": "Widget"},
+            "does not match the expected API version (example.com/v1)",
+        ),
         ({"apiVersion": "example.com/v1", "kind": "Other"}, "does not match the expected kind (Widget)"),
     ],
 )

@@ -35,7 +35,13 @@ def test_patches_take_field_validation() -> None:
     patch = find_object(document, "paths", "/apis/apps/v1/namespaces/{namespace}/deployments/{name}", "patch")
     assert "fieldValidation" in [find(item, "name") for item in find_list(patch, "parameters")]
     assert patch["x-kubernetes-group-version-kind"] == {"group": "apps", "version": "v1", "kind": "Deployment"}
-    assert find_list(find_object(document, "paths", "/apis/apps/v1/namespaces/{namespace}/deployments/{name}", "get"), "parameters") == []
+    assert (
+        find_list(
+            find_object(document, "paths", "/apis/apps/v1/namespaces/{namespace}/deployments/{name}", "get"),
+            "parameters",
+        )
+        == []
+    )
 
 
 def test_cluster_scoped_kinds_have_no_namespace_in_their_path() -> None:

@@ -48,9 +48,16 @@ def test_the_manager_of_a_request_that_names_none() -> None:
 
 
 def test_writes() -> None:
-    options = parse_write_options({"dryRun": ("All",), "fieldManager": ("me",), "force": ("true",)}, "x/1", "PatchOptions")
+    options = parse_write_options(
+        {"dryRun": ("All",), "fieldManager": ("me",), "force": ("true",)}, "x/1", "PatchOptions"
+    )
 
-    assert (options.manager, options.dry_run, options.force, options.validation) == ("me", True, True, FieldValidation.WARN)
+    assert (options.manager, options.dry_run, options.force, options.validation) == (
+        "me",
+        True,
+        True,
+        FieldValidation.WARN,
+    )
     strict = parse_write_options({"fieldValidation": ("Strict",)}, "x/1", "CreateOptions")
     assert (strict.manager, strict.validation) == ("x", FieldValidation.STRICT)
 
@@ -90,7 +97,11 @@ def test_patches_know_whether_they_are_applies() -> None:
         ({"orphanDependents": ("true",)}, None, DeleteOptions(propagation="Orphan")),
         ({"dryRun": ("All",)}, None, DeleteOptions(dry_run=True)),
         ({}, {"dryRun": ["All"]}, DeleteOptions(dry_run=True)),
-        ({"propagationPolicy": ("Orphan",)}, {"propagationPolicy": "Foreground"}, DeleteOptions(propagation="Foreground")),
+        (
+            {"propagationPolicy": ("Orphan",)},
+            {"propagationPolicy": "Foreground"},
+            DeleteOptions(propagation="Foreground"),
+        ),
         ({}, {"orphanDependents": False}, DeleteOptions(propagation="Background")),
         ({}, {"preconditions": {"uid": "u", "resourceVersion": "3"}}, DeleteOptions(uid="u", resource_version="3")),
     ],

@@ -53,8 +53,10 @@ def test_a_schema_that_keeps_unknown_fields() -> None:
         st.sampled_from(["spec", "status", "metadata", "zzz", "replicas", "template"]),
         st.recursive(
             st.integers() | st.text(max_size=3),
-            lambda inner: st.lists(inner, max_size=2)
-            | st.dictionaries(st.sampled_from(["replicas", "spec", "template", "zzz"]), inner, max_size=3),
+            lambda inner: (
+                st.lists(inner, max_size=2)
+                | st.dictionaries(st.sampled_from(["replicas", "spec", "template", "zzz"]), inner, max_size=3)
+            ),
             max_leaves=8,
         ),
         max_size=4,

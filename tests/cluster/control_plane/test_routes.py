@@ -52,7 +52,10 @@ NAMES = st.from_regex(r"[a-z][a-z0-9]{0,8}", fullmatch=True).filter(
         ("/api/v1/namespaces/a/finalize", ResourceRoute("", "v1", "", "namespaces", "a", "finalize")),
         ("/api/v1/namespaces/a/pods", ResourceRoute("", "v1", "a", "pods")),
         ("/apis/apps/v1/namespaces/a/deployments/b", ResourceRoute("apps", "v1", "a", "deployments", "b")),
-        ("/apis/apps/v1/namespaces/a/deployments/b/scale", ResourceRoute("apps", "v1", "a", "deployments", "b", "scale")),
+        (
+            "/apis/apps/v1/namespaces/a/deployments/b/scale",
+            ResourceRoute("apps", "v1", "a", "deployments", "b", "scale"),
+        ),
         ("/api/v1/namespaces/a/pods/b/proxy/x/y", ResourceRoute("", "v1", "a", "pods", "b", "proxy/x/y")),
         ("/api/v1/watch/pods", ResourceRoute("", "v1", "", "pods", watch=True)),
         ("/api/v1/watch/namespaces/a/pods/b", ResourceRoute("", "v1", "a", "pods", "b", watch=True)),

@@ -42,7 +42,11 @@ def test_good_objects() -> None:
         ({"name": "a", "labels": {"-x": "1"}}, "metadata.labels", 'Invalid value: "-x": name part'),
         ({"name": "a", "labels": {"x": "a b"}}, "metadata.labels", 'Invalid value: "a b": a valid label'),
         ({"name": "a", "annotations": {"a b": "x"}}, "metadata.annotations", 'Invalid value: "a b"'),
-        ({"name": "a", "annotations": {"a": "x" * 262_145}}, "metadata.annotations", "Too long: may not be more than 262144"),
+        (
+            {"name": "a", "annotations": {"a": "x" * 262_145}},
+            "metadata.annotations",
+            "Too long: may not be more than 262144",
+        ),
         ({"name": "a", "finalizers": ["unqualified"]}, "metadata.finalizers[0]", "nor is it fully qualified"),
         ({"name": "a", "finalizers": ["-/x"]}, "metadata.finalizers[0]", "prefix part"),
     ],
@@ -143,7 +147,9 @@ VALUES = st.recursive(
 @given(
     st.sampled_from(BUILTIN_KINDS),
     st.dictionaries(st.sampled_from(["metadata", "spec", "data", "status", "immutable"]), VALUES),
-    st.dictionaries(st.sampled_from(["name", "labels", "annotations", "finalizers", "uid", "deletionTimestamp"]), VALUES),
+    st.dictionaries(
+        st.sampled_from(["name", "labels", "annotations", "finalizers", "uid", "deletionTimestamp"]), VALUES
+    ),
 )
 def test_no_object_makes_the_checks_fail(
     kind: type[object], obj: dict[str, JsonValue], metadata: dict[str, JsonValue]

@@ -4,7 +4,7 @@ from trio.testing import MockClock
 
 from tests.cluster.control_plane.controllers.harness import config_map, key, look, obj, open_cluster, owner_of, settle
 from wharfinger.cluster.client import ClusterClient, Propagation
-from wharfinger.formats.json_value import JsonObject, find, find_list
+from wharfinger.formats.json_value import JsonObject, JsonValue, find, find_list
 
 
 async def there(client: ClusterClient, *names: str) -> list[str]:
@@ -43,15 +43,17 @@ async def test_orphaning_where_there_are_no_dependents(autojump_clock: MockClock
         assert await there(client, "owner") == []
 
 
+def blocking(name: str, owner: JsonObject, *finalizers: str) -> JsonObject:
+    """A dependent that its owner waits for."""
+    references: list[JsonValue] = [owner_of(owner, blocks=True)]
+    return config_map(name, finalizers=list[JsonValue](finalizers), ownerReferences=references)
+
+
 async def test_a_foreground_owner_waits_for_what_blocks_it(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         owner = await client.create(config_map("owner"))
-        blocking: JsonObject = config_map("child", finalizers=["example.com/hold"])
-        metadata = blocking["metadata"]
-        assert isinstance(metadata, dict)
-        metadata["ownerReferences"] = [owner_of(owner, blocks=True)]
-        child = await client.create(blocking)
-        await client.create(config_map("grandchild", child))
+        child = await client.create(blocking("child", owner, "example.com/hold"))
+        await client.create(blocking("grandchild", child))
         await client.create(config_map("loose", owner))
         await settle()
         await client.delete(await key(client, "v1", "ConfigMap", "owner"), propagation=Propagation.FOREGROUND)

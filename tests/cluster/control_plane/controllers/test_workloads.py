@@ -182,15 +182,20 @@ def test_a_new_template_replaces_the_set() -> None:
 def test_an_old_template_gets_its_set_back_at_a_new_revision() -> None:
     sets = [replica_set(revision=1, replicas=0, ready=0), replica_set(OTHER, revision=2)]
     writes = reconcile_deployment(KEY, workload(), sets, 0, NOW).writes
-    scaled = {
-        write.key.name: write.patch
+    patched = [
+        (write.key.name, write.patch)
         for write in writes
         if isinstance(write, Patch) and write.key.resource == REPLICA_SETS
-    }
-    assert scaled == {
-        f"web-{template_hash(TEMPLATE)}": {"spec": {"replicas": 2}},
-        f"web-{template_hash(OTHER)}": {"spec": {"replicas": 0}},
-    }
+    ]
+    assert patched == [
+        (f"web-{template_hash(TEMPLATE)}", {"metadata": {"annotations": {REVISION: "3"}}}),
+        (f"web-{template_hash(TEMPLATE)}", {"spec": {"replicas": 2}}),
+        (f"web-{template_hash(OTHER)}", {"spec": {"replicas": 0}}),
+    ]
+    renumbered = [replica_set(revision=3), replica_set(OTHER, revision=2, replicas=0, ready=0)]
+    (status,) = reconcile_deployment(KEY, workload(), renumbered, 0, NOW).writes
+    assert isinstance(status, Patch)
+    assert find(status.patch, "metadata", "annotations", REVISION) == "3"
 
 
 def test_empty_sets_over_the_limit_go_oldest_first() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.cluster.control_plane.controllers.harness import config_map, key, look, open_cluster
+from tests.cluster.control_plane.controllers.harness import config_map, key, look, obj, open_cluster
 from wharfinger.cluster.client import Propagation
 from wharfinger.cluster.control_plane.controllers.writes import (
     Create,
@@ -47,15 +47,25 @@ async def test_what_is_not_done_is_raised() -> None:
             await perform(client, Delete(made, "another uid"))
 
 
+async def test_a_namespace_that_is_being_deleted_takes_nothing_more() -> None:
+    async with open_cluster(controllers=False) as client:
+        await client.create(obj("v1", "Namespace", "x", ""))
+        await client.delete(await key(client, "v1", "Namespace", "x"))
+        await perform(client, Create(config_map("a", namespace="x")))
+        assert await look(client, "v1", "ConfigMap", "a", "x") is None
+
+
 def test_status_writes_say_only_what_differs() -> None:
     pod = ObjectKey(PODS, "n", "p")
-    obj: JsonObject = {
+    pod_object: JsonObject = {
         "metadata": {"annotations": {"a": "1"}},
         "status": {"phase": "Pending", "message": "m", "n": {"x": 1}},
     }
     wanted: JsonObject = {"phase": "Running", "n": {"x": 1}}
-    assert status_write(pod, obj, wanted) == [Patch(pod, {"status": {"message": None, "phase": "Running"}}, "status")]
-    assert status_write(pod, obj, wanted, {"b": "2"}) == [
+    assert status_write(pod, pod_object, wanted) == [
+        Patch(pod, {"status": {"message": None, "phase": "Running"}}, "status")
+    ]
+    assert status_write(pod, pod_object, wanted, {"b": "2"}) == [
         Patch(pod, {"status": {"message": None, "phase": "Running"}, "metadata": {"annotations": {"b": "2"}}}, "status")
     ]
-    assert status_write(pod, obj | {"status": wanted}, wanted, {"a": "1"}) == []
+    assert status_write(pod, pod_object | {"status": wanted}, wanted, {"a": "1"}) == []

@@ -1,0 +1,172 @@
+import pytest
+
+from tests.cluster.control_plane.bench import (
+    DRY_RUN,
+    OPTIONS,
+    SCALE,
+    changed,
+    config_maps,
+    deployment,
+    deployments,
+    made,
+    new_backend,
+    refused,
+    thing,
+    widgets,
+)
+from wharfinger.cluster.control_plane.kinds import ScalePaths
+from wharfinger.cluster.control_plane.patching import PatchType
+from wharfinger.cluster.control_plane.scaling import get_scale, patch_scale, replace_scale, scale_of
+from wharfinger.cluster.control_plane.updating import replace
+from wharfinger.formats.json_value import JsonObject, JsonValue, find, find_str
+
+PATHS = ScalePaths(".spec.replicas", ".status.replicas", ".spec.selector")
+
+
+def test_the_scale_of_a_deployment() -> None:
+    backend = new_backend()
+    kind = deployments(backend)
+    obj = made(backend, kind, deployment(kind, replicas=3))
+
+    assert get_scale(backend, kind, "default", "a") == {
+        "kind": "Scale",
+        "apiVersion": "autoscaling/v1",
+        "metadata": {
+            "name": "a",
+            "namespace": "default",
+            "uid": find(obj, "metadata", "uid"),
+            "resourceVersion": find(obj, "metadata", "resourceVersion"),
+            "creationTimestamp": "2026-11-21T04:00:00Z",
+        },
+        "spec": {"replicas": 3},
+        "status": {"replicas": 0, "selector": "app=a"},
+    }
+
+
+@pytest.mark.parametrize("obj", [{}, {"spec": {"replicas": 0}}, {"spec": {"replicas": "many"}}])
+def test_zero_and_unreadable_replicas_are_left_out(obj: JsonObject) -> None:
+    scale = scale_of(PATHS, obj)
+
+    assert scale["spec"] == {}
+    assert scale["status"] == {"replicas": 0}
+
+
+def test_selectors_are_text_or_written_out() -> None:
+    assert find(scale_of(PATHS, {"spec": {"selector": "app=x,tier in (a)"}}), "status", "selector") == (
+        "app=x,tier in (a)"
+    )
+    without = ScalePaths(PATHS.replicas, PATHS.status_replicas, "")
+    assert find(scale_of(without, {"spec": {"selector": "app=x"}}), "status", "selector") is None
+
+
+def test_scaling_is_an_update_of_the_object() -> None:
+    backend = new_backend()
+    kind = deployments(backend)
+    made(backend, kind, deployment(kind))
+
+    scale = replace_scale(backend, kind, "default", "a", {"spec": {"replicas": 4}}, OPTIONS)
+
+    stored = backend.get(kind, "default", "a")
+    assert find(scale, "spec", "replicas") == find(stored, "spec", "replicas") == 4
+    assert find(stored, "metadata", "generation") == 2
+    assert find(scale, "metadata", "resourceVersion") == str(backend.storage.revision)
+
+
+def test_no_replicas_are_zero() -> None:
+    backend = new_backend()
+    kind = deployments(backend)
+    made(backend, kind, deployment(kind, replicas=3))
+
+    replace_scale(backend, kind, "default", "a", {"spec": {}}, OPTIONS)
+
+    assert find(backend.get(kind, "default", "a"), "spec", "replicas") == 0
+
+
+def test_negative_replicas() -> None:
+    backend = new_backend()
+    kind = deployments(backend)
+    made(backend, kind, deployment(kind))
+
+    with refused(422, "Invalid", "spec.replicas: Invalid value: -1: must be greater than or equal to 0"):
+        replace_scale(backend, kind, "default", "a", {"spec": {"replicas": -1}}, OPTIONS)
+
+
+def test_a_lost_race() -> None:
+    backend = new_backend()
+    kind = deployments(backend)
+    read = get_scale(backend, kind, "default", find_str(made(backend, kind, deployment(kind)), "metadata", "name"))
+    replace_scale(backend, kind, "default", "a", changed(read, spec={"replicas": 2}), OPTIONS)
+
+    with refused(409, "Conflict", "the object has been modified"):
+        replace_scale(backend, kind, "default", "a", changed(read, spec={"replicas": 3}), OPTIONS)
+
+
+def test_a_dry_run() -> None:
+    backend = new_backend()
+    kind = deployments(backend)
+    made(backend, kind, deployment(kind))
+
+    scale = replace_scale(backend, kind, "default", "a", {"spec": {"replicas": 7}}, DRY_RUN)
+
+    assert find(scale, "spec", "replicas") == 7
+    assert find(backend.get(kind, "default", "a"), "spec", "replicas") == 1
+
+
+@pytest.mark.parametrize(
+    ("type_", "body"),
+    [
+        (PatchType.MERGE, {"spec": {"replicas": 6}}),
+        (PatchType.STRATEGIC, {"spec": {"replicas": 6}}),
+        (PatchType.JSON, [{"op": "replace", "path": "/spec/replicas", "value": 6}]),
+    ],
+)
+def test_patches(type_: PatchType, body: JsonValue) -> None:
+    backend = new_backend()
+    kind = deployments(backend)
+    made(backend, kind, deployment(kind))
+
+    assert find(patch_scale(backend, kind, "default", "a", type_, body, OPTIONS), "spec", "replicas") == 6
+
+
+def test_a_scale_is_not_applied() -> None:
+    backend = new_backend()
+    kind = deployments(backend)
+    with refused(415, "UnsupportedMediaType"):
+        patch_scale(backend, kind, "default", "a", PatchType.APPLY, {}, OPTIONS)
+
+
+def test_absent_objects_and_kinds_without_scale() -> None:
+    backend = new_backend()
+    kind, maps = deployments(backend), config_maps(backend)
+    made(backend, maps, thing(maps))
+
+    with refused(404, "NotFound", 'deployments.apps "a" not found'):
+        get_scale(backend, kind, "default", "a")
+    with refused(404, "NotFound", 'deployments.apps "a" not found'):
+        replace_scale(backend, kind, "default", "a", {}, OPTIONS)
+    with refused(404, "NotFound", "the server could not find the requested resource"):
+        get_scale(backend, maps, "default", "a")
+
+
+def test_a_custom_kind_says_where_its_numbers_are() -> None:
+    backend = new_backend()
+    kind = widgets(backend, subresources={"status": {}, "scale": SCALE})
+    obj = made(backend, kind, thing(kind))
+
+    scale = replace_scale(backend, kind, "default", "a", {"spec": {"replicas": 2}}, OPTIONS)
+    stored = backend.get(kind, "default", "a")
+    assert stored is not None
+    assert (stored["spec"], scale["spec"]) == ({"replicas": 2}, {"replicas": 2})
+    assert find(stored, "metadata", "uid") == find(obj, "metadata", "uid")
+
+    replace(backend, kind, "default", "a", "status", changed(stored, status={"replicas": 1}), OPTIONS)
+    assert find(get_scale(backend, kind, "default", "a"), "status") == {"replicas": 1}
+
+
+def test_a_resource_version_of_a_wrong_type_is_a_bad_request() -> None:
+    backend = new_backend()
+    kind = deployments(backend)
+    made(backend, kind, deployment(kind))
+
+    with refused(400, "BadRequest", "resourceVersion"):
+        replace_scale(backend, kind, "default", "a", {"metadata": {"resourceVersion": 5}}, OPTIONS)

@@ -1,0 +1,130 @@
+import signal
+import socket
+import stat
+from pathlib import Path
+
+import httpx
+import pytest
+import trio
+import trio.testing
+
+from wharfinger.cluster.connection import load_connection
+from wharfinger.cluster.control_plane.serving import (
+    Address,
+    ControlPlaneStartError,
+    parse_address,
+    run_until_signalled,
+    serve_control_plane,
+)
+
+LOOPBACK = Address("127.0.0.1", 0)
+AUTHORIZED = {"authorization": "Bearer sesame"}
+
+
+@pytest.mark.parametrize(
+    ("text", "address", "url_host", "loopback"),
+    [
+        ("127.0.0.1:0", Address("127.0.0.1", 0), "127.0.0.1", True),
+        ("localhost:8001", Address("127.0.0.1", 8001), "127.0.0.1", True),
+        ("[::1]:65535", Address("::1", 65535), "[::1]", True),
+        ("[0:0::1]:1", Address("::1", 1), "[::1]", True),
+        ("192.0.2.1:80", Address("192.0.2.1", 80), "192.0.2.1", False),
+        ("[::]:80", Address("::", 80), "[::]", False),
+    ],
+)
+def test_addresses(text: str, address: Address, url_host: str, loopback: bool) -> None:
+    assert parse_address(text) == address
+    assert (address.url_host, address.loopback) == (url_host, loopback)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", ":", ":80", "127.0.0.1", "127.0.0.1:", "127.0.0.1:-1", "127.0.0.1:65536", "127.0.0.1:²", "host:80", "[::1"],
+)
+def test_what_is_no_address(text: str) -> None:
+    with pytest.raises(ValueError, match="address"):
+        parse_address(text)
+
+
+async def test_it_is_served_for_as_long_as_the_block_runs(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "kubeconfig"
+    async with serve_control_plane(LOOPBACK, path, "sesame", simulate=False) as serving, httpx.AsyncClient() as client:
+        assert (stat.S_IMODE(path.stat().st_mode), stat.S_IMODE(path.parent.stat().st_mode)) == (0o600, 0o700)
+        url = f"http://127.0.0.1:{serving.address.port}"
+        assert load_connection(path).server == url
+        assert (serving.kubeconfig, serving.address.host) == (path, "127.0.0.1")
+        assert (await client.get(f"{url}/api", headers=AUTHORIZED)).json()["serverAddressByClientCIDRs"] == [
+            {"clientCIDR": "0.0.0.0/0", "serverAddress": url.removeprefix("http://")}
+        ]
+        assert (await client.get(f"{url}/api", headers={"authorization": "Bearer wrong"})).status_code == 401
+    with pytest.raises(OSError, match="connect"):
+        await trio.open_tcp_stream("127.0.0.1", serving.address.port)
+
+
+async def test_leaving_ends_watches_in_good_order(tmp_path: Path) -> None:
+    async with httpx.AsyncClient(headers=AUTHORIZED) as client:
+        async with serve_control_plane(LOOPBACK, tmp_path / "kubeconfig", "sesame", simulate=False) as serving:
+            url = f"http://127.0.0.1:{serving.address.port}/api/v1/namespaces?watch=1"
+            request = client.build_request("GET", url)
+            response = await client.send(request, stream=True)
+            assert serving.control_plane.handler.metrics.watches <= 1
+        body = await response.aread()
+    assert response.status_code == 200
+    assert body.count(b"\n") in range(5)
+    assert serving.control_plane.handler.metrics.watches == 0
+
+
+async def test_a_port_that_is_taken(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(ControlPlaneStartError, match=rf"cannot listen on 127\.0\.0\.1 port {port}: .*in use"):
+            async with serve_control_plane(Address("127.0.0.1", port), tmp_path / "kubeconfig", "sesame"):
+                pytest.fail("it was served")
+    assert list(tmp_path.iterdir()) == []
+
+
+async def test_a_kubeconfig_that_cannot_be_written_leaves_the_port_free(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        address = Address("127.0.0.1", free.getsockname()[1])
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ControlPlaneStartError, match="cannot write the kubeconfig .*/file/kubeconfig: "):
+        await run_until_signalled(address, tmp_path / "file" / "kubeconfig", "sesame", pytest.fail)
+    async with serve_control_plane(address, tmp_path / "kubeconfig", "sesame", simulate=False) as serving:
+        assert serving.address == address
+
+
+@pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGINT])
+async def test_a_signal_ends_it(sign: signal.Signals, tmp_path: Path) -> None:
+    lines: list[str] = []
+
+    def say(line: str) -> None:
+        lines.append(line)
+        signal.raise_signal(sign)
+
+    await run_until_signalled(LOOPBACK, tmp_path / "kubeconfig", "sesame", say)
+
+    server = load_connection(tmp_path / "kubeconfig").server
+    assert lines == [f"control plane ready at {server}, kubeconfig {tmp_path / 'kubeconfig'}"]
+
+
+async def test_a_second_signal_waits_for_nobody(tmp_path: Path, mock_clock: trio.testing.MockClock) -> None:
+    """Time stands still: without the second signal the unfinished request would hold the process for ever."""
+    ready = trio.Event()
+
+    async def serve() -> None:
+        path = tmp_path / "kubeconfig"
+        await run_until_signalled(LOOPBACK, path, "sesame", lambda _: ready.set(), simulate=False)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(serve)
+        await ready.wait()
+        port = int(load_connection(tmp_path / "kubeconfig").server.rpartition(":")[2])
+        async with await trio.open_tcp_stream("127.0.0.1", port) as stream:
+            whole = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+            await stream.send_all(whole + b"POST /api/v1/namespaces HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{")
+            assert (await stream.receive_some()).startswith(b"HTTP/1.1 200 ")
+            signal.raise_signal(signal.SIGTERM)
+            signal.raise_signal(signal.SIGINT)
+            async for _ in stream:
+                pass
+    assert mock_clock.current_time() == 0

@@ -1,0 +1,157 @@
+import argparse
+import io
+import signal
+import socket
+import stat
+import sys
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.cluster.control_plane.served import READY, served
+from tests.programs import attempt, program, wharfinger
+from wharfinger.cluster.commands import MAX_TOKEN_CHARS, add_control_plane
+from wharfinger.cluster.connection import load_connection
+
+
+def control_plane(*arguments: str) -> int:
+    """The command in this process; its exit code."""
+    parser = argparse.ArgumentParser()
+    add_control_plane(parser)
+    args = parser.parse_args(arguments)
+    code: int = args.handler(args)
+    return code
+
+
+def one_error(text: str) -> str:
+    """The one line that a failed command says."""
+    [line] = text.splitlines()
+    assert line.startswith("error: ")
+    return line
+
+
+class _StopsWhenReady(io.StringIO):
+    """Standard output that stops the process as soon as it says that it is ready."""
+
+    def write(self, text: str) -> int:
+        if READY in text:
+            signal.raise_signal(signal.SIGTERM)
+        return super().write(text)
+
+
+@pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGINT])
+def test_a_process_says_where_it_is_and_ends_when_told(sign: signal.Signals, tmp_path: Path) -> None:
+    with served(tmp_path) as plane:
+        assert stat.S_IMODE(plane.kubeconfig.stat().st_mode) == 0o600
+        assert stat.S_IMODE(plane.kubeconfig.parent.stat().st_mode) == 0o700
+        server = load_connection(plane.kubeconfig).server
+        assert plane.process.wait_line(READY) == f"control plane ready at {server}, kubeconfig {plane.kubeconfig}"
+        assert httpx.get(f"{server}/readyz").text == "ok"
+        assert httpx.get(f"{server}/api/v1/namespaces").status_code == 403
+
+        plane.process.process.send_signal(sign)
+
+        assert plane.process.wait() == 0
+    assert len(plane.process.lines) == 1
+
+
+def test_watches_end_when_the_process_is_told_to_stop(tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text("sesame\n")
+    with served(tmp_path, "--token-file", str(token)) as plane:
+        url = f"{load_connection(plane.kubeconfig).server}/api/v1/namespaces?watch=1"
+        with httpx.stream("GET", url, headers={"authorization": "Bearer sesame"}, timeout=60) as response:
+            lines = response.iter_lines()
+            assert '"ADDED"' in next(lines)
+            plane.process.process.send_signal(signal.SIGTERM)
+            assert all('"ADDED"' in line for line in lines)
+        assert plane.process.wait() == 0
+
+
+def test_a_port_that_is_taken_is_one_error(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = attempt(
+            *wharfinger("control-plane", "--listen", f"127.0.0.1:{port}", "--kubeconfig", str(tmp_path / "k"))
+        )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert f"cannot listen on 127.0.0.1 port {port}: " in one_error(done.stderr)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_kubeconfig_that_cannot_be_written_is_one_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    path = tmp_path / "file" / "kubeconfig"
+    done = attempt(*wharfinger("control-plane", "--kubeconfig", str(path)))
+    assert (done.returncode, done.stdout) == (1, "")
+    assert f"cannot write the kubeconfig {path}: " in one_error(done.stderr)
+
+
+def test_other_machines_are_let_in_only_when_that_is_said(tmp_path: Path) -> None:
+    arguments = ("--listen", "0.0.0.0:0", "--kubeconfig", str(tmp_path / "kubeconfig"))
+    done = attempt(*wharfinger("control-plane", *arguments))
+    assert done.returncode == 2
+    assert "say --allow-remote" in one_error(done.stderr)
+    assert list(tmp_path.iterdir()) == []
+
+    with program(*wharfinger("control-plane", *arguments, "--allow-remote")) as process:
+        process.wait_line("control plane ready at http://0.0.0.0:")
+        process.process.terminate()
+        assert process.wait() == 0
+
+
+def test_serving_in_this_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    output = _StopsWhenReady()
+    monkeypatch.setattr(sys, "stdout", output)
+    before = signal.getsignal(signal.SIGTERM)
+
+    assert control_plane("--kubeconfig", str(tmp_path / "kubeconfig")) == 0
+
+    assert output.getvalue().startswith(READY)
+    assert signal.getsignal(signal.SIGTERM) == before
+
+
+@pytest.mark.parametrize(
+    ("listen", "words"),
+    [
+        ("nonsense", "'nonsense' is no address: write it as 127.0.0.1:0"),
+        ("127.0.0.1:65536", "is no address"),
+        ("256.0.0.1:80", "does not appear to be an IPv4 or IPv6 address"),
+        ("192.0.2.1:80", "other machines could reach it"),
+    ],
+)
+def test_addresses_that_are_refused(
+    listen: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert control_plane("--listen", listen, "--kubeconfig", str(tmp_path / "kubeconfig")) == 2
+    assert words in one_error(capsys.readouterr().err)
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"\n", b"two words", b"two\nlines", b"\xff", "é".encode(), b"a\x00", b"x" * 513]
+)
+def test_files_that_hold_no_token(content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "token"
+    path.write_bytes(content)
+    assert control_plane("--token-file", str(path), "--kubeconfig", str(tmp_path / "kubeconfig")) == 1
+    assert "give a file that holds one token" in one_error(capsys.readouterr().err)
+    assert list(tmp_path.iterdir()) == [path]
+    assert len(content) < MAX_TOKEN_CHARS or len(content) == MAX_TOKEN_CHARS + 1
+
+
+def test_a_token_file_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert control_plane("--token-file", str(tmp_path / "none"), "--kubeconfig", str(tmp_path / "kubeconfig")) == 1
+    assert f"'{tmp_path / 'none'}'" in one_error(capsys.readouterr().err)
+
+
+def test_what_cannot_be_served_is_told_in_this_process_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "kubeconfig" / "full").mkdir(parents=True)
+    assert control_plane("--kubeconfig", str(tmp_path / "kubeconfig")) == 1
+    assert one_error(capsys.readouterr().err).endswith("choose another --listen or --kubeconfig")
+
+
+def test_any_token_of_printable_characters_gets_clients_in(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("a/b:c@d%41?#[]\\")
+    with served(tmp_path, "--token-file", str(tmp_path / "token")) as plane:
+        assert "default" in plane.run("kubectl", "get", "namespaces", "-o", "name")

@@ -1,0 +1,83 @@
+"""Secrets do not leave the daemon: not by settings, not by what an error quotes."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+
+from tests.debug.samples import JSON_OBJECTS, PACKAGES, package, packages, task
+from wharfinger.debug.encoding import package_to_json
+from wharfinger.debug.output import render_json
+from wharfinger.debug.redacting import redact_package, redact_queue, secrets_in
+from wharfinger.formats.json_value import JsonObject, JsonValue
+from wharfinger.formats.redaction import MARK
+from wharfinger.runtime.inspector import PackageSnapshot
+
+SETTINGS: JsonObject = {
+    "replicas": 2,
+    "database": {"host": "db", "password": "hunter2"},
+    "users": [{"name": "a", "token": "first-token"}, {"name": "b", "token": 73310452}],
+    "note": "uses hunter2 too",
+}
+
+
+def test_settings_by_key_and_everything_else_by_value() -> None:
+    told = package(
+        settings=SETTINGS,
+        message="cannot log in with hunter2 at db",
+        tasks=(task(1, error="401 for first-token"), task(2, error="pin 73310452", running=False)),
+    )
+    told = replace(
+        told, tip="change hunter2", conditions=(replace(told.conditions[0], message="https://a:hunter2@db/ is down"),)
+    )
+    safe = redact_package(told)
+    assert safe.settings == {
+        "replicas": 2,
+        "database": {"host": "db", "password": MARK},
+        "users": [{"name": "a", "token": MARK}, {"name": "b", "token": MARK}],
+        "note": f"uses {MARK} too",
+    }
+    assert safe.message == f"cannot log in with {MARK} at db"
+    assert safe.tip == f"change {MARK}"
+    assert [each.error for each in safe.queue.tasks] == [f"401 for {MARK}", f"pin {MARK}"]
+    for secret in ("hunter2", "first-token", "73310452"):
+        assert secret not in render_json(package_to_json(safe))
+
+
+def test_what_no_setting_names_is_found_by_its_form() -> None:
+    told = package(settings={}, message="GET https://user:pa55word@registry/v2: 401")
+    assert "pa55word" not in redact_package(told).message
+
+
+def test_what_is_no_secret_stays() -> None:
+    for each in PACKAGES:
+        assert redact_package(each) == each
+
+
+def test_secrets_of_all_packages_leave_all_queues() -> None:
+    secrets = secrets_in([package(settings=SETTINGS), package("test.shop", settings={"apiKey": "abcdef"})])
+    assert secrets == {"hunter2", "first-token", "73310452", "abcdef"}
+    queue = package(tasks=(replace(task(1, error="abcdef!"), cause="because hunter2"),)).queue
+    safe = redact_queue(queue, secrets)
+    assert (safe.tasks[0].error, safe.tasks[0].cause) == (f"{MARK}!", f"because {MARK}")
+
+
+@pytest.mark.parametrize("value", ["", None, True, [], {}, MARK, "abc"])
+def test_what_hides_nothing_replaces_nothing(value: JsonValue) -> None:
+    told = package(settings={"password": value}, message="true abc none []")
+    assert redact_package(told).message == told.message
+
+
+def test_settings_as_deep_as_readers_allow() -> None:
+    deep: JsonValue = {"password": "hunter2"}
+    for _ in range(250):
+        deep = {"a": deep}
+    assert isinstance(deep, dict)
+    assert "hunter2" not in render_json(package_to_json(redact_package(package(settings=deep))))
+
+
+@given(packages(), JSON_OBJECTS)
+def test_any_package_can_be_redacted_and_once_is_enough(told: PackageSnapshot, settings: JsonObject) -> None:
+    once = redact_package(replace(told, settings={**settings, "password": told.message}))
+    assert redact_package(once) == once
+    assert once.name == told.name

@@ -1,0 +1,264 @@
+"""Running real children: whatever they do, and whenever it is cancelled, nothing of them survives and no limit is passed.
+
+The fixture ``tag`` looks at the system after each test: no process with the test's tag, no unreaped child, no descriptor.
+"""
+
+import random
+import resource
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import trio
+
+from tests.process.children import PATIENT, SHORT, Lines, alive_with, is_alive, python, shell
+from tests.scale import scaled
+from wharfinger.process.child import run_child
+from wharfinger.process.command import Command, Ending, Limits, Sinks
+from wharfinger.process.errors import SpawnError
+from wharfinger.process.ledger import open_ledger
+
+IGNORES_TERM = "trap '' TERM; echo ready; while :; do sleep 1000; done"
+GRANDCHILD_HOLDS_STDOUT = "(trap '' TERM; sleep 1000) & echo ready; exit 0"
+DAEMONISED = "setsid sh -c 'trap \"\" TERM HUP; echo ready; exec sleep 1000' & wait"
+JOB_CONTROL = "set -m; sleep 1000 & sleep 1000 & echo ready; wait"
+WRITES_WITHOUT_END = "echo ready; while :; do echo 0123456789012345678901234567890123456789; done"
+COMPLAINS_WITHOUT_END = "echo ready; while :; do echo 0123456789012345678901234567890123456789 >&2; done"
+STOPPED = "echo ready; kill -STOP $$"
+UNRULY = {
+    "ignores SIGTERM": IGNORES_TERM,
+    "a grandchild holds stdout": GRANDCHILD_HOLDS_STDOUT,
+    "a daemonised grandchild": DAEMONISED,
+    "job control": JOB_CONTROL,
+    "writes without end": WRITES_WITHOUT_END,
+    "complains without end": COMPLAINS_WITHOUT_END,
+    "stops itself": STOPPED,
+}
+REPETITIONS = scaled(200, 20)
+
+
+async def test_what_it_said_and_how_it_ended(tag: str) -> None:
+    outcome = await run_child(shell("echo out; echo err >&2; exit 3", tag), PATIENT)
+    assert (outcome.ending, outcome.returncode, outcome.stdout, outcome.stderr) == (
+        Ending.EXITED,
+        3,
+        b"out\n",
+        b"err\n",
+    )
+    assert not outcome.ok
+    assert outcome.describe() == "exit status 3"
+    assert outcome.survivors_killed == 0
+
+
+async def test_a_signal_is_named(tag: str) -> None:
+    outcome = await run_child(shell("kill -SEGV $$", tag), PATIENT)
+    assert outcome.returncode == -11
+    assert "SIGSEGV" in outcome.describe()
+
+
+async def test_it_has_its_environment_folder_and_session(tag: str, tmp_path: Path) -> None:
+    script = "import os; print(os.getcwd(), os.environ['A'], os.getsid(0) == os.getpid(), os.getpgrp() == os.getpid())"
+    command = replace(python(script, tag), cwd=tmp_path)
+    command = replace(command, env={**command.env, "A": "b"})
+    outcome = await run_child(command, PATIENT)
+    assert outcome.stdout.decode().split() == [str(tmp_path), "b", "True", "True"]
+
+
+@pytest.mark.parametrize("size", [0, 1, 1_000_000])
+async def test_input_arrives_whole_and_ends(tag: str, size: int) -> None:
+    outcome = await run_child(shell("wc -c", tag, stdin=b"x" * size), PATIENT)
+    assert outcome.stdout.split() == [str(size).encode()]
+
+
+async def test_a_child_that_never_reads_its_input_does_not_hold_it_up(tag: str) -> None:
+    outcome = await run_child(shell("exec sleep 0", tag, stdin=b"x" * 1_000_000), PATIENT)
+    assert outcome.ok
+
+
+@pytest.mark.parametrize(
+    ("argv", "why"),
+    [
+        (("no-such-program",), "not on PATH"),
+        (("/no/such/program",), "no such file"),
+        (("/etc/passwd",), "not executable"),
+    ],
+)
+async def test_what_cannot_be_started_says_why(tag: str, argv: tuple[str, ...], why: str) -> None:
+    with pytest.raises(SpawnError, match=why):
+        await run_child(Command(argv, Path("/"), {"PATH": "/usr/bin:/bin"}), PATIENT)
+
+
+@pytest.mark.parametrize("what", UNRULY)
+async def test_the_deadline_ends_all_of_it(tag: str, what: str) -> None:
+    for _ in range(scaled(20, 2)):
+        outcome = await run_child(
+            shell(UNRULY[what], tag),
+            replace(SHORT, wall_s=0.05, stdout_bytes=1 << 30),
+            sinks=Sinks(stdout=lambda _chunk: None),
+        )
+        if what == "a grandchild holds stdout":  # its leader has ended long before
+            assert outcome.ending is Ending.EXITED
+            assert outcome.survivors_killed >= 1
+        else:
+            assert outcome.ending is Ending.DEADLINE
+            assert not outcome.ok
+        assert alive_with(tag) == []
+
+
+async def test_a_polite_child_may_clean_up_before_it_goes(tag: str) -> None:
+    script = "trap 'echo cleaned; exit 0' TERM; echo ready; while :; do sleep 0.01; done"
+    outcome = await run_child(shell(script, tag), replace(PATIENT, wall_s=0.3))
+    assert outcome.ending is Ending.DEADLINE
+    assert outcome.stdout == b"ready\ncleaned\n"
+
+
+@pytest.mark.parametrize("limit", [0, 1, 1000, 70_000])
+async def test_no_output_limit_is_passed(tag: str, limit: int) -> None:
+    for _ in range(REPETITIONS):
+        outcome = await run_child(shell(WRITES_WITHOUT_END, tag), replace(SHORT, stdout_bytes=limit))
+        assert outcome.ending is Ending.OUTPUT_LIMIT
+        assert len(outcome.stdout) == limit
+    assert alive_with(tag) == []
+
+
+async def test_a_sink_gets_no_more_than_the_limit_either(tag: str) -> None:
+    lines = Lines()
+    outcome = await run_child(
+        shell(WRITES_WITHOUT_END, tag), replace(SHORT, stdout_bytes=100_000), sinks=Sinks(stdout=lines)
+    )
+    assert outcome.ending is Ending.OUTPUT_LIMIT
+    assert len(lines.data) == 100_000
+    assert outcome.stdout == b""
+
+
+async def test_of_stderr_the_tail_is_kept(tag: str) -> None:
+    script = "i=0; while [ $i -lt 20000 ]; do echo line $i; i=$((i+1)); done >&2; echo last >&2"
+    outcome = await run_child(shell(script, tag), replace(PATIENT, stderr_bytes=1000))
+    assert outcome.ok
+    assert len(outcome.stderr) == 1000
+    assert outcome.stderr.endswith(b"line 19999\nlast\n")
+
+
+@pytest.mark.parametrize("what", UNRULY)
+async def test_cancelled_at_any_moment_nothing_survives(tag: str, what: str) -> None:
+    """The moment is drawn: at once, after so many turns of the loop, or after so many bytes of output."""
+    draw = random.Random(what)  # noqa: S311 - the same moments in every run
+    for _ in range(REPETITIONS):
+        turns, size = draw.choice([0, 1, 2, 3, 5, 10, 50, 200, 1000]), draw.choice([1, 6, 1000, 100_000, 1 << 40])
+        got = 0
+        with trio.CancelScope() as scope:
+
+            def count(chunk: bytes, scope: trio.CancelScope = scope, size: int = size) -> None:
+                nonlocal got
+                got += len(chunk)
+                if got >= size:
+                    scope.cancel()
+
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(_cancel_after, turns, nursery.cancel_scope)
+                await run_child(shell(UNRULY[what], tag), SHORT, sinks=Sinks(stdout=count))
+                nursery.cancel_scope.cancel()
+        assert got <= SHORT.stdout_bytes
+        assert alive_with(tag) == []
+
+
+async def _cancel_after(turns: int, scope: trio.CancelScope) -> None:
+    for _ in range(turns):
+        await trio.lowlevel.checkpoint()
+    scope.cancel()
+
+
+async def test_cancelled_again_while_it_dies(tag: str) -> None:
+    """Two scopes cancelled one after the other: the child is dead all the same before anything gets out."""
+    lines = Lines()
+    with trio.CancelScope() as outer:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(_run, shell(IGNORES_TERM, tag), replace(PATIENT, term_grace_s=0.2), lines)
+            await lines.wait_for("ready")
+            nursery.cancel_scope.cancel()
+            await trio.lowlevel.cancel_shielded_checkpoint()
+            outer.cancel()
+    assert alive_with(tag) == []
+
+
+async def _run(command: Command, limits: Limits, lines: Lines) -> None:
+    await run_child(command, limits, sinks=Sinks(stdout=lines))
+
+
+async def test_a_sink_that_fails_ends_the_child(tag: str) -> None:
+    def broken(_chunk: bytes) -> None:
+        raise ValueError("sink")
+
+    with pytest.RaisesGroup(ValueError, flatten_subgroups=True):
+        await run_child(shell(IGNORES_TERM, tag), SHORT, sinks=Sinks(stdout=broken))
+    assert alive_with(tag) == []
+
+
+async def test_a_crowd_of_children_goes_together(tag: str) -> None:
+    script = "for i in 1 2 3 4 5; do for j in 1 2 3 4 5 6; do (setsid sleep 1000 &) ; done; done; echo ready; exit 0"
+    outcome = await run_child(shell(script, tag), replace(SHORT, drain_s=0.2))
+    assert outcome.ok
+    assert outcome.survivors_killed >= 30
+    assert alive_with(tag) == []
+
+
+async def test_many_at_once(tag: str) -> None:
+    async with trio.open_nursery() as nursery:
+        for _ in range(100):
+            nursery.start_soon(run_child, shell("exit 0", tag), PATIENT)
+
+
+async def test_usage_is_that_childs_alone(tag: str) -> None:
+    """A busy and a light child side by side; CPU time tells them apart, whatever the clock on the wall says."""
+    usage: dict[str, float] = {}
+
+    async def measured(name: str, script: str) -> None:
+        outcome = await run_child(python(script, tag), PATIENT)
+        usage[name] = outcome.usage.user_s + outcome.usage.system_s
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(measured, "busy", "import time\nwhile time.process_time() < 0.5: pass")
+        nursery.start_soon(measured, "light", "pass")
+    assert usage["busy"] >= 0.5
+    assert usage["light"] < 0.25
+
+
+async def test_memory_is_in_bytes(tag: str) -> None:
+    outcome = await run_child(python("x = bytearray(64 << 20)", tag), PATIENT)
+    assert 64 << 20 <= outcome.usage.max_rss_bytes < 1 << 30
+
+
+async def test_nothing_is_left_open_or_unreaped_after_many_runs(tag: str) -> None:
+    for _ in range(scaled(200, 40)):
+        await run_child(shell("echo hello", tag), PATIENT)
+
+
+async def test_the_ledger_knows_a_child_while_it_lives_and_no_longer(tag: str, tmp_path: Path) -> None:
+    lines = Lines()
+    with open_ledger(tmp_path / "journal.db") as ledger:
+        async with trio.open_nursery() as nursery:
+
+            async def run() -> None:
+                await run_child(shell(IGNORES_TERM, tag), SHORT, sinks=Sinks(stdout=lines), ledger=ledger)
+
+            nursery.start_soon(run)
+            await lines.wait_for("ready")
+            (entry,) = ledger.entries()
+            assert is_alive(entry.pid)
+            nursery.cancel_scope.cancel()
+        assert ledger.entries() == ()
+        with pytest.raises(SpawnError):
+            await run_child(Command(("no-such-program",), Path("/"), {}), PATIENT, ledger=ledger)
+        assert ledger.entries() == ()
+
+
+async def test_no_signal_of_a_dying_parent_thread_ends_it(tag: str) -> None:
+    """The spawning thread ends long before the child: a parent-death signal would kill it then."""
+    lines = Lines()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(_run, shell("echo ready; sleep 1000", tag), SHORT, lines)
+        await lines.wait_for("ready")
+        for _ in range(200):  # other work comes and goes in the worker threads
+            await trio.to_thread.run_sync(resource.getrusage, resource.RUSAGE_SELF)
+        assert len(alive_with(tag)) >= 1
+        nursery.cancel_scope.cancel()

@@ -1,0 +1,178 @@
+"""The ledger: what a dead daemon left is found and killed, nobody else is, and a damaged file is no reason not to start."""
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.process.children import PATH, TAG, alive_with, is_alive, wait_dead
+from wharfinger.process.errors import LedgerError
+from wharfinger.process.ledger import kill_left_behind, open_ledger
+
+OWNER = """
+import sys
+from pathlib import Path
+import trio
+from wharfinger.process.child import run_child
+from wharfinger.process.command import Command, Limits, Sinks
+from wharfinger.process.ledger import open_ledger
+
+async def main():
+    with open_ledger(Path(sys.argv[1])) as ledger:
+        env = {"PATH": sys.argv[3], sys.argv[4]: sys.argv[5]}
+        await run_child(
+            Command(("/bin/sh", "-c", sys.argv[2]), Path("/"), env), Limits(wall_s=1000, stdout_bytes=1000),
+            sinks=Sinks(stdout=lambda chunk: print("said", flush=True)),
+            ledger=ledger,
+        )
+trio.run(main)
+"""
+
+
+def killed_owner(journal: Path, script: str, tag: str) -> None:
+    """A process that runs a child by the ledger and is killed with SIGKILL as soon as the child has said something."""
+    command = [sys.executable, "-c", OWNER, str(journal), script, PATH, TAG, tag]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as owner:
+        assert owner.stdout is not None
+        assert owner.stdout.readline() == "said\n"
+        owner.kill()
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "trap '' TERM HUP; echo ready; while :; do sleep 1000; done",
+        "trap '' TERM HUP; setsid sleep 1000 & echo ready; while :; do sleep 1000; done",
+    ],
+    ids=["plain", "daemonised"],
+)
+async def test_what_a_killed_owner_left_is_killed(tag: str, tmp_path: Path, script: str) -> None:
+    killed_owner(tmp_path / "journal.db", script, tag)
+    left = alive_with(tag)
+    assert left
+    with open_ledger(tmp_path / "journal.db") as ledger:
+        assert len(ledger.entries()) == 1
+        assert await kill_left_behind(ledger) >= 1
+        assert ledger.entries() == ()
+        assert await kill_left_behind(ledger) == 0
+    for pid in left:
+        await wait_dead(pid)
+    assert alive_with(tag) == []
+
+
+async def test_an_intent_without_a_pid_is_found_by_its_token(tag: str, tmp_path: Path) -> None:
+    """The owner died between the start of the child and writing down its number."""
+    killed_owner(tmp_path / "journal.db", "trap '' TERM HUP; echo ready; while :; do sleep 1000; done", tag)
+    with sqlite3.connect(tmp_path / "journal.db") as database:
+        database.execute("UPDATE process_groups SET pid = 0, start_ticks = 0")
+    database.close()
+    with open_ledger(tmp_path / "journal.db") as ledger:
+        assert await kill_left_behind(ledger) >= 1
+    assert alive_with(tag) == []
+
+
+@pytest.mark.parametrize("column", ["start_ticks", "boot_id"])
+async def test_somebody_who_has_the_number_now_is_left_alone(tag: str, tmp_path: Path, column: str) -> None:
+    """The number was given away again: another start time, or the machine has been started anew."""
+    with subprocess.Popen(["/bin/sleep", "1000"], env={TAG: tag}, start_new_session=True) as stranger:
+        killed_owner(tmp_path / "journal.db", "echo ready; sleep 0.2; echo more", tag)
+        with open_ledger(tmp_path / "journal.db") as ledger:
+            await kill_left_behind(ledger)
+        with sqlite3.connect(tmp_path / "journal.db") as database:
+            start = int(Path(f"/proc/{stranger.pid}/stat").read_text().rpartition(")")[2].split()[19])
+            boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+            row = {"boot_id": boot, "start_ticks": start}
+            row[column] = "another-boot" if column == "boot_id" else start + 1
+            database.execute(
+                "INSERT INTO process_groups VALUES ('f' || hex(randomblob(15)), ?, 1999999, 1, ?, ?)",
+                (row["boot_id"], stranger.pid, row["start_ticks"]),
+            )
+        database.close()
+        with open_ledger(tmp_path / "journal.db") as ledger:
+            assert await kill_left_behind(ledger) == 0
+            assert ledger.entries() == ()
+        assert is_alive(stranger.pid)
+        stranger.kill()
+
+
+async def test_rows_of_a_living_owner_are_left_alone(tmp_path: Path) -> None:
+    with open_ledger(tmp_path / "journal.db") as ledger:
+        ledger.intend("token")
+        ledger.complete("token", os.getpid(), 1)
+        assert await kill_left_behind(ledger) == 0
+        (entry,) = ledger.entries()
+        assert (entry.token, entry.pid, entry.start_ticks, entry.owner_pid) == ("token", os.getpid(), 1, os.getpid())
+        ledger.forget("token")
+        assert ledger.entries() == ()
+
+
+@pytest.mark.parametrize("damage", ["text", "cut", "scrambled"])
+async def test_a_damaged_file_is_set_aside_with_a_word(tmp_path: Path, damage: str) -> None:
+    path = tmp_path / "journal.db"
+    with open_ledger(path) as ledger:
+        for number in range(500):
+            ledger.intend(f"token-{number}")
+    data = path.read_bytes()
+    path.write_bytes(
+        {"text": b"not a database, " * 600, "cut": data[:5000], "scrambled": data[:100] + os.urandom(len(data) - 100)}[
+            damage
+        ]
+    )
+    for name in ("journal.db-wal", "journal.db-shm"):
+        (tmp_path / name).unlink(missing_ok=True)
+    with open_ledger(path) as ledger:
+        assert ledger.warning is not None
+        assert "set aside" in ledger.warning or "is now" in ledger.warning
+        assert ledger.entries() == ()
+        ledger.intend("new")
+    assert len(list(tmp_path.glob("journal.db*"))) >= 2
+    with open_ledger(path) as ledger:
+        assert ledger.warning is None
+        assert [entry.token for entry in ledger.entries()] == ["new"]
+
+
+def test_a_table_of_another_version_is_set_aside_with_a_word(tmp_path: Path) -> None:
+    with open_ledger(tmp_path / "journal.db") as ledger:
+        ledger.intend("old")
+    with sqlite3.connect(tmp_path / "journal.db") as database:
+        database.execute("UPDATE table_versions SET version = 99")
+    database.close()
+    with open_ledger(tmp_path / "journal.db") as ledger:
+        assert ledger.warning is not None
+        assert "99" in ledger.warning
+        assert ledger.entries() == ()
+
+
+def test_other_tables_of_the_journal_are_left_alone(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "journal.db") as database:
+        database.execute("CREATE TABLE others (a)")
+        database.execute("INSERT INTO others VALUES (1)")
+    database.close()
+    with open_ledger(tmp_path / "journal.db") as ledger:
+        assert ledger.warning is None
+    with sqlite3.connect(tmp_path / "journal.db") as database:
+        assert database.execute("SELECT a FROM others").fetchall() == [(1,)]
+    database.close()
+
+
+def test_a_folder_that_is_not_there_is_an_error_with_a_remedy(tmp_path: Path) -> None:
+    with (
+        pytest.raises(LedgerError, match="look at the disk and at the owner"),
+        open_ledger(tmp_path / "none" / "journal.db"),
+    ):
+        pass
+
+
+def test_rows_outlive_their_owner(tmp_path: Path) -> None:
+    code = (
+        "import os, signal, sys; from pathlib import Path; from wharfinger.process.ledger import ProcessLedger;"
+        "ProcessLedger(Path(sys.argv[1])).intend('kept'); os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "journal.db")], check=False)
+    assert done.returncode == -signal.SIGKILL
+    with open_ledger(tmp_path / "journal.db") as ledger:
+        assert [entry.token for entry in ledger.entries()] == ["kept"]
