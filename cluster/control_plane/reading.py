@@ -18,6 +18,7 @@ from wharfinger.cluster.control_plane.selectors import (
     parse_label_selector,
 )
 from wharfinger.cluster.control_plane.storage import CompactedError
+from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json_value import JsonError, JsonObject, decode_json, encode_json, find, find_int, find_str
 
 _ALPHABET = frozenset(string.ascii_letters + string.digits + "-_")
@@ -140,6 +141,6 @@ def read_token(token: str) -> tuple[int, str]:
         place, revision = find_str(document, "start"), find_int(document, "rv")
         if find(document, "v") != "meta.k8s.io/v1" or revision < 1 or "/" not in place:
             raise JsonError("the token's version, revision or key is missing")
-    except (JsonError, ValueError) as error:
+    except (FormatError, ValueError) as error:
         raise status.bad_request(f"invalid continue token: continue key is not valid: {error}") from error
     return revision, place

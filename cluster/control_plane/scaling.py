@@ -15,7 +15,7 @@ from wharfinger.cluster.control_plane.preparation import metadata_of, with_metad
 from wharfinger.cluster.control_plane.reading import get
 from wharfinger.cluster.control_plane.status import FieldError
 from wharfinger.cluster.control_plane.updating import update
-from wharfinger.formats.json_value import JsonObject, JsonValue, as_object, find, find_str
+from wharfinger.formats.json_value import JsonObject, JsonValue, ShapeError, as_object, find_int, find_str
 
 _SHOWN = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
@@ -64,13 +64,16 @@ def replace_scale(
 ) -> JsonObject:
     """PUT. Raises StatusError."""
     old = get(backend, served, namespace, name)
-    wanted = find(body, "spec", "replicas")
-    replicas = wanted if isinstance(wanted, int) else 0
+    try:
+        wanted = as_object(body, "the body")
+        replicas, version = find_int(wanted, "spec", "replicas"), find_str(wanted, "metadata", "resourceVersion")
+    except ShapeError as error:
+        raise status.bad_request(f'Scale in version "v1" cannot be handled as a Scale: {error}') from error
     if replicas < 0:
         message = f"Invalid value: {replicas}: must be greater than or equal to 0"
         raise status.invalid("autoscaling", "Scale", name, [FieldError("spec.replicas", "FieldValueInvalid", message)])
     paths = _paths(served)
-    version = find_str(body, "metadata", "resourceVersion") or find_str(old, "metadata", "resourceVersion")
+    version = version or find_str(old, "metadata", "resourceVersion")
     new = with_metadata(_with_number(old, paths.replicas.strip(".").split("."), replicas), {"resourceVersion": version})
     return scale_of(paths, update(backend, served, old, new, "", options, applied=False))
 

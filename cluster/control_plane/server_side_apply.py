@@ -182,12 +182,11 @@ def _removed(value: JsonValue, fields: FieldSet, lists: ListTypes) -> JsonValue:
         return kept
     if not isinstance(value, dict):
         return value
-    members = {
+    return {
         name: _removed(inner, fields.below(f"f:{name}"), lists.field(name))
         for name, inner in value.items()
         if f"f:{name}" not in fields.members
     }
-    return members
 
 
 def _merged(live: JsonObject, intent: JsonObject, lists: ListTypes) -> JsonObject:

@@ -10,11 +10,13 @@ from wharfinger.cluster.control_plane.backend import Backend
 from wharfinger.cluster.control_plane.catalog import Served
 from wharfinger.cluster.control_plane.crds import (
     CLEANUP_FINALIZER,
+    METADATA,
     established_status,
     kind_of_definition,
     terminating_status,
 )
 from wharfinger.cluster.control_plane.deletion import delete
+from wharfinger.cluster.control_plane.kinds import KindVersion
 from wharfinger.cluster.control_plane.managed_fields import record_update
 from wharfinger.cluster.control_plane.options import DeleteOptions
 from wharfinger.cluster.control_plane.preparation import with_metadata
@@ -75,17 +77,11 @@ class DefinitionUpkeep:
                 definition, terminating_status(definition, reason, message, self._backend.now())
             )
             kind = kind_of_definition(definition)
-            if kind.versions:
-                instances = Served(kind, kind.versions[0])
-                for obj in self._backend.storage.list(kind.collection):
-                    metadata = find_object(obj, "metadata")
-                    delete(
-                        self._backend,
-                        instances,
-                        find_str(metadata, "namespace"),
-                        find_str(metadata, "name"),
-                        DeleteOptions(),
-                    )
+            instances = Served(kind, KindVersion(kind.storage_version, (), METADATA))  # served or not, they go
+            for obj in self._backend.storage.list(kind.collection):
+                metadata = find_object(obj, "metadata")
+                namespace, name = find_str(metadata, "namespace"), find_str(metadata, "name")
+                delete(self._backend, instances, namespace, name, DeleteOptions())
         current = self._backend.storage.get(_key(definition))
         if current is not None:
             self._finish(current)

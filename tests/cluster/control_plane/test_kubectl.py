@@ -58,8 +58,8 @@ def get(plane: Served, *arguments: str) -> JsonObject:
 
 def manifest(plane: Served, *objects: JsonObject) -> str:
     """A file with objects, of a name of its own."""
-    path = plane.home / f"manifest-{len(list(plane.home.glob('manifest-*')))}.json"
-    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)}))
+    path = plane.home / f"manifest-{len(list(plane.home.glob('manifest-*')))}.yaml"
+    path.write_text("\n---\n".join(map(json.dumps, objects)))
     return str(path)
 
 
@@ -153,7 +153,7 @@ def test_a_kind_of_ones_own(plane: Served) -> None:
     assert "  size\t<integer>" in kubectl(plane, "explain", "widget.spec")
     kubectl(plane, "delete", "widget", "one", LIMIT)
     plane.run("kubectl", "delete", "crd", "widgets.example.com", LIMIT)
-    assert "the server doesn't have a resource type" in plane.refused("kubectl", "get", "widgets")
+    assert "could not find the requested resource" in plane.refused("kubectl", "get", "widgets")
 
 
 def test_what_is_served(plane: Served) -> None:

@@ -11,16 +11,26 @@ class TestMemoryStorage(StorageContract):
         return MemoryStorage()
 
 
+class WholeHistory(StorageMachine):
+    def __init__(self) -> None:
+        super().__init__(MemoryStorage)
+
+
+class ShortHistory(StorageMachine):
+    def __init__(self) -> None:
+        super().__init__(lambda: MemoryStorage(history_limit=3))
+
+
 def test_machine() -> None:
-    run_state_machine_as_test(  # type: ignore[no-untyped-call]
-        lambda: StorageMachine(MemoryStorage),
+    run_state_machine_as_test(
+        WholeHistory,
         settings=settings(max_examples=scaled(500, 40), stateful_step_count=40, deadline=None),
     )
 
 
 def test_machine_with_a_short_history() -> None:
-    run_state_machine_as_test(  # type: ignore[no-untyped-call]
-        lambda: StorageMachine(lambda: MemoryStorage(history_limit=3)),
+    run_state_machine_as_test(
+        ShortHistory,
         settings=settings(max_examples=scaled(500, 40), stateful_step_count=40, deadline=None),
     )
 

@@ -163,10 +163,20 @@ def test_a_custom_kind_says_where_its_numbers_are() -> None:
     assert find(get_scale(backend, kind, "default", "a"), "status") == {"replicas": 1}
 
 
-def test_a_resource_version_of_a_wrong_type_is_a_bad_request() -> None:
+@pytest.mark.parametrize(
+    ("body", "part"),
+    [
+        ({"metadata": {"resourceVersion": 5}}, "metadata.resourceVersion: expected a string"),
+        ({"spec": {"replicas": "many"}}, "spec.replicas: expected an integer"),
+        ([], "expected an object"),
+        (None, "expected an object"),
+    ],
+)
+def test_what_is_no_scale_scales_nothing(body: JsonValue, part: str) -> None:
     backend = new_backend()
     kind = deployments(backend)
     made(backend, kind, deployment(kind))
 
-    with refused(400, "BadRequest", "resourceVersion"):
-        replace_scale(backend, kind, "default", "a", {"metadata": {"resourceVersion": 5}}, OPTIONS)
+    with refused(400, "BadRequest", part):
+        replace_scale(backend, kind, "default", "a", body, OPTIONS)
+    assert find(backend.get(kind, "default", "a"), "spec", "replicas") == 1

@@ -76,7 +76,7 @@ def test_objects_without_labels_have_none() -> None:
     ],
 )
 def test_unreadable_label_selectors(text: str, message: str) -> None:
-    with pytest.raises(SelectorError, match=".*") as caught:
+    with pytest.raises(SelectorError) as caught:
         parse_label_selector(text)
 
     assert message in str(caught.value)
@@ -136,7 +136,7 @@ def test_a_field_selector_may_ask_for_one_name() -> None:
 
 
 def test_what_is_not_supported_is_said() -> None:
-    with pytest.raises(SelectorError, match="field label not supported: spec.x"):
+    with pytest.raises(SelectorError, match=r"field label not supported: spec\.x"):
         parse_field_selector("spec.x=1", {"metadata.name"}.__contains__)
     with pytest.raises(SelectorError, match="can't understand 'what'"):
         parse_field_selector("what", lambda path: True)

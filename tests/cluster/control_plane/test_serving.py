@@ -1,6 +1,7 @@
 import signal
 import socket
 import stat
+from contextlib import AsyncExitStack, aclosing
 from pathlib import Path
 
 import httpx
@@ -9,6 +10,7 @@ import trio
 import trio.testing
 
 from wharfinger.cluster.connection import load_connection
+from wharfinger.cluster.control_plane.service import FIRST_NAMESPACES
 from wharfinger.cluster.control_plane.serving import (
     Address,
     ControlPlaneStartError,
@@ -62,16 +64,17 @@ async def test_it_is_served_for_as_long_as_the_block_runs(tmp_path: Path) -> Non
 
 
 async def test_leaving_ends_watches_in_good_order(tmp_path: Path) -> None:
-    async with httpx.AsyncClient(headers=AUTHORIZED) as client:
+    async with httpx.AsyncClient(headers=AUTHORIZED) as client, AsyncExitStack() as stack:
         async with serve_control_plane(LOOPBACK, tmp_path / "kubeconfig", "sesame", simulate=False) as serving:
             url = f"http://127.0.0.1:{serving.address.port}/api/v1/namespaces?watch=1"
-            request = client.build_request("GET", url)
-            response = await client.send(request, stream=True)
-            assert serving.control_plane.handler.metrics.watches <= 1
-        body = await response.aread()
-    assert response.status_code == 200
-    assert body.count(b"\n") in range(5)
-    assert serving.control_plane.handler.metrics.watches == 0
+            response = await stack.enter_async_context(client.stream("GET", url))
+            chunks = await stack.enter_async_context(aclosing(response.aiter_raw()))
+            seen = b""
+            while seen.count(b'"ADDED"') < len(FIRST_NAMESPACES) or not seen.endswith(b"\n"):
+                seen += await anext(chunks)
+            assert serving.control_plane.handler.metrics.watches == 1
+        assert [chunk async for chunk in chunks] == []
+        assert serving.control_plane.handler.metrics.watches == 0
 
 
 async def test_a_port_that_is_taken(tmp_path: Path) -> None:
@@ -87,7 +90,7 @@ async def test_a_kubeconfig_that_cannot_be_written_leaves_the_port_free(tmp_path
     with socket.create_server(("127.0.0.1", 0)) as free:
         address = Address("127.0.0.1", free.getsockname()[1])
     (tmp_path / "file").write_text("")
-    with pytest.raises(ControlPlaneStartError, match="cannot write the kubeconfig .*/file/kubeconfig: "):
+    with pytest.raises(ControlPlaneStartError, match=r"cannot write the kubeconfig .*/file/kubeconfig: "):
         await run_until_signalled(address, tmp_path / "file" / "kubeconfig", "sesame", pytest.fail)
     async with serve_control_plane(address, tmp_path / "kubeconfig", "sesame", simulate=False) as serving:
         assert serving.address == address

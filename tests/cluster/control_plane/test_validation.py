@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from tests.cluster.control_plane.samples import builtin, definition
 from wharfinger.cluster.control_plane.builtin_kinds import BUILTIN_KINDS
+from wharfinger.cluster.control_plane.kinds import Kind
 from wharfinger.cluster.control_plane.status import FieldError
 from wharfinger.cluster.control_plane.validation import validate, validate_update
 from wharfinger.formats.json_value import JsonObject, JsonValue
@@ -128,7 +129,7 @@ def test_updates_that_change_what_they_may_not() -> None:
 
 
 def test_definitions_keep_their_scope_and_their_stored_versions() -> None:
-    old = {**definition(), "status": {"storedVersions": ["v1", "v0"]}}
+    old: JsonObject = {**definition(), "status": {"storedVersions": ["v1", "v0"]}}
     new = definition()
     new["spec"] = {**new["spec"], "scope": "Cluster"}  # type: ignore[dict-item]
 
@@ -151,11 +152,8 @@ VALUES = st.recursive(
         st.sampled_from(["name", "labels", "annotations", "finalizers", "uid", "deletionTimestamp"]), VALUES
     ),
 )
-def test_no_object_makes_the_checks_fail(
-    kind: type[object], obj: dict[str, JsonValue], metadata: dict[str, JsonValue]
-) -> None:
-    given_kind = next(item for item in BUILTIN_KINDS if item is kind)
+def test_no_object_makes_the_checks_fail(kind: Kind, obj: dict[str, JsonValue], metadata: dict[str, JsonValue]) -> None:
     whole = {**obj, "metadata": metadata}
 
-    validate(given_kind, whole)
-    validate_update(given_kind, whole, obj)
+    validate(kind, whole)
+    validate_update(kind, whole, obj)
