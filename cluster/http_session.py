@@ -60,6 +60,8 @@ class ClientOptions:
     page_size: int = 500
     authorization_age_s: float = 30.0
     catalog_age_s: float = 60.0
+    user_agent: str = f"wharfinger/{__version__}"
+    """Its first word is the field manager of whatever is written without naming one."""
     random: Callable[[], float] = field(default=random)
 
 
@@ -202,7 +204,7 @@ class HttpSession:
                 raise unreachable(self.server, call.what, error) from error
 
     def _request(self, call: Call, header: str, read_s: float) -> httpx.Request:
-        headers = [("accept", call.accept), ("accept-encoding", "gzip"), ("user-agent", f"wharfinger/{__version__}")]
+        headers = [("accept", call.accept), ("accept-encoding", "gzip"), ("user-agent", self.options.user_agent)]
         headers += self._connection.headers
         if call.body:
             headers.append(("content-type", call.content_type))

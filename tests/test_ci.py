@@ -15,7 +15,7 @@ SUMMARY = "======== 3 passed, 1 skipped in 125.30s (0:02:05) ========"
 PYTHON = f"""\
 #!/bin/sh
 case "$*" in
-    "-m coverage run -m pytest"*) echo "collected 4 items"; echo "{SUMMARY}"; echo "CoverageWarning: late" >&2; exit ${{PYTEST:-0}} ;;
+    "-m coverage run -m pytest"*) echo "collected 4 items"; echo "{SUMMARY}"; echo "late warning" >&2; exit ${{PYTEST:-0}} ;;
     "-m pytest tests/queue") echo "only tests/queue"; exit ${{PYTEST:-0}} ;;
     "-m coverage combine"*) exit ${{COMBINE:-0}} ;;
     "-m coverage json"*) exit ${{JSON:-0}} ;;

@@ -20,6 +20,7 @@ from wharfinger.cluster.control_plane.storage import Change, Key, Storage
 from wharfinger.cluster.control_plane.upkeep import DEFINITIONS, DefinitionUpkeep
 from wharfinger.cluster.control_plane.watching import Bells
 from wharfinger.cluster.http_client import open_client
+from wharfinger.cluster.http_session import ClientOptions
 from wharfinger.formats.json_value import JsonObject
 
 FIRST_NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
@@ -63,7 +64,11 @@ async def open_control_plane(
         yield control_plane
         return
     connection = Connection(LOCAL, bearer(token or ""))
-    async with open_client(connection, transport=control_plane.transport()) as client, open_controllers(client):
+    options = ClientOptions(user_agent="kube-controller-manager/v1")
+    async with (
+        open_client(connection, transport=control_plane.transport(), options=options) as client,
+        open_controllers(client, now=now),
+    ):
         yield control_plane
 
 

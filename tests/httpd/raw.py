@@ -14,6 +14,7 @@ from wharfinger.httpd.server import serve_connection
 
 SMALL = HttpLimits(header_bytes=2000, body_bytes=1000, idle_s=20, header_read_s=5, body_read_s=10, write_s=3)
 GET = b"GET %s HTTP/1.1\r\nHost: a\r\n\r\n"
+POST = b"POST %s HTTP/1.1\r\nHost: a\r\n%s\r\n\r\n%s"
 
 
 @dataclass
@@ -63,6 +64,15 @@ async def send_bytes(
         async for chunk in client:
             received += chunk
     return bytes(received)
+
+
+async def read_open_ended(data: bytes, handler: Handler) -> list[Answer]:
+    """As exchange(), but the client keeps its direction open: a half-closed client has left its stream."""
+    client, server = trio.testing.memory_stream_pair()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(serve_connection, server, handler, SMALL)
+        await client.send_all(data)
+        return read_answers(b"".join([chunk async for chunk in client]))
 
 
 def read_answers(received: bytes, methods: str = "") -> list[Answer]:

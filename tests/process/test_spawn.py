@@ -5,6 +5,7 @@ import resource
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -179,11 +180,16 @@ from pathlib import Path
 from wharfinger.process.command import Command
 from wharfinger.process.errors import SpawnError
 from wharfinger.process.spawn import spawn
+def why(folder):
+    try:
+        spawn(Command(("/bin/true",), Path(folder), {}), "token", None)
+    except SpawnError as error:
+        return error.why
+why("/does/not/exist")  # loads what is loaded late, from where nobody may not read
+os.setgroups([])
+os.setresgid(65534, 65534, 65534)
 os.setresuid(65534, 65534, 65534)
-try:
-    spawn(Command(("/bin/true",), Path(sys.argv[1]), {}), "token", None)
-except SpawnError as error:
-    print(error.why)
+print(why(sys.argv[1]))
 """
 
 

@@ -2,8 +2,8 @@
 
 import json
 import random
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 
 import pytest
@@ -17,7 +17,7 @@ from wharfinger.cluster.control_plane.options import WriteOptions
 from wharfinger.cluster.control_plane.service import ControlPlane, assemble
 from wharfinger.cluster.control_plane.status import StatusError
 from wharfinger.formats.json_value import JsonObject, JsonValue, as_object, find_object
-from wharfinger.httpd.messages import Request, Response
+from wharfinger.httpd.messages import Request, Response, StreamingResponse
 
 OPTIONS = WriteOptions("tester")
 DRY_RUN = WriteOptions("tester", dry_run=True)
@@ -113,20 +113,34 @@ class Reply:
     headers: dict[str, str]
 
 
-async def send(
-    plane: ControlPlane, method: str, path: str, body: JsonValue = None, /, *, raw: bytes = b"", **headers: str
-) -> Reply:
-    """One request to the handler; ``path`` may have a query, header names have underscores for dashes."""
+def request(method: str, path: str, data: bytes = b"", **headers: str) -> Request:
+    """A request; ``path`` may have a query, header names have underscores for dashes."""
     place, _, text = path.partition("?")
     query: dict[str, tuple[str, ...]] = {}
     for part in filter(None, text.split("&")):
         name, _, value = part.partition("=")
         query[name] = (*query.get(name, ()), value)
+    return Request(method, place, query, {name.replace("_", "-"): value for name, value in headers.items()}, data)
+
+
+async def send(
+    plane: ControlPlane, method: str, path: str, body: JsonValue = None, /, *, raw: bytes = b"", **headers: str
+) -> Reply:
+    """One request to the handler, answered whole."""
     data = raw if body is None else json.dumps(body).encode()
-    sent = {name.replace("_", "-"): value for name, value in headers.items()}
-    answer = await plane.handler(Request(method, place, query, sent, data))
+    answer = await plane.handler(request(method, path, data, **headers))
     assert isinstance(answer, Response)
     parsed: JsonObject = {"text": answer.body.decode()}
-    if answer.content_type == "application/json":
+    if answer.content_type == "application/json" and answer.body:
         parsed = as_object(json.loads(answer.body), "answer")
     return Reply(answer.status, parsed, answer.content_type, dict(answer.headers))
+
+
+@asynccontextmanager
+async def watching(plane: ControlPlane, path: str, **headers: str) -> AsyncIterator[AsyncIterator[bytes]]:
+    """The chunks of a watch, one an event, while the block runs."""
+    answer = await plane.handler(request("GET", path, **headers))
+    assert isinstance(answer, StreamingResponse)
+    assert (answer.status, answer.content_type) == (200, "application/json")
+    async with answer.open_chunks() as chunks:
+        yield chunks

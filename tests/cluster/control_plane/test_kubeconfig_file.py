@@ -15,6 +15,13 @@ def test_clients_find_the_token_where_they_look() -> None:
     assert find(document, "current-context") == find(document, "contexts", 0, "name")
 
 
+def test_a_token_stands_in_the_url_as_urls_have_it() -> None:
+    document = kubeconfig("[::1]", 1234, "a/b:c@d%41")
+
+    assert find(document, "clusters", 0, "cluster", "server") == "http://wharfinger:a%2Fb%3Ac%40d%2541@[::1]:1234"
+    assert find(document, "users", 0, "user", "token") == "a/b:c@d%41"
+
+
 def test_the_file_is_its_owners_alone(tmp_path: Path) -> None:
     path = tmp_path / "new" / "folder" / "kubeconfig"
 

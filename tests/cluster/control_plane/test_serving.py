@@ -1,6 +1,7 @@
 import signal
 import socket
 import stat
+from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, aclosing
 from pathlib import Path
 
@@ -68,7 +69,9 @@ async def test_leaving_ends_watches_in_good_order(tmp_path: Path) -> None:
         async with serve_control_plane(LOOPBACK, tmp_path / "kubeconfig", "sesame", simulate=False) as serving:
             url = f"http://127.0.0.1:{serving.address.port}/api/v1/namespaces?watch=1"
             response = await stack.enter_async_context(client.stream("GET", url))
-            chunks = await stack.enter_async_context(aclosing(response.aiter_raw()))
+            chunks = response.aiter_raw()
+            assert isinstance(chunks, AsyncGenerator)
+            await stack.enter_async_context(aclosing(chunks))
             seen = b""
             while seen.count(b'"ADDED"') < len(FIRST_NAMESPACES) or not seen.endswith(b"\n"):
                 seen += await anext(chunks)

@@ -71,8 +71,11 @@ def test_the_server_owns_the_status_it_writes() -> None:
     backend = new_backend()
     widgets(backend)
 
-    entry = find_object(current(backend), "metadata", "managedFields", 1)
-    assert (entry["manager"], entry["subresource"]) == ("kube-apiserver", "status")
+    entries = find_list(current(backend), "metadata", "managedFields")
+    assert {find_str(item, "manager"): find_str(item, "subresource") for item in entries} == {
+        "tester": "",
+        "kube-apiserver": "status",
+    }
 
 
 def test_a_change_that_changes_no_status_writes_none() -> None:

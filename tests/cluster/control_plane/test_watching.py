@@ -21,7 +21,6 @@ from wharfinger.cluster.control_plane.catalog import Served
 from wharfinger.cluster.control_plane.deletion import delete
 from wharfinger.cluster.control_plane.options import DeleteOptions, ListOptions
 from wharfinger.cluster.control_plane.reading import Selection, selection
-from wharfinger.cluster.control_plane.service import ControlPlane
 from wharfinger.cluster.control_plane.storage import Change, ChangeType, Collection, Key
 from wharfinger.cluster.control_plane.updating import replace
 from wharfinger.cluster.control_plane.watching import Bells, Watch, bookmark, event_of, watch_events
@@ -81,7 +80,7 @@ async def collecting(events: AsyncGenerator[bytes, None]) -> AsyncIterator[list[
     async def collect() -> None:
         async with aclosing(events):
             async for chunk in events:
-                found.append(read(chunk))
+                found.append(read(chunk))  # noqa: PERF401 - the test looks on as they come
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(collect)
@@ -90,9 +89,7 @@ async def collecting(events: AsyncGenerator[bytes, None]) -> AsyncIterator[list[
         nursery.cancel_scope.cancel(reason="the test has seen enough")
 
 
-def change(
-    type_: ChangeType, obj: JsonObject, previous: JsonObject | None, *, namespace: str = "default"
-) -> Change:
+def change(type_: ChangeType, obj: JsonObject, previous: JsonObject | None, *, namespace: str = "default") -> Change:
     return Change(9, type_, Key(MAPS, namespace, "a"), obj, previous)
 
 
@@ -310,14 +307,3 @@ async def test_a_watch_ends_with_its_kind(autojump_clock: MockClock) -> None:
 
     assert [event[:2] for event in found] == [("ADDED", "a"), ("DELETED", "a")]
     assert trio.current_time() == 0
-
-
-async def test_the_control_plane_rings_its_own_bells(autojump_clock: MockClock) -> None:
-    plane: ControlPlane = new_plane()
-    bells = plane.handler._bells  # noqa: SLF001 - the same the handler's watches wait for
-    maps = config_maps(plane.backend)
-    rung = bells.next(MAPS)
-
-    made(plane.backend, maps, thing(maps))
-
-    assert rung.is_set()
