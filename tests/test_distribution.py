@@ -78,9 +78,11 @@ def test_it_installs_into_an_empty_environment_and_runs_from_the_root_folder(
 ) -> None:
     venv.create(tmp_path / "env", with_pip=True)
     python = tmp_path / "env" / "bin" / "python"
-    environment = {**os.environ, "PIP_CONSTRAINT": str(ROOT / "constraints.txt")}
+    # Relative: pip takes a space in PIP_CONSTRAINT for the end of a path.
+    environment = {**os.environ, "PIP_CONSTRAINT": "constraints.txt"}
     subprocess.run(
         [python, "-m", "pip", "install", "--quiet", str(next(built.glob(kind)))],
+        cwd=ROOT,
         env=environment,
         capture_output=True,
         check=True,

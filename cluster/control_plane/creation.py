@@ -25,7 +25,7 @@ from wharfinger.cluster.control_plane.status import FieldError
 from wharfinger.cluster.control_plane.storage import Collection, Key
 from wharfinger.cluster.control_plane.timestamps import format_time
 from wharfinger.cluster.control_plane.validation import validate
-from wharfinger.formats.json_value import JsonObject, JsonValue, find, find_str
+from wharfinger.formats.json_value import JsonObject, JsonValue, ShapeError, find, find_str
 
 NAMESPACES = Collection("", "namespaces")
 SERVICES = Collection("", "services")
@@ -54,7 +54,10 @@ def create_object(
     now = backend.now()
     if not applied:
         obj = record_update(None, obj, manager=options.manager, subresource="", now=now, lists=served.version.lists)
-    obj = prepared(served.kind, obj, backend.storage.list(SERVICES))
+    try:
+        obj = prepared(served.kind, obj, backend.storage.list(SERVICES))
+    except ShapeError as error:
+        raise status.bad_request(f"{served.kind.kind}: {error}") from error
     namespace, name = find_str(obj, "metadata", "namespace"), find_str(obj, "metadata", "name")
     if served.kind.namespaced:
         check_namespace_open(backend, served, namespace, name)

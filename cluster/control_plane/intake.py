@@ -10,7 +10,16 @@ from wharfinger.cluster.control_plane import status
 from wharfinger.cluster.control_plane.catalog import Served
 from wharfinger.cluster.control_plane.options import FieldValidation
 from wharfinger.cluster.control_plane.pruning import prune
-from wharfinger.formats.json_value import JsonObject, JsonValue, ShapeError, as_object, find, find_object, find_str
+from wharfinger.formats.json_value import (
+    JsonObject,
+    JsonValue,
+    ShapeError,
+    as_object,
+    find,
+    find_list,
+    find_object,
+    find_str,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +53,10 @@ def typed(served: Served, body: JsonValue) -> JsonObject:
             _check_strings(served, f"ObjectMeta.metadata.{name}", find_object(metadata, name))
         for name in ("name", "namespace", "generateName", "resourceVersion", "uid"):
             find_str(metadata, name)
+        for name in ("finalizers", "ownerReferences"):
+            find_list(metadata, name)
+        for name in () if served.kind.custom else ("spec", "status"):
+            find_object(body, name)
     except ShapeError as error:
         raise status.bad_request(f"{_as(served)}: {error}") from error
     _check_type(served, api_version, kind)

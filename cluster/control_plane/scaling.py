@@ -74,7 +74,11 @@ def replace_scale(
         raise status.invalid("autoscaling", "Scale", name, [FieldError("spec.replicas", "FieldValueInvalid", message)])
     paths = _paths(served)
     version = version or find_str(old, "metadata", "resourceVersion")
-    new = with_metadata(_with_number(old, paths.replicas.strip(".").split("."), replicas), {"resourceVersion": version})
+    try:
+        scaled = _with_number(old, paths.replicas.strip(".").split("."), replicas)
+    except ShapeError as error:
+        raise status.bad_request(f"{paths.replicas} cannot be set: {error}") from error
+    new = with_metadata(scaled, {"resourceVersion": version})
     return scale_of(paths, update(backend, served, old, new, "", options, applied=False))
 
 

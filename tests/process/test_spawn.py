@@ -31,7 +31,7 @@ def spawned(command: Command, ledger: ProcessLedger | None = None) -> Iterator[S
     try:
         yield child
     finally:
-        signal.pidfd_send_signal(child.pidfd, signal.SIGKILL)
+        os.killpg(child.popen.pid, signal.SIGKILL)
         child.popen.wait()
         child.close()
 
@@ -49,9 +49,18 @@ def read_all(fd: int) -> str:
         return stream.read()
 
 
+def wait_ready(child: Spawned) -> None:
+    """Popen returns in the midst of ``execve``; a word from the child shows that its environment is in place."""
+    os.set_blocking(child.stdout, True)
+    assert os.read(child.stdout, 100) == b"ready\n"
+
+
 def test_a_child_leads_its_own_session_and_carries_its_token(tag: str) -> None:
-    with spawned(shell("exec sleep 1000", tag)) as child:
+    with spawned(shell("echo ready; kill -STOP $$", tag)) as child:
         pid = child.popen.pid
+        assert not os.get_blocking(child.stdout)
+        assert not os.get_blocking(child.stderr)
+        wait_ready(child)
         found = look(pid)
 
         assert found is not None
@@ -59,8 +68,6 @@ def test_a_child_leads_its_own_session_and_carries_its_token(tag: str) -> None:
         assert (found.stat.pgid, found.stat.sid) == (pid, pid)
         assert (child.mark.pid, child.mark.start_ticks, child.mark.held) == (pid, found.stat.start_ticks, True)
         assert child.stdin is None
-        assert not os.get_blocking(child.stdout)
-        assert not os.get_blocking(child.stderr)
 
 
 def test_it_inherits_nothing_but_its_three_descriptors(tag: str) -> None:
@@ -78,8 +85,9 @@ def test_it_inherits_nothing_but_its_three_descriptors(tag: str) -> None:
 
 def test_a_run_within_a_run_carries_both_tokens(tag: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(MARKER, "outer")
-    command = shell("exec sleep 1000", tag)
+    command = shell("echo ready; kill -STOP $$", tag)
     with spawned(replace(command, env={**command.env, MARKER: "forged"})) as child:
+        wait_ready(child)
         found = look(child.popen.pid)
 
     assert found is not None

@@ -2,7 +2,7 @@
 
 import json
 import random
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 
@@ -113,7 +113,7 @@ class Reply:
     headers: dict[str, str]
 
 
-def request(method: str, path: str, data: bytes = b"", **headers: str) -> Request:
+def request(method: str, path: str, data: bytes, headers: Mapping[str, str]) -> Request:
     """A request; ``path`` may have a query, header names have underscores for dashes."""
     place, _, text = path.partition("?")
     query: dict[str, tuple[str, ...]] = {}
@@ -128,7 +128,7 @@ async def send(
 ) -> Reply:
     """One request to the handler, answered whole."""
     data = raw if body is None else json.dumps(body).encode()
-    answer = await plane.handler(request(method, path, data, **headers))
+    answer = await plane.handler(request(method, path, data, headers))
     assert isinstance(answer, Response)
     parsed: JsonObject = {"text": answer.body.decode()}
     if answer.content_type == "application/json" and answer.body:
@@ -139,7 +139,7 @@ async def send(
 @asynccontextmanager
 async def watching(plane: ControlPlane, path: str, **headers: str) -> AsyncIterator[AsyncIterator[bytes]]:
     """The chunks of a watch, one an event, while the block runs."""
-    answer = await plane.handler(request("GET", path, **headers))
+    answer = await plane.handler(request("GET", path, b"", headers))
     assert isinstance(answer, StreamingResponse)
     assert (answer.status, answer.content_type) == (200, "application/json")
     async with answer.open_chunks() as chunks:

@@ -226,3 +226,18 @@ def test_applied_objects_bring_their_managed_fields() -> None:
     created = create_object(backend, maps, obj, OPTIONS, applied=True)
 
     assert find(created, "metadata", "managedFields") == [fields]
+
+
+def test_what_the_server_would_add_to_must_have_the_right_shape() -> None:
+    backend = new_backend()
+    broken = definition()
+    with refused(400, "BadRequest", "CustomResourceDefinition"):
+        made(backend, served(backend, *DEFINITIONS), {**broken, "spec": {"versions": {"v1": {}}}}, namespace="")
+
+    namespaces, kind = served(backend, "", "v1", "namespaces"), widgets(backend)
+    with refused(400, "BadRequest", "spec: expected an object"):
+        made(backend, namespaces, thing(namespaces, "n", spec=5), namespace="")
+    with refused(400, "BadRequest", "status: expected an object"):
+        made(backend, namespaces, thing(namespaces, "n", status="Active"), namespace="")
+    with refused(400, "BadRequest", "finalizers: expected a list"):
+        made(backend, kind, thing(kind, metadata={"finalizers": "example.com/hold"}))

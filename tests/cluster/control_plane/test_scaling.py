@@ -180,3 +180,13 @@ def test_what_is_no_scale_scales_nothing(body: JsonValue, part: str) -> None:
     with refused(400, "BadRequest", part):
         replace_scale(backend, kind, "default", "a", body, OPTIONS)
     assert find(backend.get(kind, "default", "a"), "spec", "replicas") == 1
+
+
+def test_replicas_of_something_that_has_no_place_for_them() -> None:
+    backend = new_backend()
+    kind = widgets(backend, subresources={"scale": SCALE}, schema={"openAPIV3Schema": {"type": "object"}})
+    key = backend.key(kind, "default", "a")
+    backend.put(key, thing(kind, metadata={"namespace": "default"}, spec="text"))
+
+    with refused(400, "BadRequest", ".spec.replicas cannot be set"):
+        replace_scale(backend, kind, "default", "a", {"spec": {"replicas": 1}}, OPTIONS)
