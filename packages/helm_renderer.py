@@ -81,7 +81,9 @@ class HelmRenderer:
         try:
             return await run_child(command, limits, ledger=self._ledger)
         except ProcessError as error:
-            raise RenderError(f"release {request.release}: {error}", transient=True) from error  # helm is ours, not the chart's
+            raise RenderError(
+                f"release {request.release}: {error}", transient=True
+            ) from error  # helm is ours, not the chart's
 
     @contextmanager
     def _workspace(self) -> Iterator[Path]:

@@ -98,9 +98,12 @@ def _socket_variable() -> Path | None:
 
 
 def _seconds(text: str) -> float:
-    value = float(text)
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
     if not 0 < value <= 3600:
-        raise argparse.ArgumentTypeError("between 0 and 3600 seconds")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds between 0 and 3600")
     return value
 
 

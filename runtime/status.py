@@ -250,7 +250,11 @@ def _mapped(status: PackageStatus) -> dict[str, Condition]:
         "Ready": Condition(Truth.TRUE if ready else Truth.FALSE, reason, message, status.started),
         "Reconciling": verdict(reason, "Stalled" if stalled else "Idle", holds=not ready and not stalled),
         "Stalled": verdict(reason, "NotStalled", holds=stalled),
-        "Installed": verdict("Installed", "NotInstalled", holds=status.installed_since is not None),
+        "Installed": (
+            Condition(Truth.TRUE, "Installed", "", status.started)
+            if status.installed_since is not None
+            else Condition(Truth.FALSE, "NotInstalled", "", status.started)
+        ),
         "ConfigurationApplied": _weakest(status.stages[Stage.CONFIGURED], status.stages[Stage.APPLIED]),
         "Scaled": status.stages[Stage.SCALED],
     }

@@ -26,7 +26,7 @@ def test_a_grace_time_is_between_0_and_3600_seconds(seconds: str, capsys: pytest
     with pytest.raises(SystemExit) as caught:
         parse("--grace", seconds)
     assert caught.value.code == 2
-    assert "--grace" in capsys.readouterr().err
+    assert "is not a number of seconds between 0 and 3600" in capsys.readouterr().err
 
 
 def test_no_helm_is_an_error_with_a_remedy(capsys: pytest.CaptureFixture[str]) -> None:

@@ -66,6 +66,11 @@ def test_a_failure_is_reconciling_or_stalled(
     got = conditions(status)
     assert (got["Ready"][0], got["Reconciling"][0], got["Stalled"][0]) == ("False", reconciling, stalled)
     assert got["Installed"][0] == ("True" if installed else "False")
+    messages = {
+        find(entry, "type"): find(entry, "message") for entry in find_list(statuses.external(status), "conditions")
+    }
+    assert messages["Ready"] == "no Chart.yaml"
+    assert messages["Installed"] == ""
 
 
 def test_ready_waits_until_what_runs_was_judged_again() -> None:
