@@ -1,6 +1,7 @@
 """Sockets from systemd: by its own tool, and by everything that can be wrong with them."""
 
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -106,3 +107,28 @@ def test_meant_for_somebody_else(environment: dict[str, str]) -> None:
 def test_exactly_one(count: str) -> None:
     with pytest.raises(DebugSocketError, match=r"systemd passed .* sockets .*check wharfinger\.socket"):
         inherited_listener({"LISTEN_PID": str(os.getpid()), "LISTEN_FDS": count})
+
+
+@pytest.mark.parametrize("kind", ["listening", "not listening", "datagram", "a file"])
+async def test_by_the_descriptor_alone(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same in this process, on a descriptor that is free here (3 is not, and children that lose it cannot be measured)."""
+    if kind == "a file":
+        descriptor = os.open(tmp_path, os.O_RDONLY)
+    else:
+        passed = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM if kind == "datagram" else socket.SOCK_STREAM)
+        passed.bind(str(tmp_path / "debug.sock"))
+        if kind == "listening":
+            passed.listen()
+        descriptor = passed.detach()
+    monkeypatch.setattr("wharfinger.debug.activation.FIRST_DESCRIPTOR", descriptor)
+    environment = {"LISTEN_PID": str(os.getpid()), "LISTEN_FDS": "1"}
+    if kind == "listening":
+        listener = inherited_listener(environment)
+        assert listener is not None
+        assert not os.get_inheritable(descriptor)
+        await listener.aclose()
+        return
+    with pytest.raises(DebugSocketError, match="no socket" if kind == "a file" else "something else"):
+        inherited_listener(environment)
+    if kind == "a file":
+        os.close(descriptor)

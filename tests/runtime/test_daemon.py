@@ -151,7 +151,9 @@ def test_relative_paths_mean_the_folder_it_was_started_in(tmp_path: Path) -> Non
     with control_plane(tmp_path) as kubeconfig:
         command = wharfinger("run", "--kubeconfig", os.path.relpath(kubeconfig, ROOT), "--state-dir", state)
         with program(*command) as running:
-            assert str(tmp_path / "state" / "run" / "debug.sock") in running.wait_line("ready:")
+            said = running.wait_line("ready:").rpartition("socket ")[2]
+            assert Path(said).is_absolute()
+            assert Path(said).samefile(tmp_path / "state" / "run" / "debug.sock")
 
 
 def applied(folder: Path, kubeconfig: Path, registry: str) -> None:
