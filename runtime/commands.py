@@ -75,10 +75,10 @@ def run(args: argparse.Namespace) -> int:
     kubeconfig = cast("Path | None", args.kubeconfig)
     # Absolute, all of them: helm runs in a folder of its own.
     config = DaemonConfig(
-        kubeconfig=kubeconfig.absolute() if kubeconfig else None,
+        kubeconfig=kubeconfig.resolve() if kubeconfig else None,
         context=args.context,
-        state_dir=state_dir.absolute(),
-        socket=(named_socket or default_socket(state_dir)).absolute(),
+        state_dir=state_dir.resolve(),
+        socket=(named_socket or default_socket(state_dir)).resolve(),
         helm=Path(helm).absolute(),
         grace_s=args.grace,
     )
