@@ -4,14 +4,14 @@ Implementations: :mod:`wharfinger.cluster.http_client` (httpx; real clusters, th
 the same in memory for simulations). Each passes ``tests/cluster/client_contract.py``.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
 from wharfinger.cluster.resource import ObjectKey, ResourceType
-from wharfinger.formats.json_value import JsonObject
+from wharfinger.formats.json_value import JsonObject, JsonValue
 
 
 class WatchType(StrEnum):
@@ -62,16 +62,35 @@ class ClusterClient(Protocol):
         """Discovery of one kind; looked up again (once) when unknown, then UnknownKindError."""
         ...
 
+    async def find_resource(self, name: str, api_version: str = "") -> ResourceType:
+        """What a person calls ``name``: a kind, plural, singular or short name in any case (``Pod``, ``pods``, ``po``).
+
+        Without ``api_version`` the group listed first that has it, in the version that group prefers. A name of its own wins
+        over a short one. Looked up again (once) when unknown, then UnknownKindError.
+        """
+        ...
+
     async def get(self, key: ObjectKey) -> JsonObject:
         """One object, or NotFoundError."""
         ...
 
-    async def list(self, resource: ResourceType, namespace: str = "", *, label_selector: str = "") -> ObjectList:
-        """All objects of a kind ("" for all namespaces), page by page."""
+    async def list(
+        self, resource: ResourceType, namespace: str = "", *, label_selector: str = "", field_selector: str = ""
+    ) -> ObjectList:
+        """All objects of a kind ("" for all namespaces) that both selectors take, page by page.
+
+        Every kind has the fields ``metadata.name`` and ``metadata.namespace``; another than the kind's is an InvalidError.
+        """
         ...
 
     def watch(
-        self, resource: ResourceType, namespace: str = "", *, resource_version: str, label_selector: str = ""
+        self,
+        resource: ResourceType,
+        namespace: str = "",
+        *,
+        resource_version: str,
+        label_selector: str = "",
+        field_selector: str = "",
     ) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
         """Events after ``resource_version``; ends when the server ends it; GoneError means list again."""
         ...
@@ -80,8 +99,8 @@ class ClusterClient(Protocol):
         """POST; ConflictError (reason AlreadyExists) where it exists."""
         ...
 
-    async def replace(self, obj: JsonObject) -> JsonObject:
-        """PUT under the object's own resourceVersion; ConflictError where it changed meanwhile."""
+    async def replace(self, obj: JsonObject, *, subresource: str = "") -> JsonObject:
+        """PUT of the object or one of its subresources, under its own resourceVersion; ConflictError where it changed."""
         ...
 
     async def apply(
@@ -92,6 +111,10 @@ class ClusterClient(Protocol):
 
     async def merge_patch(self, key: ObjectKey, patch: JsonObject, *, subresource: str = "") -> JsonObject:
         """RFC 7396 merge patch of the object or one of its subresources (``status``)."""
+        ...
+
+    async def json_patch(self, key: ObjectKey, patch: Sequence[JsonValue], *, subresource: str = "") -> JsonObject:
+        """RFC 6902 JSON patch, all of it or nothing; InvalidError where an operation cannot be done."""
         ...
 
     async def delete(self, key: ObjectKey, *, uid: str = "", propagation: Propagation = Propagation.BACKGROUND) -> None:

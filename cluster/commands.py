@@ -1,16 +1,14 @@
 """Commands of the cluster part. What serves is imported when it is asked to serve: ``--help`` stays quick."""
 
 import argparse
-import secrets
 import sys
+from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from wharfinger.cluster.control_plane.serving import Address
-
-TOKEN_BYTES: Final = 32
-MAX_TOKEN_CHARS: Final = 512
 
 
 def add_control_plane(parser: argparse.ArgumentParser) -> None:
@@ -19,10 +17,17 @@ def add_control_plane(parser: argparse.ArgumentParser) -> None:
 
     parser.description = (
         "Serve an embedded Kubernetes control plane: kubectl, helm and the daemon work against it. "
-        "Its state is in memory and lost when it stops."
+        "Its state is in memory and lost when it stops, unless --data names a file to keep it in."
     )
     parser.add_argument(
         "--listen", default="127.0.0.1:0", metavar="ADDRESS:PORT", help="where to listen; port 0 takes a free one"
+    )
+    parser.add_argument(
+        "--data",
+        type=Path,
+        metavar="FILE",
+        help="keep the state in this file, and take it up from there (default: in memory, lost when it stops); with "
+        "--token-file and a port in --listen, clients go on working after a restart",
     )
     parser.add_argument(
         "--kubeconfig",
@@ -35,17 +40,24 @@ def add_control_plane(parser: argparse.ArgumentParser) -> None:
         "--token-file",
         type=Path,
         metavar="PATH",
-        help="use the token in this file; without it a new one is drawn at each start",
+        help="use the token in this file, or keep a new one in it where there is no such file; without it a new one is "
+        "drawn at each start",
     )
     parser.add_argument(
         "--allow-remote",
         action="store_true",
         help="listen on an address other machines can reach; the connection is not encrypted",
     )
+    parser.add_argument(
+        "--until-stdin-ends",
+        action="store_true",
+        help="stop also when standard input ends, for whoever runs this as a child and keeps the other side of a pipe",
+    )
     parser.set_defaults(handler=_control_plane)
 
 
 def _control_plane(args: argparse.Namespace) -> int:
+    from wharfinger.cluster.control_plane.kubeconfig_file import kept_token, new_token  # noqa: PLC0415
     from wharfinger.cluster.control_plane.serving import parse_address  # noqa: PLC0415
 
     try:
@@ -59,35 +71,31 @@ def _control_plane(args: argparse.Namespace) -> int:
             code=2,
         )
     try:
-        token = secrets.token_urlsafe(TOKEN_BYTES) if args.token_file is None else _read_token(args.token_file)
+        token = new_token() if args.token_file is None else kept_token(args.token_file)
     except (OSError, ValueError) as error:
-        return _fail(f"--token-file: {error}; give a file that holds one token and that you can read")
-    return _serve(address, args.kubeconfig, token)
+        return _fail(f"--token-file: {error}; give a file that holds one token, or a place where one may be kept")
+    lifeline = sys.stdin.fileno() if args.until_stdin_ends else None
+    return _serve(address, args.kubeconfig, token, args.data, lifeline)
 
 
-def _serve(address: "Address", kubeconfig: Path, token: str) -> int:
+def _serve(address: "Address", kubeconfig: Path, token: str, data: Path | None, lifeline: int | None) -> int:
     import trio  # noqa: PLC0415
 
-    from wharfinger.cluster.control_plane.serving import (  # noqa: PLC0415
-        ControlPlaneStartError,
-        run_until_signalled,
-    )
+    from wharfinger.cluster.control_plane.serving import ControlPlaneStartError, run_until_told  # noqa: PLC0415
+    from wharfinger.cluster.control_plane.sqlite_storage import open_sqlite_storage  # noqa: PLC0415
+    from wharfinger.cluster.control_plane.storage import StorageError  # noqa: PLC0415
 
     def say(line: str) -> None:
         print(line, flush=True)
 
     try:
-        trio.run(run_until_signalled, address, kubeconfig, token, say)
+        with nullcontext() if data is None else open_sqlite_storage(data) as storage:
+            trio.run(partial(run_until_told, address, kubeconfig, token, say, storage=storage, lifeline=lifeline))
+    except StorageError as error:
+        return _fail(str(error))
     except ControlPlaneStartError as error:
         return _fail(f"{error}; choose another --listen or --kubeconfig")
     return 0
-
-
-def _read_token(path: Path) -> str:
-    token = path.read_text().strip()
-    if not token.isascii() or not token.isprintable() or " " in token or not 0 < len(token) <= MAX_TOKEN_CHARS:
-        raise ValueError(f"{path} does not hold one token of at most {MAX_TOKEN_CHARS} ASCII characters")
-    return token
 
 
 def _fail(message: str, *, code: int = 1) -> int:

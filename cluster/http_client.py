@@ -6,7 +6,7 @@ discovery is remembered, looked up again once when a kind is missing, and thrown
 CustomResourceDefinition or an APIService.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager
 from typing import Final
 
@@ -30,7 +30,7 @@ from wharfinger.cluster.http_errors import NotServedError
 from wharfinger.cluster.http_session import Call, ClientOptions, HttpSession, open_session
 from wharfinger.cluster.resource import ObjectKey, ResourceType, kind_of, name_of, namespace_of
 from wharfinger.cluster.watch_stream import LineSplitter, decode_event
-from wharfinger.formats.json_value import JsonObject, ShapeError, encode_json, find_str
+from wharfinger.formats.json_value import JsonObject, JsonValue, ShapeError, encode_json, find_str
 
 MAX_LIST_BYTES: Final = 1024 * 1024 * 1024
 """Of one list, over all its pages."""
@@ -67,18 +67,32 @@ class HttpClusterClient:
 
     async def resource_type(self, api_version: str, kind: str) -> ResourceType:
         """Discovery of one kind, remembered; a miss asks the server once more."""
+        return await self._look_up(
+            f"{kind} of {api_version}", api_version, lambda catalog: catalog.find(api_version, kind)
+        )
+
+    async def find_resource(self, name: str, api_version: str = "") -> ResourceType:
+        """A kind, plural, singular or short name in any case; a miss asks the server once more."""
+        what = f"{name} of {api_version}" if api_version else name
+        return await self._look_up(what, api_version, lambda catalog: catalog.named(name, api_version))
+
+    async def _look_up(
+        self, what: str, api_version: str, look: Callable[[Catalog], ResourceType | None]
+    ) -> ResourceType:
         number = self._catalog_number
         catalog = await self._current_catalog()
-        found = catalog.find(api_version, kind)
+        found = look(catalog)
         if found is None and number == self._catalog_number and number:
             catalog = await self._discover(number)
-            found = catalog.find(api_version, kind)
+            found = look(catalog)
         if found is not None:
             return found
-        if api_version in catalog.unavailable:
-            raise UnknownKindError(f"{kind} of {api_version}: the API server behind {api_version} does not answer")
+        silent = [version for version in catalog.unavailable if api_version in {"", version}]
+        if api_version and silent:
+            raise UnknownKindError(f"{what}: the API server behind {api_version} does not answer")
         raise UnknownKindError(
-            f"{kind} of {api_version}: {self._session.server} serves no such kind; is its CustomResourceDefinition there?"
+            f"{what}: {self._session.server} serves no such kind; is its CustomResourceDefinition there?"
+            + (f" (the API servers behind {', '.join(silent)} do not answer)" if silent else "")
         )
 
     # -- reading
@@ -87,10 +101,13 @@ class HttpClusterClient:
         """One object."""
         return await self._json(Call("GET", _path(key), f"get {key}"), key.resource)
 
-    async def list(self, resource: ResourceType, namespace: str = "", *, label_selector: str = "") -> ObjectList:
+    async def list(
+        self, resource: ResourceType, namespace: str = "", *, label_selector: str = "", field_selector: str = ""
+    ) -> ObjectList:
         """All objects, in pages; where the server forgot a list half-way it is begun again, at last in one piece."""
+        selectors = _selectors(label_selector, field_selector)
         for page_size in (self._session.options.page_size, self._session.options.page_size, 0):
-            listed = await self._list_paged(resource, namespace, label_selector, page_size)
+            listed = await self._list_paged(resource, namespace, selectors, page_size)
             if listed is not None:
                 return listed
         raise GoneError(
@@ -98,15 +115,14 @@ class HttpClusterClient:
         )
 
     async def _list_paged(
-        self, resource: ResourceType, namespace: str, label_selector: str, page_size: int
+        self, resource: ResourceType, namespace: str, selectors: dict[str, str], page_size: int
     ) -> ObjectList | None:
         """None where a continue token had expired."""
         what = _where("list", resource, namespace)
         items: list[JsonObject] = []
         token, size = "", 0
         while True:
-            params = {"limit": str(page_size)} if page_size else {}
-            params |= {"labelSelector": label_selector} if label_selector else {}
+            params = ({"limit": str(page_size)} if page_size else {}) | selectors
             params |= {"continue": token} if token else {}
             try:
                 body = await self._send(Call("GET", resource.path(namespace), what, params), resource)
@@ -125,7 +141,13 @@ class HttpClusterClient:
 
     @asynccontextmanager
     async def watch(
-        self, resource: ResourceType, namespace: str = "", *, resource_version: str, label_selector: str = ""
+        self,
+        resource: ResourceType,
+        namespace: str = "",
+        *,
+        resource_version: str,
+        label_selector: str = "",
+        field_selector: str = "",
     ) -> AsyncGenerator[AsyncIterator[WatchEvent], None]:
         """Events after ``resource_version``, bookmarks included; ends when the server ends it, after about five minutes."""
         what = _where("watch", resource, namespace)
@@ -136,9 +158,8 @@ class HttpClusterClient:
             "allowWatchBookmarks": "true",
             "timeoutSeconds": str(seconds),
             "resourceVersion": resource_version,
+            **_selectors(label_selector, field_selector),
         }
-        if label_selector:
-            params["labelSelector"] = label_selector
         call = Call("GET", resource.path(namespace), what, params)
         self._watches += 1
         try:
@@ -164,10 +185,11 @@ class HttpClusterClient:
             Call("POST", resource.path(namespace), f"create {key}", body=encode_json(obj)), resource
         )
 
-    async def replace(self, obj: JsonObject) -> JsonObject:
+    async def replace(self, obj: JsonObject, *, subresource: str = "") -> JsonObject:
         """PUT."""
         key = ObjectKey(*await self._address(obj, "replace"))
-        return await self._write(Call("PUT", _path(key), f"replace {key}", body=encode_json(obj)), key.resource)
+        what = f"replace {key}" + (f" ({subresource})" if subresource else "")
+        return await self._write(Call("PUT", _path(key, subresource), what, body=encode_json(obj)), key.resource)
 
     async def apply(
         self, obj: JsonObject, *, field_manager: str, force: bool = False, dry_run: bool = False
@@ -184,9 +206,16 @@ class HttpClusterClient:
 
     async def merge_patch(self, key: ObjectKey, patch: JsonObject, *, subresource: str = "") -> JsonObject:
         """RFC 7396."""
+        return await self._patch(key, patch, "merge-patch", subresource)
+
+    async def json_patch(self, key: ObjectKey, patch: Sequence[JsonValue], *, subresource: str = "") -> JsonObject:
+        """RFC 6902."""
+        return await self._patch(key, [*patch], "json-patch", subresource)
+
+    async def _patch(self, key: ObjectKey, patch: JsonValue, kind: str, subresource: str) -> JsonObject:
         what = f"patch {key}" + (f" ({subresource})" if subresource else "")
         call = Call(
-            "PATCH", _path(key, subresource), what, body=encode_json(patch), content_type="application/merge-patch+json"
+            "PATCH", _path(key, subresource), what, body=encode_json(patch), content_type=f"application/{kind}+json"
         )
         return await self._write(call, key.resource)
 
@@ -306,9 +335,15 @@ async def _events(chunks: AsyncIterator[bytes], what: str) -> AsyncGenerator[Wat
     splitter.finish()
 
 
+def _selectors(labels: str, fields: str) -> dict[str, str]:
+    """The query of a list or watch that takes only some objects."""
+    given = {"labelSelector": labels, "fieldSelector": fields}
+    return {name: selector for name, selector in given.items() if selector}
+
+
 def _path(key: ObjectKey, subresource: str = "") -> str:
     """The path of an object; a name that would change the path is refused."""
-    for part in (key.namespace, key.name):
+    for part in (key.namespace, key.name, subresource):
         if part in {".", ".."} or "/" in part or "%" in part:
             raise api_error(422, "Invalid", f"{key}: {part!r} cannot be part of a path")
     if not key.name:

@@ -16,7 +16,7 @@ import trio
 from wharfinger.cluster import informer_core as core
 from wharfinger.cluster.client import ClusterClient, WatchEvent, WatchType
 from wharfinger.cluster.errors import ClusterError, GoneError
-from wharfinger.cluster.object_cache import Changes, ObjectCache
+from wharfinger.cluster.object_cache import Changes, ObjectCache, OnChange, told, whole
 from wharfinger.cluster.resource import ObjectKey, ResourceType
 from wharfinger.formats.json_value import JsonObject, ShapeError, find_str
 
@@ -46,14 +46,19 @@ class Informer:
         resource: ResourceType,
         namespace: str,
         label_selector: str,
+        field_selector: str,
+        cache: ObjectCache,
         jitter: Callable[[], float],
     ) -> None:
         self.resource = resource
         self._client = client
         self._namespace = namespace
         self._label_selector = label_selector
+        self._field_selector = field_selector
         self._jitter = jitter
-        self._cache = ObjectCache(resource)
+        self._cache = cache
+        self._attempted = trio.Event()
+        self._first_error: ClusterError | ShapeError | None = None
         self._synced = trio.Event()
         self._state = core.State()
         self._lists = self._watches = self._events = self._failures = 0
@@ -74,6 +79,15 @@ class Informer:
     async def wait_synced(self) -> None:
         """Wait for the first list. The caller sets the deadline; :meth:`statistics` says why it takes long."""
         await self._synced.wait()
+
+    async def wait_first_list(self) -> None:
+        """Wait for the first attempt to list, and raise the ClusterError or ShapeError that it failed with.
+
+        For those who would rather say what is wrong than wait; the informer goes on trying.
+        """
+        await self._attempted.wait()
+        if self._first_error is not None:
+            raise self._first_error
 
     def statistics(self) -> InformerStatistics:
         """What it is doing now."""
@@ -114,11 +128,20 @@ class Informer:
     async def _list(self) -> core.Event:
         self._lists += 1
         try:
-            listed = await self._client.list(self.resource, self._namespace, label_selector=self._label_selector)
+            listed = await self._client.list(
+                self.resource,
+                self._namespace,
+                label_selector=self._label_selector,
+                field_selector=self._field_selector,
+            )
             self._cache.replace(listed.items)
         except (ClusterError, ShapeError) as error:
+            if not self._attempted.is_set():
+                self._first_error = error
+                self._attempted.set()
             return self._failed(error)
         self._last_error = ""
+        self._attempted.set()
         self._synced.set()
         return core.Listed(listed.resource_version)
 
@@ -131,6 +154,7 @@ class Informer:
                 self._namespace,
                 resource_version=resource_version,
                 label_selector=self._label_selector,
+                field_selector=self._field_selector,
             ) as events:
                 self._last_error = ""
                 async for event in events:
@@ -167,11 +191,19 @@ async def open_informer(
     resource: ResourceType,
     namespace: str = "",
     label_selector: str = "",
+    field_selector: str = "",
     *,
+    keep: Callable[[JsonObject], JsonObject] = whole,
+    on_change: OnChange = told,
     jitter: Callable[[], float] = random,
 ) -> AsyncGenerator[Informer, None]:
-    """An informer for as long as the block runs ("" for all namespaces). ``jitter`` gives [0, 1)."""
-    informer = Informer(client, resource, namespace, label_selector, jitter)
+    """An informer for as long as the block runs ("" for all namespaces).
+
+    ``keep`` and ``on_change`` are the cache's: what it holds of an object, and who sees each change, the first list included.
+    ``jitter`` gives [0, 1).
+    """
+    cache = ObjectCache(resource, keep=keep, on_change=on_change)
+    informer = Informer(client, resource, namespace, label_selector, field_selector, cache, jitter)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(informer.run, name=f"informer {resource.group_kind} {namespace}".strip())
         yield informer

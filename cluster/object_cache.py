@@ -3,16 +3,47 @@
 Synchronous: nothing here awaits except a subscriber's wait. A subscriber's memory is bounded by the number of objects: it
 holds the *keys* that changed since it last looked, never a queue of events. Two changes of one object between two looks
 are one.
+
+Who must see each change, and the object as the server told it, gives ``on_change``, which is called at once and must not block;
+and who keeps his own view of the objects gives ``keep``, so that they are not held twice.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from types import MappingProxyType
 
 import trio
 
+from wharfinger.cluster.client import WatchType
 from wharfinger.cluster.resource import ObjectKey, ResourceType, name_of, namespace_of
 from wharfinger.formats.json_value import JsonObject, find_str
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectChange:
+    """One object was added, changed, or is gone.
+
+    ``object`` is all the server told of it: the new state, or the last one. None: a list no longer has it. An object that is
+    another by its uid is gone, and another is added.
+    """
+
+    type: WatchType
+    key: ObjectKey
+    object: JsonObject | None
+
+
+OnChange = Callable[[ObjectChange], None]
+"""Told every change in its order; must not block."""
+
+
+def whole(obj: JsonObject) -> JsonObject:
+    """Keep all of an object."""
+    return obj
+
+
+def told(change: ObjectChange) -> None:
+    """Nobody has to see each change."""
 
 
 class Changes:
@@ -46,8 +77,13 @@ class Changes:
 class ObjectCache:
     """Objects by key. Objects handed out are shared: nobody may change one."""
 
-    def __init__(self, resource: ResourceType) -> None:
+    def __init__(
+        self, resource: ResourceType, *, keep: Callable[[JsonObject], JsonObject] = whole, on_change: OnChange = told
+    ) -> None:
+        """``keep``: what is held of an object; it must leave name, namespace, uid and resourceVersion."""
         self._resource = resource
+        self._keep = keep
+        self._on_change = on_change
         self._objects: dict[ObjectKey, JsonObject] = {}
         self._snapshot: Mapping[ObjectKey, JsonObject] | None = None
         self._subscribers: set[Changes] = set()
@@ -82,23 +118,41 @@ class ObjectCache:
 
     def replace(self, items: Iterable[JsonObject]) -> frozenset[ObjectKey]:
         """Hold exactly these from now on (a list); the keys that were added, changed or removed."""
-        fresh = {self.key_of(item): item for item in items}
-        changed = {key for key, item in fresh.items() if _differs(self._objects.get(key), item)}
-        changed |= self._objects.keys() - fresh.keys()
-        self._objects = fresh
-        return self._tell(changed)
+        fresh = {self.key_of(item): (item, _state(item)) for item in items}
+        gone = self._objects.keys() - fresh.keys()
+        for key in sorted(gone):
+            del self._objects[key]
+            self._on_change(ObjectChange(WatchType.DELETED, key, None))
+        changed = {key for key, (item, state) in fresh.items() if self._put(key, item, state)}
+        return self._tell(gone | changed)
 
     def put(self, obj: JsonObject) -> frozenset[ObjectKey]:
         """One object was added or changed."""
         key = self.key_of(obj)
-        changed = {key} if _differs(self._objects.get(key), obj) else set()
-        self._objects[key] = obj
-        return self._tell(changed)
+        return self._tell({key} if self._put(key, obj, _state(obj)) else set())
 
     def drop(self, obj: JsonObject) -> frozenset[ObjectKey]:
         """One object is gone."""
         key = self.key_of(obj)
-        return self._tell({key} if self._objects.pop(key, None) is not None else set())
+        if self._objects.pop(key, None) is None:
+            return frozenset()
+        self._on_change(ObjectChange(WatchType.DELETED, key, obj))
+        return self._tell({key})
+
+    def _put(self, key: ObjectKey, obj: JsonObject, state: tuple[str, str]) -> bool:
+        """Hold this state; whether it is another than the one held."""
+        old = self._objects.get(key)
+        held = None if old is None else _state(old)
+        if held == state:
+            return False
+        self._objects[key] = self._keep(obj)
+        if held is not None and held[0] == state[0]:
+            self._on_change(ObjectChange(WatchType.MODIFIED, key, obj))
+            return True
+        if held is not None:
+            self._on_change(ObjectChange(WatchType.DELETED, key, None))
+        self._on_change(ObjectChange(WatchType.ADDED, key, obj))
+        return True
 
     def _tell(self, changed: set[ObjectKey]) -> frozenset[ObjectKey]:
         if changed:
@@ -108,8 +162,6 @@ class ObjectCache:
         return frozenset(changed)
 
 
-def _differs(old: JsonObject | None, new: JsonObject) -> bool:
-    """By uid and resourceVersion, which is what they are for."""
-    return old is None or any(
-        find_str(old, "metadata", field) != find_str(new, "metadata", field) for field in ("uid", "resourceVersion")
-    )
+def _state(obj: JsonObject) -> tuple[str, str]:
+    """uid and resourceVersion, which tell whether two states are the same. Raises ShapeError."""
+    return find_str(obj, "metadata", "uid"), find_str(obj, "metadata", "resourceVersion")

@@ -5,23 +5,32 @@ Whatever prints snapshots works on this client as on the daemon's own Inspector,
 
 import errno
 import ssl
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final, cast
+from urllib.parse import quote
 
 import httpx
 import msgspec
 
-from wharfinger.debug.encoding import daemon_from_json, package_from_json, packages_from_json, queues_from_json
+from wharfinger.debug.encoding import (
+    daemon_from_json,
+    nodes_from_json,
+    package_from_json,
+    packages_from_json,
+    queues_from_json,
+)
 from wharfinger.debug.errors import DebugAnswerError, NoDaemonError
+from wharfinger.debug.routes import NO_CHART, NO_PACKAGE, RENDER, RENDER_FAILED, SHOW_SECRETS
 from wharfinger.debug.text import printable, shorten
 from wharfinger.formats.json_value import JsonValue, ShapeError
-from wharfinger.runtime.inspector import DaemonSnapshot, PackageSnapshot, QueueSnapshot
+from wharfinger.runtime.inspector import DaemonSnapshot, NodeSnapshot, PackageSnapshot, QueueSnapshot, RenderSnapshot
 from wharfinger.runtime.paths import SOCKET_VARIABLE
 
 MAX_ANSWER_BYTES: Final = 256 * 1024 * 1024
 _TIMEOUT: Final = httpx.Timeout(30.0, connect=5.0)
+_RENDER_TIMEOUT: Final = httpx.Timeout(180.0, connect=5.0)
 _REMEDY: Final = f"is `wharfinger run` running? (--socket / {SOCKET_VARIABLE})"
 
 
@@ -78,9 +87,46 @@ class DebugClient:
         except ShapeError as error:
             raise self._misunderstood(error) from error
 
-    async def _ask(self, route: str, **parameters: str) -> JsonValue:
+    async def scheduler(self) -> tuple[NodeSnapshot, ...]:
+        """All nodes of the scheduler, sorted by name."""
+        answer = await self._ask("/api/v1/scheduler/dump")
         try:
-            async with self._client.stream("GET", route, params=parameters) as response:
+            return nodes_from_json(answer)
+        except ShapeError as error:
+            raise self._misunderstood(error) from error
+
+    async def render(self, name: str, *, show_secrets: bool = False) -> RenderSnapshot | None:
+        """What a package would apply now, redacted unless ``show_secrets``; None when there is no such package."""
+        parameters = {SHOW_SECRETS: "true"} if show_secrets else {}
+        # Dots too: a name of nothing else would be taken for a way through folders.
+        path = RENDER + quote(name, safe="").replace(".", "%2E")
+        status, body = await self._fetch(path, parameters, _RENDER_TIMEOUT)
+        text = body.decode("utf-8", "replace")
+        match status:
+            case httpx.codes.OK:
+                return RenderSnapshot(text, problem="", has_chart=True)
+            case httpx.codes.NOT_FOUND if text.startswith(NO_PACKAGE):
+                return None
+            case httpx.codes.BAD_REQUEST if text.strip() == NO_CHART:
+                return RenderSnapshot("", problem="", has_chart=False)
+            case httpx.codes.INTERNAL_SERVER_ERROR if text.startswith(RENDER_FAILED):
+                return RenderSnapshot("", problem=text.removeprefix(RENDER_FAILED).rstrip("\n"), has_chart=True)
+        raise self._refused(status, body)
+
+    async def _ask(self, route: str, **parameters: str) -> JsonValue:
+        status, body = await self._fetch(route, parameters)
+        if status != httpx.codes.OK:
+            raise self._refused(status, body)
+        try:
+            return cast("JsonValue", msgspec.json.decode(body))
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise self._misunderstood(error) from error
+
+    async def _fetch(
+        self, route: str, parameters: Mapping[str, str], patience: httpx.Timeout = _TIMEOUT
+    ) -> tuple[int, bytes]:
+        try:
+            async with self._client.stream("GET", route, params=parameters, timeout=patience) as response:
                 # The server says how long its answer is before it comes, so nothing endless is ever begun.
                 size = int(response.headers.get("content-length", MAX_ANSWER_BYTES + 1))
                 body = await response.aread() if size <= MAX_ANSWER_BYTES else b""
@@ -90,15 +136,13 @@ class DebugClient:
             ) from error
         except httpx.HTTPError as error:
             raise self._unreachable(error) from error
-        if response.status_code != httpx.codes.OK:
-            text = shorten(printable(body[:500].decode("utf-8", "replace").strip()), 300)
-            raise self._misunderstood(f"{response.status_code} {text}")
-        if size > MAX_ANSWER_BYTES:
+        if size > MAX_ANSWER_BYTES and response.status_code == httpx.codes.OK:
             raise self._misunderstood(f"the answer is not known to be below {MAX_ANSWER_BYTES} bytes")
-        try:
-            return cast("JsonValue", msgspec.json.decode(body))
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise self._misunderstood(error) from error
+        return response.status_code, body
+
+    def _refused(self, status: int, body: bytes) -> DebugAnswerError:
+        text = shorten(printable(body[:500].decode("utf-8", "replace").strip()), 300)
+        return self._misunderstood(f"{status} {text}")
 
     def _misunderstood(self, why: object) -> DebugAnswerError:
         return DebugAnswerError(

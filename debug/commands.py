@@ -1,4 +1,4 @@
-"""`wharfinger get`, `dump` and `queues`: looking into a running daemon.
+"""`wharfinger get`, `dump`, `queues`, `scheduler` and `render`: looking into a running daemon.
 
 All of them ask over the debug socket, print to stdout, and explain a failure in one line on stderr. What they print was
 written by strangers: tables and documents leave nothing in it that a terminal would obey.
@@ -13,8 +13,8 @@ from typing import Final, cast
 
 import trio
 
-from wharfinger.debug.client import open_debug_client
-from wharfinger.debug.encoding import package_to_json, packages_to_json, queues_to_json
+from wharfinger.debug.client import DebugClient, open_debug_client
+from wharfinger.debug.encoding import node_to_json, nodes_to_json, package_to_json, packages_to_json, queues_to_json
 from wharfinger.debug.errors import DebugError
 from wharfinger.debug.output import OUTPUT_FORMATS, OutputFormat, render
 from wharfinger.debug.table import layout
@@ -25,10 +25,15 @@ from wharfinger.runtime.paths import SOCKET_VARIABLE, default_socket
 _HEADER: Final = ("NAME", "KIND", "PACKAGE", "VERSION", "STATE", "MESSAGE")
 _WIDE_HEADER: Final = ("NAME", "KIND", "PACKAGE", "VERSION", "REVISION", "DIGEST", "QUEUED", "STATE", "TIP", "MESSAGE")
 _DIGEST_DIGITS: Final = 12
+ARROW: Final = "→"
 
 
 class NoSuchPackageError(DebugError):
     """The daemon has no package of this name."""
+
+
+class RenderFailedError(DebugError):
+    """A package cannot be rendered as it is."""
 
 
 def add_get(parser: argparse.ArgumentParser) -> None:
@@ -63,7 +68,31 @@ def add_queues(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(handler=_queues)
 
 
-async def packages_text(inspector: Inspector, name: str | None, output: str, columns: int | None) -> str:
+def add_scheduler(parser: argparse.ArgumentParser) -> None:
+    """`wharfinger scheduler dump [NAME]`."""
+    parser.add_argument("what", choices=("dump",), help="dump: every package, whether it is on and what it waits for")
+    _add_name(parser)
+    _add_document_output(parser)
+    _add_socket(parser)
+    parser.set_defaults(handler=_scheduler)
+
+
+def add_render(parser: argparse.ArgumentParser) -> None:
+    """`wharfinger render NAME`."""
+    _add_name(parser, required=True)
+    parser.add_argument(
+        "--show-secrets",
+        action="store_true",
+        help="the manifests as they would be applied; without, what is secret in them is masked. Whoever may open the"
+        " socket (mode 0600: the daemon's user) may see secrets anyway, a screen or a ticket should not",
+    )
+    _add_socket(parser)
+    parser.set_defaults(handler=_render)
+
+
+async def packages_text(
+    inspector: Inspector, name: str | None, output: str, columns: int | None, arrow: str = ARROW
+) -> str:
     """What `get packages` prints; no text when there are no packages. Raises NoSuchPackageError."""
     if output in OUTPUT_FORMATS:
         return await dump_text(inspector, name, output)
@@ -73,7 +102,8 @@ async def packages_text(inspector: Inspector, name: str | None, output: str, col
     if output == "name":
         return "".join(f"{printable(package.name)}\n" for package in packages)
     header, row = (_WIDE_HEADER, _wide_row) if output == "wide" else (_HEADER, _row)
-    return "".join(f"{line}\n" for line in layout(header, [row(package) for package in packages], columns))
+    rows = [row(package, arrow) for package in packages]
+    return "".join(f"{line}\n" for line in layout(header, rows, columns))
 
 
 async def dump_text(inspector: Inspector, name: str | None, output: OutputFormat) -> str:
@@ -89,29 +119,70 @@ async def queues_text(inspector: Inspector, name: str | None, output: OutputForm
     if name is not None:
         queues = tuple(queue for queue in queues if queue.name == name)
         if not queues:
-            raise NoSuchPackageError(f"no queue named {name!r}; `wharfinger queues dump` shows all")
+            hint = await _hint(inspector, name) or "`wharfinger queues dump` shows all"
+            raise NoSuchPackageError(f"no queue named {name!r}; {hint}")
     return render(queues_to_json(queues), output)
+
+
+async def scheduler_text(inspector: Inspector, name: str | None, output: OutputFormat) -> str:
+    """What `scheduler dump` prints: all nodes, or one. Raises NoSuchPackageError."""
+    nodes = await inspector.scheduler()
+    if name is None:
+        return render(nodes_to_json(nodes), output)
+    for node in nodes:
+        if node.name == name:
+            return render(node_to_json(node), output)
+    hint = await _hint(inspector, name) or "`wharfinger scheduler dump` shows all that are loaded"
+    raise NoSuchPackageError(f"no package named {name!r} in the scheduler; {hint}")
+
+
+async def render_text(client: DebugClient, name: str, *, show_secrets: bool) -> str:
+    """What `render` prints. Raises NoSuchPackageError and RenderFailedError."""
+    rendered = await client.render(name, show_secrets=show_secrets)
+    if rendered is None:
+        raise await _no_such_package(client, name)
+    if not rendered.has_chart:
+        raise RenderFailedError(f"package {name!r} has no Helm chart: there is nothing to render")
+    if rendered.problem:
+        raise RenderFailedError(f"package {name!r} cannot be rendered: {rendered.problem}")
+    return rendered.manifest
 
 
 def _get(args: argparse.Namespace) -> int:
     columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    arrow = ARROW if _encoding().replace("-", "").lower().startswith("utf") else "->"
     return _print_answer(
         args,
-        lambda inspector: packages_text(inspector, _name(args), cast("str", args.output), columns),
+        lambda client: packages_text(client, _name(args), cast("str", args.output), columns, arrow),
         when_empty="no packages",
     )
 
 
 def _dump(args: argparse.Namespace) -> int:
-    return _print_answer(args, lambda inspector: dump_text(inspector, _name(args), _document(args)))
+    return _print_answer(args, lambda client: dump_text(client, _name(args), _document(args)))
 
 
 def _queues(args: argparse.Namespace) -> int:
-    return _print_answer(args, lambda inspector: queues_text(inspector, _name(args), _document(args)))
+    return _print_answer(args, lambda client: queues_text(client, _name(args), _document(args)))
+
+
+def _scheduler(args: argparse.Namespace) -> int:
+    return _print_answer(args, lambda client: scheduler_text(client, _name(args), _document(args)))
+
+
+def _render(args: argparse.Namespace) -> int:
+    name, show_secrets = cast("str", args.name), cast("bool", args.show_secrets)
+
+    async def text(client: DebugClient) -> str:
+        manifest = await render_text(client, name, show_secrets=show_secrets)
+        # What is applied is given to a program as it is; only a terminal must be protected from it.
+        return printable(manifest, allow="\n\t") if sys.stdout.isatty() else manifest
+
+    return _print_answer(args, text, when_empty="no manifests")
 
 
 def _print_answer(
-    args: argparse.Namespace, question: Callable[[Inspector], Awaitable[str]], *, when_empty: str = ""
+    args: argparse.Namespace, question: Callable[[DebugClient], Awaitable[str]], *, when_empty: str = ""
 ) -> int:
     path = cast("Path | None", args.socket) or default_socket()
     try:
@@ -121,12 +192,16 @@ def _print_answer(
         return 1
     if not text:
         print(when_empty, file=sys.stderr)
-    encoding = sys.stdout.encoding or "utf-8"
+    encoding = _encoding()
     print(text.encode(encoding, "backslashreplace").decode(encoding), end="", flush=True)
     return 0
 
 
-async def _ask(path: Path, question: Callable[[Inspector], Awaitable[str]]) -> str:
+def _encoding() -> str:
+    return sys.stdout.encoding or "utf-8"
+
+
+async def _ask(path: Path, question: Callable[[DebugClient], Awaitable[str]]) -> str:
     async with open_debug_client(path) as client:
         return await question(client)
 
@@ -134,22 +209,40 @@ async def _ask(path: Path, question: Callable[[Inspector], Awaitable[str]]) -> s
 async def _one_package(inspector: Inspector, name: str) -> PackageSnapshot:
     package = await inspector.package(name)
     if package is None:
-        raise NoSuchPackageError(f"no package named {name!r}; `wharfinger get packages` lists them")
+        raise await _no_such_package(inspector, name)
     return package
 
 
-def _row(package: PackageSnapshot) -> tuple[str, ...]:
-    return (package.name, package.kind, package.package, package.version, package.state, package.message)
+async def _no_such_package(inspector: Inspector, name: str) -> NoSuchPackageError:
+    hint = await _hint(inspector, name) or "`wharfinger get packages` lists them"
+    return NoSuchPackageError(f"no package named {name!r}; {hint}")
 
 
-def _wide_row(package: PackageSnapshot) -> tuple[str, ...]:
+async def _hint(inspector: Inspector, name: str) -> str:
+    """The name that was meant by ``namespace/instance``, as kubectl writes it; empty when there is none."""
+    meant = name.replace("/", ".", 1)
+    return f"did you mean {meant}?" if meant != name and await inspector.package(meant) else ""
+
+
+def _row(package: PackageSnapshot, arrow: str) -> tuple[str, ...]:
     return (
         package.name,
         package.kind,
         package.package,
-        package.version,
+        _versions(package, arrow),
+        package.state,
+        package.message,
+    )
+
+
+def _wide_row(package: PackageSnapshot, arrow: str) -> tuple[str, ...]:
+    return (
+        package.name,
+        package.kind,
+        package.package,
+        _versions(package, arrow),
         str(package.release_revision or ""),
-        package.digest.removeprefix("sha256:")[:_DIGEST_DIGITS],
+        (package.installed_digest or package.digest).removeprefix("sha256:")[:_DIGEST_DIGITS],
         str(len(package.queue.tasks)),
         package.state,
         package.tip,
@@ -157,9 +250,19 @@ def _wide_row(package: PackageSnapshot) -> tuple[str, ...]:
     )
 
 
-def _add_name(parser: argparse.ArgumentParser) -> None:
+def _versions(package: PackageSnapshot, arrow: str) -> str:
+    """The installed version, and the wanted one while it is another: ``1.0.0 → 1.1.0``, ``→ 1.0.0``."""
+    if package.version in {package.installed_version, ""}:
+        return package.installed_version
+    return f"{package.installed_version} {arrow} {package.version}".lstrip()
+
+
+def _add_name(parser: argparse.ArgumentParser, *, required: bool = False) -> None:
     parser.add_argument(
-        "name", nargs="?", metavar="NAME", help="one package: NAMESPACE.INSTANCE of an Application, or a Module's name"
+        "name",
+        nargs=None if required else "?",
+        metavar="NAME",
+        help="one package: NAMESPACE.INSTANCE of an Application, or a Module's name",
     )
 
 

@@ -7,11 +7,16 @@ a newer daemon.
 Shapes (spec/runtime §3 and §9.1; every time is also there in seconds)::
 
     packages:  {apps: {<name>: package}, modules: {<name>: package}}
-    package:   {name, kind, namespace, definition: {name, version, digest}, release_revision,
-                status: {state, message, tip, conditions: [...]}, settings, queue: queue}
+    package:   {name, kind, namespace, definition: {name, version, digest}, installed: {version, digest}, release_revision,
+                status: {state, message, tip, conditions: [...]}, settings, values,
+                hooks: [{name, bindings, runs, last_run?, last_error?}], queue: queue}
     queues:    {queues: {<name>: queue}}
     queue:     {length, tasks: [{index, name, lane, attempt, running, enqueued, enqueued_seconds,
                 next_retry?, next_retry_seconds?, error?, cause?}]}      (no tasks: no key)
+    scheduler: {nodes: {<name>: node}}
+    node:      {version, order, state, decision: {kind, reason, message}, dependencies: {<name>: {constraint, optional}}}
+
+``definition`` is what is wanted. `PackageSnapshot.secrets` is left out.
 """
 
 from collections.abc import Iterable
@@ -33,6 +38,9 @@ from wharfinger.formats.json_value import (
 from wharfinger.runtime.inspector import (
     ConditionSnapshot,
     DaemonSnapshot,
+    DependencySnapshot,
+    HookSnapshot,
+    NodeSnapshot,
     PackageSnapshot,
     QueueSnapshot,
     TaskSnapshot,
@@ -87,6 +95,7 @@ def package_to_json(package: PackageSnapshot) -> JsonObject:
         "kind": package.kind,
         "namespace": package.namespace,
         "definition": {"name": package.package, "version": package.version, "digest": package.digest},
+        "installed": {"version": package.installed_version, "digest": package.installed_digest},
         "release_revision": package.release_revision,
         "status": {
             "state": package.state,
@@ -95,6 +104,8 @@ def package_to_json(package: PackageSnapshot) -> JsonObject:
             "conditions": [_condition_to_json(condition) for condition in package.conditions],
         },
         "settings": package.settings,
+        "values": package.values,
+        "hooks": [_hook_to_json(hook) for hook in package.hooks],
         "queue": queue_to_json(package.queue),
     }
 
@@ -116,6 +127,10 @@ def package_from_json(value: JsonValue) -> PackageSnapshot:
         settings=find_object(value, "settings"),
         conditions=tuple(_condition_from_json(item) for item in find_list(value, "status", "conditions")),
         queue=queue_from_json(name, find(value, "queue")),
+        installed_version=find_str(value, "installed", "version"),
+        installed_digest=find_str(value, "installed", "digest"),
+        values=find_object(value, "values"),
+        hooks=tuple(_hook_from_json(item) for item in find_list(value, "hooks")),
     )
 
 
@@ -142,6 +157,29 @@ def queue_from_json(name: str, value: JsonValue) -> QueueSnapshot:
     return QueueSnapshot(name, tuple(_task_from_json(item) for item in find_list(value, "tasks")))
 
 
+def nodes_to_json(nodes: Iterable[NodeSnapshot]) -> JsonObject:
+    """All nodes of the scheduler as JSON."""
+    return {"nodes": {node.name: node_to_json(node) for node in nodes}}
+
+
+def nodes_from_json(value: JsonValue) -> tuple[NodeSnapshot, ...]:
+    """All nodes, sorted by name. Raises ShapeError."""
+    return tuple(_node_from_json(name, item) for name, item in sorted(find_object(value, "nodes").items()))
+
+
+def node_to_json(node: NodeSnapshot) -> JsonObject:
+    """One node as JSON; its name is the key it is kept under."""
+    return {
+        "version": node.version,
+        "order": node.order,
+        "state": node.state,
+        "decision": {"kind": node.decision, "reason": node.reason, "message": node.message},
+        "dependencies": {
+            each.name: {"constraint": each.constraint, "optional": each.optional} for each in node.dependencies
+        },
+    }
+
+
 def duration(seconds: float) -> str:
     """Seconds as people read them: ``250ms``, ``12.3s``, ``4m05s``, ``3h02m``, ``2d07h``; negative ones have a minus."""
     if seconds < 0:
@@ -156,6 +194,41 @@ def duration(seconds: float) -> str:
     if whole < 86400:
         return f"{whole // 3600}h{whole % 3600 // 60:02}m"
     return f"{whole // 86400}d{whole % 86400 // 3600:02}h"
+
+
+def _node_from_json(name: str, value: JsonValue) -> NodeSnapshot:
+    return NodeSnapshot(
+        name=name,
+        version=find_str(value, "version"),
+        order=find_int(value, "order"),
+        state=need_str(value, "state"),
+        decision=find_str(value, "decision", "kind"),
+        reason=find_str(value, "decision", "reason"),
+        message=find_str(value, "decision", "message"),
+        dependencies=tuple(
+            DependencySnapshot(each, find_str(item, "constraint"), _flag(item, "optional"))
+            for each, item in sorted(find_object(value, "dependencies").items())
+        ),
+    )
+
+
+def _hook_to_json(hook: HookSnapshot) -> JsonObject:
+    result: JsonObject = {"name": hook.name, "bindings": list(hook.bindings), "runs": hook.runs}
+    if hook.last_run is not None:
+        result["last_run"] = _time(hook.last_run)
+    if hook.last_error:
+        result["last_error"] = hook.last_error
+    return result
+
+
+def _hook_from_json(value: JsonValue) -> HookSnapshot:
+    return HookSnapshot(
+        name=need_str(as_object(value, "hook"), "name"),
+        bindings=tuple(_text(item, "bindings") for item in find_list(value, "bindings")),
+        runs=find_int(value, "runs"),
+        last_run=None if find(value, "last_run") is None else _read_time(value, "last_run"),
+        last_error=find_str(value, "last_error"),
+    )
 
 
 def _task_to_json(task: TaskSnapshot) -> JsonObject:
@@ -226,6 +299,12 @@ def _read_time(value: JsonValue, key: str) -> datetime:
     if moment.tzinfo is None:
         raise ShapeError(f"{key}: {text!r} has no time zone")
     return moment.astimezone(UTC)
+
+
+def _text(value: JsonValue, what: str) -> str:
+    if not isinstance(value, str):
+        raise ShapeError(f"{what}: expected a string, found {type_name(value)}")
+    return value
 
 
 def _seconds(value: JsonValue, what: str) -> float:

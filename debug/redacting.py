@@ -1,7 +1,8 @@
 """Snapshots fit to leave the daemon: a dump is pasted into tickets, so nothing in it may be a secret.
 
-Pure. Settings are redacted by their keys. What was found there is then known to be secret, and goes wherever else it
-stands: an error that quotes a password is as bad as the setting. What no setting names is found by its form only.
+Pure. Settings and values are redacted by their keys. What was found there, and what the runtime names (write-only settings,
+what came from Secrets), is then known to be secret, and goes wherever else it stands: an error that quotes a password is as
+bad as the setting. What nothing names is found by its form only.
 """
 
 from collections.abc import Collection, Iterable
@@ -9,38 +10,58 @@ from dataclasses import replace
 
 from wharfinger.formats.json_value import JsonObject, JsonValue
 from wharfinger.formats.redaction import MARK, TextRedactor, redact_object
-from wharfinger.runtime.inspector import PackageSnapshot, QueueSnapshot
+from wharfinger.runtime.inspector import HookSnapshot, NodeSnapshot, PackageSnapshot, QueueSnapshot
 
 
 def redact_package(package: PackageSnapshot) -> PackageSnapshot:
-    """The package with its settings, messages and task errors redacted."""
-    redacted = redact_object(package.settings)
-    secrets = frozenset(_found(package.settings, redacted))
+    """The package with its settings, values and every text redacted; what it names as secret is left out itself."""
+    secrets = secrets_of(package)
     text = TextRedactor(secrets)
     return replace(
         package,
         message=text.redact(package.message),
         tip=text.redact(package.tip),
         settings=redact_object(package.settings, secrets=secrets),
+        values=redact_object(package.values, secrets=secrets),
         conditions=tuple(
             replace(condition, message=text.redact(condition.message)) for condition in package.conditions
         ),
         queue=redact_queue(package.queue, secrets),
+        hooks=tuple(_redact_hook(hook, text) for hook in package.hooks),
+        secrets=(),
     )
 
 
 def redact_queue(queue: QueueSnapshot, secrets: Collection[str]) -> QueueSnapshot:
-    """The queue with the errors and causes of its tasks redacted."""
+    """The queue with the names, errors and causes of its tasks redacted."""
     text = TextRedactor(secrets)
-    tasks = (replace(task, error=text.redact(task.error), cause=text.redact(task.cause)) for task in queue.tasks)
+    tasks = (
+        replace(task, name=text.redact(task.name), error=text.redact(task.error), cause=text.redact(task.cause))
+        for task in queue.tasks
+    )
     return replace(queue, tasks=tuple(tasks))
 
 
+def redact_node(node: NodeSnapshot, secrets: Collection[str]) -> NodeSnapshot:
+    """The node with its message redacted: it may quote what an enabled script said."""
+    return replace(node, message=TextRedactor(secrets).redact(node.message))
+
+
 def secrets_in(packages: Iterable[PackageSnapshot]) -> frozenset[str]:
-    """Every value in the settings of ``packages`` that is under a key which says that it is a secret."""
-    return frozenset(
-        secret for package in packages for secret in _found(package.settings, redact_object(package.settings))
+    """Everything secret that any of ``packages`` knows."""
+    return frozenset(secret for package in packages for secret in secrets_of(package))
+
+
+def secrets_of(package: PackageSnapshot) -> frozenset[str]:
+    """What a package names as secret, and what stands in its settings and values under a key that says that it is one."""
+    return frozenset(package.secrets).union(
+        *(_found(shown, redact_object(shown)) for shown in (package.settings, package.values))
     )
+
+
+def _redact_hook(hook: HookSnapshot, text: TextRedactor) -> HookSnapshot:
+    bindings = tuple(text.redact(binding) for binding in hook.bindings)
+    return replace(hook, bindings=bindings, last_error=text.redact(hook.last_error))
 
 
 def _found(settings: JsonObject, redacted: JsonObject) -> set[str]:

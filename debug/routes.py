@@ -1,20 +1,41 @@
 """What the debug socket answers: one table of routes over an Inspector (spec/runtime §9.2).
 
 Reading only: GET and HEAD. Whatever is asked for in a way this server does not know is refused, never answered with a
-silent default. Everything leaves redacted (see :mod:`wharfinger.debug.redacting`).
+silent default. Everything leaves redacted (see :mod:`wharfinger.debug.redacting`), with one exception that must be asked for
+by name: ``?show-secrets=true`` gives a rendered manifest as it would be applied. Who may ask is who may open the socket, and
+that is the daemon's user alone (0600, in a folder of 0700).
 """
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
-from wharfinger.debug.encoding import daemon_to_json, package_to_json, packages_to_json, queues_to_json
+import trio
+
+from wharfinger.debug.encoding import (
+    daemon_to_json,
+    node_to_json,
+    nodes_to_json,
+    package_to_json,
+    packages_to_json,
+    queues_to_json,
+)
+from wharfinger.debug.manifests import redacted_manifest
 from wharfinger.debug.output import MEDIA_TYPES, OUTPUT_FORMATS, render
-from wharfinger.debug.redacting import redact_package, redact_queue, secrets_in
+from wharfinger.debug.redacting import redact_node, redact_package, redact_queue, secrets_in, secrets_of
+from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json_value import JsonObject
+from wharfinger.formats.redaction import TextRedactor
 from wharfinger.httpd.messages import Handler, Request, Response
 from wharfinger.runtime.inspector import Inspector
 
+RENDER: Final = "/api/v1/packages/render/"
+"""The one path that goes on: with the name of a package."""
+SHOW_SECRETS: Final = "show-secrets"
+NO_CHART: Final = "package has no Helm chart"
+RENDER_FAILED: Final = "render failed: "
+NO_PACKAGE: Final = "no package named "
 _TEXT: Final = "text/plain; charset=utf-8"
 
 
@@ -30,7 +51,7 @@ def make_handler(inspector: Inspector) -> Handler:
     """The handler of a debug server that answers from ``inspector``."""
 
     async def handle(request: Request) -> Response:
-        route = ROUTES.get(request.path)
+        route = ROUTES.get(f"{RENDER}{{name}}" if request.path.startswith(RENDER) else request.path)
         if route is None:
             return _text(404, f"no such path: {request.path}; /endpoints lists them")
         if request.method not in {"GET", "HEAD"}:
@@ -77,6 +98,38 @@ async def _queues(inspector: Inspector, request: Request) -> Response:
     return _document(request, queues_to_json(asked) if asked else None)
 
 
+async def _scheduler(inspector: Inspector, request: Request) -> Response:
+    secrets = secrets_in(await inspector.packages())
+    nodes = [redact_node(node, secrets) for node in await inspector.scheduler()]
+    if "name" not in request.query:
+        return _document(request, nodes_to_json(nodes))
+    asked = next((node for node in nodes if node.name == request.arg("name")), None)
+    return _document(request, node_to_json(asked) if asked else None)
+
+
+async def _render(inspector: Inspector, request: Request) -> Response:
+    name = request.path.removeprefix(RENDER)
+    show = request.arg(SHOW_SECRETS, "false")
+    if show not in {"true", "false"}:
+        return _text(400, f"unknown {SHOW_SECRETS}: {show}; known: false, true")
+    rendered = await inspector.render(name)
+    if rendered is None:
+        return _text(404, f"{NO_PACKAGE}{name!r}")
+    package = await inspector.package(name)
+    secrets = secrets_of(package) if package else frozenset[str]()
+    if not rendered.has_chart:
+        return _text(400, NO_CHART)
+    if rendered.problem:
+        return _text(500, RENDER_FAILED + TextRedactor(secrets).redact(rendered.problem))
+    if show == "true":
+        return Response(200, rendered.manifest.encode("utf-8", "replace"), MEDIA_TYPES["yaml"])
+    try:
+        shown = await trio.to_thread.run_sync(partial(redacted_manifest, rendered.manifest, secrets))
+    except FormatError as error:
+        return _text(500, f"{RENDER_FAILED}it cannot be redacted: {TextRedactor(secrets).redact(str(error))}")
+    return Response(200, shown.encode(), MEDIA_TYPES["yaml"])
+
+
 ROUTES: Final[dict[str, _Route]] = {
     "/healthz": _Route(_healthz),
     "/readyz": _Route(_readyz),
@@ -84,6 +137,8 @@ ROUTES: Final[dict[str, _Route]] = {
     "/api/v1/daemon": _Route(_daemon, frozenset({"output"})),
     "/api/v1/packages/dump": _Route(_packages, frozenset({"name", "output"})),
     "/api/v1/queues/dump": _Route(_queues, frozenset({"name", "output"})),
+    "/api/v1/scheduler/dump": _Route(_scheduler, frozenset({"name", "output"})),
+    f"{RENDER}{{name}}": _Route(_render, frozenset({SHOW_SECRETS})),
 }
 
 

@@ -1,4 +1,4 @@
-"""Unpack a tar that came from elsewhere into a folder, or refuse it.
+"""Unpack a tar that came from elsewhere into a folder, or several as the layers of an image, or refuse them.
 
 Three layers, each bounded: ``archive_stream`` (bytes, gzip), ``tar_reader`` (entries), ``archive_tree`` (what may be
 where); this module does what they allow. It creates files that were not there (never following a link), takes owner
@@ -9,7 +9,10 @@ is partial and to be thrown away. Unpack beside the final place, then rename.
 """
 
 import os
-from collections.abc import Callable
+import shutil
+import stat
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, assert_never
@@ -19,7 +22,15 @@ from wharfinger.formats.archive_tree import ArchiveTree, Placed, TreeLimits, Tre
 from wharfinger.formats.errors import ArchiveError
 from wharfinger.formats.tar_reader import BLOCK, Entry, Kind, TarReader
 
-__all__ = ["DEFAULT_LIMITS", "ArchiveError", "ArchiveLimits", "ExtractReport", "ExtractionStoppedError", "extract_tar"]
+__all__ = [
+    "DEFAULT_LIMITS",
+    "ArchiveError",
+    "ArchiveLimits",
+    "ExtractReport",
+    "ExtractionStoppedError",
+    "extract_layers",
+    "extract_tar",
+]
 
 _FOLDER_MODE: Final = 0o700
 _FILE_MODE: Final = 0o600
@@ -28,7 +39,7 @@ _EXECUTABLE_MODE: Final = 0o700
 
 @dataclass(frozen=True, slots=True)
 class ArchiveLimits:
-    """What one archive may cost.
+    """What one archive may cost, or all layers of an image together.
 
     ``max_bytes`` is the sum of all files (and of the input as it is read); ``max_file_bytes`` is for one of them;
     ``max_entries`` counts files, folders and links, parents that the archive left out included; ``max_ratio`` is output
@@ -50,7 +61,10 @@ DEFAULT_LIMITS: Final = ArchiveLimits()
 
 @dataclass(frozen=True, slots=True)
 class ExtractReport:
-    """What was unpacked; ``folders`` counts those made as parents too, ``file_bytes`` what was written to files."""
+    """What was unpacked; ``folders`` counts those made as parents too, ``file_bytes`` what was written to files.
+
+    Of layers, also what a later one took away again.
+    """
 
     files: int
     folders: int
@@ -75,42 +89,71 @@ def extract_tar(
     names the archive in it), ExtractionStoppedError, and OSError for a folder that is not empty, a full disk, or a
     stream that fails to read.
     """
+    with _empty_folder(into) as root:
+        extraction = _Extraction(root, limits, what, should_stop)
+        extraction.unpack(stream)
+        return extraction.finish()
+
+
+def extract_layers(
+    layers: Iterable[tuple[str, Readable]],
+    into: Path,
+    limits: ArchiveLimits = DEFAULT_LIMITS,
+    *,
+    what: str,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> ExtractReport:
+    """Unpack the layers of an image on top of each other, the lowest first; the first of each pair names it in errors.
+
+    Whiteouts are applied. Otherwise as `extract_tar`, and the limits are for all layers together.
+    """
+    with _empty_folder(into) as root:
+        extraction = _Extraction(root, limits, what, should_stop)
+        for name, stream in layers:
+            extraction.unpack_layer(name, stream)
+        return extraction.finish()
+
+
+@contextmanager
+def _empty_folder(into: Path) -> Iterator[int]:
     into.mkdir(mode=_FOLDER_MODE, parents=True, exist_ok=True)
     root = os.open(into, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         if os.listdir(root):  # noqa: PTH208 - of the open folder, not of whatever has its name
             raise FileExistsError(f"{into}: not empty; an archive is unpacked into an empty folder")
-        return _Extraction(stream, root, limits, what, should_stop).run()
+        yield root
     finally:
         os.close(root)
 
 
 class _Extraction:
-    def __init__(
-        self, stream: Readable, root: int, limits: ArchiveLimits, what: str, should_stop: Callable[[], bool]
-    ) -> None:
+    def __init__(self, root: int, limits: ArchiveLimits, what: str, should_stop: Callable[[], bool]) -> None:
         # An entry costs a header, a pax header with its own block, and padding.
         overhead = limits.max_entries * 4 * BLOCK + 1024 * 1024
-        allowed = StreamLimits(
-            limits.max_bytes + overhead, limits.max_bytes + overhead, 4 * limits.max_entries + 16, limits.max_ratio
-        )
-        self._stream = ArchiveStream(stream, allowed, what=what, should_stop=should_stop)
-        self._reader = TarReader(self._stream, what=what, max_header_bytes=limits.max_header_bytes)
+        self._to_read = self._to_unpack = limits.max_bytes + overhead
         self._tree = ArchiveTree(TreeLimits(limits.max_entries, limits.max_depth, limits.max_name_bytes), what=what)
         self._root = root
         self._limits = limits
         self._what = what
+        self._should_stop = should_stop
         self._made = dict.fromkeys(Kind, 0)
         self._entries = 0
         self._file_bytes = 0
+        self._archive_bytes = 0
+        self._is_gzip = False
 
-    def run(self) -> ExtractReport:
-        while (entry := self._reader.next_entry()) is not None:
-            self._entries += 1
-            if self._entries > self._limits.max_entries:
-                raise ArchiveError(f"{self._what}: more than {self._limits.max_entries} entries")
-            self._extract(entry, self._tree.place(entry))
-        self._stream.drain()
+    def unpack(self, stream: Readable) -> None:
+        """One archive, whole."""
+        self._unpack(stream, layered=False)
+
+    def unpack_layer(self, what: str, stream: Readable) -> None:
+        """One archive on top of what is there."""
+        self._what = what
+        self._tree.begin_layer(what)
+        self._unpack(stream, layered=True)
+
+    def finish(self) -> ExtractReport:
+        """To be called when everything is unpacked."""
         self._tree.check_links()
         return ExtractReport(
             files=self._made[Kind.FILE],
@@ -118,11 +161,35 @@ class _Extraction:
             symbolic_links=self._made[Kind.SYMLINK],
             hard_links=self._made[Kind.HARD_LINK],
             file_bytes=self._file_bytes,
-            archive_bytes=self._stream.bytes_read,
-            is_gzip=self._stream.is_gzip,
+            archive_bytes=self._archive_bytes,
+            is_gzip=self._is_gzip,
         )
 
-    def _extract(self, entry: Entry, placed: Placed) -> None:
+    def _unpack(self, source: Readable, *, layered: bool) -> None:
+        allowed = StreamLimits(
+            self._to_read, self._to_unpack, 4 * self._limits.max_entries + 16, self._limits.max_ratio
+        )
+        stream = ArchiveStream(source, allowed, what=self._what, should_stop=self._should_stop)
+        reader = TarReader(stream, what=self._what, max_header_bytes=self._limits.max_header_bytes)
+        while (entry := reader.next_entry()) is not None:
+            self._entries += 1
+            if self._entries > self._limits.max_entries:
+                raise ArchiveError(f"{self._what}: more than {self._limits.max_entries} entries")
+            hidden = self._tree.hidden_by(entry) if layered else None
+            if hidden is None:
+                self._extract(entry, self._tree.place(entry), stream)
+                reader.skip_padding(entry.size)
+            for path in hidden or ():
+                self._remove(path)
+        stream.drain()
+        self._to_read -= stream.bytes_read
+        self._to_unpack -= stream.bytes_out
+        self._archive_bytes += stream.bytes_read
+        self._is_gzip |= stream.is_gzip
+
+    def _extract(self, entry: Entry, placed: Placed, stream: ArchiveStream) -> None:
+        if placed.replaces:
+            self._remove(placed.path)
         for parent in placed.new_parents:
             self._make_folder(parent)
         if entry.kind is Kind.DIRECTORY:
@@ -137,7 +204,7 @@ class _Extraction:
             self._made[entry.kind] += 1
         match entry.kind:
             case Kind.FILE:
-                self._write_file(entry, path)
+                self._write_file(entry, path, stream)
             case Kind.SYMLINK:
                 os.symlink(entry.target, path, dir_fd=self._root)
             case Kind.HARD_LINK:
@@ -155,7 +222,14 @@ class _Extraction:
         os.mkdir("/".join(path), _FOLDER_MODE, dir_fd=self._root)
         self._made[Kind.DIRECTORY] += 1
 
-    def _write_file(self, entry: Entry, path: str) -> None:
+    def _remove(self, path: TreePath) -> None:
+        name = "/".join(path)
+        if stat.S_ISDIR(os.lstat(name, dir_fd=self._root).st_mode):
+            shutil.rmtree(name, dir_fd=self._root)
+        else:
+            os.unlink(name, dir_fd=self._root)
+
+    def _write_file(self, entry: Entry, path: str, stream: ArchiveStream) -> None:
         if entry.size > self._limits.max_file_bytes:
             raise ArchiveError(
                 f"{self._what}: entry {entry.name!r} has {entry.size} bytes; the limit is {self._limits.max_file_bytes}"
@@ -168,11 +242,10 @@ class _Extraction:
         descriptor = os.open(path, flags, mode, dir_fd=self._root)
         try:
             os.fchmod(descriptor, mode)
-            for piece in self._stream.pieces(entry.size):
+            for piece in stream.pieces(entry.size):
                 _write_all(descriptor, piece)
         finally:
             os.close(descriptor)
-        self._reader.skip_padding(entry.size)
 
 
 def _write_all(descriptor: int, data: bytes) -> None:

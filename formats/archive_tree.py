@@ -10,10 +10,14 @@ what a link on the disk happens to point to at the moment:
 * a hard link names a file that is already there;
 * a symbolic link is relative and ends inside the tree, through whatever other links it leads, wherever they come in
   the archive: checked when it comes, and all of them again at the end. The target need not exist.
+
+A tree may be made of layers (OCI image-spec 1.1, "Image Layer Filesystem Changeset"): archives put on top of each other.
+What a later layer brings replaces what was there, of whatever type, and whiteouts take away what the layers *below* brought,
+never what their own layer did, wherever in it they come. Names of layers start at the root of the image, with a slash or without.
 """
 
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from wharfinger.formats.errors import ArchiveError
@@ -25,6 +29,8 @@ _LONGEST_COMPONENT: Final = 255
 _MOST_HOPS: Final = 40
 """Links followed for one path, as in Linux; a path with more is a loop, or as good as one."""
 _STEPS_PER_ENTRY: Final = 64
+_WHITEOUT: Final = ".wh."
+_OPAQUE: Final = ".wh..wh..opq"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,18 +44,26 @@ class TreeLimits:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """Where an entry goes: folders to make first, whether something of its type is there, a hard link's source."""
+    """Where an entry goes: folders to make first, whether something of its type is there, a hard link's source.
+
+    ``replaces``: something of another type is there, from a layer below; it goes first, with all that is in it.
+    """
 
     path: TreePath
     new_parents: list[TreePath]
     is_there: bool
     source: TreePath = ()
+    replaces: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Node:
+    """``layer`` is the last that brought it, or something in it."""
+
     kind: Kind
-    target: str = ""
+    target: str
+    layer: int
+    children: set[str] = field(default_factory=set)
 
 
 class ArchiveTree:
@@ -58,8 +72,14 @@ class ArchiveTree:
     def __init__(self, limits: TreeLimits, *, what: str) -> None:
         self._limits = limits
         self._what = what
-        self._nodes: dict[TreePath, _Node] = {(): _Node(Kind.DIRECTORY)}
+        self._layer = 0
+        self._nodes: dict[TreePath, _Node] = {(): _Node(Kind.DIRECTORY, "", 0)}
         self._steps_left = _STEPS_PER_ENTRY * limits.max_entries
+
+    def begin_layer(self, what: str) -> None:
+        """From here on entries are those of the next layer, and ``what`` names it in errors."""
+        self._layer += 1
+        self._what = what
 
     def place(self, entry: Entry) -> Placed:
         """Admit one entry."""
@@ -70,19 +90,41 @@ class ArchiveTree:
             raise self._refusal(entry, "has no name")
         source = self._hard_link_source(entry) if entry.kind is Kind.HARD_LINK else ()
         new_parents = self._new_parents(path, entry)
-        for parent in new_parents:
-            self._add(parent, _Node(Kind.DIRECTORY))
         there = self._nodes.get(path)
-        if there is not None and there.kind is not kind:
-            raise self._refusal(entry, f"comes twice: as {there.kind.value} and as {kind.value}")
-        if source and source == path:
+        replaces = there is not None and there.kind is not kind
+        if there is not None and replaces:
+            if there.layer == self._layer:
+                raise self._refusal(entry, f"comes twice: as {there.kind.value} and as {kind.value}")
+            self._drop(path)
+        if source and (source == path or source not in self._nodes):
             raise self._refusal(entry, "is a hard link to itself")
+        for parent in new_parents:
+            self._add(parent, Kind.DIRECTORY)
         if kind is Kind.SYMLINK:
             self._check_target(entry)
-        self._add(path, _Node(kind, entry.target if kind is Kind.SYMLINK else ""))
+        self._add(path, kind, entry.target if kind is Kind.SYMLINK else "")
         if kind is Kind.SYMLINK:
             self._follow(path, entry.target)
-        return Placed(path, new_parents, there is not None, source)
+        return Placed(path, new_parents, there is not None and not replaces, source, replaces)
+
+    def hidden_by(self, entry: Entry) -> list[TreePath] | None:
+        """What a whiteout takes away, each with all that is in it; None for an entry that is no whiteout."""
+        path = self._split(entry.name, entry)
+        if not any(part.startswith(_WHITEOUT) for part in path):
+            return None
+        *parent, mark = path
+        if not mark.startswith(_WHITEOUT) or any(part.startswith(_WHITEOUT) for part in parent):
+            raise self._refusal(entry, f"lies in a folder whose name starts with {_WHITEOUT!r}, as only whiteouts' do")
+        if entry.kind is not Kind.FILE or entry.size:
+            raise self._refusal(entry, "is named like a whiteout, and is no empty file")
+        if not self._is_folder(tuple(parent), entry):
+            return []
+        if mark == _OPAQUE:
+            return self._hide([(*parent, child) for child in self._nodes[tuple(parent)].children])
+        name = mark.removeprefix(_WHITEOUT)
+        if name in {"", ".", ".."} or name.startswith(_WHITEOUT):
+            raise self._refusal(entry, "is a whiteout of nothing that can be there")
+        return self._hide([(*parent, name)])
 
     def check_links(self) -> None:
         """Follow every symbolic link through the finished tree."""
@@ -90,13 +132,53 @@ class ArchiveTree:
             if node.kind is Kind.SYMLINK:
                 self._follow(path, node.target)
 
-    def _add(self, path: TreePath, node: _Node) -> None:
-        self._nodes[path] = node
+    def _hide(self, paths: list[TreePath]) -> list[TreePath]:
+        """Forget what layers below brought of these; a folder that has something of this layer stays, with that."""
+        gone: list[TreePath] = []
+        while paths:
+            path = paths.pop()
+            self._step("its whiteouts are too many to follow")
+            node = self._nodes.get(path)
+            if node is None:
+                continue
+            if node.layer < self._layer:
+                gone.append(path)
+                self._drop(path)
+            else:
+                paths.extend((*path, child) for child in node.children)
+        return gone
+
+    def _drop(self, path: TreePath) -> None:
+        self._nodes[path[:-1]].children.discard(path[-1])
+        pending = [path]
+        while pending:
+            at = pending.pop()
+            pending.extend((*at, child) for child in self._nodes.pop(at).children)
+
+    def _is_folder(self, path: TreePath, entry: Entry) -> bool:
+        """Whether there is such a folder; refused where a link or file is in its place."""
+        for length in range(1, len(path) + 1):
+            node = self._nodes.get(path[:length])
+            if node is None:
+                return False
+            if node.kind is not Kind.DIRECTORY:
+                raise self._refusal(entry, f"would reach through {'/'.join(path[:length])!r}, a {node.kind.value}")
+        return True
+
+    def _add(self, path: TreePath, kind: Kind, target: str = "") -> None:
+        for length in range(len(path)):
+            self._nodes[path[:length]].layer = self._layer
+        there = self._nodes.get(path)
+        if there is None:
+            self._nodes[path] = _Node(kind, target, self._layer)
+            self._nodes[path[:-1]].children.add(path[-1])
+        else:
+            there.target, there.layer = target, self._layer
         if len(self._nodes) - 1 > self._limits.max_entries:
             raise ArchiveError(f"{self._what}: more than {self._limits.max_entries} files, folders and links")
 
     def _split(self, name: str, entry: Entry) -> TreePath:
-        if name.startswith("/"):
+        if name.startswith("/") and not self._layer:
             raise self._refusal(entry, "is absolute")
         if len(name.encode()) > self._limits.max_name_bytes:
             raise self._refusal(entry, f"is longer than {self._limits.max_name_bytes} bytes")
@@ -147,9 +229,7 @@ class ArchiveTree:
         todo = deque(target.split("/"))
         hops = 0
         while todo:
-            self._steps_left -= 1
-            if self._steps_left < 0:
-                raise ArchiveError(f"{self._what}: its symbolic links are too tangled to follow")
+            self._step("its symbolic links are too tangled to follow")
             part = todo.popleft()
             if part in {"", "."}:
                 continue
@@ -168,6 +248,12 @@ class ArchiveTree:
             if hops > _MOST_HOPS:
                 raise ArchiveError(f"{self._what}: entry {'/'.join(path)!r} is a symbolic link in a loop")
             todo.extendleft(reversed(node.target.split("/")))
+
+    def _step(self, refusal: str) -> None:
+        """Paid for each step of a walk, so that no archive makes many long ones."""
+        self._steps_left -= 1
+        if self._steps_left < 0:
+            raise ArchiveError(f"{self._what}: {refusal}")
 
     def _refusal(self, entry: Entry, reason: str) -> ArchiveError:
         shown = entry.name if len(entry.name) <= 120 else entry.name[:117] + "..."

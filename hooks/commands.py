@@ -1,7 +1,7 @@
-"""``wharfinger hook run``: one hook on a laptop, with no cluster, exactly as the daemon would run it.
+"""``wharfinger hook``: one hook on a laptop, with no cluster, exactly as the daemon would ask and run it.
 
-The hook's own output goes to stderr as it comes, its results to stdout as one document, so that both can be piped and
-compared. Nothing is applied anywhere.
+``hook run``: the hook's own output goes to stderr as it comes, its results to stdout as one document, so that both can be piped
+and compared. Nothing is applied anywhere. ``hook config``: what the hook asks for, as the daemon understands it.
 """
 
 import argparse
@@ -20,7 +20,11 @@ from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json_value import JsonObject, JsonValue, as_object, encode_json
 from wharfinger.formats.yaml_reader import read_yaml
 from wharfinger.formats.yaml_writer import write_yaml
+from wharfinger.hooks.config import HookConfig
+from wharfinger.hooks.config_document import config_document
+from wharfinger.hooks.discovery import ProcessConfigReader, read_hook
 from wharfinger.hooks.errors import HookError
+from wharfinger.hooks.hook_files import hook_file
 from wharfinger.hooks.process_runner import ProcessHookRunner
 from wharfinger.hooks.runner import HookOutcome, HookRun
 from wharfinger.process.command import Limits
@@ -32,8 +36,21 @@ ON_STARTUP: Final[JsonObject] = {"binding": "onStartup"}
 
 
 def add_hook(parser: argparse.ArgumentParser) -> None:
-    """`wharfinger hook run EXECUTABLE`."""
+    """`wharfinger hook run EXECUTABLE` and `wharfinger hook config EXECUTABLE`."""
     commands = parser.add_subparsers(metavar="COMMAND", title="commands", required=True)
+    _add_run(commands)
+    config = commands.add_parser(
+        "config",
+        help="print what a hook asks for",
+        description="Run one hook with --config, and print its configuration as the daemon understands it: every default "
+        "filled in, groups merged. Exit code 0, or 1 where the configuration is refused.",
+    )
+    config.add_argument("executable", type=Path, metavar="EXECUTABLE", help="the hook")
+    _add_output(config, "form of the configuration")
+    config.set_defaults(handler=_config)
+
+
+def _add_run(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     run = commands.add_parser(
         "run",
         help="run one hook and print its results",
@@ -50,6 +67,7 @@ def add_hook(parser: argparse.ArgumentParser) -> None:
     )
     run.add_argument("--values", type=Path, metavar="FILE", help="values, YAML or JSON (default: none)")
     run.add_argument("--config-values", type=Path, metavar="FILE", help="the user's own values (default: none)")
+    run.add_argument("--cwd", type=Path, metavar="FOLDER", help="where it runs (default: the hook's own folder)")
     run.add_argument(
         "--timeout",
         type=_seconds,
@@ -57,8 +75,28 @@ def add_hook(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help="the hook and all it started are killed after that (default: %(default)g)",
     )
-    run.add_argument("-o", "--output", choices=("yaml", "json"), default="yaml", help="form of the results")
+    _add_output(run, "form of the results")
     run.set_defaults(handler=_run)
+
+
+def _add_output(parser: argparse.ArgumentParser, purpose: str) -> None:
+    parser.add_argument("-o", "--output", choices=("yaml", "json"), default="yaml", help=purpose)
+
+
+def _config(args: argparse.Namespace) -> int:
+    file = hook_file(cast("Path", args.executable))
+
+    async def ask() -> HookConfig | HookError:
+        try:
+            return (await read_hook(file, ProcessConfigReader())).config
+        except HookError as error:
+            return error
+
+    found = trio.run(ask)
+    if isinstance(found, HookError):
+        return _refused(found)
+    print(_rendered(config_document(found), cast("str", args.output)), end="")
+    return 0
 
 
 def _run(args: argparse.Namespace) -> int:
@@ -85,11 +123,14 @@ def _refused(error: Exception) -> int:
 
 
 def _read_run(args: argparse.Namespace) -> HookRun:
-    executable = cast("Path", args.executable).absolute()
+    file = hook_file(cast("Path", args.executable))
+    cwd = cast("Path | None", args.cwd)
     return HookRun(
-        name=executable.name,
-        executable=executable,
-        cwd=executable.parent,
+        name=file.name,
+        executable=file.executable,
+        argv=file.argv,
+        environment=file.environment,
+        cwd=file.cwd if cwd is None else cwd.absolute(),
         contexts=_contexts(cast("Path | None", args.context)),
         values=_object(cast("Path | None", args.values)),
         config_values=_object(cast("Path | None", args.config_values)),

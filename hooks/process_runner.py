@@ -11,7 +11,7 @@ nothing more, because the failure is the news. After a success it is a HookError
 import logging
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -51,6 +51,7 @@ class _Results:
     metrics: tuple[JsonValue, ...]
     values: tuple[JsonValue, ...]
     config_values: tuple[JsonValue, ...]
+    answers: Mapping[str, bytes]
     faults: tuple[HookError, ...]
 
 
@@ -98,11 +99,13 @@ class ProcessHookRunner:
         return LogLines(MAX_LOG_CHARS, None if told is None else lambda line: told(hook, line))
 
     async def _execute(self, run: HookRun, folder: RunFolder, lines: LogLines) -> Outcome:
-        environment = self._environment | folder.variables()
-        command = Command((str(run.executable),), run.cwd, environment)
+        environment = {**self._environment, **run.environment, **folder.variables()}
+        command = Command((str(run.executable), *run.argv), run.cwd, environment)
         sinks = Sinks(lines.stdout.feed, lines.stderr.feed)
+        wall_s = self._limits.wall_s if run.wall_s is None else min(run.wall_s, self._limits.wall_s)
+        limits = replace(self._limits, wall_s=wall_s)
         try:
-            outcome = await run_child(command, self._limits, sinks=sinks, ledger=self._ledger)
+            outcome = await run_child(command, limits, sinks=sinks, ledger=self._ledger)
         except ProcessError as error:
             raise HookError(run.name, str(error), transient=error.transient) from error
         lines.end()
@@ -139,6 +142,7 @@ def _read_results(folder: RunFolder, succeeded: bool) -> _Results:  # noqa: FBT0
         config_values=read(
             CONFIG_VALUES_PATCH, lambda data: read_values_patch(data, hook=hook, file=CONFIG_VALUES_PATCH)
         ),
+        answers={variable: folder.read(variable) for variable in folder.answers if succeeded},
         faults=tuple(faults),
     )
 
@@ -155,6 +159,7 @@ def _outcome(outcome: Outcome, results: _Results, lines: LogLines) -> HookOutcom
         user_s=outcome.usage.user_s,
         system_s=outcome.usage.system_s,
         max_rss_bytes=outcome.usage.max_rss_bytes,
+        answers=results.answers,
     )
 
 

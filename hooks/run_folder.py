@@ -44,18 +44,23 @@ OUTPUTS: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class RunFolder:
-    """The folder of one run of ``hook``."""
+    """The folder of one run of ``hook``; ``answers`` are the variables of the output files it has beside OUTPUTS."""
 
     hook: str
     path: Path
+    answers: tuple[str, ...] = ()
 
     def variables(self) -> dict[str, str]:
         """The variables that tell the hook where its files are."""
-        return {variable: str(self.path / name) for variable, name in {**INPUTS, **OUTPUTS}.items()}
+        return {variable: str(self.path / name) for variable, name in {**INPUTS, **self.outputs()}.items()}
+
+    def outputs(self) -> dict[str, str]:
+        """The files the hook may write: variable to name in the folder."""
+        return {**OUTPUTS, **{variable: f"answer-{number}" for number, variable in enumerate(self.answers, 1)}}
 
     def read(self, variable: str) -> bytes:
         """What the hook left in an output file. Raises HookError where that is no plain file of a bearable size."""
-        path = self.path / OUTPUTS[variable]
+        path = self.path / self.outputs()[variable]
         try:
             # Without NONBLOCK, opening a pipe would wait for somebody to write into it.
             fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -96,14 +101,15 @@ def make_run_folder(scratch: Path, run: HookRun) -> RunFolder:
     try:
         for variable, name in INPUTS.items():
             _write_new(path / name, canonical_json(contents[variable]) + b"\n")
-        for name in sorted(set(OUTPUTS.values())):
+        folder = RunFolder(run.name, path, run.answers)
+        for name in sorted(set(folder.outputs().values())):
             _write_new(path / name, b"")
     except BaseException as error:
         shutil.rmtree(path, ignore_errors=True)
         if isinstance(error, OSError | FormatError | ValueError):
             raise _unprepared(run, error) from error
         raise
-    return RunFolder(run.name, path)
+    return folder
 
 
 def remove_tree(path: Path) -> None:

@@ -5,7 +5,8 @@ as a JSON file, results come back as files the hook may write, and what they hol
 through.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -14,7 +15,12 @@ from wharfinger.formats.json_value import JsonObject, JsonValue
 
 @dataclass(frozen=True, slots=True)
 class HookRun:
-    """One run of one hook."""
+    """One run of one hook.
+
+    ``argv`` are the arguments after the executable: none for most hooks, the hook's file where the executable is its
+    interpreter. ``environment`` is added to what hooks inherit; the variables of the contract win over it. ``answers`` are
+    further variables that name a file the run may write, handed back as they are. ``wall_s`` is a time limit below the runner's.
+    """
 
     name: str
     executable: Path
@@ -22,11 +28,18 @@ class HookRun:
     contexts: tuple[JsonObject, ...]
     values: JsonObject
     config_values: JsonObject
+    argv: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    answers: tuple[str, ...] = ()
+    wall_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class HookOutcome:
-    """What a run left behind; ``succeeded`` is the exit status, and a failed run's value patches must be dropped."""
+    """What a run left behind; ``succeeded`` is the exit status, and a failed run's value patches must be dropped.
+
+    ``answers`` has what a run that succeeded wrote into each file it was asked to answer in.
+    """
 
     succeeded: bool
     exit_description: str
@@ -38,6 +51,7 @@ class HookOutcome:
     user_s: float
     system_s: float
     max_rss_bytes: int
+    answers: Mapping[str, bytes] = field(default_factory=dict)
 
 
 class HookRunner(Protocol):

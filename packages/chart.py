@@ -28,6 +28,18 @@ MAX_FILES: Final = 10_000
 MAX_TOTAL: Final = 100 * 1024 * 1024
 """Bytes of all files together; what Helm itself accepts in an archive."""
 MAX_FOLDERS_DEEP: Final = 64
+_ALWAYS_IN_CHARTS: Final = frozenset({CHART_FILE, "package.yaml", "module.yaml"})
+"""What says what a folder is, goes with it."""
+_ALWAYS_IN_PACKAGES: Final = _ALWAYS_IN_CHARTS | {
+    "crds",
+    "enabled",
+    "hooks",
+    "images_digests.json",
+    "openapi",
+    "values.yaml",
+    "version.json",
+}
+"""A package's ``.helmignore`` keeps these from Helm, not from the package."""
 
 # What Masterminds/semver's NewVersion takes, as Helm does for charts: a leading v and missing parts are allowed.
 _VERSION: Final = re.compile(
@@ -103,12 +115,32 @@ def read_chart_file(data: bytes, folder: Path) -> Chart:
     return chart
 
 
+def synthetic_chart(folder: Path, name: str, app_version: str) -> Chart:
+    """The chart of a package that has something to render and no ``Chart.yaml``: its name, and always version 0.2.0.
+
+    Both are what templates of module folders have always been told (spec hook-protocol §5.8); the version that counts is the
+    package's, which is here for people to see in ``helm list``.
+    """
+    metadata: JsonObject = {"apiVersion": "v2", "name": name, "version": "0.2.0"}
+    if app_version:
+        metadata["appVersion"] = app_version
+    return Chart(folder, "v2", name, "0.2.0", app_version, "application", "", (), metadata)
+
+
 def pack_chart(folder: Path) -> bytes:
     """The folder as a Helm chart archive (gzipped tar, everything below ``<chart name>/``).
 
     Raises ArtifactError for a folder that is no chart, holds what cannot be packed, or is too big.
     """
-    chart = read_chart(folder)
+    return pack_folder(folder, prefix=f"{read_chart(folder).name}/")
+
+
+def pack_folder(folder: Path, *, prefix: str = "") -> bytes:
+    """The folder as a gzipped tar, every name after ``prefix``; what ``.helmignore`` lists is left out.
+
+    Without a prefix it is a package, whose hooks, schemas and CRDs stay in whatever is listed. Raises ArtifactError for a folder
+    that holds what cannot be packed, or is too big.
+    """
     root = folder.resolve()
     packed = io.BytesIO()
     total = count = 0
@@ -118,13 +150,13 @@ def pack_chart(folder: Path) -> bytes:
             gzip.GzipFile(filename="", mode="wb", compresslevel=9, fileobj=packed, mtime=0) as squeezed,
             tarfile.open(fileobj=squeezed, mode="w", format=tarfile.PAX_FORMAT) as archive,
         ):
-            for name, path in sorted(_files(root, _rules(root))):
+            for name, path in sorted(_files(root, _rules(root), _ALWAYS_IN_CHARTS if prefix else _ALWAYS_IN_PACKAGES)):
                 name.encode()
                 content, executable = _read_file(path, MAX_TOTAL - total)
                 total, count = total + len(content), count + 1
                 if count > MAX_FILES:
                     raise ArtifactError(f"{folder}: more than {MAX_FILES} files; leave some out in {FILE_NAME}")
-                entry = tarfile.TarInfo(f"{chart.name}/{name}")
+                entry = tarfile.TarInfo(prefix + name)
                 entry.size, entry.mode, entry.mtime = len(content), 0o755 if executable else 0o644, 0
                 archive.addfile(entry, io.BytesIO(content))
     except OSError as error:
@@ -194,8 +226,8 @@ def _rules(root: Path) -> tuple[Rule, ...]:
         raise ArtifactError(f"{path}: not UTF-8 text") from error
 
 
-def _files(root: Path, rules: tuple[Rule, ...]) -> Iterator[tuple[str, Path]]:
-    """The files to pack: name from the root with ``/``, and where its content is, links followed."""
+def _files(root: Path, rules: tuple[Rule, ...], always: frozenset[str]) -> Iterator[tuple[str, Path]]:
+    """The files to pack: name from the root with ``/``, and where its content is, links followed; ``always`` are not ignored."""
     pending: list[tuple[str, Path, tuple[Path, ...]]] = [("", root, (root,))]
     while pending:
         prefix, folder, chain = pending.pop()
@@ -203,7 +235,8 @@ def _files(root: Path, rules: tuple[Rule, ...]) -> Iterator[tuple[str, Path]]:
             raise ArtifactError(f"{folder}: more than {MAX_FOLDERS_DEEP} folders inside each other")
         for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
             name = prefix + entry.name
-            if is_ignored(rules, name, is_folder=_is_folder(entry)) and name != CHART_FILE:
+            is_kept = name.partition("/")[0] in always
+            if not is_kept and is_ignored(rules, name, is_folder=_is_folder(entry)):
                 continue
             path = _inside(Path(entry.path), root)
             mode = path.stat().st_mode

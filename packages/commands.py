@@ -1,9 +1,11 @@
 """``wharfinger package push`` and ``wharfinger package inspect``: the author's side of a registry."""
 
 import argparse
+import os
 import sys
-from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -12,20 +14,26 @@ import trio
 
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json_value import JsonObject, as_object, decode_json
-from wharfinger.packages.address import PackageReference, parse_reference
+from wharfinger.packages.address import RepositoryAddress, is_repository, is_tag, parse_reference
 from wharfinger.packages.chart import MAX_CHART_FILE
 from wharfinger.packages.credentials import Credentials
+from wharfinger.packages.digest import Digest
+from wharfinger.packages.docker_config import MAX_DOCKER_CONFIG, read_docker_config
 from wharfinger.packages.errors import AddressError, ArtifactError, PackageError
-from wharfinger.packages.manifest import HELM_CONFIG
-from wharfinger.packages.oci_registry import OciRegistry, open_registry
-from wharfinger.packages.pusher import load_package, push_package
-from wharfinger.packages.registry import Manifest, Registry
+from wharfinger.packages.manifest import HELM_CONFIG, PACKAGE_CONFIG
+from wharfinger.packages.oci_layout import OciLayout
+from wharfinger.packages.oci_registry import open_registry
+from wharfinger.packages.pusher import Package, load_package, push_package
+from wharfinger.packages.registry import Manifest, Registry, WritableRegistry
+from wharfinger.packages.registry_wire import MAX_CA
 
+LAYOUT: Final = "oci-layout:"
 MAX_PASSWORD: Final = 64 * 1024
 
 _SHOWN: Final = {
     "name": "name",
     "version": "version",
+    "type": "kind",
     "appVersion": "app version",
     "kubeVersion": "kubernetes",
     "description": "description",
@@ -37,15 +45,17 @@ def add_package(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(metavar="ACTION", title="actions", required=True)
     push = actions.add_parser(
         "push",
-        help="push a chart folder or a packed chart (.tgz)",
-        description="Push a chart folder or a packed chart (.tgz) to a registry, as `helm push` does.",
+        help="push a package's folder or a packed chart (.tgz)",
+        description="Push a package's folder (package.yaml, a module folder, a chart) or a packed chart (.tgz). A chart is "
+        "pushed as `helm push` does; every other package as an image. The same files always have the same digest.",
     )
-    push.add_argument("path", type=Path, metavar="PATH", help="the chart's folder, or a .tgz")
+    push.add_argument("path", type=Path, metavar="PATH", help="the package's folder, or a chart's .tgz")
     push.add_argument(
         "reference",
         metavar="REFERENCE",
-        help="host[:port]/repository[:tag]; without a tag, that of the chart's version",
+        help="host[:port]/repository[:tag], or oci-layout:FOLDER/PACKAGE[:tag]; without a tag, that of the package's version",
     )
+    push.add_argument("--force", action="store_true", help="push under a tag that is not the package's version")
     _add_registry_arguments(push)
     push.set_defaults(handler=_push)
     inspect = actions.add_parser(
@@ -53,7 +63,11 @@ def add_package(parser: argparse.ArgumentParser) -> None:
         help="show what a registry has under a reference",
         description="Show what a registry has under a reference.",
     )
-    inspect.add_argument("reference", metavar="REFERENCE", help="host[:port]/repository:tag, or @sha256:…")
+    inspect.add_argument(
+        "reference",
+        metavar="REFERENCE",
+        help="host[:port]/repository:tag, or @sha256:…, or oci-layout:FOLDER/PACKAGE:tag",
+    )
     _add_registry_arguments(inspect)
     inspect.set_defaults(handler=_inspect)
 
@@ -64,9 +78,17 @@ def _add_registry_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="speak http instead of https (loopback registries are spoken to so anyway)",
     )
-    parser.add_argument("--ca-file", type=Path, metavar="FILE", help="more certificate authorities to trust, PEM")
+    parser.add_argument(
+        "--ca", "--ca-file", type=Path, metavar="FILE", dest="ca", help="more certificate authorities to trust, PEM"
+    )
     parser.add_argument("--username", metavar="NAME", help="who asks")
     parser.add_argument("--password-stdin", action="store_true", help="read the password from standard input")
+    parser.add_argument(
+        "--docker-config",
+        type=Path,
+        metavar="FILE",
+        help="logins, as `docker login` writes them; without it, $DOCKER_CONFIG/config.json or ~/.docker/config.json, if there",
+    )
 
 
 def _push(args: argparse.Namespace) -> int:
@@ -90,35 +112,45 @@ def _run(work: Callable[[], Awaitable[list[str]]]) -> int:
 
 
 async def _push_async(args: argparse.Namespace) -> list[str]:
-    reference = _reference(args)
-    if reference.digest is not None:
-        raise AddressError(f"{reference}: a digest cannot be pushed to; give a tag, or none for the chart's version")
+    target = _target(args)
+    if target.digest is not None:
+        raise AddressError(f"{target}: a digest cannot be pushed to; give a tag, or none for the package's version")
     path: Path = args.path
-    package = await load_package(path)
-    tag = reference.tag or package.tag
-    repository = reference.repository
-    async with _registry(args, reference) as registry:
-        descriptor = await push_package(package, registry, repository.path, tag)
-    return [f"pushed {PackageReference(repository, tag)} {descriptor.digest}"]
+    package = await load_package(path, target.repository.rpartition("/")[2])
+    tag = _tag_to_push(package, target, force=bool(args.force))
+    async with _opened(args, target) as registry:
+        descriptor = await push_package(package, registry, target.repository, tag)
+    return [f"pushed {replace(target, tag=tag)} {descriptor.digest}"]
+
+
+def _tag_to_push(package: Package, target: "_Target", *, force: bool) -> str:
+    """The tag asked for, or that of the package's version. Raises AddressError where there is neither, or they differ."""
+    if not target.tag and not package.tag:
+        raise AddressError(f"{target}: {package.name} says no version; give a tag, such as {target}:1.0.0")
+    if target.tag and package.tag and target.tag != package.tag and not force:
+        raise AddressError(
+            f"{target}: {package.name} says that it is version {package.version}, which is pushed as {package.tag}: give that "
+            "tag or none, correct the version, or push it under this tag all the same with --force"
+        )
+    return target.tag or package.tag
 
 
 async def _inspect_async(args: argparse.Namespace) -> list[str]:
-    reference = _reference(args)
-    repository = reference.repository.path
-    async with _registry(args, reference) as registry:
-        digest = reference.digest
+    target = _target(args)
+    async with _opened(args, target) as registry:
+        digest = target.digest
         if digest is None:
-            if not reference.tag:
-                raise AddressError(f"{reference}: give a tag or a digest, such as {reference}:1.0.0")
-            digest = (await registry.resolve(repository, reference.tag)).digest
-        manifest = await registry.manifest(repository, digest)
-        metadata = await _metadata(registry, repository, manifest)
-    return _described(reference, manifest, metadata)
+            if not target.tag:
+                raise AddressError(f"{target}: give a tag or a digest, such as {target}:1.0.0")
+            digest = (await registry.resolve(target.repository, target.tag)).digest
+        manifest = await registry.manifest(target.repository, digest)
+        metadata = await _metadata(registry, target.repository, manifest)
+    return _described(target, manifest, metadata)
 
 
 async def _metadata(registry: Registry, repository: str, manifest: Manifest) -> JsonObject:
-    """What a Helm chart's config says; nothing for other artifacts. Raises PackageError."""
-    if manifest.config.media_type != HELM_CONFIG:
+    """What the config of a chart or package says; nothing for other artifacts. Raises PackageError."""
+    if manifest.config.media_type not in {HELM_CONFIG, PACKAGE_CONFIG}:
         return {}
     what = f"config {manifest.config.digest}"
     if manifest.config.size > MAX_CHART_FILE:
@@ -131,9 +163,9 @@ async def _metadata(registry: Registry, repository: str, manifest: Manifest) -> 
         raise ArtifactError(str(error)) from error
 
 
-def _described(reference: PackageReference, manifest: Manifest, metadata: JsonObject) -> list[str]:
+def _described(target: "_Target", manifest: Manifest, metadata: JsonObject) -> list[str]:
     rows = [
-        ("reference", str(reference)),
+        ("reference", str(target)),
         ("digest", str(manifest.descriptor.digest)),
         ("type", manifest.artifact_type),
     ]
@@ -145,25 +177,85 @@ def _described(reference: PackageReference, manifest: Manifest, metadata: JsonOb
     return [f"{label:<12} {_printable(text)}" for label, text in rows]
 
 
-def _reference(args: argparse.Namespace) -> PackageReference:
-    text, insecure = str(args.reference), bool(args.plain_http)
-    return parse_reference(text, insecure=insecure)
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """What a command's REFERENCE names: a place in a registry, or in a folder of OCI layouts."""
+
+    place: RepositoryAddress | Path
+    repository: str
+    tag: str
+    digest: Digest | None
+
+    def __str__(self) -> str:
+        base = f"{LAYOUT}{self.place / self.repository}" if isinstance(self.place, Path) else str(self.place)
+        return base + (f":{self.tag}" if self.tag else "") + (f"@{self.digest}" if self.digest else "")
 
 
-def _registry(args: argparse.Namespace, reference: PackageReference) -> AbstractAsyncContextManager[OciRegistry]:
-    ca_file: Path | None = args.ca_file
-    repository = reference.repository
-    return open_registry(repository.registry, scheme=repository.scheme, credentials=_credentials(args), ca_file=ca_file)
+def _target(args: argparse.Namespace) -> _Target:
+    text = str(args.reference)
+    if not text.startswith(LAYOUT):
+        reference = parse_reference(text, insecure=bool(args.plain_http))
+        return _Target(reference.repository, reference.repository.path, reference.tag, reference.digest)
+    rest, at, digest = text.removeprefix(LAYOUT).partition("@sha256:")
+    path, colon, tag = rest.rpartition(":")
+    if not colon or "/" in tag:
+        path, tag = rest, ""
+    folder, name = os.path.split(path)
+    if not is_repository(name) or (tag and not is_tag(tag)):
+        raise AddressError(
+            f"{text[:300]!r}: expected {LAYOUT}FOLDER/PACKAGE[:TAG], such as {LAYOUT}./packages/web:1.0.0"
+        )
+    return _Target(Path(folder), name, tag, Digest(f"sha256:{digest}") if at else None)
 
 
-def _credentials(args: argparse.Namespace) -> Credentials | None:
+@asynccontextmanager
+async def _opened(args: argparse.Namespace, target: _Target) -> AsyncIterator[WritableRegistry]:
+    if isinstance(target.place, Path):
+        yield OciLayout(target.place)
+        return
+    credentials = _credentials(args, target.place)
+    async with open_registry(
+        target.place.registry, scheme=target.place.scheme, credentials=credentials, ca=_authorities(args)
+    ) as registry:
+        yield registry
+
+
+def _authorities(args: argparse.Namespace) -> str:
+    path: Path | None = args.ca
+    if path is None:
+        return ""
+    text = _read(path, MAX_CA).decode("ascii", "replace")
+    if "-----BEGIN CERTIFICATE-----" not in text:
+        raise AddressError(f"{path}: not a file of PEM certificates")
+    return text
+
+
+def _credentials(args: argparse.Namespace, address: RepositoryAddress) -> Credentials | None:
     username: str | None = args.username
     if bool(args.password_stdin) != (username is not None):
         raise AddressError("give --username and --password-stdin together")
-    if username is None:
-        return None
-    password = sys.stdin.read(MAX_PASSWORD).removesuffix("\n")
-    return Credentials(username, password)
+    if username is not None:
+        return Credentials(username, sys.stdin.read(MAX_PASSWORD).removesuffix("\n"))
+    path: Path | None = args.docker_config
+    if path is None:
+        path = Path(os.environ.get("DOCKER_CONFIG") or Path.home() / ".docker") / "config.json"
+        if not path.is_file():
+            return None
+    try:
+        return read_docker_config(_read(path, MAX_DOCKER_CONFIG), address.registry, address.path)
+    except FormatError as error:
+        raise AddressError(f"{path}: {error}") from error
+
+
+def _read(path: Path, limit: int) -> bytes:
+    try:
+        with path.open("rb") as file:
+            data = file.read(limit + 1)
+    except OSError as error:
+        raise AddressError(f"{path}: cannot be read: {error.strerror}") from error
+    if len(data) > limit:
+        raise AddressError(f"{path}: more than {limit} bytes")
+    return data
 
 
 def _printable(text: str) -> str:

@@ -32,10 +32,17 @@ _SCHEME: Final = re.compile(r"\s*,?\s*([A-Za-z][A-Za-z0-9_-]*)(?=\s|\Z|,)(?!\s*=
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """A user name and a password (or an access token used as one)."""
+    """A user name and a password (or an access token used as one), or a token of identity to exchange for access."""
 
     username: str
     password: str = field(repr=False)
+    identity_token: str = field(default="", repr=False)
+    """An OAuth2 refresh token; where there is one, a token realm gets it in place of name and password."""
+
+    @property
+    def can_basic(self) -> bool:
+        """There is a user name and password, not only a token of identity."""
+        return not self.identity_token
 
     def basic(self) -> str:
         """The value of an Authorization header."""
@@ -101,6 +108,26 @@ def token_url(challenge: BearerChallenge, *, registry: httpx.URL, scope: str) ->
 
     ``scope`` is used where the challenge names none.
     """
+    query = httpx.QueryParams({"service": challenge.service} if challenge.service else {})
+    for one in (challenge.scope or scope).split(" "):
+        query = query.add("scope", one) if one else query
+    return realm_url(challenge, registry=registry).copy_merge_params(query)
+
+
+def token_form(challenge: BearerChallenge, *, scope: str, identity_token: str) -> bytes:
+    """What to post to the realm to exchange a token of identity (distribution's OAuth2 token specification)."""
+    form = {
+        "grant_type": "refresh_token",
+        "client_id": "wharfinger",
+        "service": challenge.service,
+        "scope": challenge.scope or scope,
+        "refresh_token": identity_token,
+    }
+    return str(httpx.QueryParams(form)).encode()
+
+
+def realm_url(challenge: BearerChallenge, *, registry: httpx.URL) -> httpx.URL:
+    """The realm of a challenge. Raises RegistryError for one that must not get a password."""
     try:
         realm = httpx.URL(challenge.realm)
     except (httpx.InvalidURL, ValueError) as error:
@@ -115,10 +142,7 @@ def token_url(challenge: BearerChallenge, *, registry: httpx.URL, scope: str) ->
             "ask its operator to offer the realm over https",
             transient=False,
         )
-    query = httpx.QueryParams({"service": challenge.service} if challenge.service else {})
-    for one in (challenge.scope or scope).split(" "):
-        query = query.add("scope", one) if one else query
-    return realm.copy_merge_params(query)
+    return realm
 
 
 def read_token(data: bytes, realm_host: str) -> Token:

@@ -6,7 +6,7 @@
     <root>/store/blobs/sha256/<hex>      blobs as the registry sent them
     <root>/store/trees/<hex>/            unpacked packages (see tree.py), named after their manifest
     <root>/store/tmp/                    whatever is not complete yet; emptied when the store is opened
-    <root>/deployed/<name>               link to ../store/trees/<hex>/chart
+    <root>/deployed/<name>               link to ../store/trees/<hex>/package
 
 Invariants, which the tests hold against a cancellation at every await and a ``kill -9`` at every step on the disk:
 
@@ -22,8 +22,8 @@ import io
 import itertools
 import os
 import re
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable, Generator, Iterator
+from contextlib import asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -32,12 +32,13 @@ from typing import Final, TypeVar
 import trio
 
 from wharfinger.formats.archive import ArchiveLimits
+from wharfinger.packages.digest import Digest
 from wharfinger.packages.disk_files import delete, discard, disk_errors, matches, publish, sync_file, sync_folder
 from wharfinger.packages.errors import ArtifactError, StoreError
 from wharfinger.packages.keyed_locks import KeyedLocks
-from wharfinger.packages.manifest import blobs_of, chart_layer
+from wharfinger.packages.manifest import blobs_of, package_layers
 from wharfinger.packages.registry import Descriptor, Manifest, Registry
-from wharfinger.packages.tree import CHART_FOLDER, build_tree, is_sound, read_record
+from wharfinger.packages.tree import PACKAGE_FOLDER, build_tree, is_sound, read_record, sound_record
 
 T = TypeVar("T")
 
@@ -82,6 +83,7 @@ class DiskStore:
 
     async def download(self, registry: Registry, repository: str, manifest: Manifest) -> None:
         """Bring the manifest's blobs here. Raises PackageError; what came whole by then stays."""
+        package_layers(manifest)  # what cannot be unpacked is not brought here
         blobs = blobs_of(manifest)
         total = sum(blob.size for blob in blobs)
         if total > self._limits.package_bytes:
@@ -95,17 +97,27 @@ class DiskStore:
                     await self._fetch(registry, repository, blob)
 
     async def install(self, manifest: Manifest) -> Path:
-        """The manifest's chart folder, unpacked unless it is there and sound. Raises PackageError."""
-        layer = chart_layer(manifest)
+        """The manifest's package folder, unpacked unless it is there and sound. Raises PackageError."""
+        layers = package_layers(manifest)
         digest = manifest.descriptor.digest
         tree = self._trees / digest.hex
         self._pin(manifest)
         async with self._locks.held(f"tree {digest.hex}"):
             if not await self._run(f"reading package {digest}", partial(is_sound, tree)):
                 with self._temporary() as temporary, self._temporary() as replaced:
-                    unpack = partial(self._unpack, manifest, layer, temporary, replaced)
+                    unpack = partial(self._unpack, manifest, layers, temporary, replaced)
                     await self._run(f"unpacking package {digest}", unpack)
-        return tree / CHART_FOLDER
+        return tree / PACKAGE_FOLDER
+
+    async def installed(self, digest: Digest) -> Manifest | None:
+        """The manifest of that digest, if its tree is here and sound; so nobody has to be asked for it. Raises StoreError."""
+        tree = self._trees / digest.hex
+        async with self._locks.held(f"tree {digest.hex}"):
+            record = await self._run(f"reading package {digest}", partial(sound_record, tree))
+            if record is None or record.manifest.descriptor.digest != digest:
+                return None
+            self._pin(record.manifest)
+            return record.manifest
 
     async def deploy(self, name: str, manifest: Manifest) -> Path:
         """Point ``deployed/<name>`` at the installed manifest; returns the link. Raises StoreError."""
@@ -171,21 +183,30 @@ class DiskStore:
         except FileNotFoundError:
             return False
 
-    def _unpack(self, manifest: Manifest, layer: Descriptor, temporary: Path, replaced: Path) -> None:
+    def _unpack(self, manifest: Manifest, layers: tuple[Descriptor, ...], temporary: Path, replaced: Path) -> None:
         tree = self._trees / manifest.descriptor.digest.hex
-        try:
-            archive = (self._blobs / layer.digest.hex).open("rb")
-        except FileNotFoundError as error:
-            raise StoreError(f"package {manifest.descriptor.digest}: not downloaded; download it first") from error
-        with archive:
-            if not matches(archive, layer.digest.hex, layer.size):
-                raise StoreError(
-                    f"blob {layer.digest}: damaged on disk; download the package again, and check the disk"
-                )
-            archive.seek(0)
-            build_tree(archive, manifest, temporary, self._limits.archive, should_stop=_cancelled)
+        with closing(self._opened_layers(manifest, layers)) as opened:
+            build_tree(opened, manifest, temporary, self._limits.archive, should_stop=_cancelled)
         delete(tree, replaced)  # one that is there was found damaged
         publish(temporary, tree)
+
+    def _opened_layers(
+        self, manifest: Manifest, layers: tuple[Descriptor, ...]
+    ) -> Generator[tuple[str, io.BufferedReader], None, None]:
+        """Each layer's blob in turn, hashed again before it is handed out."""
+        package = f"package {manifest.descriptor.digest}"
+        for layer in layers:
+            try:
+                archive = (self._blobs / layer.digest.hex).open("rb")
+            except FileNotFoundError as error:
+                raise StoreError(f"{package}: not downloaded; download it first") from error
+            with archive:
+                if not matches(archive, layer.digest.hex, layer.size):
+                    raise StoreError(
+                        f"blob {layer.digest}: damaged on disk; download the package again, and check the disk"
+                    )
+                archive.seek(0)
+                yield f"{package}: layer {layer.digest}", archive
 
     def _point(self, link: Path, tree: Path, temporary: Path) -> None:
         if read_record(tree) is None:
@@ -193,7 +214,7 @@ class DiskStore:
                 f"package sha256:{tree.name}: not installed; install it before it is deployed as {link.name}"
             )
         _refuse_foreign(link)
-        temporary.symlink_to(os.path.relpath(tree / CHART_FOLDER, link.parent))
+        temporary.symlink_to(os.path.relpath(tree / PACKAGE_FOLDER, link.parent))
         publish(temporary, link)
 
     def _deployed_trees(self) -> frozenset[str]:
@@ -205,7 +226,9 @@ class DiskStore:
 
     def _used_blobs(self) -> frozenset[str]:
         records = (read_record(self._trees / name) for name in _digests_in(self._trees))
-        return frozenset(blob.hex for record in records if record is not None for blob in record.blobs)
+        return frozenset(
+            blob.digest.hex for record in records if record is not None for blob in blobs_of(record.manifest)
+        )
 
     def _sweep_temporary(self) -> int:
         left = [path for path in self._tmp.iterdir() if path.name not in self._in_work]

@@ -3,7 +3,8 @@
 A template must not depend on where it is rendered, so Helm gets an environment of its own: no plugins, no repositories, no
 kubeconfig, home and caches in a folder of this run that is deleted afterwards, and a proxy that nobody listens on, so that
 a JSON schema with a remote ``$ref`` fails at once instead of making a request on a chart's behalf. The chart's folder is only
-read. Values travel in a file of mode 0600, never on the command line, where every user of the machine could read them.
+read; of a package, Helm gets a folder of links to what is its chart (:mod:`wharfinger.packages.chart_folder`). Values travel in
+a file of mode 0600, never on the command line, where every user of the machine could read them.
 
 Errors: what Helm says about chart or values is permanent; a run that was cut (time, a signal) is transient.
 """
@@ -14,14 +15,17 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 import trio
 
 from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json_value import JsonObject
 from wharfinger.formats.yaml_writer import write_yaml
+from wharfinger.packages.chart_folder import make_chart_folder
+from wharfinger.packages.crd_files import read_crds
 from wharfinger.packages.errors import RenderError
 from wharfinger.packages.helm_output import clean_message, read_output
 from wharfinger.packages.renderer import Rendered, RenderRequest
@@ -68,12 +72,14 @@ class HelmRenderer:
         arguments = _arguments(request)
         async with self._slots:
             with self._workspace() as work:
-                values = work / "values.yaml"
-                await trio.to_thread.run_sync(_write_values, values, request, limiter=self._threads)
-                outcome = await self._helm_template([*arguments, f"--values={values}"], work, request)
-                hide = {str(values): "values", str(work): "scratch", str(request.chart): "chart"}
+                values, made = work / "values.yaml", work / "chart"
+                crds = await trio.to_thread.run_sync(_prepare, values, made, request, limiter=self._threads)
+                chart = request.chart.absolute() if request.chart_file is None else made
+                outcome = await self._helm_template([*arguments, f"--values={values}", str(chart)], work, request)
+                hide = {str(values): "values", str(made): "chart", str(work): "scratch", str(request.chart): "chart"}
                 text = _text(outcome, request, self._limits, hide)
-                return await trio.to_thread.run_sync(read_output, text, limiter=self._threads)
+                rendered = await trio.to_thread.run_sync(read_output, text, limiter=self._threads)
+                return replace(rendered, crds=(*crds, *rendered.crds))
 
     async def _helm_template(self, arguments: list[str], work: Path, request: RenderRequest) -> Outcome:
         command = Command((str(self._helm), "template", *arguments), work, _environment(work))
@@ -103,7 +109,7 @@ class HelmRenderer:
 
 
 def _arguments(request: RenderRequest) -> list[str]:
-    """Everything after ``helm template`` but the values. What could pass for another flag is refused."""
+    """Everything after ``helm template`` but the values and the chart. What could pass for another flag is refused."""
     if not _RELEASE.match(request.release) or len(request.release) > 53:
         raise RenderError(
             f"{request.release[:100]!r} cannot be a release name: lower-case, digits, '-', at most 53 characters"
@@ -112,10 +118,8 @@ def _arguments(request: RenderRequest) -> list[str]:
         raise RenderError(f"{request.namespace[:100]!r} cannot be a namespace")
     if not _KUBE_VERSION.match(request.kube_version):
         raise RenderError(f"{request.kube_version[:100]!r} is no version of Kubernetes, such as v1.37.0")
-    chart = request.chart.absolute()
     arguments = [
         request.release,
-        str(chart),
         f"--namespace={request.namespace}",
         f"--kube-version={request.kube_version}",
     ]
@@ -145,6 +149,15 @@ def _environment(work: Path) -> dict[str, str]:
         "HTTPS_PROXY": nowhere,
         "LC_ALL": "C.UTF-8",
     }
+
+
+def _prepare(values: Path, chart: Path, request: RenderRequest) -> tuple[JsonObject, ...]:
+    """Write what Helm reads: the values, and for a package its chart. Returns the CRDs that Helm does not see."""
+    _write_values(values, request)
+    if request.chart_file is None:
+        return ()
+    make_chart_folder(request.chart, request.chart_file, chart)
+    return read_crds(request.chart)
 
 
 def _write_values(path: Path, request: RenderRequest) -> None:

@@ -4,8 +4,11 @@
 what the descriptor promises, and hands out a :class:`~wharfinger.packages.registry.Manifest`; for anything else it raises a
 PackageError, whatever the bytes are (a fuzz test holds it to that). Sizes and counts are bounded before anything is built.
 
-Read: OCI image manifest v1 (image-spec 1.1 §"Image Manifest") and Docker schema 2, which older registries and tools write.
-Not read: indexes (a package is one artifact for every platform), schema 1, embedded ``data``, foreign layers (``urls``).
+Read: OCI image manifest v1 (image-spec 1.1 §"Image Manifest") and Docker schema 2, which older registries and tools write;
+indexes of them by :mod:`wharfinger.packages.image_index`. Not read: schema 1, embedded ``data``, foreign layers (``urls``).
+
+A package is one of two kinds of artifact: a Helm chart (one layer with the chart's archive), or an image whose layers, put on top
+of each other, are the package's files.
 """
 
 import re
@@ -35,6 +38,17 @@ DOCKER_LIST: Final = "application/vnd.docker.distribution.manifest.list.v2+json"
 HELM_CONFIG: Final = "application/vnd.cncf.helm.config.v1+json"
 HELM_CHART: Final = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
 HELM_PROVENANCE: Final = "application/vnd.cncf.helm.chart.provenance.v1.prov"
+
+PACKAGE_CONFIG: Final = "application/vnd.wharfinger.package.config.v1+json"
+OCI_LAYER: Final = "application/vnd.oci.image.layer.v1.tar+gzip"
+IMAGE_LAYERS: Final = frozenset(
+    {
+        OCI_LAYER,
+        "application/vnd.oci.image.layer.v1.tar",
+        "application/vnd.docker.image.rootfs.diff.tar.gzip",
+        "application/vnd.docker.image.rootfs.diff.tar",
+    }
+)
 
 READABLE: Final = (OCI_MANIFEST, DOCKER_MANIFEST)
 INDEXES: Final = (OCI_INDEX, DOCKER_LIST)
@@ -70,14 +84,24 @@ def read_manifest(data: bytes, descriptor: Descriptor) -> Manifest:
 def manifest_media_type(data: bytes, content_type: str) -> str:
     """What kind of manifest the bytes are: their own ``mediaType`` first, then the Content-Type they came with.
 
-    Raises ArtifactError for bytes that are no JSON object.
+    The form of OCI says it in neither way when it lies in a folder; there the fields tell. Raises ArtifactError for bytes that
+    are no JSON object.
     """
     try:
         document = as_object(decode_json(data, max_bytes=MAX_MANIFEST, what="manifest"), "manifest")
         own = find_str(document, "mediaType")
     except FormatError as error:
         raise ArtifactError(f"{error}; the registry did not answer with a manifest") from error
-    return _media_type(own or content_type.partition(";")[0].strip())
+    return _media_type(own or content_type.partition(";")[0].strip() or _looks_like(document))
+
+
+def read_descriptor(value: JsonValue, what: str) -> Descriptor:
+    """A descriptor in a manifest, an index or a layout. Raises ShapeError, DigestError, ArtifactError naming ``what``."""
+    entry = as_object(value, what)
+    size = find(entry, "size")
+    if isinstance(size, bool) or not isinstance(size, int) or not 0 <= size <= MAX_BLOB:
+        raise ArtifactError(f"{what}.size: expected a number of bytes from 0 to {MAX_BLOB}")
+    return Descriptor(_media_type(need_str(entry, "mediaType")), Digest(need_str(entry, "digest")), size)
 
 
 def write_manifest(config: Descriptor, layers: tuple[Descriptor, ...], annotations: dict[str, str]) -> bytes:
@@ -92,16 +116,37 @@ def write_manifest(config: Descriptor, layers: tuple[Descriptor, ...], annotatio
     return encode_json(document)
 
 
-def chart_layer(manifest: Manifest) -> Descriptor:
-    """The layer that holds a Helm chart's archive. Raises ArtifactError naming what is there instead."""
-    layers = [layer for layer in manifest.layers if layer.media_type == HELM_CHART]
-    if len(layers) == 1:
-        return layers[0]
-    found = ", ".join(sorted({layer.media_type for layer in manifest.layers})[:5]) or "no layers"
-    raise ArtifactError(
-        f"manifest {manifest.descriptor.digest}: expected one layer of type {HELM_CHART}, found {len(layers)} "
-        f"(it has: {found}); push it with `wharfinger package push` or `helm push`"
-    )
+def is_chart(manifest: Manifest) -> bool:
+    """Whether it is a Helm chart, as `helm push` makes it, rather than an image."""
+    return manifest.config.media_type == HELM_CONFIG or any(one.media_type == HELM_CHART for one in manifest.layers)
+
+
+def package_layers(manifest: Manifest) -> tuple[Descriptor, ...]:
+    """The layers that hold the package: the one with a chart's archive, or all of an image, the lowest first.
+
+    Raises ArtifactError naming what is there instead.
+    """
+    what = f"manifest {manifest.descriptor.digest}"
+    if is_chart(manifest):
+        charts = tuple(layer for layer in manifest.layers if layer.media_type == HELM_CHART)
+        if len(charts) != 1:
+            found = ", ".join(sorted({layer.media_type for layer in manifest.layers})[:5]) or "no layers"
+            raise ArtifactError(
+                f"{what}: expected one layer of type {HELM_CHART}, found {len(charts)} (it has: {found}); "
+                "push it with `wharfinger package push` or `helm push`"
+            )
+        return charts
+    if not manifest.layers:
+        raise ArtifactError(f"{what}: an image without layers; push the package with `wharfinger package push`")
+    for number, layer in enumerate(manifest.layers):
+        if layer.media_type.endswith("+zstd"):
+            raise ArtifactError(f"{what}: layer {number} is compressed with zstd; build the image with gzip layers")
+        if layer.media_type not in IMAGE_LAYERS:
+            raise ArtifactError(
+                f"{what}: layer {number} is of type {layer.media_type}, neither a chart nor an image's layer; "
+                "push the package with `wharfinger package push`"
+            )
+    return manifest.layers
 
 
 def blobs_of(manifest: Manifest) -> tuple[Descriptor, ...]:
@@ -112,36 +157,52 @@ def blobs_of(manifest: Manifest) -> tuple[Descriptor, ...]:
     return tuple(seen.values())
 
 
+def manifest_fields(manifest: Manifest) -> JsonObject:
+    """All that was read of a manifest, for a record; `manifest_from_fields` reads it back."""
+    return {
+        "descriptor": _descriptor_json(manifest.descriptor),
+        "artifactType": manifest.artifact_type,
+        "config": _descriptor_json(manifest.config),
+        "layers": [_descriptor_json(layer) for layer in manifest.layers],
+        "annotations": dict(manifest.annotations),
+    }
+
+
+def manifest_from_fields(fields: JsonObject) -> Manifest:
+    """A manifest from a record. Raises FormatError, DigestError, ArtifactError where it is none."""
+    return _manifest(fields, read_descriptor(find(fields, "descriptor"), "descriptor"))
+
+
 def _read(document: JsonObject, descriptor: Descriptor) -> Manifest:
     if find(document, "schemaVersion") != 2:
         raise ArtifactError("schemaVersion is not 2; push the package again with a current tool")
     media_type = find_str(document, "mediaType") or descriptor.media_type
     if media_type in INDEXES or ("manifests" in document and "layers" not in document):
-        raise ArtifactError("an index of several images; name one of them by its digest")
+        raise ArtifactError("an index where one image is expected; name the image by its digest")
     if media_type not in READABLE:
         raise ArtifactError(f"{media_type[:200]!r} is not a manifest type that is read here")
     if descriptor.media_type not in {"", media_type}:
         raise ArtifactError(f"announced as {descriptor.media_type[:200]!r}, but it says {media_type!r}")
+    return _manifest(document, Descriptor(media_type, descriptor.digest, descriptor.size))
+
+
+def _manifest(document: JsonObject, descriptor: Descriptor) -> Manifest:
     layers = find_list(document, "layers")
     if len(layers) > MAX_LAYERS:
         raise ArtifactError(f"manifest {descriptor.digest}: {len(layers)} layers; at most {MAX_LAYERS} are read")
-    config = _descriptor(find(document, "config"), "config")
+    config = read_descriptor(find(document, "config"), "config")
     artifact_type = find_str(document, "artifactType")
     return Manifest(
-        descriptor=Descriptor(media_type, descriptor.digest, descriptor.size),
+        descriptor=descriptor,
         artifact_type=_media_type(artifact_type) if artifact_type else config.media_type,
         config=config,
-        layers=tuple(_descriptor(layer, f"layers.{index}") for index, layer in enumerate(layers)),
+        layers=tuple(read_descriptor(layer, f"layers.{index}") for index, layer in enumerate(layers)),
         annotations=_annotations(find_object(document, "annotations")),
     )
 
 
-def _descriptor(value: JsonValue, what: str) -> Descriptor:
-    entry = as_object(value, what)
-    size = find(entry, "size")
-    if isinstance(size, bool) or not isinstance(size, int) or not 0 <= size <= MAX_BLOB:
-        raise ArtifactError(f"{what}.size: expected a number of bytes from 0 to {MAX_BLOB}")
-    return Descriptor(_media_type(need_str(entry, "mediaType")), Digest(need_str(entry, "digest")), size)
+def _looks_like(document: JsonObject) -> str:
+    return OCI_INDEX if "manifests" in document else OCI_MANIFEST if "layers" in document else ""
 
 
 def _annotations(value: JsonObject) -> tuple[tuple[str, str], ...]:

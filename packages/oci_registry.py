@@ -8,10 +8,8 @@ knows manifests, blobs, tags and uploads (distribution spec 1.1). Its invariants
 * no answer is held in memory without a bound, and a blob ends at the first byte more than its descriptor announces.
 """
 
-import hashlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Final
 
 import httpx
@@ -23,9 +21,11 @@ from wharfinger.packages.address import RegistryAddress, Scheme, is_repository, 
 from wharfinger.packages.credentials import Credentials
 from wharfinger.packages.digest import Digest, digest_of
 from wharfinger.packages.errors import AddressError, DigestError, RegistryError
+from wharfinger.packages.image_index import choose_manifest, is_index
 from wharfinger.packages.manifest import INDEXES, MAX_MANIFEST, READABLE, manifest_media_type, read_manifest
 from wharfinger.packages.registry import Descriptor, Manifest
 from wharfinger.packages.registry_wire import Ask, Patience, Wire, open_wire
+from wharfinger.packages.verified_blob import VerifiedBlob
 
 MAX_TAG_PAGES: Final = 1_000
 MAX_TAGS: Final = 100_000
@@ -38,7 +38,7 @@ _ACCEPT: Final = ", ".join((*READABLE, *INDEXES))
 
 
 class OciRegistry:
-    """One registry; made by `open_registry`, implements :class:`~wharfinger.packages.registry.Registry`."""
+    """One registry; made by `open_registry`, implements :class:`~wharfinger.packages.registry.WritableRegistry`."""
 
     def __init__(self, wire: Wire) -> None:
         self._wire = wire
@@ -55,14 +55,8 @@ class OciRegistry:
         return Descriptor(manifest_media_type(data, content_type), digest_of(data), len(data))
 
     async def manifest(self, repository: str, digest: Digest) -> Manifest:
-        """A manifest by digest: DigestError for other bytes, ArtifactError where it is no image manifest."""
-        data, content_type = await self._get_manifest(repository, digest.text)
-        if digest_of(data) != digest:
-            raise DigestError(
-                f"{self._wire.name}/{repository}@{digest}: the registry sent {len(data)} bytes of another digest",
-                transient=True,
-            )
-        return read_manifest(data, Descriptor(manifest_media_type(data, content_type), digest, len(data)))
+        """A manifest by digest, through an index: DigestError for other bytes, ArtifactError where it is no image manifest."""
+        return await self._manifest(repository, digest, follow_index=True)
 
     @asynccontextmanager
     async def blob(self, repository: str, blob: Descriptor) -> AsyncIterator[AsyncIterator[bytes]]:
@@ -137,53 +131,23 @@ class OciRegistry:
         )
         return Descriptor(media_type, digest_of(manifest), len(manifest))
 
+    async def _manifest(self, repository: str, digest: Digest, *, follow_index: bool) -> Manifest:
+        data, content_type = await self._get_manifest(repository, digest.text)
+        if digest_of(data) != digest:
+            raise DigestError(
+                f"{self._wire.name}/{repository}@{digest}: the registry sent {len(data)} bytes of another digest",
+                transient=True,
+            )
+        descriptor = Descriptor(manifest_media_type(data, content_type), digest, len(data))
+        if is_index(descriptor.media_type) and follow_index:
+            return await self._manifest(repository, choose_manifest(data, descriptor).digest, follow_index=False)
+        return read_manifest(data, descriptor)
+
     async def _get_manifest(self, repository: str, reference: str) -> tuple[bytes, str]:
         path = f"/v2/{_checked(repository)}/manifests/{reference}"
         what = f"{self._wire.name}/{repository}{'@' if ':' in reference else ':'}{reference}"
         answer = await self._wire.ask(Ask("GET", path, repository, what, accept=_ACCEPT), max_bytes=MAX_MANIFEST)
         return answer.body, answer.headers.get("content-type", "")
-
-
-class VerifiedBlob:
-    """The chunks of a blob; iteration ends with DigestError unless size and digest are the descriptor's."""
-
-    def __init__(self, chunks: AsyncIterator[bytes], blob: Descriptor, what: str, deadline: float) -> None:
-        self._chunks = chunks
-        self._blob = blob
-        self._what = what
-        self._deadline = deadline
-        self._hash = hashlib.sha256()
-        self._size = 0
-
-    def __aiter__(self) -> AsyncIterator[bytes]:
-        """Itself: a blob is read once."""
-        return self
-
-    async def __anext__(self) -> bytes:
-        """The next chunk. Raises DigestError, or RegistryError where the transfer breaks off or takes too long."""
-        try:
-            with trio.fail_at(self._deadline):
-                chunk = await anext(self._chunks, None)
-        except trio.TooSlowError as error:
-            raise RegistryError(
-                f"{self._what}: the transfer is too slow, {self._size} of {self._blob.size} bytes", transient=True
-            ) from error
-        if chunk is None:
-            self._check_end()
-            raise StopAsyncIteration
-        self._size += len(chunk)
-        if self._size > self._blob.size:
-            raise DigestError(
-                f"{self._what}: more bytes than the {self._blob.size} its descriptor announces", transient=True
-            )
-        self._hash.update(chunk)
-        return chunk
-
-    def _check_end(self) -> None:
-        if self._size != self._blob.size:
-            raise DigestError(f"{self._what}: {self._size} bytes instead of {self._blob.size}", transient=True)
-        if self._hash.hexdigest() != self._blob.digest.hex:
-            raise DigestError(f"{self._what}: the bytes received have another digest", transient=True)
 
 
 @asynccontextmanager
@@ -192,11 +156,11 @@ async def open_registry(
     *,
     scheme: Scheme,
     credentials: Credentials | None = None,
-    ca_file: Path | None = None,
+    ca: str = "",
     patience: Patience = _PATIENCE,
 ) -> AsyncIterator[OciRegistry]:
-    """Connections to one registry, closed on exit. ``ca_file`` adds authorities to the system's. Raises RegistryError."""
-    async with open_wire(address, scheme=scheme, credentials=credentials, ca_file=ca_file, patience=patience) as wire:
+    """Connections to one registry, closed on exit. ``ca`` (PEM text) adds authorities to the system's. Raises RegistryError."""
+    async with open_wire(address, scheme=scheme, credentials=credentials, ca=ca, patience=patience) as wire:
         yield OciRegistry(wire)
 
 

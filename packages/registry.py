@@ -1,7 +1,9 @@
 """The seam to a registry: where packages come from, and where `package push` sends them.
 
-Implementations: :mod:`wharfinger.packages.oci_registry` (the OCI distribution protocol over httpx). Every implementation
-passes ``tests/packages/registry_contract.py``.
+Implementations: :mod:`wharfinger.packages.oci_registry` (the OCI distribution protocol over httpx),
+:mod:`wharfinger.packages.oci_layout` (image layouts in a folder), :mod:`wharfinger.packages.folder_registry` (package folders,
+packed when they are asked for; nothing can be pushed there, so it is no WritableRegistry). Every implementation passes
+``tests/packages/registry_contract.py``.
 
 A digest is a promise: whoever reads a manifest or a blob through this seam gets bytes that hash to the digest asked for, or
 a DigestError. Blobs are verified while they stream; the last chunk is followed by the check.
@@ -43,7 +45,10 @@ class Registry(Protocol):
         ...
 
     async def manifest(self, repository: str, digest: Digest) -> Manifest:
-        """A manifest by digest, verified and read."""
+        """A manifest by digest, verified and read; an index is followed to the image in it that is for this machine.
+
+        The result's own descriptor says which manifest it is, so behind an index it is not ``digest``.
+        """
         ...
 
     def blob(self, repository: str, blob: Descriptor) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
@@ -53,6 +58,10 @@ class Registry(Protocol):
     async def tags(self, repository: str) -> tuple[str, ...]:
         """All tags, sorted as text."""
         ...
+
+
+class WritableRegistry(Registry, Protocol):
+    """A registry that can be pushed to. Raises PackageError."""
 
     async def push_blob(self, repository: str, media_type: str, data: bytes) -> Descriptor:
         """Upload (or find already there) a blob."""

@@ -65,7 +65,7 @@ def network_failure(what: str, error: Exception) -> RegistryError:
     if certificate is not None:
         return RegistryError(
             f"{what}: the registry's certificate is not trusted: {_words(certificate)}; give the authority's certificate "
-            "(--ca-file), or correct the address",
+            "(--ca), or correct the address",
             transient=True,
         )
     if _cause(error, ssl.SSLError) is not None:

@@ -15,8 +15,7 @@ import re
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import httpx
@@ -31,6 +30,8 @@ from wharfinger.packages.credentials import (
     Credentials,
     read_challenges,
     read_token,
+    realm_url,
+    token_form,
     token_url,
 )
 from wharfinger.packages.errors import RegistryError
@@ -40,6 +41,11 @@ MAX_REDIRECTS: Final = 5
 MAX_TOKENS: Final = 256
 REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 CLOSE_S: Final = 5.0
+MAX_CA: Final = 1024 * 1024
+"""Characters of PEM text; all authorities of a usual system are a fifth of it."""
+_CERTIFICATE: Final = re.compile(
+    r"-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]{1,65536}-----END CERTIFICATE-----", re.ASCII
+)
 _HOST: Final = re.compile(r"[A-Za-z0-9_.:-]+\Z")
 _NEXT: Final = re.compile(r'<([^<>]{1,4096})>\s*;[^,]*?\brel="?next"?')
 
@@ -226,18 +232,26 @@ class Wire:
             if isinstance(challenge, BearerChallenge):
                 await self._fetch_token(challenge, ask)
                 return True
-            if self._credentials is not None and sent != self._credentials.basic():
+            if self._credentials is not None and self._credentials.can_basic and sent != self._credentials.basic():
                 self._basic = self._credentials.basic()
                 return True
         return False
 
     async def _fetch_token(self, challenge: BearerChallenge, ask: Ask) -> None:
         scope = f"repository:{ask.repository}:{'pull,push' if ask.write else 'pull'}"
+        credentials = self._credentials
+        identity = credentials.identity_token if credentials else ""
+        authorization = credentials.basic() if credentials and credentials.can_basic else ""
         url = token_url(challenge, registry=self.base, scope=scope)
+        if identity:
+            url = realm_url(challenge, registry=self.base)
         what = f"token for {ask.what} from {url.host}"
         asked_at = trio.current_time()
         request = Ask("GET", url, ask.repository, what, accept="application/json")
-        response = await self._once(request, url, self._credentials.basic() if self._credentials else "")
+        if identity:
+            form = token_form(challenge, scope=scope, identity_token=identity)
+            request = replace(request, method="POST", content=form, content_type="application/x-www-form-urlencoded")
+        response = await self._once(request, url, authorization)
         if response.status_code != 200:
             body = await _error_body(response, what)
             raise failure(what, response.status_code, body, response.headers)
@@ -261,25 +275,29 @@ async def open_wire(
     *,
     scheme: Scheme,
     credentials: Credentials | None,
-    ca_file: Path | None,
+    ca: str,
     patience: Patience,
     at_once: int = 8,
 ) -> AsyncIterator[Wire]:
-    """Connections to one registry, closed on exit. Raises RegistryError for a ``ca_file`` that cannot be read."""
-    context = await trio.to_thread.run_sync(_tls_context, ca_file)
+    """Connections to one registry, closed on exit. Raises RegistryError for a ``ca`` that holds no certificates."""
+    context = await trio.to_thread.run_sync(_tls_context, ca)
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=at_once, keepalive_expiry=30)
     base = httpx.URL(f"{scheme}://{address}")
     async with httpx.AsyncHTTPTransport(verify=context, trust_env=False, limits=limits) as transport:
         yield Wire(transport, base, credentials, patience, at_once)
 
 
-def _tls_context(ca_file: Path | None) -> ssl.SSLContext:
+def _tls_context(ca: str) -> ssl.SSLContext:
+    """The system's authorities, and those in ``ca`` (PEM; what stands around the certificates is not looked at)."""
     context = ssl.create_default_context()
-    if ca_file is not None:
+    if ca:
         try:
-            context.load_verify_locations(cafile=ca_file)
-        except OSError as error:  # ssl.SSLError is one
-            raise RegistryError(f"{ca_file}: not a file of PEM certificates: {error}", transient=False) from error
+            context.load_verify_locations(cadata="\n".join(_CERTIFICATE.findall(ca[:MAX_CA])))
+        except (ssl.SSLError, ValueError) as error:
+            why = str(error) or type(error).__name__
+            raise RegistryError(
+                f"the certificate authority is no PEM text with certificates: {why}", transient=False
+            ) from error
     return context
 
 

@@ -9,7 +9,11 @@ from wharfinger.formats.json_value import JsonObject
 
 @dataclass(frozen=True, slots=True)
 class RenderRequest:
-    """What a render depends on, all of it: the same request gives the same manifests."""
+    """What a render depends on, all of it: the same request gives the same manifests.
+
+    ``chart`` is a folder with a ``Chart.yaml``; or, where ``chart_file`` is what that file should say, a package: Helm then sees
+    its chart alone, without hooks, schemas and CRDs, and without its ``values.yaml``, which ``values`` have in them already.
+    """
 
     chart: Path
     chart_digest: str
@@ -19,6 +23,7 @@ class RenderRequest:
     kube_version: str
     api_versions: tuple[str, ...]
     is_upgrade: bool
+    chart_file: JsonObject | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ at any moment leaves the old tree or the new one deployed, never neither.
 from pathlib import Path
 from typing import Protocol
 
+from wharfinger.packages.digest import Digest
 from wharfinger.packages.registry import Manifest, Registry
 
 
@@ -19,7 +20,11 @@ class Store(Protocol):
         ...
 
     async def install(self, manifest: Manifest) -> Path:
-        """Unpack the downloaded package layer into its tree (or find it there) and return the chart folder."""
+        """Unpack the downloaded package into its tree (or find it there) and return the folder with its files."""
+        ...
+
+    async def installed(self, digest: Digest) -> Manifest | None:
+        """The manifest of that digest if its tree is here and sound, so that a restart needs no registry."""
         ...
 
     async def deploy(self, name: str, manifest: Manifest) -> Path:

@@ -3,62 +3,73 @@
 ::
 
     trees/<hex of the manifest's digest>/
-        chart/          the chart's folder
-        tree.json       the record: which blobs it was unpacked from, and a digest over every file
+        package/        the package's files: of a chart's archive its one folder, of an image its layers on top of each other
+        tree.json       the record: the manifest it was unpacked from, and a digest over every file
 
-The record is what makes a tree trustworthy later: `read_tree` compares the files with it, so a tree that was edited, or that a
-crash of the machine left with empty files, is unpacked again instead of being used.
+The record is what makes a tree trustworthy later: `is_sound` compares the files with it, so a tree that was edited, or that a
+crash of the machine left with empty files, is unpacked again instead of being used. A record of another form (of an older
+version of this program, say) is none, and its tree is unpacked again too.
+
+What the files mean is not asked here: whoever loads a package reads them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from wharfinger.formats.archive import ArchiveLimits
+from wharfinger.formats.archive import ArchiveLimits, extract_layers
 from wharfinger.formats.errors import FormatError
-from wharfinger.formats.json_value import JsonObject, decode_json, encode_json, find_list, find_str
-from wharfinger.packages.chart import read_chart
+from wharfinger.formats.json_value import JsonObject, as_object, decode_json, encode_json, find, find_str
 from wharfinger.packages.chart_archive import unpack_chart
-from wharfinger.packages.digest import Digest
 from wharfinger.packages.disk_files import content_digest, sync_tree
-from wharfinger.packages.errors import PackageError
-from wharfinger.packages.manifest import blobs_of
+from wharfinger.packages.errors import ArtifactError, PackageError
+from wharfinger.packages.manifest import MAX_MANIFEST, is_chart, manifest_fields, manifest_from_fields
 from wharfinger.packages.registry import Manifest
 
-CHART_FOLDER: Final = "chart"
+PACKAGE_FOLDER: Final = "package"
 RECORD_FILE: Final = "tree.json"
-MAX_RECORD: Final = 1024 * 1024
+MAX_RECORD: Final = 2 * MAX_MANIFEST
 
 
 @dataclass(frozen=True, slots=True)
 class TreeRecord:
-    """What a tree was made of: the manifest, its blobs, and the digest of the files (hexadecimal)."""
+    """What a tree was made of: the manifest, and the digest of the files (hexadecimal)."""
 
-    manifest: Digest
-    blobs: tuple[Digest, ...]
+    manifest: Manifest
     content: str
 
 
 def build_tree(
-    archive: BinaryIO, manifest: Manifest, folder: Path, limits: ArchiveLimits, *, should_stop: Callable[[], bool]
+    layers: Iterable[tuple[str, BinaryIO]],
+    manifest: Manifest,
+    folder: Path,
+    limits: ArchiveLimits,
+    *,
+    should_stop: Callable[[], bool],
 ) -> None:
-    """Unpack into ``folder``, a new one, and write the record; all of it synced, ready to be renamed.
+    """Unpack the manifest's `package_layers` into ``folder``, a new one, and write the record; all synced, ready to be renamed.
 
-    Raises ArtifactError where the archive is no chart, OSError where the disk refuses.
+    The first of each pair names a layer in errors. Raises ArtifactError where the archives are no package, OSError where the
+    disk refuses.
     """
-    scratch = folder / "unpacked"
-    scratch.mkdir(parents=True, mode=0o755)
     what = f"package {manifest.descriptor.digest}"
-    chart = unpack_chart(archive, scratch, what=what, limits=limits, should_stop=should_stop)
-    read_chart(chart)
-    chart.rename(folder / CHART_FOLDER)
-    scratch.rmdir()
-    record: JsonObject = {
-        "manifest": manifest.descriptor.digest.text,
-        "blobs": [blob.digest.text for blob in blobs_of(manifest)],
-        "content": content_digest(folder / CHART_FOLDER),
-    }
+    package = folder / PACKAGE_FOLDER
+    folder.mkdir(parents=True, mode=0o755)
+    if is_chart(manifest):
+        scratch = folder / "unpacked"
+        scratch.mkdir(mode=0o755)
+        for _, archive in layers:
+            unpack_chart(archive, scratch, what=what, limits=limits, should_stop=should_stop).rename(package)
+        scratch.rmdir()
+    else:
+        try:
+            extract_layers(layers, package, limits, what=what, should_stop=should_stop)
+        except FormatError as error:
+            raise ArtifactError(str(error)) from error
+        if not any(package.iterdir()):
+            raise ArtifactError(f"{what}: its layers hold no files; push the package again")
+    record: JsonObject = {"manifest": manifest_fields(manifest), "content": content_digest(package)}
     (folder / RECORD_FILE).write_bytes(encode_json(record))
     sync_tree(folder)
 
@@ -68,13 +79,19 @@ def read_record(tree: Path) -> TreeRecord | None:
     try:
         with (tree / RECORD_FILE).open("rb") as file:
             document = decode_json(file.read(MAX_RECORD + 1), max_bytes=MAX_RECORD, what=RECORD_FILE)
-        blobs = tuple(Digest(str(blob)) for blob in find_list(document, "blobs"))
-        return TreeRecord(Digest(find_str(document, "manifest")), blobs, find_str(document, "content"))
+        manifest = manifest_from_fields(as_object(find(document, "manifest"), "manifest"))
+        return TreeRecord(manifest, find_str(document, "content"))
     except (FileNotFoundError, NotADirectoryError, FormatError, PackageError):
         return None
 
 
+def sound_record(tree: Path) -> TreeRecord | None:
+    """The record of a tree whose files are those that were unpacked; None where it is not there, or damaged."""
+    record = read_record(tree)
+    sound = record is not None and record.content == content_digest(tree / PACKAGE_FOLDER)
+    return record if sound else None
+
+
 def is_sound(tree: Path) -> bool:
     """Whether a tree is there and its files are those that were unpacked."""
-    record = read_record(tree)
-    return record is not None and record.content == content_digest(tree / CHART_FOLDER)
+    return sound_record(tree) is not None

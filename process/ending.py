@@ -1,4 +1,4 @@
-"""How a run ends: the pure machine. No trio, no clock, no signals here; :mod:`wharfinger.process.child` performs the effects.
+"""How a run ends: the pure machine. No trio, no clock, no signals here; :mod:`wharfinger.process.run` performs the effects.
 
 Theory. A run has a *leader* (the child itself) and two *pipes* (stdout, stderr). It is over when three things hold, in this
 order: the leader has ended, nobody of the run is alive any more, and the pipes have been read to their end. Until then the
@@ -32,6 +32,7 @@ from typing import Final, assert_never
 from wharfinger.process.command import Ending, Limits
 
 PIPES: Final = 2
+"""stdout and stderr, where both are read to their end before a run counts as over."""
 DYING_S: Final = 10.0
 """How long the leader may take to end after SIGKILL before it counts as stuck in the kernel."""
 FLUSH_S: Final = 5.0
@@ -162,9 +163,9 @@ class IllegalEventError(Exception):
         super().__init__(f"{event} cannot happen in {state}")
 
 
-def begin(limits: Limits) -> tuple[State, tuple[Effect, ...]]:
-    """The state of a child that has just been started."""
-    return Running(), (SetTimer(limits.wall_s),)
+def begin(limits: Limits, pipes: int = PIPES) -> tuple[State, tuple[Effect, ...]]:
+    """The state of a child that has just been started; ``pipes`` is how many of its pipes the run waits for."""
+    return Running(pipes), (SetTimer(limits.wall_s),)
 
 
 def step(state: State, event: Event, limits: Limits) -> tuple[State, tuple[Effect, ...]]:

@@ -55,15 +55,17 @@ class Spawned:
         os.close(self.pidfd)
 
 
-def spawn(command: Command, token: str, ledger: ProcessLedger | None) -> Spawned:
-    """Start ``command``, marked with ``token`` and journalled in ``ledger``. Blocking.
+def spawn(command: Command, token: str, ledger: ProcessLedger | None, *, open_stdin: bool = False) -> Spawned:
+    """Start ``command``, marked with ``token`` and journalled in ``ledger``; ``open_stdin``: a pipe even with nothing to feed.
+
+    Blocking.
 
     Raises SpawnError or LedgerError; nothing runs then, and nothing stays in the ledger that could not be cleared.
     """
     if ledger is not None:
         ledger.intend(token)
     try:
-        popen = _popen(command, token)
+        popen = _popen(command, token, open_stdin=open_stdin)
     except BaseException:
         _forget(ledger, token)
         raise
@@ -84,7 +86,7 @@ def _forget(ledger: ProcessLedger | None, token: str) -> None:
             ledger.forget(token)
 
 
-def _popen(command: Command, token: str) -> subprocess.Popen[bytes]:
+def _popen(command: Command, token: str, *, open_stdin: bool) -> subprocess.Popen[bytes]:
     if not command.argv or not command.argv[0]:
         raise SpawnError("nothing", "the command line is empty", "name a program")
     # This process's own marker, not the command's: whoever runs us must find what we run, whatever the command passes on.
@@ -94,7 +96,7 @@ def _popen(command: Command, token: str) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
             command.argv,
             bufsize=0,
-            stdin=subprocess.PIPE if command.stdin else subprocess.DEVNULL,
+            stdin=subprocess.PIPE if command.stdin or open_stdin else subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             cwd=command.cwd,

@@ -10,9 +10,10 @@ from typing import cast
 import trio
 
 from wharfinger.cluster.connection import ConnectionConfigError
+from wharfinger.cluster.embedded import EmbeddedError
 from wharfinger.packages.errors import StoreError
 from wharfinger.process.errors import LedgerError
-from wharfinger.runtime.daemon import DaemonConfig, ServeInspector, run_daemon
+from wharfinger.runtime.daemon import HOOK_TIMEOUT_S, DaemonConfig, ServeInspector, run_daemon
 from wharfinger.runtime.logs import LogFormat, set_up_logging
 from wharfinger.runtime.paths import SOCKET_VARIABLE, STATE_VARIABLE, default_socket, default_state_dir
 from wharfinger.runtime.service_manager import service_manager
@@ -58,6 +59,32 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help="bound of a clean stop (default: %(default)s)",
     )
+    parser.add_argument(
+        "--embedded",
+        action="store_true",
+        help="start a control plane of its own, kept in the state folder, and look after that; no cluster is needed",
+    )
+    parser.add_argument(
+        "--local-packages",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="DIR",
+        help="a folder below which PackageRepositories may name layouts and folders of this machine (may be repeated)",
+    )
+    parser.add_argument(
+        "--platform-version",
+        default="",
+        metavar="VERSION",
+        help="the version of the platform, for packages that require one (default: not known)",
+    )
+    parser.add_argument(
+        "--hook-timeout",
+        type=_seconds,
+        default=HOOK_TIMEOUT_S,
+        metavar="SECONDS",
+        help="a run of a hook is ended after that (default: %(default)g)",
+    )
     parser.add_argument("--log-format", choices=[form.value for form in LogFormat], default=LogFormat.TEXT.value)
     parser.add_argument("--log-level", choices=["debug", "info", "warning", "error"], default="info")
     parser.set_defaults(handler=run)
@@ -73,6 +100,8 @@ def run(args: argparse.Namespace) -> int:
     state_dir = cast("Path | None", args.state_dir) or default_state_dir()
     named_socket = cast("Path | None", args.socket) or _socket_variable()
     kubeconfig = cast("Path | None", args.kubeconfig)
+    if args.embedded and (kubeconfig is not None or args.context):
+        return _failed("--embedded brings its own cluster; leave out --kubeconfig and --context", code=2)
     # Absolute, all of them: helm runs in a folder of its own.
     config = DaemonConfig(
         kubeconfig=kubeconfig.resolve() if kubeconfig else None,
@@ -81,11 +110,15 @@ def run(args: argparse.Namespace) -> int:
         socket=(named_socket or default_socket(state_dir)).resolve(),
         helm=Path(helm).absolute(),
         grace_s=args.grace,
+        embedded=args.embedded,
+        local_packages=tuple(path.resolve() for path in cast("list[Path]", args.local_packages)),
+        platform_version=args.platform_version,
+        hook_timeout_s=args.hook_timeout,
     )
     serve = cast("ServeInspector", args.serve_inspector)
     try:
         clean = trio.run(run_daemon, config, serve, service_manager())
-    except* (StartError, ConnectionConfigError, LedgerError, StoreError) as group:
+    except* (StartError, ConnectionConfigError, EmbeddedError, LedgerError, StoreError) as group:
         return_code = _failed(_first_message(group))
     else:
         return_code = 0 if clean else FORCED_EXIT
@@ -114,6 +147,6 @@ def _first_message(group: BaseExceptionGroup[Exception]) -> str:
     return str(error)
 
 
-def _failed(message: str) -> int:
+def _failed(message: str, *, code: int = 1) -> int:
     print(f"error: {message}", file=sys.stderr)
-    return 1
+    return code

@@ -1,9 +1,9 @@
-"""The Application controller: custom resources in, `Runtime` calls and status patches out.
+"""The controllers of Applications and Modules: custom resources in, `Runtime` calls and status patches out.
 
-Everything is level-triggered. Two informers keep what the API server has; whatever changes (an Application, a repository, a
-package's own status) puts the Application's name into one coalescing inbox, and a few workers bring one name at a time in
-line: finalizer first, then the runtime told what is wanted, then the status written if it differs. Nothing is remembered
-between two looks at a name, so a look that failed is simply repeated later.
+Everything is level-triggered. Informers keep what the API server has; whatever changes (a resource, a repository, a Secret it
+refers to, a package's own status) puts the package's name into one coalescing inbox, and a few workers bring one name at a
+time in line: finalizer first, then the runtime told what is wanted, then the status written if it differs. Nothing is
+remembered between two looks at a name, so a look that failed is simply repeated later.
 
 The finalizer is what makes removal safe: it is there before anything is installed, and goes when the runtime says that
 everything is gone.
@@ -11,9 +11,10 @@ everything is gone.
 
 import logging
 import random
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
 
 import trio
@@ -22,24 +23,28 @@ from wharfinger.cluster.client import ClusterClient
 from wharfinger.cluster.errors import ClusterError, ConflictError, NotFoundError
 from wharfinger.cluster.informer import Informer, open_informer
 from wharfinger.cluster.resource import ObjectKey
+from wharfinger.cluster.work_queue import WorkKeys
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json_value import JsonObject, JsonValue, find, find_int, find_str
-from wharfinger.packages.address import RepositoryAddress
+from wharfinger.packages.source import Source
 from wharfinger.runtime import status as statuses
-from wharfinger.runtime.identity import AppId, IdentityError, app_id
+from wharfinger.runtime.identity import SYSTEM_NAMESPACE, AppId, IdentityError, ModuleId, PackageId, package_id
+from wharfinger.runtime.references import References, open_references
+from wharfinger.runtime.repositories import Repository, read_repository, with_credentials
 from wharfinger.runtime.resources import (
     APPLICATION,
     FINALIZER,
+    MODULE,
     PACKAGE_REPOSITORY,
-    Application,
+    PackageSpec,
     SpecError,
     finalizers_of,
     is_deleting,
     read_application,
-    read_repository,
+    read_module,
 )
 from wharfinger.runtime.runtime import Runtime
-from wharfinger.runtime.work_keys import WorkKeys
+from wharfinger.runtime.settings import SettingsSourceError, resolve_settings
 
 log = logging.getLogger(__name__)
 
@@ -53,7 +58,7 @@ SYNC_PATIENCE_S: Final = 5.0
 
 
 class RepositoryUnusableError(Exception):
-    """The repository that an Application names is not there, or cannot be used; ``reason`` is status' word for it."""
+    """The repository that a resource names is not there, or cannot be used; ``reason`` is status' word for it."""
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
@@ -62,25 +67,30 @@ class RepositoryUnusableError(Exception):
 
 @dataclass(slots=True)
 class Controller:
-    """Brings Applications and the runtime in line; `reconcile` is one look at one of them."""
+    """Brings Applications and Modules and the runtime in line; `reconcile` is one look at one of them."""
 
     client: ClusterClient
     runtime: Runtime
     applications: Informer
+    modules: Informer
     repositories: Informer
+    references: References
     keys: WorkKeys
+    local_packages: Sequence[Path] = ()
     failures: dict[str, int] = field(default_factory=dict)
 
     async def reconcile(self, name: str) -> None:
-        """Bring one Application in line. Raises ClusterError; looking again later is always right."""
-        identity = app_id(name)
-        key = _key(identity)
-        obj = self.applications.get(key)
+        """Bring one resource in line. Raises ClusterError; looking again later is always right."""
+        key = _key(package_id(name))
+        obj = self._informer(key).get(key)
         if obj is None:
             # Gone because we were done, or without us (the finalizer was taken off by hand). What this runtime never knew
             # is none of its business: a release of that name may be somebody else's by now.
-            self.runtime.object_gone(identity)
-        elif is_deleting(obj):
+            self.references.want(name, ())
+            self.runtime.object_gone(package_id(name))
+            return
+        identity = _identity(key, obj)
+        if is_deleting(obj):
             await self._remove(identity, key, obj)
         else:
             if FINALIZER not in finalizers_of(obj) and not await self._set_finalizers(
@@ -92,33 +102,80 @@ class Controller:
                 self.keys.add_later(name, STALLED_LOOK_S)
             await self._write_status(name, key, obj)
 
-    def _tell_runtime(self, identity: AppId, obj: JsonObject) -> None:
+    def _tell_runtime(self, identity: PackageId, obj: JsonObject) -> None:
         generation = find_int(obj, "metadata", "generation")
         try:
-            application = read_application(obj)
-            repository = self._repository(application)
-            identity.release  # noqa: B018 - raises for a name Helm would refuse
+            spec = read_application(obj) if isinstance(identity, AppId) else read_module(obj)
+            self._check_release(spec.id)
+            self._act_on(spec)
         except (SpecError, IdentityError) as error:
-            self.runtime.block_app(identity, generation, "SpecInvalid", str(error))
+            self.runtime.block(identity, generation, "SpecInvalid", str(error))
+        except SettingsSourceError as error:
+            self.runtime.block(identity, generation, "SettingsSourceMissing", str(error))
         except RepositoryUnusableError as error:
-            self.runtime.block_app(identity, generation, error.reason, str(error))
-        else:
-            self.runtime.update_app(application, repository)
+            self.runtime.block(identity, generation, error.reason, str(error))
 
-    def _repository(self, application: Application) -> RepositoryAddress:
-        name = application.repository
+    def _act_on(self, spec: PackageSpec) -> None:
+        """Tell the runtime what is wanted, once everything it refers to was looked up."""
+        repository = self._repository(spec)
+        wanted = {entry.source for entry in spec.settings_from}
+        if repository.credentials is not None:
+            wanted.add(repository.credentials)
+        self.references.want(spec.id.name, wanted)
+        for key in sorted(wanted):
+            if not self.references.looked_up(key):
+                if problem := self.references.problem(key):
+                    raise SettingsSourceError(f"{key} cannot be looked up: {problem}")
+                return  # told when it was
+        settings = resolve_settings(spec, {key: self.references.get(key) for key in wanted})
+        update = self.runtime.update_app if isinstance(spec.id, AppId) else self.runtime.update_module
+        update(spec, self._source(spec, repository), settings)
+
+    def _check_release(self, identity: PackageId) -> None:
+        """A release belongs to one package, and stays where it is. Raises IdentityError or SpecError."""
+        known = self.runtime.instances.get(identity.name)
+        if known is not None and known.id != identity and known.status.installed_since is not None:
+            raise SpecError(
+                f"spec.namespace: the release is in {known.id.namespace} and cannot be moved; delete the Module and make it anew"
+            )
+        if known is not None:
+            known.id = identity
+        for other in self.runtime.instances.values():
+            if other.id.name != identity.name and (other.id.namespace, _release(other.id)) == (
+                identity.namespace,
+                identity.release,
+            ):
+                raise SpecError(
+                    f"{other.id.kind} {other.id} has the release {identity.release} in namespace {identity.namespace} already; "
+                    "choose another name"
+                )
+
+    def _repository(self, spec: PackageSpec) -> Repository:
+        name = spec.repository
         obj = self.repositories.get(ObjectKey(PACKAGE_REPOSITORY, "", name))
         if obj is None:
             raise RepositoryUnusableError("RepositoryNotFound", f"PackageRepository {name} does not exist")
         try:
-            return read_repository(obj)
+            return read_repository(obj, self.local_packages)
         except SpecError as error:
             raise RepositoryUnusableError("RepositoryInvalid", f"PackageRepository {name}: {error}") from error
 
-    async def _remove(self, identity: AppId, key: ObjectKey, obj: JsonObject) -> None:
+    def _source(self, spec: PackageSpec, repository: Repository) -> Source:
+        secret = self.references.get(repository.credentials) if repository.credentials is not None else None
+        try:
+            return with_credentials(repository, secret)
+        except SpecError as error:
+            raise RepositoryUnusableError(
+                "RepositoryInvalid", f"PackageRepository {spec.repository}: {error}"
+            ) from error
+
+    async def _remove(self, identity: PackageId, key: ObjectKey, obj: JsonObject) -> None:
         if FINALIZER not in finalizers_of(obj):
             return
-        if self.runtime.remove_app(identity):
+        gone = (
+            self.runtime.remove_app(identity) if isinstance(identity, AppId) else self.runtime.remove_module(identity)
+        )
+        if gone:
             rest = tuple(entry for entry in finalizers_of(obj) if entry != FINALIZER)
             await self._set_finalizers(key, obj, rest)
         else:
@@ -142,12 +199,17 @@ class Controller:
         if status is None:
             return
         body = statuses.external(status)
-        if all(find(obj, "status", field) == value for field, value in body.items()):
+        # A merge patch keeps what it does not name: what is no longer said has to be taken back.
+        gone: JsonObject = {field: None for field in ("currentVersion", "release") if field not in body}
+        if all(find(obj, "status", field) == value for field, value in (body | gone).items()):
             return
         try:
-            await self.client.merge_patch(key, {"status": body}, subresource="status")
+            await self.client.merge_patch(key, {"status": body | gone}, subresource="status")
         except NotFoundError as error:
             log.debug("status of %s not written: %s", key, error)
+
+    def _informer(self, key: ObjectKey) -> Informer:
+        return self.applications if key.resource == APPLICATION else self.modules
 
     async def work(self) -> None:
         """Look at names for ever; what fails is looked at again after a growing pause."""
@@ -165,34 +227,48 @@ class Controller:
             finally:
                 self.keys.done(name)
 
-    async def follow_applications(self) -> None:
-        """Every Application that changes is looked at."""
-        with self.applications.changes() as changes:
+    async def follow_packages(self, informer: Informer) -> None:
+        """Every Application, or Module, that changes is looked at."""
+        with informer.changes() as changes:
             while True:
                 for key in sorted(await changes.wait()):
-                    self.keys.add(AppId(key.namespace, key.name).name)
+                    self._look_at(key)
 
     async def follow_repositories(self) -> None:
-        """A repository that changes is a reason to look at every Application that names it."""
+        """A repository that changes is a reason to look at everything that may come from it."""
         with self.repositories.changes() as changes:
             while True:
                 await changes.wait()
-                for key in self.applications.objects():
-                    self.keys.add(AppId(key.namespace, key.name).name)
+                for informer in (self.applications, self.modules):
+                    for key in informer.objects():
+                        self._look_at(key)
+
+    def _look_at(self, key: ObjectKey) -> None:
+        if key.resource == MODULE and "." in key.name:
+            log.error("Module %s is left alone: its name has a dot; make it anew under a name without one", key.name)
+            return
+        self.keys.add(AppId(key.namespace, key.name).name if key.resource == APPLICATION else key.name)
 
 
 @asynccontextmanager
-async def open_controller(client: ClusterClient, runtime: Runtime, keys: WorkKeys) -> AsyncIterator[Controller]:
-    """Run the controller while the body runs; ready when both informers have listed. Leaving stops intake at once."""
+async def open_controller(
+    client: ClusterClient, runtime: Runtime, keys: WorkKeys, *, local_packages: Sequence[Path] = ()
+) -> AsyncIterator[Controller]:
+    """Run the controllers while the body runs; ready when the informers have listed. Leaving stops intake at once."""
     async with (
         open_informer(client, APPLICATION) as applications,
+        open_informer(client, MODULE) as modules,
         open_informer(client, PACKAGE_REPOSITORY) as repositories,
+        open_references(client, keys.add) as references,
     ):
-        await _wait_synced(applications)
-        await _wait_synced(repositories)
-        controller = Controller(client, runtime, applications, repositories, keys)
+        for informer in (applications, modules, repositories):
+            await _wait_synced(informer)
+        controller = Controller(
+            client, runtime, applications, modules, repositories, references, keys, tuple(local_packages)
+        )
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(controller.follow_applications, name="follow Applications")
+            nursery.start_soon(controller.follow_packages, applications, name="follow Applications")
+            nursery.start_soon(controller.follow_packages, modules, name="follow Modules")
             nursery.start_soon(controller.follow_repositories, name="follow PackageRepositories")
             for number in range(WORKERS):
                 nursery.start_soon(controller.work, name=f"controller worker {number}")
@@ -211,5 +287,23 @@ async def _wait_synced(informer: Informer) -> None:
         log.warning("cannot list %s: %s; trying on", informer.resource.group_kind, why)
 
 
-def _key(identity: AppId) -> ObjectKey:
-    return ObjectKey(APPLICATION, identity.namespace, identity.instance)
+def _key(identity: PackageId) -> ObjectKey:
+    if isinstance(identity, AppId):
+        return ObjectKey(APPLICATION, identity.namespace, identity.instance)
+    return ObjectKey(MODULE, "", identity.name)
+
+
+def _identity(key: ObjectKey, obj: JsonObject) -> PackageId:
+    """Who the object is; a Module says itself where its release is, unless what it says is no text."""
+    if key.resource == APPLICATION:
+        return AppId(key.namespace, key.name)
+    namespace = find(obj, "spec", "namespace")
+    return ModuleId(key.name, namespace if isinstance(namespace, str) and namespace else SYSTEM_NAMESPACE)
+
+
+def _release(identity: PackageId) -> str:
+    """The name of its release, or "" where it can have none."""
+    try:
+        return identity.release
+    except IdentityError:
+        return ""

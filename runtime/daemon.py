@@ -1,7 +1,8 @@
 """The daemon: everything put up in order, kept up until it is told to stop, and taken down in reverse.
 
 The nesting of the context managers below *is* the order (style: start order; leaving the bodies is the stop order):
-state folder → process ledger → client → debug socket → CRDs → store → runtime with its queues → controller. The socket is up
+state folder → process ledger → (embedded control plane) → client → debug socket → CRDs → store → runtime with its queues and
+hooks → controllers. The socket is up
 first and down last, so that a daemon that waits for its cluster, or drains, can be asked. On SIGTERM or SIGINT the body is
 left: intake stops, running tasks finish, and one hard deadline (``grace_s``) bounds the whole; while it is still starting,
 starting is cancelled, for there is nothing to finish. A second signal ends it at once.
@@ -10,9 +11,9 @@ starting is cancelled, for there is nothing to finish. A second signal ends it a
 import logging
 import signal
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 from typing import Final
 
@@ -21,32 +22,39 @@ import trio
 import wharfinger
 from wharfinger.cluster.client import ClusterClient
 from wharfinger.cluster.connection import Connection, load_connection
+from wharfinger.cluster.embedded import open_embedded
 from wharfinger.cluster.errors import ClusterError
 from wharfinger.cluster.http_client import open_client
 from wharfinger.cluster.release_engine import ReleaseEngine
-from wharfinger.packages.address import RepositoryAddress
+from wharfinger.cluster.work_queue import WorkKeys
+from wharfinger.hooks.discovery import ProcessConfigReader
+from wharfinger.hooks.hook_services import HookServices
+from wharfinger.hooks.jq_pool import open_jq_pool
+from wharfinger.hooks.process_runner import ProcessHookRunner
 from wharfinger.packages.disk_store import open_store
 from wharfinger.packages.helm_renderer import HelmRenderer
-from wharfinger.packages.oci_registry import open_registry
-from wharfinger.packages.registry import Registry
-from wharfinger.process.ledger import kill_left_behind, open_ledger
+from wharfinger.packages.source import open_source
+from wharfinger.process.command import Limits
+from wharfinger.process.ledger import ProcessLedger, kill_left_behind, open_ledger
 from wharfinger.queue.scope import WorkScope
 from wharfinger.runtime.controller import open_controller
 from wharfinger.runtime.inspector import Inspector
+from wharfinger.runtime.instance import Tools
 from wharfinger.runtime.own_crds import ensure_crds
-from wharfinger.runtime.pipeline import Tools
-from wharfinger.runtime.runtime import open_runtime
+from wharfinger.runtime.service import Facts, open_runtime
 from wharfinger.runtime.service_manager import ServiceManager, open_watchdog
 from wharfinger.runtime.snapshots import RuntimeInspector
 from wharfinger.runtime.state_dir import empty_folder, hold_state_dir
-from wharfinger.runtime.work_keys import WorkKeys
 
 log = logging.getLogger(__name__)
 
 FIELD_MANAGER: Final = "wharfinger"
 HOLDER: Final = "wharfinger"
 CONCURRENT_DOWNLOADS: Final = 4
+CONCURRENT_HOOKS: Final = 4
 CLUSTER_RETRY_S: Final = 2.0
+HOOK_TIMEOUT_S: Final = 600.0
+HOOK_OUTPUT_BYTES: Final = 64 * 1024 * 1024
 
 ServeInspector = Callable[[Path, Inspector], AbstractAsyncContextManager[None]]
 """Serves an Inspector on a Unix socket; given by the composition root, because `runtime` does not know `debug`."""
@@ -62,6 +70,12 @@ class DaemonConfig:
     socket: Path
     helm: Path
     grace_s: float
+    embedded: bool = False
+    """Start a control plane of its own, as a child, and look after that."""
+    local_packages: tuple[Path, ...] = ()
+    """Folders of this machine that packages may be read from."""
+    platform_version: str = ""
+    hook_timeout_s: float = HOOK_TIMEOUT_S
 
 
 def now() -> datetime:
@@ -128,56 +142,77 @@ async def open_daemon(
             log.warning("killed %d processes that an earlier daemon left", killed)
         # What a killed daemon left there had values in it.
         scratch = await trio.to_thread.run_sync(empty_folder, state / "scratch")
-        # Abandoned when cancelled: an exec plugin of the kubeconfig may hang for as long as it likes.
-        connection = await trio.to_thread.run_sync(
-            load_connection, config.kubeconfig, config.context, abandon_on_cancel=True
-        )
-        async with open_watchdog(manager), open_client(connection) as client:
+        async with AsyncExitStack() as stack:
+            kubeconfig = config.kubeconfig
+            if config.embedded:
+                kubeconfig = await stack.enter_async_context(open_embedded(state / "embedded", ledger))
+            # Abandoned when cancelled: an exec plugin of the kubeconfig may hang for as long as it likes.
+            connection = await trio.to_thread.run_sync(
+                load_connection, kubeconfig, config.context, abandon_on_cancel=True
+            )
+            await stack.enter_async_context(open_watchdog(manager))
+            client = await stack.enter_async_context(open_client(connection))
             inspector = RuntimeInspector(cluster=connection.server, started=now())
-            async with serve_inspector(config.socket, inspector):
-                await _prepare_cluster(client, connection)
-                renderer = HelmRenderer(config.helm, scratch, ledger)
-                async with _open_runtime(state, renderer, client, inspector):
-                    manager.notify("READY=1")
-                    log.info(
-                        "wharfinger %s ready: %s, socket %s", wharfinger.__version__, connection.server, config.socket
-                    )
-                    yield
-                    inspector.draining = True
+            await stack.enter_async_context(serve_inspector(config.socket, inspector))
+            version = await _prepare_cluster(client, connection)
+            await stack.enter_async_context(_open_runtime(config, state, scratch, ledger, client, version, inspector))
+            manager.notify("READY=1")
+            log.info("wharfinger %s ready: %s, socket %s", wharfinger.__version__, connection.server, config.socket)
+            yield
+            inspector.draining = True
 
 
 @asynccontextmanager
 async def _open_runtime(
-    state: Path, renderer: HelmRenderer, client: ClusterClient, inspector: RuntimeInspector
+    config: DaemonConfig,
+    state: Path,
+    scratch: Path,
+    ledger: ProcessLedger,
+    client: ClusterClient,
+    kubernetes_version: str,
+    inspector: RuntimeInspector,
 ) -> AsyncIterator[None]:
     keys = WorkKeys()
-    async with open_store(state) as store:
-        tools = Tools(
-            open_registry=_open_registry,
-            store=store,
-            renderer=renderer,
-            cluster=client,
-            releases=ReleaseEngine(client, field_manager=FIELD_MANAGER, now=now, holder=HOLDER),
-            holder=HOLDER,
-            downloads=trio.CapacityLimiter(CONCURRENT_DOWNLOADS),
-            stopping=WorkScope("the daemon"),
-        )
-        async with open_runtime(tools, now, keys.add) as runtime, open_controller(client, runtime, keys):
+    limits = Limits(wall_s=config.hook_timeout_s, stdout_bytes=HOOK_OUTPUT_BYTES)
+    facts = Facts(kubernetes_version, config.platform_version, local_zone())
+    async with open_store(state) as store, open_jq_pool(ledger) as filters:
+
+        def make_tools(services: HookServices) -> Tools:
+            return Tools(
+                open_source=open_source,
+                store=store,
+                renderer=HelmRenderer(config.helm, scratch, ledger),
+                cluster=client,
+                releases=ReleaseEngine(client, field_manager=FIELD_MANAGER, now=now, holder=HOLDER),
+                hook_runner=ProcessHookRunner(scratch, limits, ledger),
+                config_reader=ProcessConfigReader(ledger),
+                filters=filters,
+                hook_services=services,
+                holder=HOLDER,
+                downloads=trio.CapacityLimiter(CONCURRENT_DOWNLOADS),
+                hook_slots=trio.CapacityLimiter(CONCURRENT_HOOKS),
+                stopping=WorkScope("the daemon"),
+            )
+
+        async with (
+            open_runtime(make_tools, client, filters, facts, now=now, on_change=keys.add) as runtime,
+            open_controller(client, runtime, keys, local_packages=config.local_packages),
+        ):
             inspector.runtime = runtime
             yield
 
 
-async def _prepare_cluster(client: ClusterClient, connection: Connection) -> None:
-    """Put the CRDs in place, as often as it takes."""
+async def _prepare_cluster(client: ClusterClient, connection: Connection) -> str:
+    """Put the CRDs in place, as often as it takes; the version of Kubernetes there."""
     while True:
         try:
             await ensure_crds(client, FIELD_MANAGER)
+            return await client.server_version()
         except ClusterError as error:
             log.warning("%s: %s; trying again in %.0f s", connection.server, error, CLUSTER_RETRY_S)
             await trio.sleep(CLUSTER_RETRY_S)
-        else:
-            return
 
 
-def _open_registry(repository: RepositoryAddress) -> AbstractAsyncContextManager[Registry]:
-    return open_registry(repository.registry, scheme=repository.scheme)
+def local_zone() -> tzinfo:
+    """The time zone of this machine: that of schedules which name none."""
+    return datetime.now().astimezone().tzinfo or UTC

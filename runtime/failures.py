@@ -12,6 +12,9 @@ from wharfinger.cluster.errors import ClusterError, ConflictError, InvalidError
 from wharfinger.cluster.ownership import ForeignObjectError
 from wharfinger.cluster.release_hooks import HookFailedError
 from wharfinger.formats.errors import FormatError
+from wharfinger.hooks.config import HookConfigError
+from wharfinger.hooks.errors import HookError
+from wharfinger.hooks.filters import FilterError
 from wharfinger.packages.errors import (
     AddressError,
     ArtifactError,
@@ -22,16 +25,56 @@ from wharfinger.packages.errors import (
     RenderError,
     StoreError,
 )
+from wharfinger.packages.values import SettingsError
 from wharfinger.process.errors import ProcessError
 from wharfinger.runtime.identity import IdentityError
+from wharfinger.runtime.package_state import PackageStateError
+from wharfinger.runtime.status import Stage
 
 
 class WorkloadError(Exception):
     """What was applied has failed; it may recover by itself, or by an edit of what it runs."""
 
 
-Expected = PackageError | ClusterError | FormatError | IdentityError | ProcessError | WorkloadError
-EXPECTED = (PackageError, ClusterError, FormatError, IdentityError, ProcessError, WorkloadError)
+class HookRunError(Exception):
+    """A hook of the package ran and failed, or what it left cannot be taken over.
+
+    ``hook`` is its name; trying again may always help, because what a hook does depends on a world that changes.
+    """
+
+    def __init__(self, hook: str, message: str) -> None:
+        super().__init__(f"{hook}: {message}")
+        self.hook = hook
+
+
+class ValuesLoopError(Exception):
+    """Hooks after Helm change the values each time what they see is applied; only another package, or other settings, help."""
+
+
+Expected = (
+    PackageError
+    | ClusterError
+    | FormatError
+    | IdentityError
+    | ProcessError
+    | WorkloadError
+    | HookError
+    | FilterError
+    | HookRunError
+    | ValuesLoopError
+)
+EXPECTED = (
+    PackageError,
+    ClusterError,
+    FormatError,
+    IdentityError,
+    ProcessError,
+    WorkloadError,
+    HookError,
+    FilterError,
+    HookRunError,
+    ValuesLoopError,
+)
 """What a pipeline task may fail with; anything else is a defect and is treated as one by the queue's guard."""
 
 
@@ -42,6 +85,8 @@ class Failure:
     reason: str
     message: str
     permanent: bool
+    stage: Stage | None = None
+    """The stage that failed, where that is another than the task's own."""
 
 
 _REASONS: Final[tuple[tuple[type[Exception], str, bool | None], ...]] = (
@@ -59,6 +104,13 @@ _REASONS: Final[tuple[tuple[type[Exception], str, bool | None], ...]] = (
     (ForeignObjectError, "ConflictingOwner", False),
     (HookFailedError, "HookFailed", False),
     (WorkloadError, "WorkloadFailed", False),
+    (SettingsError, "SettingsInvalid", True),
+    (HookConfigError, "HookInvalid", True),
+    (HookRunError, "PackageHookFailed", False),
+    (ValuesLoopError, "ValuesLoop", True),
+    (FilterError, "HookInvalid", None),
+    (HookError, "PackageHookFailed", None),
+    (PackageStateError, "StateFailed", None),
     (ConflictError, "ConflictingOwner", False),
     (ClusterError, "ClusterFailed", None),
     (ProcessError, "ProcessFailed", None),
@@ -68,11 +120,12 @@ _REASONS: Final[tuple[tuple[type[Exception], str, bool | None], ...]] = (
 
 def classify(error: Expected) -> Failure:
     """The failure that an expected error is."""
-    message = str(error) or type(error).__name__
+    message = " ".join(str(error).split()) or type(error).__name__
     transient = getattr(error, "transient", False) is True
     if isinstance(error, RegistryError) and not isinstance(error, ArtifactNotFoundError):
         return Failure("RegistryFailed" if transient else "RegistryRefused", message, permanent=False)
     for kind, reason, permanent in _REASONS:
         if isinstance(error, kind):
-            return Failure(reason, message, permanent=not transient if permanent is None else permanent)
+            stage = Stage.HOOKS if isinstance(error, HookRunError) else None
+            return Failure(reason, message, permanent=not transient if permanent is None else permanent, stage=stage)
     raise AssertionError(f"{type(error).__name__} is not in the table")

@@ -1,13 +1,15 @@
 """Who a package is: its runtime name and its Helm release (DESIGN §7, "Identity").
 
 An Application's runtime name is ``<namespace>.<instance>``: a namespace has no dot, so the first dot divides. Its release is
-named after the instance and lives in its namespace. Helm allows 53 characters; longer names are refused before anything runs.
+named after the instance and lives in its namespace. A Module's runtime name is its own, which has no dot; its release lives in
+SYSTEM_NAMESPACE unless the Module names another. Helm allows 53 characters; longer names are refused before anything runs.
 """
 
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final, TypeAlias
 
 MAX_RELEASE_NAME: Final = 53
+SYSTEM_NAMESPACE: Final = "wharfinger-system"
 
 
 class IdentityError(Exception):
@@ -20,6 +22,7 @@ class AppId:
 
     namespace: str
     instance: str
+    kind: ClassVar[str] = "Application"
 
     @property
     def name(self) -> str:
@@ -29,21 +32,48 @@ class AppId:
     @property
     def release(self) -> str:
         """The Helm release's name, in ``namespace``. Raises IdentityError where Helm would refuse it."""
-        if len(self.instance) > MAX_RELEASE_NAME:
-            raise IdentityError(
-                f"Application {self.namespace}/{self.instance}: the name has {len(self.instance)} characters, and a Helm "
-                f"release name at most {MAX_RELEASE_NAME}; choose a shorter one"
-            )
-        return self.instance
+        return _release(self.instance, f"Application {self}")
 
     def __str__(self) -> str:
         """``prod/web``, as kubectl users write it."""
         return f"{self.namespace}/{self.instance}"
 
 
-def app_id(name: str) -> AppId:
-    """The Application behind a runtime name. Raises IdentityError where it is none."""
+@dataclass(frozen=True, slots=True, order=True)
+class ModuleId:
+    """A Module by its name; ``namespace`` is where its release lives."""
+
+    name: str
+    namespace: str = SYSTEM_NAMESPACE
+    kind: ClassVar[str] = "Module"
+
+    @property
+    def release(self) -> str:
+        """The Helm release's name, in ``namespace``. Raises IdentityError where Helm would refuse it."""
+        return _release(self.name, f"Module {self}")
+
+    def __str__(self) -> str:
+        """``ingress``, as kubectl users write it."""
+        return self.name
+
+
+PackageId: TypeAlias = AppId | ModuleId
+
+
+def package_id(name: str) -> PackageId:
+    """Who is behind a runtime name (of a Module: in the usual namespace). Raises IdentityError where it is none."""
     namespace, dot, instance = name.partition(".")
-    if not (namespace and dot and instance):
-        raise IdentityError(f"{name!r} is not of the form <namespace>.<instance>")
+    if not dot and namespace:
+        return ModuleId(namespace)
+    if not (namespace and instance):
+        raise IdentityError(f"{name!r} is neither <namespace>.<instance> nor the name of a Module")
     return AppId(namespace, instance)
+
+
+def _release(name: str, who: str) -> str:
+    if len(name) > MAX_RELEASE_NAME:
+        raise IdentityError(
+            f"{who}: the name has {len(name)} characters, and a Helm release name at most {MAX_RELEASE_NAME}; "
+            "choose a shorter one"
+        )
+    return name

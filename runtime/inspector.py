@@ -1,10 +1,12 @@
-"""The one read interface of the runtime: frozen snapshots, taken in one step, with nothing secret in them.
+"""The one read interface of the runtime: frozen snapshots, taken in one step, with nothing secret in what they show.
+
+`PackageSnapshot.secrets` is the exception: it names what must not be shown, is never encoded, and does not cross the socket.
 
 `debug/` sees this module and nothing else of the runtime; nothing below sees `debug/`. The socket client of `debug/`
 implements the same protocol against a running daemon, so whatever prints a snapshot works on both.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
@@ -46,8 +48,27 @@ class QueueSnapshot:
 
 
 @dataclass(frozen=True, slots=True)
+class HookSnapshot:
+    """One hook: what it is bound to (``onStartup 10``, ``kubernetes configmaps``, ``schedule nightly 0 3 * * *``), how it went.
+
+    ``last_run`` is when its last run ended, None before the first; ``last_error`` is empty when that run succeeded.
+    """
+
+    name: str
+    bindings: tuple[str, ...]
+    runs: int
+    last_run: datetime | None
+    last_error: str
+
+
+@dataclass(frozen=True, slots=True)
 class PackageSnapshot:
-    """One package: who it is, what is wanted, what it is doing, and how it is."""
+    """One package: who it is, what is wanted, what is installed, what it is doing, and how it is.
+
+    ``version`` and ``digest`` are what is wanted, ``installed_version`` and ``installed_digest`` what the cluster has (empty:
+    nothing). ``values`` are those it was last rendered with, redacted by the runtime, which knows their schema.
+    ``secrets`` are texts that may not appear in anything said about this package or its queue.
+    """
 
     name: str
     kind: str
@@ -62,6 +83,50 @@ class PackageSnapshot:
     settings: JsonObject
     conditions: tuple[ConditionSnapshot, ...]
     queue: QueueSnapshot
+    installed_version: str = ""
+    installed_digest: str = ""
+    values: JsonObject = field(default_factory=dict)
+    hooks: tuple[HookSnapshot, ...] = ()
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class DependencySnapshot:
+    """What a node builds on; an empty constraint means any version, an optional one counts only while it is there."""
+
+    name: str
+    constraint: str
+    optional: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSnapshot:
+    """One package as the scheduler sees it (spec/runtime §4.9), dependencies sorted by name.
+
+    ``order`` is the effective one; ``state`` "idle", "scheduled" or "active"; ``decision`` "Enable", "Disable", "Forbid" or
+    "Undefined"; only a node with "Enable" is on.
+    """
+
+    name: str
+    version: str
+    order: int
+    state: str
+    decision: str
+    reason: str
+    message: str
+    dependencies: tuple[DependencySnapshot, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RenderSnapshot:
+    """What a package would apply now: its manifests as YAML documents, Secret data included, or why there are none.
+
+    A ``problem`` (empty: none) says why rendering failed; without a chart there is nothing to render, and no problem.
+    """
+
+    manifest: str = field(repr=False)
+    problem: str
+    has_chart: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,4 +159,12 @@ class Inspector(Protocol):
 
     async def queues(self) -> tuple[QueueSnapshot, ...]:
         """All queues, sorted by name."""
+        ...
+
+    async def scheduler(self) -> tuple[NodeSnapshot, ...]:
+        """All nodes of the scheduler, sorted by name."""
+        ...
+
+    async def render(self, name: str) -> RenderSnapshot | None:
+        """What the package of this name would apply now, or None when there is no such package."""
         ...

@@ -7,21 +7,37 @@ each reader here checks what it needs, and a :class:`SpecError` names the field 
 from dataclasses import dataclass
 from typing import Final
 
-from wharfinger.cluster.resource import ResourceType
+from wharfinger.cluster.resource import ObjectKey, ResourceType
 from wharfinger.formats.errors import FormatError
-from wharfinger.formats.json_value import JsonObject, checksum, find, find_int, find_list, find_object, find_str
-from wharfinger.packages.address import RepositoryAddress, parse_repository
-from wharfinger.packages.errors import AddressError
-from wharfinger.runtime.identity import AppId
+from wharfinger.formats.json_value import (
+    JsonObject,
+    JsonValue,
+    ShapeError,
+    find,
+    find_int,
+    find_list,
+    find_object,
+    find_str,
+    need_str,
+    type_name,
+)
+from wharfinger.runtime.identity import SYSTEM_NAMESPACE, AppId, ModuleId, PackageId
 
 GROUP: Final = "wharfinger.dev"
 VERSION: Final = "v1alpha1"
 FINALIZER: Final = "wharfinger.dev/installed"
 REQUESTED: Final = "wharfinger.dev/reconcile-requested-at"
 DEFAULT_REPOSITORY: Final = "default"
+MAX_SETTINGS_SOURCES: Final = 64
+DEFAULT_SETTINGS_KEY: Final = "settings.yaml"
 
 APPLICATION: Final = ResourceType(GROUP, VERSION, "Application", "applications", namespaced=True)
+MODULE: Final = ResourceType(GROUP, VERSION, "Module", "modules", namespaced=False)
 PACKAGE_REPOSITORY: Final = ResourceType(GROUP, VERSION, "PackageRepository", "packagerepositories", namespaced=False)
+SECRET: Final = ResourceType("", "v1", "Secret", "secrets", namespaced=True)
+CONFIG_MAP: Final = ResourceType("", "v1", "ConfigMap", "configmaps", namespaced=True)
+
+_SOURCE_KINDS: Final = {"Secret": SECRET, "ConfigMap": CONFIG_MAP}
 
 
 class SpecError(Exception):
@@ -29,57 +45,60 @@ class SpecError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Application:
-    """What an Application asks for, and how it was when it was last looked at."""
+class SettingsSource:
+    """One entry of ``settingsFrom``: a key of a Secret or ConfigMap in the package's namespace.
 
-    id: AppId
+    Without a ``path`` the key holds YAML, an object of settings; with one it holds the text of the setting at that path.
+    """
+
+    source: ObjectKey
+    key: str
+    path: tuple[str, ...]
+    optional: bool
+
+    @property
+    def is_secret(self) -> bool:
+        """Whatever comes from a Secret is shown nowhere."""
+        return self.source.resource == SECRET
+
+
+@dataclass(frozen=True, slots=True)
+class PackageSpec:
+    """What an Application or a Module asks for, and how it was when it was last looked at."""
+
+    id: PackageId
     generation: int
     package: str
     version: str
     repository: str
     settings: JsonObject
+    settings_from: tuple[SettingsSource, ...]
     requested: str
     """The value of the annotation wharfinger.dev/reconcile-requested-at: any change of it starts an update."""
     status: JsonObject
     """What was last written."""
-
-    @property
-    def settings_checksum(self) -> str:
-        """Canonical: no settings and empty settings are the same."""
-        return checksum(self.settings)
+    enabled: bool | None = None
+    """A Module's ``spec.enabled``; None for an Application, which is on for as long as it is there."""
 
 
-def read_application(obj: JsonObject) -> Application:
-    """Read an Application object. Raises SpecError."""
+def read_application(obj: JsonObject) -> PackageSpec:
+    """Read an Application. Raises SpecError."""
     try:
         identity = AppId(find_str(obj, "metadata", "namespace"), find_str(obj, "metadata", "name"))
-        return Application(
-            id=identity,
-            generation=find_int(obj, "metadata", "generation"),
-            package=_required(obj, "packageName"),
-            version=_required(obj, "packageVersion"),
-            repository=find_str(obj, "spec", "packageRepositoryName", default=DEFAULT_REPOSITORY),
-            settings=find_object(obj, "spec", "settings"),
-            requested=find_str(obj, "metadata", "annotations", REQUESTED),
-            status=find_object(obj, "status"),
-        )
+        return _read_package(obj, identity, package=_required(obj, "packageName"), enabled=None)
     except FormatError as error:
         raise SpecError(f"{error}; correct the Application's spec") from error
 
 
-def read_repository(obj: JsonObject) -> RepositoryAddress:
-    """Where a PackageRepository's packages are. Raises SpecError."""
+def read_module(obj: JsonObject) -> PackageSpec:
+    """Read a Module: its package is named like the Module itself unless it says otherwise. Raises SpecError."""
     try:
-        text = find_str(obj, "spec", "registry", "repo")
-        scheme = find_str(obj, "spec", "registry", "scheme", default="HTTPS").upper()
-        if not text:
-            raise SpecError("spec.registry.repo: required, such as registry.example/packages")
-        if scheme not in {"HTTP", "HTTPS"}:
-            raise SpecError(f"spec.registry.scheme: {scheme!r} is neither HTTP nor HTTPS")
-        address = parse_repository(text.rstrip("/"))
-    except (FormatError, AddressError) as error:
-        raise SpecError(f"{error}; correct the PackageRepository's spec") from error
-    return RepositoryAddress(address.registry, address.path, "http" if scheme == "HTTP" else "https")
+        name = find_str(obj, "metadata", "name")
+        identity = ModuleId(name, find_str(obj, "spec", "namespace", default=SYSTEM_NAMESPACE))
+        package = find_str(obj, "spec", "packageName", default=name)
+        return _read_package(obj, identity, package=package, enabled=_flag(obj, "spec", "enabled", default=True))
+    except FormatError as error:
+        raise SpecError(f"{error}; correct the Module's spec") from error
 
 
 def is_deleting(obj: JsonObject) -> bool:
@@ -92,8 +111,55 @@ def finalizers_of(obj: JsonObject) -> tuple[str, ...]:
     return tuple(entry for entry in find_list(obj, "metadata", "finalizers") if isinstance(entry, str))
 
 
+def _read_package(obj: JsonObject, identity: PackageId, *, package: str, enabled: bool | None) -> PackageSpec:
+    return PackageSpec(
+        id=identity,
+        generation=find_int(obj, "metadata", "generation"),
+        package=package,
+        version=_required(obj, "packageVersion"),
+        repository=find_str(obj, "spec", "packageRepositoryName", default=DEFAULT_REPOSITORY),
+        settings=find_object(obj, "spec", "settings"),
+        settings_from=_settings_sources(obj, identity.namespace),
+        requested=find_str(obj, "metadata", "annotations", REQUESTED),
+        status=find_object(obj, "status"),
+        enabled=enabled,
+    )
+
+
+def _settings_sources(obj: JsonObject, namespace: str) -> tuple[SettingsSource, ...]:
+    entries = find_list(obj, "spec", "settingsFrom")
+    if len(entries) > MAX_SETTINGS_SOURCES:
+        raise SpecError(f"spec.settingsFrom: {len(entries)} entries, and at most {MAX_SETTINGS_SOURCES} are taken")
+    return tuple(_settings_source(entry, namespace, f"spec.settingsFrom[{at}]") for at, entry in enumerate(entries))
+
+
+def _settings_source(entry: JsonValue, namespace: str, where: str) -> SettingsSource:
+    kind, name = find_str(entry, "kind"), find_str(entry, "name")
+    if kind not in _SOURCE_KINDS:
+        raise SpecError(f"{where}.kind: {kind!r} is neither Secret nor ConfigMap")
+    if not name:
+        raise SpecError(f"{where}.name: required")
+    path = find_str(entry, "path")
+    parts = tuple(path.split(".")) if path else ()
+    if not all(parts):
+        raise SpecError(f"{where}.path: {path!r} is no path of names such as database.password")
+    key = find_str(entry, "key", default="" if parts else DEFAULT_SETTINGS_KEY)
+    if not key:
+        raise SpecError(f"{where}.key: required where a path is given")
+    source = ObjectKey(_SOURCE_KINDS[kind], namespace, name)
+    return SettingsSource(source, key, parts, _flag(entry, "optional", default=False))
+
+
+def _flag(obj: JsonValue, *path: str, default: bool) -> bool:
+    found = find(obj, *path)
+    if found is None:
+        return default
+    if not isinstance(found, bool):
+        raise ShapeError(f"{'.'.join(path)}: expected true or false, found {type_name(found)}")
+    return found
+
+
 def _required(obj: JsonObject, field: str) -> str:
-    value = find_str(obj, "spec", field)
-    if not value:
+    if not find_str(obj, "spec", field):
         raise SpecError(f"spec.{field}: required")
-    return value
+    return need_str(obj, "spec", field)

@@ -1,35 +1,70 @@
 """The `Runtime`: what every package is, what is wanted of it, and the tasks that bring one to the other.
 
-The story of one Application: the controller says what is wanted (`update_app`); the lifecycle store decides whether that is
-an update, a reconfiguration or nothing; an update puts Download → Install → Load on the package's own queue, and the success
-of Load begins a reconciliation, Configure → Run → WaitReady. A new wish cancels what it supersedes through the operation's
-scope, backoff included. A removal outranks all: Uninstall → Undeploy, then a clean-up task outside the queue (a queue cannot
-wait for its own end) forgets the package and tells the controller, which lets the object go.
+The story of one package. A controller says what is wanted (`update_app`, `update_module`); the lifecycle store decides whether
+that is an update, a reconfiguration or nothing. An update puts Download → Install → Load on the package's own queue. The success
+of Load makes the package a node of the scheduler, which decides whether it may be on, and when it is its turn: that begins a
+reconciliation, Configure → Startup → Run → WaitReady. Events that its hooks watch, and times, become hook tasks in lanes of
+their own (`build_kube_tasks`, `build_schedule_tasks`); a hook that changes values asks the scheduler for another reconciliation.
+A new wish cancels what it supersedes through the operation's scope, backoff included. A removal outranks all: Uninstall →
+Undeploy, then a clean-up task outside the queue (a queue cannot wait for its own end) forgets the package and tells the
+controller, which lets the object go.
 
-Invariants: the methods are synchronous, so each is one atomic step between two awaits of the loop; only this module writes
-the lifecycle store and the instances' status; a task of a superseded operation cannot report, because what it says goes through
-its operation's scope. A package whose pipeline is parked is looked at anew every STALLED_RETRY: registries and clusters change
+Invariants: the methods are synchronous, so each is one atomic step between two awaits of the loop; only this module writes the
+lifecycle store, the scheduler and the instances' status; effects of the scheduler are performed one after the other, also when
+performing one causes the next; a task of a superseded operation cannot report, because what it says goes through its
+operation's scope. A package whose pipeline is parked is looked at anew every STALLED_RETRY: registries and clusters change
 without telling, and nothing is given up for good.
 """
 
 import logging
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections import deque
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, assert_never
 
 import trio
 
-from wharfinger.packages.address import RepositoryAddress
+from wharfinger.formats.json_value import JsonObject, JsonValue
+from wharfinger.formats.openapi_schema import Problem
+from wharfinger.hooks.package_hooks import Inbox, PackageHooks
+from wharfinger.packages.definition import Definition
+from wharfinger.packages.source import Source, source_text
+from wharfinger.packages.values import SettingsError, effective_settings
 from wharfinger.queue.scope import WorkScope
-from wharfinger.queue.service import Queues, open_queues
+from wharfinger.queue.service import QueueFull, Queues
+from wharfinger.queue.task import Task
 from wharfinger.runtime import status as statuses
 from wharfinger.runtime.failures import Failure
-from wharfinger.runtime.identity import AppId
+from wharfinger.runtime.hook_runs import EventHookTask
+from wharfinger.runtime.identity import AppId, ModuleId, PackageId
+from wharfinger.runtime.inspector import PackageSnapshot
+from wharfinger.runtime.instance import HookHistory, Instance, Tools
 from wharfinger.runtime.lifecycle import Decision, DesiredState, LifecycleStore, RemovalStart
-from wharfinger.runtime.pipeline import Instance, Pipeline, StageTask, Tools
-from wharfinger.runtime.resources import Application
+from wharfinger.runtime.package_snapshot import package_snapshot
+from wharfinger.runtime.pipeline import Pipeline
+from wharfinger.runtime.resources import PackageSpec
+from wharfinger.runtime.scheduler import (
+    Completed,
+    CycleError,
+    Decided,
+    Disable,
+    Effect,
+    Event,
+    Failed,
+    IntentSet,
+    Node,
+    NodeAdded,
+    NodeRemoved,
+    Rescheduled,
+    Schedule,
+    Scheduler,
+    ScriptVoted,
+    Verdict,
+)
+from wharfinger.runtime.settings import ResolvedSettings
+from wharfinger.runtime.stage_task import StageTask
+from wharfinger.runtime.start_tasks import lane_of
 from wharfinger.runtime.status import PackageStatus, Stage
 
 log = logging.getLogger(__name__)
@@ -42,46 +77,38 @@ Clock = Callable[[], datetime]
 
 @dataclass(slots=True)
 class Runtime:
-    """All packages of one cluster. Use `open_runtime`."""
+    """All packages of one cluster. Use :func:`~wharfinger.runtime.service.open_runtime`."""
 
     tools: Tools
     queues: Queues
     now: Clock
     on_change: Callable[[str], None]
     """Told the name of a package whose status changed or whose removal ended; must not block."""
+    kubernetes_version: str = ""
     lifecycle: LifecycleStore = field(default_factory=LifecycleStore)
+    scheduler: Scheduler = field(default_factory=Scheduler)
     instances: dict[str, Instance] = field(default_factory=dict)
+    _effects: deque[Effect] = field(default_factory=deque)
+    _performing: bool = False
+    _votes: dict[str, ScriptVoted] = field(default_factory=dict)
     _removed: set[str] = field(default_factory=set)
     _to_clean: list[str] = field(default_factory=list)
     _clean_wake: trio.Event = field(default_factory=trio.Event)
 
-    def update_app(self, application: Application, repository: RepositoryAddress) -> Decision:
+    # --- what is wanted ------------------------------------------------------------------------------------------------
+
+    def update_app(self, spec: PackageSpec, source: Source, settings: ResolvedSettings) -> Decision:
         """Adopt what an Application asks for, and begin what that calls for.
 
         REMOVING means that nothing was adopted: `on_change` tells when the removal is over, and asking again helps then.
         """
-        name = application.id.name
-        desired = DesiredState(
-            source=f"{repository.scheme}://{repository}",
-            package=application.package,
-            version=application.version,
-            settings_checksum=application.settings_checksum,
-            requested=application.requested,
-        )
-        decision = self.lifecycle.reconcile(name, desired)
-        if decision is Decision.REMOVING:
-            return decision
-        self._removed.discard(name)
-        instance = self._instance(application, repository)
-        unblocked = instance.status.blocked is not None
-        if decision is Decision.UPDATE:
-            self._begin_update(instance, application.generation)
-        elif decision is Decision.RECONFIGURE:
-            self._set(instance, statuses.reconfigure_started(instance.status, application.generation, self.now()))
-            if not self.lifecycle.is_loading(name):
-                self._begin_reconciliation(instance, "settings changed")
-        elif unblocked or instance.status.generation != application.generation:
-            self._set(instance, statuses.observed(instance.status, application.generation, self.now()))
+        return self._update(spec, source, settings)
+
+    def update_module(self, spec: PackageSpec, source: Source, settings: ResolvedSettings) -> Decision:
+        """As `update_app`, for a Module; what its spec says of being enabled goes to the scheduler."""
+        decision = self._update(spec, source, settings)
+        if decision is not Decision.REMOVING:
+            self._tell_scheduler(IntentSet(spec.id.name, spec.enabled))
         return decision
 
     def retry_stalled(self, name: str) -> bool:
@@ -90,12 +117,13 @@ class Runtime:
         if instance is None or not statuses.is_stalled(instance.status):
             return False
         if instance.begun is None or self.now() - instance.begun >= STALLED_RETRY:
+            instance.refresh = True  # what was wrong may have been pushed again under the same version
             self._begin_update(instance, instance.status.generation)
             return False
         return True
 
-    def block_app(self, identity: AppId, generation: int, reason: str, message: str) -> None:
-        """An Application whose wish cannot be acted on: say why; what runs already goes on as it was."""
+    def block(self, identity: PackageId, generation: int, reason: str, message: str) -> None:
+        """A resource whose wish cannot be acted on: say why; what runs already goes on as it was."""
         instance = self.instances.get(identity.name)
         if instance is None:
             instance = self.instances[identity.name] = Instance(identity, statuses.fresh(generation, self.now()))
@@ -106,6 +134,208 @@ class Runtime:
 
         A package this process has never heard of is removed too: an earlier process may have installed it.
         """
+        return self._remove(identity)
+
+    def remove_module(self, identity: ModuleId) -> bool:
+        """As `remove_app`, for a Module."""
+        return self._remove(identity)
+
+    def object_gone(self, identity: PackageId) -> None:
+        """The package's object is no more: what is still here of it is removed, and a finished removal is forgotten."""
+        self._removed.discard(identity.name)
+        if identity.name in self.instances:
+            self._remove(self.instances[identity.name].id)
+
+    # --- questions -----------------------------------------------------------------------------------------------------
+
+    def status(self, name: str) -> PackageStatus | None:
+        """The status of a package the runtime knows."""
+        instance = self.instances.get(name)
+        return instance.status if instance else None
+
+    def dump(self) -> tuple[PackageSnapshot, ...]:
+        """All packages, sorted by name; nothing secret in what they show."""
+        return tuple(self._snapshot(self.instances[name]) for name in sorted(self.instances))
+
+    def dump_by_name(self, name: str) -> PackageSnapshot | None:
+        """One package, or None."""
+        instance = self.instances.get(name)
+        return self._snapshot(instance) if instance is not None else None
+
+    def check_constraints(self, definition: Definition, name: str) -> None:
+        """Whether a package could be on beside what is there. Raises ConstraintsError or CycleError (spec/runtime §4.8)."""
+        floor = Verdict.ENABLE if "." in name else Verdict.DISABLE
+        self.scheduler.check_constraints(_node(name, floor, definition))
+
+    def validate_settings(self, name: str, settings: JsonObject) -> tuple[Problem, ...]:
+        """What is wrong with these settings for a package; nothing where it is not loaded yet (it is checked later then)."""
+        instance = self.instances.get(name)
+        if instance is None or instance.definition is None:
+            return ()
+        try:
+            effective_settings(instance.definition, settings)
+        except SettingsError as error:
+            return error.problems
+        return ()
+
+    def global_values(self) -> JsonObject:
+        """What every package sees under ``global``: the Modules that are on, and the version of Kubernetes."""
+        enabled: list[JsonValue] = [
+            name for name in sorted(self.instances) if "." not in name and self.scheduler.enabled(name)
+        ]
+        return {"enabledModules": enabled, "discovery": {"kubernetesVersion": self.kubernetes_version}, "modules": {}}
+
+    # --- events --------------------------------------------------------------------------------------------------------
+
+    def build_kube_tasks(self, hooks: PackageHooks, inbox: Inbox) -> None:
+        """An object changed that a hook watches: have the hook told, unless it is about to be told anyway."""
+        instance = self.instances.get(hooks.package)
+        if instance is None or instance.hook_scope is None or instance.hook_scope.cancelled:
+            return
+        task = EventHookTask(inbox.hook, inbox, hooks, instance, self.tools, self)
+        self._enqueue_hook(instance, task, lane_of(inbox.queue), unique=True)
+
+    def build_schedule_tasks(self, crontab: str) -> None:
+        """A time has come: have every hook told that is bound to exactly this crontab."""
+        for hooks in self.tools.hook_services.started():
+            for inbox in hooks.tick(crontab):
+                self.build_kube_tasks(hooks, inbox)
+
+    # --- Reporter: what the pipeline's tasks say -----------------------------------------------------------------------
+
+    def progressed(self, instance: Instance, stage: Stage, reason: str, message: str) -> None:
+        """A stage is at work."""
+        self._set(instance, statuses.progressing(instance.status, stage, reason, message, self.now()))
+
+    def succeeded(self, instance: Instance, stage: Stage) -> None:
+        """A stage is done. What ran through has no failed hook left, but for event hooks that wait for their next run."""
+        status = instance.status
+        if stage in (Stage.HOOKS, Stage.APPLIED) and not instance.failing:
+            status = statuses.succeeded(status, Stage.HOOKS, self.now())
+        if stage is not Stage.HOOKS:
+            status = statuses.succeeded(status, stage, self.now())
+        self._set(instance, status)
+
+    def failed(self, instance: Instance, stage: Stage, failure: Failure) -> None:
+        """A stage failed."""
+        log.warning("%s: %s: %s: %s", instance.id, stage, failure.reason, failure.message)
+        self._set(
+            instance,
+            statuses.failed(
+                instance.status, stage, failure.reason, failure.message, self.now(), permanent=failure.permanent
+            ),
+        )
+        if failure.permanent:
+            self._tell_scheduler(Failed(instance.id.name, instance.run))
+
+    def released(self, instance: Instance, revision: int) -> None:
+        """The version is applied as this revision of its release; 0 where it has none."""
+        digest = str(instance.manifest.descriptor.digest) if instance.manifest else ""
+        self._set(instance, statuses.released(instance.status, instance.version, digest, revision))
+
+    def uninstalled(self, instance: Instance) -> None:
+        """Nothing of it is in the cluster any more."""
+        self._set(instance, statuses.uninstalled(instance.status, self.now()))
+
+    def removing(self, instance: Instance, reason: str, message: str) -> None:
+        """What the removal waits for, or what went wrong with it."""
+        if reason != "Removing":
+            log.warning("%s: removal: %s: %s", instance.id, reason, message)
+        self._set(instance, statuses.removing(instance.status, reason, message, self.now()))
+
+    def hook_ran(self, instance: Instance, hook: str, error: str) -> None:
+        """A hook ran; ``error`` is empty if it succeeded."""
+        history = instance.history.setdefault(hook, HookHistory())
+        history.runs += 1
+        history.last_run, history.last_error = self.now(), error
+        if not error and instance.failing.pop(hook, None) is not None and not instance.failing:
+            self._set(instance, statuses.succeeded(instance.status, Stage.HOOKS, self.now()))
+
+    def values_changed(self, instance: Instance, hook: str) -> None:
+        """An event hook has changed the values: what was rendered from them is out of date."""
+        log.info("%s: %s changed the values", instance.id, hook)
+        self._tell_scheduler(Rescheduled(instance.id.name, "HookValuesChanged"))
+
+    def voted(self, instance: Instance, enabled: bool | None, reason: str, *, failed: bool) -> None:  # noqa: FBT001
+        """What the enabled script says; the scheduler hears it at once, or together with the node it is about."""
+        vote = ScriptVoted(instance.id.name, enabled, "" if failed else reason, reason if failed else "")
+        self._votes[instance.id.name] = vote
+        self._tell_scheduler(vote)
+
+    def run_later(self, instance: Instance, task: Task, lane: str) -> None:
+        """Put a hook's run into a lane of its own."""
+        self._enqueue_hook(instance, task, lane, unique=False)
+
+    # --- inside: operations --------------------------------------------------------------------------------------------
+
+    def _update(self, spec: PackageSpec, source: Source, settings: ResolvedSettings) -> Decision:
+        name = spec.id.name
+        desired = DesiredState(
+            source=source_text(source),
+            package=spec.package,
+            version=spec.version,
+            settings_checksum=settings.checksum,
+            requested=spec.requested,
+        )
+        decision = self.lifecycle.reconcile(name, desired)
+        if decision is Decision.REMOVING:
+            return decision
+        self._removed.discard(name)
+        instance = self._instance(spec, source, settings)
+        unblocked = instance.status.blocked is not None
+        if decision is Decision.UPDATE:
+            self._begin_update(instance, spec.generation)
+        elif decision is Decision.RECONFIGURE:
+            self._set(instance, statuses.reconfigure_started(instance.status, spec.generation, self.now()))
+            if not self.lifecycle.is_loading(name):
+                self._reconfigure(instance, "SettingsChanged")
+        elif unblocked or instance.status.generation != spec.generation:
+            self._set(instance, statuses.observed(instance.status, spec.generation, self.now()))
+        return decision
+
+    def _instance(self, spec: PackageSpec, source: Source, settings: ResolvedSettings) -> Instance:
+        name = spec.id.name
+        instance = self.instances.get(name)
+        if instance is None:
+            status = statuses.restored(spec.generation, spec.status, self.now())
+            instance = self.instances[name] = Instance(spec.id, status, requested=spec.requested)
+        if instance.requested != spec.requested:
+            instance.requested, instance.refresh = spec.requested, True
+        instance.package, instance.version = spec.package, spec.version
+        instance.source, instance.wanted_settings = source, settings
+        return instance
+
+    def _begin_update(self, instance: Instance, generation: int) -> None:
+        scope = self.lifecycle.begin_update(instance.id.name)
+        if scope is None:
+            return
+        instance.begun = self.now()
+        self._set(instance, statuses.update_started(instance.status, generation, self.now()))
+        self._enqueue(self._pipeline(instance, scope).update(), scope, {"Load": lambda: self._loaded(instance)})
+
+    def _loaded(self, instance: Instance) -> None:
+        name = instance.id.name
+        self.lifecycle.complete_update(name)
+        if instance.definition is None:
+            raise AssertionError(f"{instance.id}: Load succeeded and nothing is loaded")
+        floor = Verdict.ENABLE if isinstance(instance.id, AppId) else Verdict.DISABLE
+        try:
+            self._tell_scheduler(NodeAdded(_node(name, floor, instance.definition)))
+        except CycleError as error:
+            self.failed(instance, Stage.REQUIREMENTS, Failure("DependencyCycle", str(error), permanent=True))
+        else:
+            self._tell_scheduler(self._votes.get(name, ScriptVoted(name, None)))
+
+    def _reconfigure(self, instance: Instance, reason: str) -> None:
+        """The settings changed; an enabled script that may look at them is asked first."""
+        name = instance.id.name
+        if instance.definition is None or not instance.definition.enabled_script:
+            self._tell_scheduler(Rescheduled(name, reason))
+        elif (scope := self.lifecycle.begin_reconciliation(name, reason)) is not None:
+            tasks = self._pipeline(instance, scope).vote()
+            self._enqueue(tasks, scope, {tasks[0].name: lambda: self._tell_scheduler(Rescheduled(name, reason))})
+
+    def _remove(self, identity: PackageId) -> bool:
         name = identity.name
         if name in self._removed:
             return True
@@ -119,88 +349,78 @@ class Runtime:
                 instance,
                 statuses.removing(instance.status, "Removing", "the release is being uninstalled", self.now()),
             )
-            self._enqueue(self._pipeline(instance, scope).removal(), scope, lambda: self._clean_later(name))
+            self._tell_scheduler(NodeRemoved(name))
+            tasks = self._pipeline(instance, scope).removal()
+            self._enqueue(tasks, scope, {tasks[-1].name: lambda: self._clean_later(name)})
         return False
 
-    def object_gone(self, identity: AppId) -> None:
-        """The package's object is no more: what is still here of it is removed, and a finished removal is forgotten."""
-        self._removed.discard(identity.name)
-        if identity.name in self.instances:
-            self.remove_app(identity)
+    # --- inside: the scheduler -----------------------------------------------------------------------------------------
 
-    def status(self, name: str) -> PackageStatus | None:
-        """The status of a package the runtime knows."""
-        instance = self.instances.get(name)
-        return instance.status if instance else None
+    def tell_scheduler(self, event: Event) -> None:
+        """Tell the scheduler what no package says: versions, the start. Raises CycleError."""
+        self._tell_scheduler(event)
 
-    # --- Reporter: what the pipeline's tasks say -----------------------------------------------------------------------
-
-    def progressed(self, instance: Instance, stage: Stage, reason: str, message: str) -> None:
-        """A stage is at work."""
-        self._set(instance, statuses.progressing(instance.status, stage, reason, message, self.now()))
-
-    def succeeded(self, instance: Instance, stage: Stage) -> None:
-        """A stage is done."""
-        self._set(instance, statuses.succeeded(instance.status, stage, self.now()))
-
-    def failed(self, instance: Instance, stage: Stage, failure: Failure) -> None:
-        """A stage failed."""
-        log.warning("%s: %s: %s: %s", instance.id, stage, failure.reason, failure.message)
-        self._set(
-            instance,
-            statuses.failed(
-                instance.status, stage, failure.reason, failure.message, self.now(), permanent=failure.permanent
-            ),
-        )
-
-    def released(self, instance: Instance, revision: int) -> None:
-        """The version is applied as this revision of its release."""
-        digest = str(instance.manifest.descriptor.digest) if instance.manifest else ""
-        self._set(instance, statuses.released(instance.status, instance.version, digest, revision))
-
-    def removing(self, instance: Instance, reason: str, message: str) -> None:
-        """What the removal waits for, or what went wrong with it."""
-        if reason != "Removing":
-            log.warning("%s: removal: %s: %s", instance.id, reason, message)
-        self._set(instance, statuses.removing(instance.status, reason, message, self.now()))
-
-    # --- inside --------------------------------------------------------------------------------------------------------
-
-    def _instance(self, application: Application, repository: RepositoryAddress) -> Instance:
-        name = application.id.name
-        instance = self.instances.get(name)
-        if instance is None:
-            status = statuses.restored(application.generation, application.status, self.now())
-            instance = self.instances[name] = Instance(application.id, status)
-        instance.package, instance.version = application.package, application.version
-        instance.repository, instance.wanted_settings = repository, application.settings
-        return instance
-
-    def _begin_update(self, instance: Instance, generation: int) -> None:
-        scope = self.lifecycle.begin_update(instance.id.name)
-        if scope is None:
+    def _tell_scheduler(self, event: Event) -> None:
+        """Apply an event and perform what follows; an event told while performing is performed after what was there."""
+        self._effects.extend(self.scheduler.apply(event))
+        if self._performing:
             return
-        instance.begun = self.now()
-        self._set(instance, statuses.update_started(instance.status, generation, self.now()))
-        self._enqueue(self._pipeline(instance, scope).update(), scope, lambda: self._loaded(instance))
+        self._performing = True
+        try:
+            while self._effects:
+                self._perform(self._effects.popleft())
+        finally:
+            self._performing = False
 
-    def _loaded(self, instance: Instance) -> None:
-        self.lifecycle.complete_update(instance.id.name)
-        self._begin_reconciliation(instance, "loaded")
+    def _perform(self, effect: Effect) -> None:
+        instance = self.instances.get(effect.name)
+        if instance is None:
+            return
+        match effect:
+            case Decided(_, allowed, reason, message):
+                status = statuses.required(instance.status, reason, message, self.now(), met=allowed)
+                self._set(instance, status)
+            case Schedule(_, run, reason, _):
+                instance.run = run
+                self._begin_reconciliation(instance, reason)
+            case Disable(_, reason, _, uninstall):
+                scope = self.lifecycle.begin_reconciliation(instance.id.name, reason)
+                if scope is not None:
+                    self._enqueue(self._pipeline(instance, scope).disable(keep=not uninstall), scope, {})
+            case _:
+                assert_never(effect)
 
     def _begin_reconciliation(self, instance: Instance, reason: str) -> None:
         scope = self.lifecycle.begin_reconciliation(instance.id.name, reason)
-        if scope is not None:
-            self._enqueue(self._pipeline(instance, scope).reconciliation(), scope, None)
+        if scope is None:
+            return
+        name, run = instance.id.name, instance.run
+        tasks = self._pipeline(instance, scope).reconciliation()
+        self._enqueue(tasks, scope, {"Run": lambda: self._tell_scheduler(Completed(name, run))})
+
+    # --- inside: queues and status -------------------------------------------------------------------------------------
 
     def _pipeline(self, instance: Instance, scope: WorkScope) -> Pipeline:
         return Pipeline(instance, self.tools, self, scope)
 
-    def _enqueue(self, tasks: tuple[StageTask, ...], scope: WorkScope, on_done: Callable[[], None] | None) -> None:
-        """Put an operation's tasks on the package's queue; ``on_done`` follows the success of the last."""
+    def _enqueue(
+        self, tasks: tuple[StageTask, ...], scope: WorkScope, on_done: Mapping[str, Callable[[], None]]
+    ) -> None:
+        """Put an operation's tasks on the package's queue; ``on_done`` follows the success of the task of that name."""
         for task in tasks:
-            last = task is tasks[-1]
-            self.queues.enqueue(task.instance.id.name, task, scope, on_done=on_done if last else None)
+            self.queues.enqueue(task.instance.id.name, task, scope, on_done=on_done.get(task.name))
+
+    def _enqueue_hook(self, instance: Instance, task: Task, lane: str, *, unique: bool) -> None:
+        if instance.hook_scope is None:
+            return
+        try:
+            self.queues.enqueue(instance.id.name, task, instance.hook_scope, lane=lane, unique=unique)
+        except QueueFull as error:
+            # What happened waits in the hook's inbox; the next event of it asks again.
+            log.warning("%s: %s", instance.id, error)
+
+    def _snapshot(self, instance: Instance) -> PackageSnapshot:
+        return package_snapshot(instance, self.queues.dump_one(instance.id.name))
 
     def _set(self, instance: Instance, status: PackageStatus) -> None:
         if status == instance.status:
@@ -215,14 +435,16 @@ class Runtime:
         self._to_clean.append(name)
         self._clean_wake.set()
 
-    async def clean_up(self) -> None:
+    async def run(self) -> None:
         """Forget removed packages: their queue, their instance, their lifecycle. Runs for as long as the runtime is open."""
         while True:
             while self._to_clean:
                 name = self._to_clean.pop(0)
                 await self.queues.remove(name)
                 self.instances.pop(name, None)
+                self._votes.pop(name, None)
                 self.lifecycle.complete_removal(name)
+                self._tell_scheduler(IntentSet(name, None))
                 self._removed.add(name)
                 log.info("%s: removed", name)
                 self.on_change(name)
@@ -230,14 +452,20 @@ class Runtime:
             self._clean_wake = trio.Event()
             await self._clean_wake.wait()
 
+    def stop(self, cause: str) -> None:
+        """Take on nothing more: what only waits is interrupted, event hooks are not told anything any more."""
+        self.tools.stopping.cancel(cause)
+        for instance in self.instances.values():
+            if instance.hook_scope is not None:
+                instance.hook_scope.cancel(cause)
 
-@asynccontextmanager
-async def open_runtime(tools: Tools, now: Clock, on_change: Callable[[str], None]) -> AsyncIterator[Runtime]:
-    """The runtime while the body runs. Leaving it lets running tasks finish (the caller bounds that by a deadline)."""
-    async with trio.open_nursery() as nursery:
-        async with open_queues() as queues:
-            runtime = Runtime(tools, queues, now, on_change)
-            nursery.start_soon(runtime.clean_up, name="clean-up of removed packages")
-            yield runtime
-            tools.stopping.cancel("the daemon stops")
-        nursery.cancel_scope.cancel()
+
+def _node(name: str, floor: Verdict, definition: Definition) -> Node:
+    return Node(
+        name=name,
+        version=definition.version,
+        requirements=definition.requirements,
+        order=definition.weight,
+        floor=floor,
+        script=definition.enabled_script,
+    )

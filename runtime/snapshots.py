@@ -5,16 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 import wharfinger
-from wharfinger.queue.dump import QueueDump
-from wharfinger.runtime import status as statuses
-from wharfinger.runtime.inspector import (
-    ConditionSnapshot,
-    DaemonSnapshot,
-    PackageSnapshot,
-    QueueSnapshot,
-    TaskSnapshot,
-)
-from wharfinger.runtime.pipeline import Instance
+from wharfinger.runtime.failures import EXPECTED, classify
+from wharfinger.runtime.inspector import DaemonSnapshot, NodeSnapshot, PackageSnapshot, QueueSnapshot, RenderSnapshot
+from wharfinger.runtime.package_snapshot import queue_snapshot
+from wharfinger.runtime.run_tasks import render
 from wharfinger.runtime.runtime import Runtime
 
 
@@ -41,60 +35,34 @@ class RuntimeInspector:
 
     async def packages(self) -> tuple[PackageSnapshot, ...]:
         """All packages, sorted by name."""
-        if self.runtime is None:
-            return ()
-        return tuple(_package(self.runtime, self.runtime.instances[name]) for name in sorted(self.runtime.instances))
+        return self.runtime.dump() if self.runtime is not None else ()
 
     async def package(self, name: str) -> PackageSnapshot | None:
         """One package, or None."""
-        instance = self.runtime.instances.get(name) if self.runtime else None
-        return _package(self.runtime, instance) if self.runtime and instance else None
+        return self.runtime.dump_by_name(name) if self.runtime is not None else None
 
     async def queues(self) -> tuple[QueueSnapshot, ...]:
         """All queues, sorted by name; a package that never had a task has an empty one."""
         if self.runtime is None:
             return ()
         names = {*self.runtime.queues.names(), *self.runtime.instances}
-        return tuple(_queue(self.runtime.queues.dump_one(name)) for name in sorted(names))
+        return tuple(queue_snapshot(self.runtime.queues.dump_one(name)) for name in sorted(names))
 
+    async def scheduler(self) -> tuple[NodeSnapshot, ...]:
+        """All nodes of the scheduler, sorted by name."""
+        return self.runtime.scheduler.nodes() if self.runtime is not None else ()
 
-def _package(runtime: Runtime, instance: Instance) -> PackageSnapshot:
-    state, message, tip = statuses.summary(instance.status)
-    return PackageSnapshot(
-        name=instance.id.name,
-        kind="Application",
-        namespace=instance.id.namespace,
-        package=instance.package,
-        version=instance.version,
-        digest=str(instance.manifest.descriptor.digest) if instance.manifest else "",
-        release_revision=instance.status.revision,
-        state=state,
-        message=message,
-        tip=tip,
-        settings=instance.wanted_settings,
-        conditions=tuple(
-            ConditionSnapshot(stage.value, condition.truth.value, condition.reason, condition.message, condition.since)
-            for stage, condition in instance.status.stages.items()
-        ),
-        queue=_queue(runtime.queues.dump_one(instance.id.name)),
-    )
-
-
-def _queue(dump: QueueDump) -> QueueSnapshot:
-    return QueueSnapshot(
-        dump.name,
-        tuple(
-            TaskSnapshot(
-                index=task.index,
-                name=task.name,
-                lane=task.lane,
-                enqueued_s_ago=task.enqueued_s_ago,
-                attempt=task.attempt,
-                running=task.running,
-                retry_in_s=task.retry_in_s,
-                error=task.error,
-                cause=task.cause,
-            )
-            for task in dump.tasks
-        ),
-    )
+    async def render(self, name: str) -> RenderSnapshot | None:
+        """What a package would have in the cluster now; None where there is no such package."""
+        instance = self.runtime.instances.get(name) if self.runtime is not None else None
+        if self.runtime is None or instance is None:
+            return None
+        if instance.definition is None:
+            return RenderSnapshot("", "it is not loaded yet", has_chart=True)
+        if instance.definition.chart is None:
+            return RenderSnapshot("", "", has_chart=False)
+        try:
+            rendered = await render(instance, self.runtime.tools, self.runtime)
+        except EXPECTED as error:
+            return RenderSnapshot("", instance.masked(classify(error).message), has_chart=True)
+        return RenderSnapshot(rendered.manifest, "", has_chart=True)

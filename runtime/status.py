@@ -5,7 +5,8 @@ Inside, each stage of the pipeline has one condition. Outside, people and tools 
 
 * A stage that fails transiently leaves the package Reconciling: it will be tried again.
 * A stage that fails permanently makes it Stalled: nothing but a change of an input helps, and the tip says which.
-* `Scaled` survives an update (the old version keeps serving), every other stage starts again as Unknown.
+* `Scaled` survives an update (the old version keeps serving), `RequirementsMet` is the scheduler's to change; every other stage
+  starts again as Unknown.
 * `Installed` is sticky: it becomes True with the first success and stays until the removal.
 * What runs is judged anew after every apply: until it has been, a package is not Ready, however ready its old version was.
 * Times move only when a condition's status does (inside and outside), so writing the same status twice is writing nothing.
@@ -25,7 +26,9 @@ class Stage(StrEnum):
 
     FETCHED = "ReadyOnFilesystem"
     LOADED = "Loaded"
+    REQUIREMENTS = "RequirementsMet"
     CONFIGURED = "Configured"
+    HOOKS = "HooksProcessed"
     APPLIED = "ManifestsApplied"
     SCALED = "Scaled"
 
@@ -71,6 +74,10 @@ class PackageStatus:
 
 
 PENDING_REASON: Final = "Pending"
+RETRIED_REASONS: Final = frozenset({"EnabledScriptError", "VersionLookupFailed"})
+"""Nothing that is watched mends these: the package counts as stalled, and is looked at anew like everything that is."""
+OFF_REASONS: Final = frozenset({"DynamicallyDisabled", "DisabledByDefault", "DisabledByScript"})
+"""Somebody does not want it: nothing is wrong, and nothing is waited for."""
 
 TIPS: Final[Mapping[str, str]] = {
     "ArtifactNotFound": "push the package, or correct spec.packageName or spec.packageVersion",
@@ -81,6 +88,26 @@ TIPS: Final[Mapping[str, str]] = {
     "ProcessFailed": "the daemon could not run a program it needs; the message says which and why",
     "StoreFailed": "make room or fix permissions in the daemon's state folder; it is tried again by itself",
     "RenderFailed": "correct spec.settings or the chart; helm's own words are in the message",
+    "SettingsInvalid": "edit spec.settings, or what spec.settingsFrom names; the message says which fields",
+    "SettingsSourceMissing": "create or edit what spec.settingsFrom names; it is noticed by itself",
+    "HookInvalid": "correct the hook in the package and push it as another version",
+    "PackageHookFailed": "look at the hook's lines in the daemon's log; it is run again by itself",
+    "EventHookFailed": "look at the hook's lines in the daemon's log; it is run again by itself",
+    "ValuesLoop": "correct the afterHelm hook in the package: it must come to rest",
+    "StateFailed": "look at the Secret that the message names",
+    "DependencyCycle": "one of the packages named must not depend on the others",
+    "DependencyNotEnabled": "install the package that is missing as a Module; its arrival is noticed by itself",
+    "DependencyVersionMismatch": "install a version of the dependency that fits, or another version of this package",
+    "AnyOfDependenciesUnmet": "install one of the packages named as a Module; its arrival is noticed by itself",
+    "NoneOfDependenciesUnmet": "remove the package it excludes, or this one",
+    "KubernetesRequirementsUnmet": "use a version of the package that is for this version of Kubernetes",
+    "PlatformRequirementsUnmet": "use a version of the package that is for this version of the platform",
+    "VersionLookupFailed": "tell the daemon the platform's version with --platform-version",
+    "DynamicallyDisabled": "set spec.enabled to true to have it back",
+    "DisabledByDefault": "set spec.enabled to true to have it",
+    "DisabledByScript": "the package's own enabled script said no, with this reason",
+    "EnabledScriptError": "correct the enabled script in the package; it is asked again when something changes",
+    "EnabledScriptPending": "the package's enabled script is being asked",
     "ApplyFailed": "correct what the API server refused; its own words are in the message",
     "ClusterFailed": "the API server did not accept the call; it is tried again by itself",
     "ConflictingOwner": "remove the object from the other release, or the other release",
@@ -125,10 +152,10 @@ def restored(generation: int, written: JsonObject, now: datetime) -> PackageStat
 
 
 def update_started(status: PackageStatus, generation: int, now: datetime) -> PackageStatus:
-    """Every stage starts again, except Scaled: what is running keeps running."""
+    """Every stage starts again, except Scaled (what is running keeps running) and what the scheduler has decided."""
     stages = dict(status.stages)
     for stage in Stage:
-        if stage is not Stage.SCALED:
+        if stage not in (Stage.SCALED, Stage.REQUIREMENTS):
             stages[stage] = _moved(stages[stage], Truth.UNKNOWN, PENDING_REASON, "", now)
     return _told(replace(status, generation=generation, stages=stages, blocked=None, scale_checked=False), now)
 
@@ -137,6 +164,7 @@ def reconfigure_started(status: PackageStatus, generation: int, now: datetime) -
     """The stages from Configured on start again."""
     stages = dict(status.stages)
     for stage in (Stage.CONFIGURED, Stage.APPLIED):
+        # A hook that failed stays a failure until it has run again.
         stages[stage] = _moved(stages[stage], Truth.UNKNOWN, PENDING_REASON, "", now)
     return _told(replace(status, generation=generation, stages=stages, blocked=None, scale_checked=False), now)
 
@@ -175,6 +203,27 @@ def released(status: PackageStatus, version: str, digest: str, revision: int) ->
     return replace(status, version=version, digest=digest, revision=revision)
 
 
+def required(status: PackageStatus, reason: str, message: str, now: datetime, *, met: bool) -> PackageStatus:
+    """What the scheduler decided: whether everything that the package requires is there, and wanted."""
+    before = status.stages[Stage.REQUIREMENTS]
+    condition = (
+        _moved(before, Truth.TRUE, Stage.REQUIREMENTS.value, "", now)
+        if met
+        else replace(_moved(before, Truth.FALSE, reason, message, now), permanent=reason in RETRIED_REASONS)
+    )
+    return _with(status, Stage.REQUIREMENTS, condition, now)
+
+
+def uninstalled(status: PackageStatus, now: datetime) -> PackageStatus:
+    """Nothing of it is in the cluster any more, though it is still looked after."""
+    unknown = Condition(Truth.UNKNOWN, PENDING_REASON, "", now)
+    stages = {**status.stages, Stage.APPLIED: unknown, Stage.SCALED: unknown}
+    return _told(
+        replace(status, version="", digest="", revision=0, installed_since=None, stages=stages, scale_checked=False),
+        now,
+    )
+
+
 def blocked(status: PackageStatus, generation: int, reason: str, message: str, now: datetime) -> PackageStatus:
     """The pipeline cannot even start."""
     before = status.blocked
@@ -196,7 +245,7 @@ def is_stalled(status: PackageStatus) -> bool:
 
 
 def summary(status: PackageStatus) -> tuple[str, str, str]:
-    """``(state, message, tip)``: state is one of Pending, Updating, Ready, Degraded, Failed, Removing."""
+    """``(state, message, tip)``: one of Pending, Updating, Ready, Degraded, Failed, Suspended, Disabling, Disabled, Removing."""
     if status.removal is not None:
         return "Removing", status.removal.message, TIPS.get(status.removal.reason, "")
     problem = status.blocked or _open(status)
@@ -205,6 +254,10 @@ def summary(status: PackageStatus) -> tuple[str, str, str]:
         return "Ready", f"version {status.version} is installed and ready", ""
     if problem.truth is not Truth.FALSE:
         return under_way, problem.message or "waiting for its turn", ""
+    if problem.reason in OFF_REASONS:
+        return ("Disabling" if status.version else "Disabled"), problem.message, TIPS[problem.reason]
+    if problem is not status.blocked and _is_gate(status):
+        return ("Suspended" if status.installed_since else "Pending"), problem.message, TIPS.get(problem.reason, "")
     if problem.reason == "NotReady":
         return under_way, problem.message, TIPS["NotReady"]
     return ("Degraded" if status.installed_since else "Failed"), problem.message, TIPS.get(problem.reason, "")
@@ -248,7 +301,9 @@ def _mapped(status: PackageStatus) -> dict[str, Condition]:
 
     return {
         "Ready": Condition(Truth.TRUE if ready else Truth.FALSE, reason, message, status.started),
-        "Reconciling": verdict(reason, "Stalled" if stalled else "Idle", holds=not ready and not stalled),
+        "Reconciling": verdict(
+            reason, "Stalled" if stalled else "Idle", holds=not ready and not stalled and not _at_rest(status, reason)
+        ),
         "Stalled": verdict(reason, "NotStalled", holds=stalled),
         "Installed": (
             Condition(Truth.TRUE, "Installed", "", status.started)
@@ -278,6 +333,20 @@ def _told(status: PackageStatus, now: datetime) -> PackageStatus:
         before = status.told.get(kind)
         told[kind] = before if before is not None and before[0] is condition.truth else (condition.truth, now)
     return replace(status, told=told)
+
+
+def _at_rest(status: PackageStatus, reason: str) -> bool:
+    """Nobody wants it, and nothing of it is there."""
+    return reason in OFF_REASONS and not status.version
+
+
+def _is_gate(status: PackageStatus) -> bool:
+    """What is open first is the package's requirements: others, not itself, have to change."""
+    earlier = (Stage.FETCHED, Stage.LOADED)
+    return (
+        all(status.stages[stage].truth is Truth.TRUE for stage in earlier)
+        and status.stages[Stage.REQUIREMENTS].truth is Truth.FALSE
+    )
 
 
 def _open(status: PackageStatus) -> Condition | None:

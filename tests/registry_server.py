@@ -73,11 +73,12 @@ def make_certificate(folder: Path, name: str = "IP:127.0.0.1") -> Certificate:
 
 @asynccontextmanager
 async def open_registry_server(
-    folder: Path, *, with_password: bool = False, certificate: Certificate | None = None
+    folder: Path, *, with_password: bool = False, certificate: Certificate | None = None, auth: str = ""
 ) -> AsyncIterator[RegistryAddress]:
     """Run a registry that keeps everything below ``folder``.
 
-    With a password it lets in USER with PASSWORD only; with a certificate it speaks TLS.
+    With a password it lets in USER with PASSWORD only; with a certificate it speaks TLS. ``auth`` is any other section of that
+    name in its configuration.
     """
     program = shutil.which("docker-registry")
     if program is None:
@@ -91,6 +92,8 @@ async def open_registry_server(
         passwords = folder / "htpasswd"
         passwords.write_text(HTPASSWD)
         text += f'auth: {{htpasswd: {{realm: wharf, path: "{passwords}"}}}}\n'
+    if auth:
+        text += f"auth: {auth}\n"
     config.write_text(text)
     environment = {"PATH": os.defpath, "HOME": str(folder), "OTEL_TRACES_EXPORTER": "none"}
     run = partial(trio.run_process, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, env=environment, check=False)

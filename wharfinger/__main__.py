@@ -41,6 +41,8 @@ COMMANDS: Final = (
     Command("get", "debug", "list what a running daemon looks after"),
     Command("dump", "debug", "dump the state of a running daemon"),
     Command("queues", "debug", "look into the task queues of a running daemon"),
+    Command("scheduler", "debug", "look into the scheduler of a running daemon"),
+    Command("render", "debug", "render what a package of a running daemon would apply"),
 )
 
 

@@ -1,35 +1,21 @@
 """Bodies read and written: JSON, the YAML that server-side apply and a few clients send, and the protobuf of typed ones."""
 
+from contextlib import suppress
 from typing import Final
-
-import yaml
 
 from wharfinger.cluster.control_plane import status
 from wharfinger.cluster.control_plane.negotiation import Encoding
 from wharfinger.cluster.control_plane.protobuf import decode_envelope
 from wharfinger.formats.errors import FormatError
-from wharfinger.formats.json_value import JsonError, JsonValue, ShapeError, decode_json, encode_json, to_json
+from wharfinger.formats.json_value import JsonError, JsonValue, decode_json, encode_json
+from wharfinger.formats.yaml_reader import YamlError, YamlLimits, read_yaml
+from wharfinger.formats.yaml_writer import write_yaml
 
 BODY_LIMIT: Final = 3 * 1024 * 1024
 """Bytes of a request's body, as in the kube-apiserver."""
-_TIMESTAMP: Final = "tag:yaml.org,2002:timestamp"
+_YAML_LIMITS: Final = YamlLimits(max_bytes=BODY_LIMIT)
 _JSON_SPACE: Final = " \t\r\n"
 """White space of RFC 8259 §2, and no other character that Python takes for some."""
-
-
-class _Loader(yaml.SafeLoader):
-    """YAML without aliases (no use in a manifest, and the way to make a bomb) and with times left as text."""
-
-    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        if self.check_event(yaml.AliasEvent):
-            raise yaml.composer.ComposerError(None, None, "aliases are not accepted")
-        return super().compose_node(parent, index)
-
-
-_Loader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag != _TIMESTAMP]
-    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
 
 
 def decode(data: bytes, encoding: Encoding) -> JsonValue:
@@ -48,9 +34,9 @@ def decode(data: bytes, encoding: Encoding) -> JsonValue:
         if encoding is Encoding.JSON:
             raise status.bad_request(json_complaint(data)) from error
     try:
-        return to_json(yaml.load(data, _Loader), "body")  # noqa: S506 - a safe loader, made stricter
-    except (yaml.YAMLError, ShapeError, RecursionError, UnicodeDecodeError, ValueError) as error:
-        raise status.bad_request(f"error decoding YAML: {error}") from error
+        return read_yaml(data, what="error decoding YAML", limits=_YAML_LIMITS)
+    except YamlError as error:
+        raise status.bad_request(str(error)) from error
 
 
 def json_complaint(data: bytes) -> str:
@@ -71,7 +57,18 @@ def json_complaint(data: bytes) -> str:
 
 
 def encode(value: JsonValue, encoding: Encoding) -> bytes:
-    """A value as a body; one line of JSON ends with a line feed, as curl users like it."""
+    """A value as a body; one line of JSON ends with a line feed, as curl users like it.
+
+    YAML has its keys sorted, as the kube-apiserver's. What it cannot say as Kubernetes reads it (an integer beyond 64 bits)
+    is said in JSON, which is YAML too.
+    """
     if encoding is Encoding.YAML:
-        return yaml.safe_dump(value, default_flow_style=False, allow_unicode=True).encode()
+        with suppress(YamlError):
+            return write_yaml(_sorted(value)).encode()
     return encode_json(value) + b"\n"
+
+
+def _sorted(value: JsonValue) -> JsonValue:
+    if isinstance(value, dict):
+        return {key: _sorted(value[key]) for key in sorted(value)}
+    return [_sorted(item) for item in value] if isinstance(value, list) else value

@@ -6,9 +6,11 @@ A definition goes through: created (no conditions) → names accepted and establ
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
+from wharfinger.cluster.control_plane.custom_schema import CustomSchema
 from wharfinger.cluster.control_plane.json_path import JsonPathError, evaluate, parse_json_path
 from wharfinger.cluster.control_plane.kinds import (
     CUSTOM_VERBS,
@@ -33,6 +35,7 @@ from wharfinger.formats.json_value import (
 )
 
 CLEANUP_FINALIZER: Final = "customresourcecleanup.apiextensions.k8s.io"
+NON_STRUCTURAL: Final = "NonStructuralSchema"
 METADATA: Final = metadata_list_types()
 _VERSION: Final = re.compile(r"v(?P<major>[0-9]+)(?:(?P<stage>alpha|beta)(?P<minor>[0-9]+))?")
 _STAGES: Final = {"": 2, "beta": 1, "alpha": 0}
@@ -103,6 +106,7 @@ def _version(declared: JsonObject) -> KindVersion:
         selectable=tuple(
             find_str(item, "jsonPath").removeprefix(".") for item in find_list(declared, "selectableFields")
         ),
+        custom=CustomSchema(schema, what=f"the schema of version {find_str(declared, 'name')}"),
     )
 
 
@@ -126,18 +130,7 @@ def _with_warnings(
             warning = find_str(deprecated[version.name], "deprecationWarning") or (
                 f"{group}/{version.name} {kind} is deprecated{hint}"
             )
-        result.append(
-            KindVersion(
-                version.name,
-                version.columns,
-                version.lists,
-                version.schema,
-                version.status,
-                version.scale,
-                warning,
-                version.selectable,
-            )
-        )
+        result.append(replace(version, warning=warning))
     return tuple(result)
 
 
@@ -189,8 +182,11 @@ def created_status(definition: JsonObject) -> JsonObject:
     return {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": _stored([], definition)}
 
 
-def established_status(definition: JsonObject, now: datetime) -> JsonObject:
-    """The status of an accepted definition; conditions that hold already keep their time."""
+def established_status(definition: JsonObject, now: datetime, *, unchecked: str = "") -> JsonObject:
+    """The status of an accepted definition; conditions that hold already keep their time.
+
+    ``unchecked`` is why objects are not checked against the schema, "" where they are.
+    """
     status = find_object(definition, "status")
     conditions = [as_object(item, "status.conditions") for item in find_list(status, "conditions")]
     holding = {item.get("type") for item in conditions if item.get("status") == "True"}
@@ -201,7 +197,17 @@ def established_status(definition: JsonObject, now: datetime) -> JsonObject:
         if type_ not in holding:
             conditions = [item for item in conditions if item.get("type") != type_]
             conditions.append(_condition(type_, reason, message, now))
+    conditions = _with_unchecked(conditions, unchecked, now)
     return {**status, "conditions": list(conditions), "acceptedNames": find_object(definition, "spec", "names")}
+
+
+def _with_unchecked(conditions: list[JsonObject], unchecked: str, now: datetime) -> list[JsonObject]:
+    """The conditions with one of the schema where it has a problem, and without where it has none."""
+    known = next((item for item in conditions if item.get("type") == NON_STRUCTURAL), None)
+    if known is not None and known.get("message") == unchecked:
+        return conditions
+    others = [item for item in conditions if item.get("type") != NON_STRUCTURAL]
+    return [*others, _condition(NON_STRUCTURAL, "Violations", unchecked, now)] if unchecked else others
 
 
 def updated_status(definition: JsonObject) -> JsonObject:

@@ -50,7 +50,7 @@ def create_object(
     obj = with_metadata(obj, dict.fromkeys(SERVER_OWNED))
     if served.version.status or served.kind.initial_status is not None:
         obj = without_status(obj)
-    obj = apply_defaults(obj)
+    obj = with_defaults(served, obj)
     now = backend.now()
     if not applied:
         obj = record_update(None, obj, manager=options.manager, subresource="", now=now, lists=served.version.lists)
@@ -61,7 +61,7 @@ def create_object(
     namespace, name = find_str(obj, "metadata", "namespace"), find_str(obj, "metadata", "name")
     if served.kind.namespaced:
         check_namespace_open(backend, served, namespace, name)
-    if errors := validate(served.kind, obj):
+    if errors := validate(served.kind, obj) + schema_errors(served, obj):
         raise status.invalid_object(served.kind, name, errors)
     if backend.get(served, namespace, name) is not None:
         raise status.already_exists(served.kind, name)
@@ -71,6 +71,21 @@ def create_object(
         stamped["generation"] = 1
     obj = with_metadata(obj, stamped)
     return obj if options.dry_run else backend.put(backend.key(served, namespace, name), stored_form(served, obj))
+
+
+def with_defaults(served: Served, obj: JsonObject) -> JsonObject:
+    """The object with the defaults of its kind. Raises StatusError (400) where that makes too much of it."""
+    if served.version.custom is None:
+        return apply_defaults(obj)
+    try:
+        return served.version.custom.defaulted(obj)
+    except ShapeError as error:
+        raise status.bad_request(f"{served.kind.kind}: {error}") from error
+
+
+def schema_errors(served: Served, obj: JsonObject, old: JsonObject | None = None) -> list[FieldError]:
+    """What is wrong with an object by its kind's schema, except for what is as it was in ``old``."""
+    return [] if served.version.custom is None else served.version.custom.errors(obj, old)
 
 
 def stored_form(served: Served, obj: JsonObject) -> JsonObject:

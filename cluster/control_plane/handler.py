@@ -28,6 +28,7 @@ from wharfinger.cluster.control_plane.routes import (
     VersionRoute,
     parse_route,
 )
+from wharfinger.cluster.control_plane.storage import StorageError
 from wharfinger.cluster.control_plane.watching import Bells, watch_events
 from wharfinger.formats.json_value import JsonObject
 from wharfinger.httpd.messages import Request, Response, StreamingResponse
@@ -59,6 +60,9 @@ class ControlPlaneHandler:
             response = _failure(request, error)
         except NotServedError:
             response = _PAGE_NOT_FOUND
+        except StorageError as error:
+            log.warning("%s %s: %s", request.method, request.path, error)
+            response = _failure(request, status.internal(str(error)))
         self.metrics.requests[request.method, response.status] += 1
         return response
 
@@ -88,7 +92,10 @@ class ControlPlaneHandler:
             case CoreVersionsRoute() | GroupsRoute():
                 return self._groups(route, request)
             case OpenApiV2Route():
-                negotiate(request.headers.get("accept", ""), ())
+                accept = request.headers.get("accept", "")
+                if openapi.VERSION_2_PROTOBUF_ASKED in accept:
+                    return Response(200, openapi.version_2_protobuf(), openapi.VERSION_2_PROTOBUF_TYPE)
+                negotiate(accept, ())
                 return _json(openapi.version_2(self._backend.catalog))
             case OpenApiV3Route(name):
                 document = openapi.document(self._backend.catalog, name) if name else self._openapi_index()

@@ -8,11 +8,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from wharfinger.cluster.control_plane.list_types import ListTypes
 from wharfinger.cluster.control_plane.storage import Collection
 from wharfinger.formats.json_value import JsonObject, JsonValue
+
+if TYPE_CHECKING:
+    from wharfinger.cluster.control_plane.custom_schema import CustomSchema
 
 ALL_VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 CUSTOM_VERBS: Final = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
@@ -71,6 +74,8 @@ class KindVersion:
     """What every use of a deprecated version is warned with; "" for none."""
     selectable: tuple[str, ...] = ()
     """Dotted paths a field selector may name, beside name and namespace."""
+    custom: "CustomSchema | None" = field(default=None, compare=False)
+    """``schema`` at work: defaults and validation."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,22 +1,25 @@
-"""The kubeconfig that gives clients access to a served control plane: a secret, and written like one.
+"""The kubeconfig that gives clients access to a served control plane, and its token: secrets, and written like ones.
 
 kubectl and helm drop tokens where the server is plain HTTP, but send what stands in its URL; so the token is in both
 places. That is as good as the file's permissions: readable by its owner only, replaced as a whole, never half written.
 """
 
 import os
+import secrets
 import tempfile
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
-from wharfinger.formats.json_value import JsonObject, encode_json
+from wharfinger.formats.json_value import JsonObject
 
 USER: Final = "wharfinger"
+TOKEN_BYTES: Final = 32
+MAX_TOKEN_CHARS: Final = 512
 
 
 def kubeconfig(host: str, port: int, token: str) -> JsonObject:
-    """A kubeconfig with one context; ``host`` as it stands in a URL (IPv6 in brackets)."""
+    """A kubeconfig with one context; ``host`` as it stands in a URL (IPv6 in brackets). Its JSON is YAML too."""
     server = f"http://{USER}:{quote(token, safe='')}@{host}:{port}"
     return {
         "apiVersion": "v1",
@@ -37,8 +40,31 @@ def default_path() -> Path:
     return Path(base) / "wharfinger" / "embedded" / "kubeconfig"
 
 
-def write_secret_file(path: Path, document: JsonObject) -> None:
-    """Write JSON (which is YAML) with mode 0600, atomically; missing folders are made with mode 0700. Raises OSError."""
+def new_token() -> str:
+    """A token that nobody can guess."""
+    return secrets.token_urlsafe(TOKEN_BYTES)
+
+
+def read_token(path: Path) -> str:
+    """The token in a file. Raises OSError, and ValueError for what is no token."""
+    token = path.read_text().strip()
+    if not token.isascii() or not token.isprintable() or " " in token or not 0 < len(token) <= MAX_TOKEN_CHARS:
+        raise ValueError(f"{path} does not hold one token of at most {MAX_TOKEN_CHARS} ASCII characters")
+    return token
+
+
+def kept_token(path: Path) -> str:
+    """The token in a file; where there is no file one is drawn and kept there. Raises OSError and ValueError."""
+    try:
+        return read_token(path)
+    except FileNotFoundError:
+        token = new_token()
+        write_secret_file(path, f"{token}\n".encode())
+        return token
+
+
+def write_secret_file(path: Path, content: bytes) -> None:
+    """Write with mode 0600, atomically; missing folders are made with mode 0700. Raises OSError."""
     missing = [folder for folder in (path.parent, *path.parent.parents) if not folder.exists()]
     for folder in reversed(missing):
         folder.mkdir(mode=0o700)
@@ -46,7 +72,7 @@ def write_secret_file(path: Path, document: JsonObject) -> None:
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(descriptor, "wb") as file:
-            file.write(encode_json(document) + b"\n")
+            file.write(content)
             file.flush()
             os.fsync(file.fileno())
         Path(name).replace(path)

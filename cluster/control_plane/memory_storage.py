@@ -6,7 +6,7 @@ costs one tuple. Older lists are made by undoing the history backwards from now.
 
 from bisect import bisect_left, insort
 from collections import defaultdict, deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from wharfinger.cluster.control_plane.storage import Change, ChangeType, Collection, CompactedError, Key
@@ -18,14 +18,25 @@ _AFTER_SLASH: Final = chr(ord("/") + 1)
 
 
 class MemoryStorage:
-    """The storage of tests and simulations; state is lost with the process."""
+    """State that is lost with the process: of tests and simulations, and what other storages keep in reach.
 
-    def __init__(self, *, history_limit: int = HISTORY_LIMIT) -> None:
-        self._revision = 1
-        self._oldest = 1
+    It begins at ``revision`` with ``objects`` there (each as a storage stamped it), and without a history.
+    """
+
+    def __init__(
+        self,
+        *,
+        history_limit: int = HISTORY_LIMIT,
+        revision: int = 1,
+        objects: Iterable[tuple[Key, JsonObject]] = (),
+    ) -> None:
+        self._revision = revision
+        self._oldest = revision
         self._history_limit = history_limit
-        self._objects: dict[Key, JsonObject] = {}
+        self._objects: dict[Key, JsonObject] = dict(objects)
         self._places: defaultdict[Collection, list[str]] = defaultdict(list)
+        for key in sorted(self._objects, key=lambda key: key.place):
+            self._places[key.collection].append(key.place)
         self._history: deque[Change] = deque()
         self._by_collection: defaultdict[Collection, deque[Change]] = defaultdict(deque)
 
@@ -60,7 +71,7 @@ class MemoryStorage:
     def put(self, key: Key, obj: JsonObject) -> Change:
         previous = self._objects.get(key)
         self._revision += 1
-        stored = _stamped(obj, self._revision)
+        stored = stamped(obj, self._revision)
         if previous is None:
             insort(self._places[key.collection], key.place)
         self._objects[key] = stored
@@ -72,7 +83,7 @@ class MemoryStorage:
         places = self._places[key.collection]
         del places[bisect_left(places, key.place)]
         self._revision += 1
-        last = _stamped(previous, self._revision)
+        last = stamped(previous, self._revision)
         return self._record(Change(self._revision, ChangeType.DELETED, key, last, previous))
 
     def changes(self, collection: Collection, after: int) -> Sequence[Change]:
@@ -105,6 +116,7 @@ def _key(collection: Collection, place: str) -> Key:
     return Key(collection, namespace, name)
 
 
-def _stamped(obj: JsonObject, revision: int) -> JsonObject:
+def stamped(obj: JsonObject, revision: int) -> JsonObject:
+    """A copy that bears a revision."""
     metadata = as_object(obj.get("metadata", {}), "metadata")
     return {**obj, "metadata": {**metadata, "resourceVersion": str(revision)}}

@@ -3,6 +3,10 @@
 Version 3 documents name each kind's operations with their parameters; custom kinds bring their schema along (so that
 ``kubectl explain`` works for them), built-in ones are objects. Patch bodies are left undescribed on purpose: clients then
 make strategic merge patches from their own types.
+
+Version 2 in protobuf is for one client: kubectl asks for it, and for nothing else, where a file holds a ``kind: List``. It
+describes no kind, so kubectl checks nothing itself and leaves every item to the server's field validation, as it does with
+files that hold no list.
 """
 
 import hashlib
@@ -11,6 +15,10 @@ from typing import Final
 from wharfinger.cluster.control_plane.catalog import Catalog, Served
 from wharfinger.formats.json_value import JsonObject, JsonValue, encode_json
 
+VERSION_2_PROTOBUF_ASKED: Final = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+VERSION_2_PROTOBUF_TYPE: Final = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+"""As clients ask for it, which is no media type (RFC 9110 §8.3.1 has no ``@``), and as servers answer, which is one."""
+_VERSION: Final = "v1.36.2"
 _WRITE_PARAMETERS: Final = ("dryRun", "fieldManager", "fieldValidation")
 
 
@@ -46,7 +54,7 @@ def document(catalog: Catalog, name: str) -> JsonObject | None:
         schemas[schema_name(item)] = _schema(item)
     return {
         "openapi": "3.0.0",
-        "info": {"title": "Kubernetes", "version": "v1.36.2"},
+        "info": {"title": "Kubernetes", "version": _VERSION},
         "paths": paths,
         "components": {"schemas": schemas},
     }
@@ -97,6 +105,17 @@ def _operation(served: Served, action: str) -> JsonObject:
     }
 
 
+def version_2_protobuf() -> bytes:
+    """``/openapi/v2`` as gnostic's ``openapi.v2.Document``: its ``swagger`` (1) and ``info`` (2: title, version) only."""
+    info = _field(1, b"Kubernetes") + _field(2, _VERSION.encode())
+    return _field(1, b"2.0") + _field(2, info)
+
+
+def _field(number: int, content: bytes) -> bytes:
+    """A length-delimited field of protobuf; short content only."""
+    return bytes((number << 3 | 2, len(content))) + content
+
+
 def version_2(catalog: Catalog) -> JsonObject:
     """``/openapi/v2``: definitions only."""
     definitions: JsonObject = {}
@@ -105,7 +124,7 @@ def version_2(catalog: Catalog) -> JsonObject:
             definitions.update({schema_name(item): _schema(item) for item in catalog.resources(group, version)})
     return {
         "swagger": "2.0",
-        "info": {"title": "Kubernetes", "version": "v1.36.2"},
+        "info": {"title": "Kubernetes", "version": _VERSION},
         "paths": {},
         "definitions": definitions,
     }

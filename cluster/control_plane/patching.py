@@ -13,9 +13,9 @@ from wharfinger.cluster.control_plane.backend import Backend
 from wharfinger.cluster.control_plane.catalog import Served
 from wharfinger.cluster.control_plane.creation import create_object
 from wharfinger.cluster.control_plane.intake import Written, accepted, check_name, check_namespace, go_type, typed
-from wharfinger.cluster.control_plane.json_patch import JsonPatchError, JsonPatchFailedError, apply_json_patch
 from wharfinger.cluster.control_plane.options import WriteOptions, resource_version_of
 from wharfinger.cluster.control_plane.preparation import without_status
+from wharfinger.cluster.control_plane.reading import presented
 from wharfinger.cluster.control_plane.server_side_apply import (
     ApplyConflict,
     ApplyRefusedError,
@@ -25,6 +25,7 @@ from wharfinger.cluster.control_plane.server_side_apply import (
 from wharfinger.cluster.control_plane.status import FieldError
 from wharfinger.cluster.control_plane.strategic_merge import PatchError, strategic_merge
 from wharfinger.cluster.control_plane.updating import update
+from wharfinger.formats.json_patch import JsonPatchError, JsonPatchFailedError, apply_json_patch
 from wharfinger.formats.json_value import JsonObject, JsonValue, ShapeError, as_object, encode_json, find, find_str
 from wharfinger.formats.merge_patch import merge_patch
 
@@ -58,7 +59,7 @@ def patch(
         return _apply(backend, served, namespace, name, subresource, body, old, options)
     if old is None:
         raise status.not_found(served.kind, name)
-    live = {**old, "apiVersion": served.api_version}
+    live = presented(served, old)
     asked = _accepted_patch(served, patched(served, kind, live, body), options)
     new = check_name(check_namespace(served, asked.obj, namespace), name)
     return replace(asked, obj=update(backend, served, old, new, subresource, options, applied=False))
@@ -78,6 +79,8 @@ def patched(served: Served, kind: PatchType, live: JsonObject, body: JsonValue) 
     """An object with a patch on it. Raises StatusError."""
     try:
         if kind is PatchType.JSON:
+            if not isinstance(body, list):
+                raise status.bad_request("error decoding patch: a JSON patch is a list of operations")
             return as_object(apply_json_patch(live, body), "the patched object")
         if not isinstance(body, dict):
             what = f"json: cannot unmarshal {go_type(body)} into Go value of type map[string]interface {{}}"
@@ -112,7 +115,7 @@ def _apply(
     asked = resource_version_of(intent)
     if asked is not None and (old is None or asked != resource_version_of(old)):
         raise status.conflict(served.kind, name)
-    live = None if old is None else {**old, "apiVersion": served.api_version}
+    live = None if old is None else presented(served, old)
     try:
         merged = apply(
             live,

@@ -60,8 +60,9 @@ def get(backend: Backend, served: Served, namespace: str, name: str) -> JsonObje
 
 
 def presented(served: Served, obj: JsonObject) -> JsonObject:
-    """A stored object at the version it was asked for at."""
-    return obj if obj.get("apiVersion") == served.api_version else {**obj, "apiVersion": served.api_version}
+    """A stored object at the version it was asked for at, with defaults that are newer than it."""
+    obj = obj if obj.get("apiVersion") == served.api_version else {**obj, "apiVersion": served.api_version}
+    return obj if served.version.custom is None else served.version.custom.completed(obj)
 
 
 def selection(served: Served, options: ListOptions, *, name: str = "") -> Selection:

@@ -1,9 +1,10 @@
 """The control plane as a process: listen, say where, serve until told to stop."""
 
 import ipaddress
+import os
 import signal
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -12,6 +13,8 @@ import trio
 
 from wharfinger.cluster.control_plane.kubeconfig_file import kubeconfig, write_secret_file
 from wharfinger.cluster.control_plane.service import ControlPlane, open_control_plane
+from wharfinger.cluster.control_plane.storage import Storage, StorageError
+from wharfinger.formats.json_value import encode_json
 from wharfinger.httpd.limits import HttpLimits
 from wharfinger.httpd.server import open_server
 
@@ -62,26 +65,35 @@ class Serving:
 
 @asynccontextmanager
 async def serve_control_plane(
-    address: Address, kubeconfig_path: Path, token: str, *, simulate: bool = True
+    address: Address, kubeconfig_path: Path, token: str, *, storage: Storage | None = None, simulate: bool = True
 ) -> AsyncGenerator[Serving, None]:
     """Serve on a TCP port for as long as the block runs; the kubeconfig is there when it begins.
 
-    Leaving the block drains: no more connections, watches end, requests in flight are answered. Raises
-    ControlPlaneStartError.
+    ``storage`` is in memory unless given. Leaving the block drains: no more connections, watches end, requests in flight
+    are answered. Raises ControlPlaneStartError.
     """
     listeners, bound = await _listen(address, kubeconfig_path, token)
-    async with _serve(listeners, bound, kubeconfig_path, token, simulate=simulate) as serving:
+    async with _serve(listeners, bound, kubeconfig_path, token, storage=storage, simulate=simulate) as serving:
         yield serving
 
 
 @asynccontextmanager
 async def _serve(
-    listeners: list[trio.SocketListener], bound: Address, kubeconfig_path: Path, token: str, *, simulate: bool
+    listeners: list[trio.SocketListener],
+    bound: Address,
+    kubeconfig_path: Path,
+    token: str,
+    *,
+    storage: Storage | None,
+    simulate: bool,
 ) -> AsyncGenerator[Serving, None]:
-    async with open_control_plane(token=token, simulate=simulate) as control_plane:
-        control_plane.handler.address = f"{bound.url_host}:{bound.port}"
-        async with open_server(listeners, control_plane.handler, LIMITS):
-            yield Serving(control_plane, bound, kubeconfig_path)
+    with ExitStack() as closing:
+        for listener in listeners:
+            closing.callback(listener.socket.close)  # the server does so too, if it comes to that
+        async with open_control_plane(storage=storage, token=token, simulate=simulate) as control_plane:
+            control_plane.handler.address = f"{bound.url_host}:{bound.port}"
+            async with open_server(listeners, control_plane.handler, LIMITS):
+                yield Serving(control_plane, bound, kubeconfig_path)
 
 
 async def _listen(address: Address, path: Path, token: str) -> tuple[list[trio.SocketListener], Address]:
@@ -94,8 +106,9 @@ async def _listen(address: Address, path: Path, token: str) -> tuple[list[trio.S
     except OSError as error:
         raise ControlPlaneStartError(f"cannot listen on {address.host} port {address.port}: {error}") from error
     port: int = listeners[0].socket.getsockname()[1]
+    content = encode_json(kubeconfig(address.url_host, port, token)) + b"\n"
     try:
-        await trio.to_thread.run_sync(write_secret_file, path, kubeconfig(address.url_host, port, token))
+        await trio.to_thread.run_sync(write_secret_file, path, content)
     except OSError as error:
         for listener in listeners:
             listener.socket.close()
@@ -103,27 +116,65 @@ async def _listen(address: Address, path: Path, token: str) -> tuple[list[trio.S
     return listeners, Address(address.host, port)
 
 
-async def run_until_signalled(
-    address: Address, kubeconfig_path: Path, token: str, say: Callable[[str], None], *, simulate: bool = True
+async def run_until_told(
+    address: Address,
+    kubeconfig_path: Path,
+    token: str,
+    say: Callable[[str], None],
+    *,
+    storage: Storage | None = None,
+    simulate: bool = True,
+    lifeline: int | None = None,
 ) -> None:
     """Serve until SIGTERM or SIGINT, then drain for at most :data:`GRACE_S`; a second signal ends it at once.
 
-    Raises ControlPlaneStartError (by itself, not in a group: it comes up before any nursery is open).
+    ``storage`` is in memory unless given. The end of what the descriptor ``lifeline`` reads is a signal too: of a pipe, it
+    says that whoever held the other side is gone. Raises ControlPlaneStartError and StorageError, by themselves and not in
+    a group.
     """
-    with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals, trio.CancelScope() as hard:
-        listeners, bound = await _listen(address, kubeconfig_path, token)
+    try:
+        with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+            listeners, bound = await _listen(address, kubeconfig_path, token)
+            opened = _serve(listeners, bound, kubeconfig_path, token, storage=storage, simulate=simulate)
+            await _serve_until(opened, say, signals, lifeline)
+    except ExceptionGroup as group:
+        failed, others = group.split(StorageError)
+        if failed is None or others is not None:
+            raise
+        raise StorageError(str(failed.exceptions[0])) from group
+
+
+async def _serve_until(
+    opened: AbstractAsyncContextManager[Serving],
+    say: Callable[[str], None],
+    signals: AsyncIterator[int],
+    lifeline: int | None,
+) -> None:
+    stop, hard = trio.Event(), trio.CancelScope()
+    with hard:
         async with trio.open_nursery() as nursery:
-            async with _serve(listeners, bound, kubeconfig_path, token, simulate=simulate) as serving:
+            async with opened as serving:
                 host, port = serving.address.url_host, serving.address.port
                 say(f"control plane ready at http://{host}:{port}, kubeconfig {serving.kubeconfig}")
-                async for _ in signals:
-                    break
+                nursery.start_soon(_heed, signals, stop, hard)
+                if lifeline is not None:
+                    nursery.start_soon(_hold, lifeline, stop)
+                await stop.wait()
                 hard.deadline = trio.current_time() + GRACE_S
-                nursery.start_soon(_cancel_at_next, signals, hard)
             nursery.cancel_scope.cancel(reason="the control plane has stopped")
 
 
-async def _cancel_at_next(signals: AsyncIterator[int], hard: trio.CancelScope) -> None:
+async def _heed(signals: AsyncIterator[int], stop: trio.Event, hard: trio.CancelScope) -> None:
+    """The first signal stops, one after the stop ends it at once."""
     async for _ in signals:
-        hard.cancel(reason="a second signal came")
-        break
+        if stop.is_set():
+            hard.cancel(reason="a second signal came")
+        stop.set()
+
+
+async def _hold(lifeline: int, stop: trio.Event) -> None:
+    """Stop when the other side lets go."""
+    async with trio.lowlevel.FdStream(os.dup(lifeline)) as stream:
+        async for _ in stream:
+            pass
+    stop.set()

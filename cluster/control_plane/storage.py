@@ -69,8 +69,12 @@ class CompactedError(Exception):
         self.oldest = oldest
 
 
+class StorageError(Exception):
+    """A write could not be made, and nothing of it was; the message says why and what to do."""
+
+
 class Storage(Protocol):
-    """Objects under one revision counter."""
+    """Objects under one revision counter. Writes raise StorageError where what they are kept on fails."""
 
     @property
     def revision(self) -> int:

@@ -9,8 +9,7 @@ from wharfinger.cluster.control_plane import status
 from wharfinger.cluster.control_plane.backend import Backend
 from wharfinger.cluster.control_plane.catalog import Served
 from wharfinger.cluster.control_plane.crds import updated_status
-from wharfinger.cluster.control_plane.creation import create_object, stored_form
-from wharfinger.cluster.control_plane.defaults import apply_defaults
+from wharfinger.cluster.control_plane.creation import create_object, schema_errors, stored_form, with_defaults
 from wharfinger.cluster.control_plane.intake import Written, accepted, check_name, check_namespace
 from wharfinger.cluster.control_plane.kinds import Generation
 from wharfinger.cluster.control_plane.managed_fields import record_update
@@ -75,12 +74,14 @@ def update(
 ) -> JsonObject:
     """Bring a stored object to a new state; ``applied`` ones bring their managed fields along. Raises StatusError."""
     kind, name = served.kind, find_str(old, "metadata", "name")
+    if served.version.custom is not None:
+        old = served.version.custom.completed(old)  # a default that is newer than the object is no change of it
     asked = resource_version_of(new)
     if asked is not None and asked != resource_version_of(old):
         raise status.conflict(kind, name)
     errors = validate_update(kind, old, new)
     new = isolated(served, old, _carried(old, new), subresource)
-    new = apply_defaults(new)
+    new = with_defaults(served, new)
     if not applied:
         base = {**old, "apiVersion": served.api_version}
         new = record_update(
@@ -88,7 +89,7 @@ def update(
         )
     if kind.group_kind == DEFINITION and not subresource:
         new = {**new, "status": updated_status(new)}
-    if errors := validate(kind, new) + errors:
+    if errors := validate(kind, new) + errors + schema_errors(served, new, old):
         raise status.invalid_object(kind, name, errors)
     new = stored_form(served, _with_generation(served, old, new))
     if same(old, new):

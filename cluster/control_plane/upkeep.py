@@ -37,9 +37,15 @@ class DefinitionUpkeep:
         self._specs: dict[Collection, JsonObject] = {}
 
     def load(self) -> None:
-        """Serve what the storage holds already."""
-        for definition in self._backend.storage.list(DEFINITIONS):
+        """Serve what the storage holds already, and end what an earlier process began."""
+        definitions = self._backend.storage.list(DEFINITIONS)
+        for definition in definitions:
             self._serve(definition)
+        for definition in definitions:
+            if _terminating(definition):
+                self._terminate(None, definition)
+            else:
+                self._establish(definition)
 
     def __call__(self, change: Change) -> None:
         if change.key.collection == DEFINITIONS:
@@ -61,7 +67,15 @@ class DefinitionUpkeep:
             self._terminate(change.previous, definition)
         else:
             self._serve(definition)
-            self._write_status(definition, established_status(definition, self._backend.now()))
+            self._establish(definition)
+
+    def _establish(self, definition: JsonObject) -> None:
+        spec = find_object(definition, "spec")
+        kind = self._backend.catalog.find_kind(find_str(spec, "group"), find_str(spec, "names", "kind"))
+        versions = kind.versions if kind is not None and kind.custom else ()
+        schemas = [version.custom.problem for version in versions if version.custom is not None]
+        unchecked = "; ".join(problem for problem in schemas if problem)
+        self._write_status(definition, established_status(definition, self._backend.now(), unchecked=unchecked))
 
     def _serve(self, definition: JsonObject) -> None:
         kind, spec = kind_of_definition(definition), find_object(definition, "spec")

@@ -13,7 +13,7 @@ from wharfinger.cluster.errors import (
     UnknownKindError,
 )
 from wharfinger.cluster.resource import ObjectKey, ResourceType, name_of
-from wharfinger.formats.json_value import JsonObject, find, find_list, find_str
+from wharfinger.formats.json_value import JsonObject, as_object, find, find_list, find_object, find_str
 
 CONFIG_MAP = ResourceType("", "v1", "ConfigMap", "configmaps", namespaced=True)
 NAMESPACE = ResourceType("", "v1", "Namespace", "namespaces", namespaced=False)
@@ -82,6 +82,33 @@ async def contract_a_new_kind_is_discovered(client: ClusterClient) -> None:
     assert widget == ResourceType("example.test", "v1", "Widget", "widgets", namespaced=True)
 
 
+async def contract_kinds_are_found_by_what_people_call_them(client: ClusterClient) -> None:
+    for name in ("ConfigMap", "configmap", "CONFIGMAPS", "cm"):
+        assert await client.find_resource(name) == CONFIG_MAP
+    deployment = await client.resource_type("apps/v1", "Deployment")
+    assert await client.find_resource("deploy") == deployment
+    assert await client.find_resource("Deployment", "apps/v1") == deployment
+    assert (await client.find_resource("event")).api_version == "v1"
+    with pytest.raises(UnknownKindError, match=r"^deploy of v1: ") as caught:
+        await client.find_resource("deploy", "v1")
+    assert caught.value.transient
+    with pytest.raises(UnknownKindError, match=r"^wdg: "):
+        await client.find_resource("wdg")
+    crd = widget_crd()
+    names, versions = find_object(crd, "spec", "names"), find_list(crd, "spec", "versions")
+    names["shortNames"] = ["wdg"]
+    older = {**as_object(versions[0], "version"), "name": "v1beta1", "storage": False}
+    versions.insert(0, older)
+    await client.apply(crd, field_manager="test")
+    with trio.fail_after(30):
+        while "example.test/v1/Widget" not in await client.api_versions():
+            await trio.lowlevel.checkpoint()
+    widget = ResourceType("example.test", "v1", "Widget", "widgets", namespaced=True)
+    for name in ("Widget", "widget", "WIDGETS", "wdg"):
+        assert await client.find_resource(name) == widget
+    assert (await client.find_resource("wdg", "example.test/v1beta1")).version == "v1beta1"
+
+
 async def contract_create_get_delete(client: ClusterClient) -> None:
     with pytest.raises(NotFoundError) as missing:
         await client.get(key("a"))
@@ -124,6 +151,22 @@ async def contract_replace(client: ClusterClient) -> None:
         await client.replace({**created, "data": {"v": "3"}})
 
 
+async def contract_json_patch(client: ClusterClient) -> None:
+    await client.create(config_map("a", v="1", w="1"))
+    patched = await client.json_patch(
+        key("a"), [{"op": "remove", "path": "/data/v"}, {"op": "add", "path": "/data/x", "value": "2"}]
+    )
+    assert patched["data"] == {"w": "1", "x": "2"}
+    with pytest.raises(InvalidError) as caught:
+        await client.json_patch(
+            key("a"), [{"op": "add", "path": "/data/y", "value": "3"}, {"op": "remove", "path": "/data/v"}]
+        )
+    assert not caught.value.transient
+    assert (await client.get(key("a")))["data"] == {"w": "1", "x": "2"}
+    with pytest.raises(NotFoundError):
+        await client.json_patch(key("b"), [{"op": "remove", "path": "/data"}])
+
+
 async def contract_merge_patch(client: ClusterClient) -> None:
     await client.create(config_map("a", v="1", w="1"))
     patched = await client.merge_patch(key("a"), {"data": {"v": None, "x": "2"}})
@@ -144,6 +187,18 @@ async def contract_status_is_a_subresource(client: ClusterClient) -> None:
     patched = await client.merge_patch(one, {"status": {"done": False}, "spec": {"a": 3}})
     assert find(patched, "status", "done") is True
     assert find(patched, "spec", "a") == 3
+    patched = await client.json_patch(
+        one,
+        [{"op": "replace", "path": "/status/done", "value": 1}, {"op": "remove", "path": "/spec"}],
+        subresource="status",
+    )
+    assert (patched["status"], patched["spec"]) == ({"done": 1}, {"a": 3})
+    replaced = await client.replace({**patched, "status": {"done": 2}, "spec": {"a": 4}}, subresource="status")
+    assert (replaced["status"], replaced["spec"]) == ({"done": 2}, {"a": 3})
+    with pytest.raises(ConflictError):
+        await client.replace({**patched, "status": {"done": 3}}, subresource="status")
+    replaced = await client.replace({**replaced, "status": {"done": 3}, "spec": {"a": 5}})
+    assert (replaced["status"], replaced["spec"]) == ({"done": 2}, {"a": 5})
 
 
 async def contract_apply(client: ClusterClient) -> None:
@@ -183,6 +238,39 @@ async def contract_lists(client: ClusterClient) -> None:
     everywhere = await client.list(CONFIG_MAP, label_selector="app in (x)")
     assert {name_of(item) for item in everywhere.items} == {"a", "b", "d"}
     assert int(listed.resource_version) > int(empty.resource_version)
+
+
+async def contract_lists_by_field(client: ClusterClient) -> None:
+    for name, namespace in (("a", "default"), ("b", "default"), ("a", "kube-public")):
+        await client.create(config_map(name, namespace, labels={"app": "x"}))
+    here = await client.list(CONFIG_MAP, "default", field_selector="metadata.name=a")
+    assert [name_of(item) for item in here.items] == ["a"]
+    everywhere = await client.list(CONFIG_MAP, field_selector="metadata.name=a,metadata.namespace!=default")
+    assert [find(item, "metadata", "namespace") for item in everywhere.items] == ["kube-public"]
+    both = await client.list(CONFIG_MAP, "default", field_selector="metadata.name!=a", label_selector="app=x")
+    assert [name_of(item) for item in both.items] == ["b"]
+    with pytest.raises(InvalidError, match="data") as caught:
+        await client.list(CONFIG_MAP, field_selector="data.v=1")
+    assert not caught.value.transient
+
+
+async def contract_watches_by_field(client: ClusterClient) -> None:
+    revision = (await client.list(CONFIG_MAP, "default")).resource_version
+    seen: list[tuple[str, str]] = []
+    async with client.watch(
+        CONFIG_MAP, "default", resource_version=revision, field_selector="metadata.name=a"
+    ) as events:
+        await client.create(config_map("b"))
+        await client.create(config_map("a"))
+        await client.delete(key("b"))
+        await client.delete(key("a"))
+        with trio.fail_after(30):
+            async for event in events:
+                if event.type is not WatchType.BOOKMARK:
+                    seen.append((event.type.value, name_of(event.object)))
+                if len(seen) == 2:
+                    break
+    assert seen == [("ADDED", "a"), ("DELETED", "a")]
 
 
 async def contract_long_lists_are_whole(client: ClusterClient) -> None:

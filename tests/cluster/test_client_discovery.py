@@ -58,6 +58,22 @@ async def test_discovery_is_asked_once_and_again_on_a_miss() -> None:
         assert client.statistics()["kinds"] == 3
 
 
+async def test_a_name_is_asked_again_on_a_miss() -> None:
+    async with client_of(Server(in_turn())) as (client, transport):
+        assert await client.find_resource("pods") == POD
+        assert await client.find_resource("POD", "v1") == POD
+        assert len(transport.requests) == 2
+        with pytest.raises(
+            UnknownKindError, match=r"^widgets: .* serves no such kind.*behind metrics\.example/v1beta1 do not"
+        ):
+            await client.find_resource("widgets")
+        assert len(transport.requests) == 4
+        with pytest.raises(UnknownKindError, match=r"^pods of apps/v1: .* serves no such kind; is its .* there\?$"):
+            await client.find_resource("pods", "apps/v1")
+        with pytest.raises(UnknownKindError, match=r"^nodes of metrics.example/v1beta1: the API server behind"):
+            await client.find_resource("nodes", "metrics.example/v1beta1")
+
+
 async def test_many_misses_at_once_ask_once() -> None:
     async with client_of(Server(in_turn())) as (client, transport):
 

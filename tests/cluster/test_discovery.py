@@ -10,7 +10,7 @@ from wharfinger.cluster.discovery import (
     plain_catalog,
 )
 from wharfinger.cluster.resource import ResourceType
-from wharfinger.formats.json_value import JsonObject, ShapeError
+from wharfinger.formats.json_value import JsonObject, JsonValue, ShapeError
 
 CORE: JsonObject = {
     "kind": "APIGroupDiscoveryList",
@@ -112,6 +112,69 @@ def test_plain() -> None:
         }
     )
     assert catalog == aggregated_catalog([CORE, GROUPS])
+
+
+def _entry(plural: str, kind: str, singular: str, *short_names: JsonValue) -> JsonObject:
+    return {
+        "resource": plural,
+        "scope": "Namespaced",
+        "responseKind": {"kind": kind},
+        "singularResource": singular,
+        "shortNames": list(short_names),
+    }
+
+
+def _version(name: str, *entries: JsonValue) -> JsonObject:
+    return {"version": name, "resources": list(entries)}
+
+
+def test_a_kind_is_found_by_each_of_its_names() -> None:
+    event = _entry("events", "Event", "event", "ev", 7)
+    groups: JsonObject = {
+        "kind": "APIGroupDiscoveryList",
+        "items": [
+            {"metadata": {}, "versions": [_version("v1", event)]},
+            {"metadata": {"name": "events.k8s.io"}, "versions": [_version("v1", event)]},
+            {
+                "metadata": {"name": "example"},
+                "versions": [
+                    _version("v2", _entry("crontabs", "CronTab", "crontab", "ct")),
+                    _version("v1", _entry("crontabs", "CronTab", "crontab", "ct"), _entry("evs", "EV", "")),
+                ],
+            },
+        ],
+    }
+    catalog = aggregated_catalog([groups])
+
+    def version(name: str, api_version: str = "") -> str:
+        found = catalog.named(name, api_version)
+        return "" if found is None else found.api_version
+
+    assert [version(name) for name in ("CronTab", "crontab", "CRONTABS", "Ct")] == ["example/v2"] * 4
+    assert version("ct", "example/v1") == "example/v1"
+    assert version("ct", "v1") == ""
+    assert version("cts") == ""
+    assert version("event") == "v1"
+    assert version("Event", "events.k8s.io/v1") == "events.k8s.io/v1"
+    # a name of its own wins over the short name of another
+    assert version("ev") == "example/v1"
+
+
+def test_plain_discovery_has_the_same_names() -> None:
+    versions: list[JsonValue] = [{"groupVersion": "example/v1beta1"}, {"groupVersion": "example/v1"}]
+    group: JsonObject = {"name": "example", "versions": versions, "preferredVersion": {"groupVersion": "example/v1"}}
+    names = group_versions({"versions": ["v1"]}, {"groups": [group]})
+    assert names == ("v1", "example/v1", "example/v1beta1")
+    resource: JsonObject = {
+        "name": "crontabs",
+        "kind": "CronTab",
+        "singularName": "crontab",
+        "shortNames": ["ct"],
+        "namespaced": True,
+    }
+    catalog = plain_catalog({name: {"resources": [resource] if "/" in name else []} for name in names})
+    crontab = ResourceType("example", "v1", "CronTab", "crontabs", namespaced=True)
+    assert {catalog.named(name) for name in ("CRONTAB", "crontabs", "ct")} == {crontab}
 
 
 def test_the_first_resource_of_a_kind_wins() -> None:

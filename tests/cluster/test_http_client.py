@@ -252,6 +252,13 @@ async def test_an_empty_name_does_not_address_the_collection() -> None:
             await client.delete(ObjectKey(POD, "prod", ""))
 
 
+@pytest.mark.parametrize("subresource", ["..", "a/b", "%2e%2e"])
+async def test_a_subresource_that_would_lead_elsewhere_is_refused(subresource: str) -> None:
+    async with client_of(in_turn()) as (client, _):
+        with pytest.raises(InvalidError, match="cannot be part of a path"):
+            await client.merge_patch(ObjectKey(POD, "prod", "web"), {}, subresource=subresource)
+
+
 async def test_server_version() -> None:
     async with client_of(in_turn(json_reply({"gitVersion": "v1.36.2"}), json_reply({"gitVersion": 5}))) as (client, _):
         assert await client.server_version() == "v1.36.2"

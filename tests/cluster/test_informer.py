@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import httpx
+import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
@@ -11,10 +12,12 @@ from tests.cluster.faulty_transport import Answer, FaultyTransport, Hang, Reply,
 from wharfinger.cluster.client import ClusterClient
 from wharfinger.cluster.connection import Connection
 from wharfinger.cluster.control_plane.service import open_control_plane
+from wharfinger.cluster.errors import ApiError
 from wharfinger.cluster.http_client import HttpClusterClient, open_client
 from wharfinger.cluster.informer import Informer, open_informer
+from wharfinger.cluster.object_cache import ObjectChange
 from wharfinger.cluster.resource import ObjectKey, ResourceType
-from wharfinger.formats.json_value import JsonObject, JsonValue
+from wharfinger.formats.json_value import JsonObject, JsonValue, ShapeError
 
 CONFIG_MAP = ResourceType("", "v1", "ConfigMap", "configmaps", namespaced=True)
 
@@ -142,6 +145,19 @@ async def test_namespace_and_selector(autojump_clock: MockClock) -> None:
             assert list(informer.objects()) == [key("b")]
 
 
+async def test_field_selector(autojump_clock: MockClock) -> None:
+    async with in_memory() as (ours, other, _):
+        await other.create(config_map("a", v="1"))
+        await other.create(config_map("b", v="1"))
+        async with open_informer(ours, CONFIG_MAP, "default", field_selector="metadata.name=b") as informer:
+            await informer.wait_synced()
+            assert list(informer.objects()) == [key("b")]
+            await other.apply(config_map("a", v="2"), field_manager="x", force=True)
+            await other.apply(config_map("b", v="2"), field_manager="x", force=True)
+            await informed(informer, "b", value="2")
+            assert list(informer.objects()) == [key("b")]
+
+
 async def test_it_outlives_the_server(autojump_clock: MockClock) -> None:
     async with in_memory() as (ours, other, cut):
         await other.create(config_map("a", v="1"))
@@ -177,6 +193,40 @@ async def test_it_starts_while_the_server_is_away(autojump_clock: MockClock) -> 
             cut.down = False
             await informer.wait_synced()
             assert list(informer.objects()) == [key("a")]
+
+
+async def test_each_change_is_told_though_little_is_kept(autojump_clock: MockClock) -> None:
+    told: list[tuple[str, str, JsonValue]] = []
+
+    def note(change: ObjectChange) -> None:
+        told.append((str(change.type), change.key.name, None if change.object is None else change.object["data"]))
+
+    def keep(obj: JsonObject) -> JsonObject:
+        return {"metadata": obj["metadata"]}
+
+    async with in_memory() as (ours, other, cut):
+        await other.create(config_map("a", v="1"))
+        await other.create(config_map("b", v="1"))
+        async with open_informer(ours, CONFIG_MAP, "default", keep=keep, on_change=note) as informer:
+            await informer.wait_synced()
+            await other.apply(config_map("a", v="2"), field_manager="x", force=True)
+            await other.apply(config_map("a", v="3"), field_manager="x", force=True)
+            await other.delete(key("a"))
+            await wait_all_tasks_blocked()
+            cut.cut()
+            await trio.sleep(5)
+            await other.delete(key("b"))
+            cut.down = False
+            await trio.sleep(60)
+            assert dict(informer.objects()) == {}
+    assert told == [
+        ("ADDED", "a", {"v": "1"}),
+        ("ADDED", "b", {"v": "1"}),
+        ("MODIFIED", "a", {"v": "2"}),
+        ("MODIFIED", "a", {"v": "3"}),
+        ("DELETED", "a", {"v": "3"}),
+        ("DELETED", "b", None),
+    ]
 
 
 # -- scripted servers
@@ -279,6 +329,18 @@ async def test_lists_that_fail_are_tried_again(autojump_clock: MockClock) -> Non
     nameless = listing({"metadata": {"name": 5}}, version="4")
     plan = Plan([status_reply(403, "Forbidden", "not yet"), nameless, listing(config_map("a", "1"), version="5")], [])
     async with informer_of(plan) as informer:
+        for _ in range(2):
+            with pytest.raises(ApiError, match="not yet"):
+                await informer.wait_first_list()
         await informer.wait_synced()
         assert plan.asked[:3] == ["list", "list", "list"]
         assert list(informer.objects()) == [key("a")]
+
+
+async def test_who_waits_for_the_first_list_is_told_of_its_end(autojump_clock: MockClock) -> None:
+    async with informer_of(Plan([listing(config_map("a", "1"), version="5")], [])) as informer:
+        await informer.wait_first_list()
+        assert list(informer.objects()) == [key("a")]
+    async with informer_of(Plan([listing({"metadata": {"name": 5}}, version="4")] * 9, [])) as informer:
+        with pytest.raises(ShapeError, match="name"):
+            await informer.wait_first_list()

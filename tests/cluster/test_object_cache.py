@@ -1,13 +1,15 @@
 """The cache and its coalescing subscriptions."""
 
+import pytest
 import trio
 from hypothesis import given
 from hypothesis import strategies as st
 from trio.testing import wait_all_tasks_blocked
 
-from wharfinger.cluster.object_cache import ObjectCache
+from wharfinger.cluster.client import WatchType
+from wharfinger.cluster.object_cache import ObjectCache, ObjectChange
 from wharfinger.cluster.resource import ObjectKey, ResourceType
-from wharfinger.formats.json_value import JsonObject
+from wharfinger.formats.json_value import JsonObject, ShapeError, find_str
 
 POD = ResourceType("", "v1", "Pod", "pods", namespaced=True)
 NODE = ResourceType("", "v1", "Node", "nodes", namespaced=False)
@@ -85,6 +87,79 @@ async def test_a_waiting_subscriber_is_woken() -> None:
     assert seen == [{key("a")}, {key("a")}]
 
 
+class Told:
+    """What ``on_change`` was told, in short: ``("ADDED", "a", "1")`` with the object's resourceVersion, "" for none."""
+
+    def __init__(self) -> None:
+        self.changes: list[ObjectChange] = []
+
+    def __call__(self, change: ObjectChange) -> None:
+        self.changes.append(change)
+
+    def take(self) -> list[tuple[str, str, str]]:
+        short = [
+            (
+                str(one.type),
+                one.key.name,
+                "" if one.object is None else find_str(one.object, "metadata", "resourceVersion"),
+            )
+            for one in self.changes
+        ]
+        self.changes.clear()
+        return short
+
+
+def test_every_change_is_told_with_its_object() -> None:
+    told = Told()
+    cache = ObjectCache(POD, on_change=told)
+    cache.replace([pod("b"), pod("a")])
+    assert told.take() == [("ADDED", "b", "1"), ("ADDED", "a", "1")]
+    cache.put(pod("a"))
+    cache.drop(pod("c"))
+    assert told.take() == []
+    cache.put(pod("a", "2"))
+    cache.put(pod("c", "3"))
+    cache.drop(pod("b", "4"))
+    assert told.take() == [("MODIFIED", "a", "2"), ("ADDED", "c", "3"), ("DELETED", "b", "4")]
+    cache.replace([pod("d", "5"), pod("a", "6")])
+    assert told.take() == [("DELETED", "c", ""), ("ADDED", "d", "5"), ("MODIFIED", "a", "6")]
+
+
+def test_another_object_of_the_same_name_is_a_deletion_and_an_addition() -> None:
+    told = Told()
+    cache = ObjectCache(POD, on_change=told)
+    cache.put(pod("a"))
+    cache.put(pod("a", "2", uid="other"))
+    assert told.take() == [("ADDED", "a", "1"), ("DELETED", "a", ""), ("ADDED", "a", "2")]
+    cache.replace([pod("a", "2", uid="third")])
+    assert told.take() == [("DELETED", "a", ""), ("ADDED", "a", "2")]
+
+
+def test_a_list_that_cannot_be_read_changes_nothing() -> None:
+    told = Told()
+    cache = ObjectCache(POD, on_change=told)
+    cache.put(pod("a"))
+    told.take()
+    strange: JsonObject = {"metadata": {"name": "c", "namespace": "prod", "uid": 5}}
+    with pytest.raises(ShapeError):
+        cache.replace([pod("b"), strange])
+    assert (told.take(), set(cache.objects())) == ([], {key("a")})
+
+
+def test_what_is_kept_is_not_what_is_told() -> None:
+    told = Told()
+
+    def keep(obj: JsonObject) -> JsonObject:
+        return {"metadata": obj["metadata"]}
+
+    cache = ObjectCache(POD, keep=keep, on_change=told)
+    cache.put({**pod("a"), "spec": {"big": True}})
+    assert cache.get(key("a")) == pod("a")
+    assert told.changes[0].object == {**pod("a"), "spec": {"big": True}}
+    cache.put({**pod("a"), "spec": {"big": True}})
+    assert len(told.changes) == 1
+
+
 OPERATIONS = st.lists(
     st.tuples(st.sampled_from(["put", "drop", "replace", "look"]), st.sampled_from("abc"), st.sampled_from("123"))
 )
@@ -109,4 +184,30 @@ def test_a_subscriber_that_applies_the_keys_it_gets_sees_what_is_there(operation
                         mirror.pop(changed, None)
                     else:
                         mirror[changed] = current
+        assert mirror == dict(cache.objects())
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from("ppdr"), st.sampled_from("abc"), st.sampled_from("123"), st.sampled_from("uv")))
+)
+def test_changes_alternate_and_lead_to_what_is_there(operations: list[tuple[str, str, str, str]]) -> None:
+    mirror: dict[ObjectKey, JsonObject] = {}
+
+    def follow(change: ObjectChange) -> None:
+        there = change.key in mirror
+        assert there == (change.type is not WatchType.ADDED)
+        if change.type is WatchType.DELETED:
+            del mirror[change.key]
+        else:
+            assert change.object is not None
+            mirror[change.key] = change.object
+
+    cache = ObjectCache(POD, on_change=follow)
+    for verb, name, version, uid in operations:
+        if verb == "p":
+            cache.put(pod(name, version, uid))
+        elif verb == "d":
+            cache.drop(pod(name, version, uid))
+        else:
+            cache.replace([pod(name, version, uid)])
         assert mirror == dict(cache.objects())

@@ -1,9 +1,10 @@
 """An Inspector that answers what a test put into it."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
-from tests.debug.samples import DAEMON, PACKAGES
-from wharfinger.runtime.inspector import DaemonSnapshot, PackageSnapshot, QueueSnapshot
+from tests.debug.samples import DAEMON, NODES, PACKAGES, RENDERED
+from wharfinger.runtime.inspector import DaemonSnapshot, NodeSnapshot, PackageSnapshot, QueueSnapshot, RenderSnapshot
 
 
 @dataclass
@@ -12,6 +13,8 @@ class CannedInspector:
 
     contents: tuple[PackageSnapshot, ...] = PACKAGES
     base: DaemonSnapshot = DAEMON
+    nodes: tuple[NodeSnapshot, ...] = NODES
+    rendered: Mapping[str, RenderSnapshot] = field(default_factory=lambda: RENDERED)
 
     async def daemon(self) -> DaemonSnapshot:
         """The daemon, with the number of its packages."""
@@ -28,3 +31,12 @@ class CannedInspector:
     async def queues(self) -> tuple[QueueSnapshot, ...]:
         """All queues, sorted by name."""
         return tuple(package.queue for package in await self.packages())
+
+    async def scheduler(self) -> tuple[NodeSnapshot, ...]:
+        """All nodes, sorted by name."""
+        return tuple(sorted(self.nodes, key=lambda node: node.name))
+
+    async def render(self, name: str) -> RenderSnapshot | None:
+        """What a package renders to; one that nothing was said about has no chart."""
+        known = any(package.name == name for package in self.contents)
+        return self.rendered.get(name, RenderSnapshot("", problem="", has_chart=False)) if known else None

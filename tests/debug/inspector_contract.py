@@ -5,7 +5,14 @@ from dataclasses import FrozenInstanceError
 import pytest
 import trio
 
-from wharfinger.runtime.inspector import Inspector, PackageSnapshot, QueueSnapshot, TaskSnapshot
+from wharfinger.runtime.inspector import (
+    HookSnapshot,
+    Inspector,
+    NodeSnapshot,
+    PackageSnapshot,
+    QueueSnapshot,
+    TaskSnapshot,
+)
 
 UNKNOWN_NAMES = ("", "no.such", "../../etc/passwd", "a b&name=c", "%", "ü✓", "x" * 1000)
 
@@ -14,6 +21,8 @@ async def check_inspector(inspector: Inspector) -> None:
     """All promises at once. The inspected daemon must not gain or lose packages meanwhile."""
     await check_packages(inspector)
     await check_queues(inspector)
+    await check_scheduler(inspector)
+    await check_rendering(inspector)
     await check_daemon(inspector)
     await check_many_at_once(inspector)
 
@@ -44,9 +53,53 @@ def check_package(package: PackageSnapshot) -> None:
         assert condition.status in {"True", "False", "Unknown"}
         assert condition.type
         assert condition.last_transition.tzinfo is not None
+    for hook in package.hooks:
+        check_hook(hook)
+    assert len({hook.name for hook in package.hooks}) == len(package.hooks)
     for field in ("state", "settings"):
         with pytest.raises(FrozenInstanceError):
             setattr(package, field, None)
+
+
+def check_hook(hook: HookSnapshot) -> None:
+    """A hook that never ran has not failed."""
+    assert hook.name
+    assert hook.runs >= 0
+    assert hook.last_run is None or hook.last_run.tzinfo is not None
+    if hook.runs == 0:
+        assert (hook.last_run, hook.last_error) == (None, "")
+
+
+async def check_scheduler(inspector: Inspector) -> None:
+    """Sorted; states and decisions are of those that there are."""
+    nodes = await inspector.scheduler()
+    names = [node.name for node in nodes]
+    assert names == sorted(set(names))
+    for node in nodes:
+        check_node(node)
+
+
+def check_node(node: NodeSnapshot) -> None:
+    """One node in itself: what is off never has work."""
+    assert node.name
+    assert node.state in {"idle", "scheduled", "active"}
+    assert node.decision in {"Enable", "Disable", "Forbid", "Undefined"}
+    assert node.state != "scheduled" or node.decision == "Enable"
+    dependencies = [dependency.name for dependency in node.dependencies]
+    assert dependencies == sorted(set(dependencies))
+
+
+async def check_rendering(inspector: Inspector) -> None:
+    """Every package has an answer, nothing else has one; there is a manifest, a problem, or no chart."""
+    names = {package.name for package in await inspector.packages()}
+    for name in names:
+        rendered = await inspector.render(name)
+        assert rendered is not None
+        assert rendered.has_chart or not (rendered.manifest or rendered.problem)
+        assert not (rendered.manifest and rendered.problem)
+        assert "manifest" not in repr(rendered)
+    for name in {*UNKNOWN_NAMES, ".", ".."} - names:
+        assert await inspector.render(name) is None
 
 
 async def check_queues(inspector: Inspector) -> None:

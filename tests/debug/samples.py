@@ -8,8 +8,12 @@ from wharfinger.formats.json_value import JsonObject, JsonValue
 from wharfinger.runtime.inspector import (
     ConditionSnapshot,
     DaemonSnapshot,
+    DependencySnapshot,
+    HookSnapshot,
+    NodeSnapshot,
     PackageSnapshot,
     QueueSnapshot,
+    RenderSnapshot,
     TaskSnapshot,
 )
 
@@ -57,15 +61,58 @@ def package(
         settings={"replicas": 2} if settings is None else settings,
         conditions=(ConditionSnapshot("Loaded", "True", "Loaded", "", MOMENT),),
         queue=QueueSnapshot(name, tasks),
+        installed_version="1.2.3",
+        installed_digest="sha256:" + "0123456789abcdef" * 4,
+        values={"replicas": 2, "internal": {"ready": True}},
+        hooks=(HOOK, HookSnapshot("hooks/002-later.py", (), 0, None, "")),
     )
 
 
+HOOK = HookSnapshot(
+    "hooks/001-config.sh", ("onStartup 10", "kubernetes configmaps", "schedule nightly 0 3 * * *"), 3, MOMENT, "exit 1"
+)
 WAITING = task(1, error="connection refused", retry_in_s=14.25, running=False)
 PACKAGES = (
     package("ingress", kind="Module"),
     package("prod.shop", tasks=(WAITING, task(2, running=False))),
     package("test.shop", message="two\nlines"),
 )
+NODES = (
+    NodeSnapshot("ingress", "1.2.3", 10, "active", "Enable", "DynamicallyEnabled", "", ()),
+    NodeSnapshot(
+        "prod.shop",
+        "1.2.3",
+        999,
+        "idle",
+        "Enable",
+        "EnabledByDefault",
+        "waits for ingress",
+        (DependencySnapshot("ingress", ">=1.2", optional=False), DependencySnapshot("metrics", "", optional=True)),
+    ),
+)
+MANIFEST = """\
+---
+# Source: shop/templates/secret.yaml
+apiVersion: v1
+kind: Secret
+metadata:
+  name: shop
+data:
+  password: aHVudGVyMg==
+---
+# Source: shop/templates/config.yaml
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: shop
+data:
+  greeting: hello
+"""
+RENDERED = {
+    "ingress": RenderSnapshot("", problem="", has_chart=False),
+    "prod.shop": RenderSnapshot(MANIFEST, problem="", has_chart=True),
+    "test.shop": RenderSnapshot("", problem="template: no such function", has_chart=True),
+}
 
 _TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 _NAME = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20)
@@ -94,6 +141,31 @@ CONDITIONS = st.builds(
 )
 
 
+HOOKS = st.builds(
+    HookSnapshot,
+    name=_NAME,
+    bindings=st.lists(_TEXT, max_size=3).map(tuple),
+    runs=st.integers(0, 2**31),
+    last_run=st.none() | _MOMENTS,
+    last_error=_TEXT,
+)
+NODE_SNAPSHOTS = st.builds(
+    NodeSnapshot,
+    name=_NAME,
+    version=_TEXT,
+    order=st.integers(-(2**31), 2**31),
+    state=_NAME,
+    decision=_TEXT,
+    reason=_TEXT,
+    message=_TEXT,
+    dependencies=st.lists(
+        st.builds(DependencySnapshot, name=_TEXT, constraint=_TEXT, optional=st.booleans()),
+        max_size=3,
+        unique_by=lambda each: each.name,
+    ).map(lambda found: tuple(sorted(found, key=lambda each: each.name))),
+)
+
+
 @st.composite
 def packages(draw: st.DrawFn) -> PackageSnapshot:
     """Any package; its queue has its name, as the runtime's have."""
@@ -112,4 +184,8 @@ def packages(draw: st.DrawFn) -> PackageSnapshot:
         settings=draw(JSON_OBJECTS),
         conditions=tuple(draw(st.lists(CONDITIONS, max_size=3))),
         queue=QueueSnapshot(name, tuple(draw(st.lists(TASKS, max_size=3)))),
+        installed_version=draw(_TEXT),
+        installed_digest=draw(_TEXT),
+        values=draw(JSON_OBJECTS),
+        hooks=tuple(draw(st.lists(HOOKS, max_size=2))),
     )

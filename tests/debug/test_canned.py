@@ -6,8 +6,8 @@ import pytest
 
 from tests.debug.canned import CannedInspector
 from tests.debug.inspector_contract import check_inspector
-from tests.debug.samples import DAEMON, PACKAGES, WAITING, package, task
-from wharfinger.runtime.inspector import PackageSnapshot, QueueSnapshot
+from tests.debug.samples import DAEMON, HOOK, NODES, PACKAGES, RENDERED, WAITING, package, task
+from wharfinger.runtime.inspector import NodeSnapshot, PackageSnapshot, QueueSnapshot, RenderSnapshot
 
 
 async def test_the_contract_is_kept() -> None:
@@ -27,6 +27,8 @@ async def test_the_contract_is_kept() -> None:
         (package(tasks=(replace(WAITING, running=True),)),),
         (package(tasks=(replace(WAITING, error=""),)),),
         (replace(PACKAGES[1], conditions=(replace(PACKAGES[1].conditions[0], status="Yes"),)),),
+        (replace(PACKAGES[1], hooks=(HOOK, HOOK)),),
+        (replace(PACKAGES[1], hooks=(replace(HOOK, runs=0),)),),
     ],
 )
 async def test_the_contract_notices(contents: tuple[PackageSnapshot, ...]) -> None:
@@ -43,3 +45,36 @@ async def test_the_contract_notices_an_unsorted_or_miscounting_inspector() -> No
         await check_inspector(Unsorted())
     with pytest.raises(AssertionError):
         await check_inspector(CannedInspector(base=replace(DAEMON, ready=True, draining=True)))
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        (NODES[0], NODES[0]),
+        (replace(NODES[0], state="done"),),
+        (replace(NODES[0], decision="Yes"),),
+        (replace(NODES[0], decision="Forbid", state="scheduled"),),
+        (replace(NODES[1], dependencies=NODES[1].dependencies[::-1]),),
+    ],
+)
+async def test_the_contract_notices_odd_nodes(nodes: tuple[NodeSnapshot, ...]) -> None:
+    with pytest.raises(AssertionError):
+        await check_inspector(CannedInspector(nodes=nodes))
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [RenderSnapshot("a: 1", problem="", has_chart=False), RenderSnapshot("a: 1", problem="no", has_chart=True)],
+)
+async def test_the_contract_notices_odd_renderings(odd: RenderSnapshot) -> None:
+    with pytest.raises(AssertionError):
+        await check_inspector(CannedInspector(rendered={**RENDERED, "prod.shop": odd}))
+
+
+async def test_the_contract_notices_who_renders_what_is_not_there() -> None:
+    class Eager(CannedInspector):
+        async def render(self, name: str) -> RenderSnapshot | None:
+            return RENDERED.get(name, RENDERED["prod.shop"])
+
+    with pytest.raises(AssertionError):
+        await check_inspector(Eager())

@@ -13,7 +13,7 @@ import trio
 
 from tests.debug.canned import CannedInspector
 from tests.debug.inspector_contract import check_inspector
-from tests.debug.samples import HOSTILE, PACKAGES, package
+from tests.debug.samples import HOSTILE, MANIFEST, NODES, PACKAGES, package
 from wharfinger.debug.client import DebugClient, open_debug_client
 from wharfinger.debug.errors import DebugAnswerError, NoDaemonError
 from wharfinger.debug.server import open_debug_server
@@ -21,7 +21,7 @@ from wharfinger.debug.text import is_safe
 from wharfinger.formats.json_value import JsonValue
 from wharfinger.httpd.messages import Handler, Request, Response, StreamingResponse
 from wharfinger.httpd.server import HttpLimits, open_server
-from wharfinger.runtime.inspector import PackageSnapshot
+from wharfinger.runtime.inspector import PackageSnapshot, RenderSnapshot
 
 
 @asynccontextmanager
@@ -45,6 +45,19 @@ async def test_it_says_exactly_what_the_daemon_says(tmp_path: Path) -> None:
         for expected in PACKAGES:
             assert await client.package(expected.name) == expected
         assert await client.package("no.such") is None
+        assert await client.scheduler() == NODES
+
+
+async def test_what_was_rendered(tmp_path: Path) -> None:
+    async with client_of(CannedInspector(), tmp_path / "debug.sock") as client:
+        redacted = MANIFEST.replace("aHVudGVyMg==", "'***'")
+        assert await client.render("prod.shop") == RenderSnapshot(redacted, problem="", has_chart=True)
+        shown = await client.render("prod.shop", show_secrets=True)
+        assert shown == RenderSnapshot(MANIFEST, problem="", has_chart=True)
+        assert await client.render("ingress") == RenderSnapshot("", problem="", has_chart=False)
+        failed = await client.render("test.shop")
+        assert failed == RenderSnapshot("", problem="template: no such function", has_chart=True)
+        assert await client.render("no.such") is None
 
 
 async def test_names_and_values_of_strangers(tmp_path: Path) -> None:
@@ -180,14 +193,37 @@ async def test_a_stranger_on_the_socket(response: Response, why: str, tmp_path: 
             assert len(str(raised.value)) < 1000
 
 
-@pytest.mark.parametrize("question", ["daemon", "packages", "queues"])
+@pytest.mark.parametrize(
+    ("response", "why"),
+    [
+        (Response(404, b"no such path: /api/v1/packages/render/a; /endpoints lists them\n"), "404 no such path"),
+        (Response(400, b"unknown query parameter: show-secrets; known here: none\n"), "400 unknown query"),
+        (Response(500, b"internal error\n"), "500 internal error"),
+        (Response(204), "204"),
+    ],
+)
+async def test_a_daemon_that_cannot_render(response: Response, why: str, tmp_path: Path) -> None:
+    async def handler(_request: Request) -> Response:
+        return response
+
+    async with stranger(handler, tmp_path / "debug.sock") as client:
+        with pytest.raises(DebugAnswerError, match=why):
+            await client.render("a", show_secrets=True)
+
+
+@pytest.mark.parametrize("question", ["daemon", "packages", "queues", "scheduler"])
 async def test_shapes_nobody_understands(question: str, tmp_path: Path) -> None:
     async def handler(_request: Request) -> Response:
-        return Response(200, b'{"name": 5, "apps": 5, "queues": 5, "version": 5}')
+        return Response(200, b'{"name": 5, "apps": 5, "queues": 5, "nodes": 5, "version": 5}')
 
     async with stranger(handler, tmp_path / "debug.sock") as client:
         with pytest.raises(DebugAnswerError, match="expected"):
-            await {"daemon": client.daemon, "packages": client.packages, "queues": client.queues}[question]()
+            await {
+                "daemon": client.daemon,
+                "packages": client.packages,
+                "queues": client.queues,
+                "scheduler": client.scheduler,
+            }[question]()
 
 
 async def test_an_endless_answer_is_not_begun(tmp_path: Path) -> None:

@@ -17,22 +17,26 @@ import trio
 import yaml
 
 from tests.debug.canned import CannedInspector
-from tests.debug.samples import HOSTILE, PACKAGES, package
+from tests.debug.samples import HOSTILE, MANIFEST, NODES, PACKAGES, package
 from wharfinger.debug.commands import (
     NoSuchPackageError,
     add_dump,
     add_get,
     add_queues,
+    add_render,
+    add_scheduler,
     dump_text,
     packages_text,
     queues_text,
+    scheduler_text,
 )
-from wharfinger.debug.encoding import package_to_json, packages_to_json, queues_to_json
+from wharfinger.debug.encoding import node_to_json, nodes_to_json, package_to_json, packages_to_json, queues_to_json
 from wharfinger.debug.server import open_debug_server
 from wharfinger.debug.text import is_safe
 from wharfinger.debug.text import width as columns_of
+from wharfinger.runtime.inspector import RenderSnapshot
 
-ADD = {"get": add_get, "dump": add_dump, "queues": add_queues}
+ADD = {"get": add_get, "dump": add_dump, "queues": add_queues, "scheduler": add_scheduler, "render": add_render}
 
 
 def typed(line: str) -> argparse.Namespace:
@@ -66,6 +70,26 @@ async def test_get_packages(tmp_path: Path) -> None:
         "prod.shop   Application   shop      1.2.3     Ready   all objects are healthy\n"
         "test.shop   Application   shop      1.2.3     Ready   two\\nlines\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("installed", "wanted", "shown"),
+    [
+        ("1.0.0", "1.0.0", "1.0.0"),
+        ("1.0.0", "1.1.0", "1.0.0 → 1.1.0"),
+        ("", "1.1.0", "→ 1.1.0"),
+        ("1.0.0", "", "1.0.0"),
+        ("", "", ""),
+    ],
+)
+async def test_the_installed_version_and_the_wanted_one(installed: str, wanted: str, shown: str) -> None:
+    told = replace(package(), installed_version=installed, version=wanted, package="p" * 9)
+    for output in ("table", "wide"):
+        text = await packages_text(CannedInspector(contents=(told,)), None, output, None)
+        header, row = text.splitlines()
+        column = slice(header.index("VERSION"), header.index("STATE" if output == "table" else "REVISION"))
+        assert row[column].rstrip() == shown
+        assert "→" not in await packages_text(CannedInspector(contents=(told,)), None, output, None, "->")
 
 
 async def test_get_one_and_wide(tmp_path: Path) -> None:
@@ -122,19 +146,70 @@ async def test_queues(tmp_path: Path) -> None:
     assert json.loads(out) == queues_to_json([PACKAGES[1].queue])
 
 
+async def test_scheduler(tmp_path: Path) -> None:
+    code, out, err = await run_against(CannedInspector(), "scheduler dump", tmp_path / "s")
+    assert (code, err) == (0, "")
+    assert yaml.safe_load(out) == nodes_to_json(NODES)
+    _, out, _ = await run_against(CannedInspector(), "scheduler dump prod.shop -o json", tmp_path / "s")
+    assert json.loads(out) == node_to_json(NODES[1])
+
+
+async def test_render(tmp_path: Path) -> None:
+    code, out, err = await run_against(CannedInspector(), "render prod.shop", tmp_path / "s")
+    assert (code, out, err) == (0, MANIFEST.replace("aHVudGVyMg==", "'***'"), "")
+    code, out, err = await run_against(CannedInspector(), "render prod.shop --show-secrets", tmp_path / "s")
+    assert (code, out, err) == (0, MANIFEST, "")
+    nothing = CannedInspector(rendered={"prod.shop": RenderSnapshot("", problem="", has_chart=True)})
+    assert await run_against(nothing, "render prod.shop", tmp_path / "s") == (0, "", "no manifests\n")
+
+
+async def test_a_terminal_obeys_no_manifest(tmp_path: Path) -> None:
+    hostile = CannedInspector(
+        rendered={"prod.shop": RenderSnapshot("# \x1b[31mred\na: 1 # ✓\n", problem="", has_chart=True)}
+    )
+    code, out, _ = await run_against(hostile, "render prod.shop --show-secrets", tmp_path / "s")
+    assert (code, out) == (0, "# \x1b[31mred\na: 1 # ✓\n")
+    with redirect_stdout(Terminal()) as terminal:
+        async with open_debug_server(tmp_path / "s", hostile):
+            args = typed(f"render prod.shop --show-secrets --socket {tmp_path}/s")
+            handler = cast("Callable[[argparse.Namespace], int]", args.handler)
+            assert await trio.to_thread.run_sync(handler, args) == 0
+    assert terminal.getvalue() == "# \\x1b[31mred\na: 1 # ✓\n"
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
 @pytest.mark.parametrize(
     ("line", "why"),
     [
         ("get packages no.such", "no package named 'no.such'; `wharfinger get packages` lists them"),
         ("dump no.such", "no package named 'no.such'; `wharfinger get packages` lists them"),
         ("queues dump no.such", "no queue named 'no.such'; `wharfinger queues dump` shows all"),
+        (
+            "scheduler dump no.such",
+            "no package named 'no.such' in the scheduler; `wharfinger scheduler dump` shows all that are loaded",
+        ),
+        ("render no.such", "no package named 'no.such'; `wharfinger get packages` lists them"),
+        ("render ingress", "package 'ingress' has no Helm chart: there is nothing to render"),
+        ("render test.shop", "package 'test.shop' cannot be rendered: template: no such function"),
+        ("get packages prod/shop", "no package named 'prod/shop'; did you mean prod.shop?"),
+        ("dump prod/shop", "no package named 'prod/shop'; did you mean prod.shop?"),
+        ("dump prod/else", "no package named 'prod/else'; `wharfinger get packages` lists them"),
+        ("queues dump prod/shop", "no queue named 'prod/shop'; did you mean prod.shop?"),
+        ("scheduler dump prod/shop", "no package named 'prod/shop' in the scheduler; did you mean prod.shop?"),
+        ("render prod/shop", "no package named 'prod/shop'; did you mean prod.shop?"),
     ],
 )
 async def test_what_is_not_there(line: str, why: str, tmp_path: Path) -> None:
     assert await run_against(CannedInspector(), line, tmp_path / "s") == (1, "", f"error: {why}\n")
 
 
-@pytest.mark.parametrize("line", ["get packages", "get packages a.b -o json", "dump", "queues dump"])
+@pytest.mark.parametrize(
+    "line", ["get packages", "get packages a.b -o json", "dump", "queues dump", "scheduler dump", "render a.b"]
+)
 def test_no_daemon(line: str, tmp_path: Path) -> None:
     path = tmp_path / "none"
     code, out, err = run(f"{line} --socket {path}")
@@ -145,7 +220,9 @@ def test_no_daemon(line: str, tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("line", ["get", "get pods", "get packages -o xml", "dump -o table", "queues", "queues list"])
+@pytest.mark.parametrize(
+    "line", ["get", "get pods", "get packages -o xml", "dump -o table", "queues", "queues list", "scheduler", "render"]
+)
 def test_wrong_usage(line: str) -> None:
     with redirect_stderr(io.StringIO()) as err, pytest.raises(SystemExit) as left:
         typed(line)
@@ -164,8 +241,19 @@ def test_the_socket_is_found_as_the_daemon_finds_it(tmp_path: Path, monkeypatch:
 
 async def test_hostile_packages(tmp_path: Path) -> None:
     odd = package("prod.x", message=HOSTILE, settings={"a": HOSTILE})
-    hostile = CannedInspector(contents=(replace(odd, version=HOSTILE, state=HOSTILE, tip=HOSTILE),))
-    for line in ("get packages", "get packages -o wide", "get packages -o name", "dump", "dump -o json", "queues dump"):
+    hostile = CannedInspector(
+        contents=(replace(odd, version=HOSTILE, state=HOSTILE, tip=HOSTILE),),
+        nodes=(replace(NODES[0], message=HOSTILE, reason=HOSTILE),),
+    )
+    for line in (
+        "get packages",
+        "get packages -o wide",
+        "get packages -o name",
+        "dump",
+        "dump -o json",
+        "queues dump",
+        "scheduler dump",
+    ):
         code, out, err = await run_against(hostile, line, tmp_path / "s")
         assert (code, err) == (0, "")
         assert is_safe(out, allow="\n")
@@ -192,6 +280,7 @@ async def test_the_printing_works_on_any_inspector() -> None:
         packages_text(inspector, "x", "table", None),
         dump_text(inspector, "x", "json"),
         queues_text(inspector, "x", "json"),
+        scheduler_text(inspector, "x", "json"),
     ):
         with pytest.raises(NoSuchPackageError):
             await question
@@ -199,9 +288,10 @@ async def test_the_printing_works_on_any_inspector() -> None:
 
 async def test_the_real_command_with_a_terminal_that_knows_ascii_only(tmp_path: Path) -> None:
     path = tmp_path / "debug.sock"
+    updating = replace(package(message="✓ fertig"), installed_version="1.2.2")
     command = [sys.executable, "-m", "wharfinger", "get", "packages"]
     environment = {**os.environ, "WHARFINGER_SOCKET": str(path), "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
-    async with open_debug_server(path, CannedInspector(contents=(package(message="✓ fertig"),))):
+    async with open_debug_server(path, CannedInspector(contents=(updating,))):
         done = await trio.run_process(
             command,
             env=environment,
@@ -211,7 +301,7 @@ async def test_the_real_command_with_a_terminal_that_knows_ascii_only(tmp_path: 
             cwd=Path(__file__).parents[2],
         )
     assert (done.returncode, done.stderr) == (0, b"")
-    assert done.stdout.endswith(b"Ready   \\u2713 fertig\n")
+    assert done.stdout.endswith(b"1.2.2 -> 1.2.3   Ready   \\u2713 fertig\n")
 
 
 async def test_a_reader_that_goes_away(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 
@@ -9,11 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.debug.samples import DAEMON, MOMENT, PACKAGES, TASKS, packages
+from tests.debug.samples import DAEMON, MOMENT, NODE_SNAPSHOTS, NODES, PACKAGES, TASKS, packages
 from wharfinger.debug.encoding import (
     daemon_from_json,
     daemon_to_json,
     duration,
+    nodes_from_json,
+    nodes_to_json,
     package_from_json,
     package_to_json,
     packages_from_json,
@@ -27,6 +30,7 @@ from wharfinger.formats.json_value import JsonObject, JsonValue, ShapeError
 from wharfinger.runtime.inspector import (
     ConditionSnapshot,
     DaemonSnapshot,
+    NodeSnapshot,
     PackageSnapshot,
     QueueSnapshot,
     TaskSnapshot,
@@ -85,6 +89,7 @@ def test_the_dump_of_packages_has_the_documented_shape() -> None:
         "kind": "Module",
         "namespace": "",
         "definition": {"name": "shop", "version": "1.2.3", "digest": PACKAGES[0].digest},
+        "installed": {"version": "1.2.3", "digest": PACKAGES[0].digest},
         "release_revision": 3,
         "status": {
             "state": "Ready",
@@ -101,8 +106,61 @@ def test_the_dump_of_packages_has_the_documented_shape() -> None:
             ],
         },
         "settings": {"replicas": 2},
+        "values": {"replicas": 2, "internal": {"ready": True}},
+        "hooks": [
+            {
+                "name": "hooks/001-config.sh",
+                "bindings": ["onStartup 10", "kubernetes configmaps", "schedule nightly 0 3 * * *"],
+                "runs": 3,
+                "last_run": "2026-05-17T12:30:45.123456Z",
+                "last_error": "exit 1",
+            },
+            {"name": "hooks/002-later.py", "bindings": [], "runs": 0},
+        ],
         "queue": {"length": 0},
     }
+
+
+def test_the_dump_of_the_scheduler_has_the_documented_shape() -> None:
+    assert nodes_to_json(NODES) == {
+        "nodes": {
+            "ingress": {
+                "version": "1.2.3",
+                "order": 10,
+                "state": "active",
+                "decision": {"kind": "Enable", "reason": "DynamicallyEnabled", "message": ""},
+                "dependencies": {},
+            },
+            "prod.shop": {
+                "version": "1.2.3",
+                "order": 999,
+                "state": "idle",
+                "decision": {"kind": "Enable", "reason": "EnabledByDefault", "message": "waits for ingress"},
+                "dependencies": {
+                    "ingress": {"constraint": ">=1.2", "optional": False},
+                    "metrics": {"constraint": "", "optional": True},
+                },
+            },
+        }
+    }
+
+
+def test_secrets_are_not_part_of_the_dump() -> None:
+    assert package_to_json(replace(PACKAGES[0], secrets=("hunter2",))) == package_to_json(PACKAGES[0])
+
+
+def test_a_package_of_an_older_daemon_is_read() -> None:
+    older = {
+        key: item for key, item in package_to_json(PACKAGES[0]).items() if key not in {"installed", "values", "hooks"}
+    }
+    read = package_from_json(older)
+    assert (read.name, read.installed_version, read.values, read.hooks) == ("ingress", "", {}, ())
+
+
+@given(st.lists(NODE_SNAPSHOTS, max_size=3, unique_by=lambda node: node.name))
+def test_nodes_come_back(nodes: list[NodeSnapshot]) -> None:
+    expected = tuple(sorted(nodes, key=lambda node: node.name))
+    assert nodes_from_json(through_json(nodes_to_json(nodes))) == expected
 
 
 @given(packages())
@@ -168,6 +226,21 @@ Reader = Callable[[JsonValue], object]
         (package_from_json, {"name": "a"}, "kind"),
         (package_from_json, {"name": "a", "kind": "Module", "settings": []}, "settings: expected an object"),
         (package_from_json, {"name": "a", "kind": "Module", "status": {"conditions": ["x"]}}, "condition: expected"),
+        (package_from_json, {"name": "a", "kind": "Module", "values": 1}, "values: expected an object"),
+        (package_from_json, {"name": "a", "kind": "Module", "hooks": [1]}, "hook: expected an object"),
+        (
+            package_from_json,
+            {"name": "a", "kind": "Module", "hooks": [{"name": "h", "bindings": [1]}]},
+            "bindings: exp",
+        ),
+        (package_from_json, {"name": "a", "kind": "Module", "hooks": [{"name": "h", "last_run": 1}]}, "last_run"),
+        (nodes_from_json, {"nodes": []}, "nodes: expected an object"),
+        (nodes_from_json, {"nodes": {"a": {}}}, "state"),
+        (
+            nodes_from_json,
+            {"nodes": {"a": {"state": "idle", "dependencies": {"b": {}}}}},
+            "optional: expected a boolean",
+        ),
         (packages_from_json, {"apps": [1]}, "apps: expected an object"),
         (packages_from_json, {"modules": {"a": 1}}, "name"),
         (queues_from_json, {"queues": 1}, "queues: expected an object"),
@@ -225,3 +298,27 @@ def test_durations_are_near_enough(seconds: float) -> None:
 
 def test_moments_are_kept_to_the_microsecond() -> None:
     assert daemon_from_json(daemon_to_json(DAEMON)).started == datetime(2026, 5, 17, 12, 30, 45, 123456, tzinfo=UTC)
+
+
+READERS: tuple[Reader, ...] = (
+    daemon_from_json,
+    packages_from_json,
+    package_from_json,
+    queues_from_json,
+    nodes_from_json,
+)
+KEYS = st.sampled_from(
+    ["name", "kind", "apps", "nodes", "hooks", "state", "dependencies", "bindings", "last_run", "tasks"]
+)
+NEARLY: st.SearchStrategy[JsonValue] = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=3) | st.just("2026-01-01T00:00:00Z"),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=6),
+    max_leaves=15,
+)
+
+
+@given(NEARLY)
+def test_nothing_but_a_shape_error_comes_out_of_a_reader(value: JsonValue) -> None:
+    for read in READERS:
+        with suppress(ShapeError):
+            read(value)

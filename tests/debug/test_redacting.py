@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 
-from tests.debug.samples import JSON_OBJECTS, PACKAGES, package, packages, task
+from tests.debug.samples import JSON_OBJECTS, NODES, PACKAGES, package, packages, task
 from wharfinger.debug.encoding import package_to_json
 from wharfinger.debug.output import render_json
-from wharfinger.debug.redacting import redact_package, redact_queue, secrets_in
+from wharfinger.debug.redacting import redact_node, redact_package, redact_queue, secrets_in, secrets_of
 from wharfinger.formats.json_value import JsonObject, JsonValue
 from wharfinger.formats.redaction import MARK
-from wharfinger.runtime.inspector import PackageSnapshot
+from wharfinger.runtime.inspector import HookSnapshot, PackageSnapshot
 
 SETTINGS: JsonObject = {
     "replicas": 2,
@@ -42,6 +42,33 @@ def test_settings_by_key_and_everything_else_by_value() -> None:
     assert [each.error for each in safe.queue.tasks] == [f"401 for {MARK}", f"pin {MARK}"]
     for secret in ("hunter2", "first-token", "73310452"):
         assert secret not in render_json(package_to_json(safe))
+
+
+def test_values_hooks_and_names_of_tasks_too() -> None:
+    told = replace(
+        package(settings={}, tasks=(replace(task(1), name="Run hunter2"),)),
+        values={"db": {"password": "hunter2"}},
+        hooks=(HookSnapshot("h", ("schedule hunter2 0 * * * *",), 1, None, "hunter2 is wrong"),),
+    )
+    safe = redact_package(told)
+    assert safe.values == {"db": {"password": MARK}}
+    assert safe.hooks[0] == HookSnapshot("h", (f"schedule {MARK} 0 * * * *",), 1, None, f"{MARK} is wrong")
+    assert safe.queue.tasks[0].name == f"Run {MARK}"
+
+
+def test_what_the_runtime_names_is_masked_in_every_text_and_left_out() -> None:
+    told = replace(package(message="a write-only one", settings={"greeting": "write-only"}), secrets=("write-only",))
+    safe = redact_package(told)
+    assert (safe.message, safe.settings, safe.secrets) == (f"a {MARK} one", {"greeting": MARK}, ())
+    assert secrets_of(told) == secrets_in([told]) == {"write-only"}
+    assert "write-only" not in repr(safe)
+    assert "secrets" not in repr(told)
+
+
+def test_what_an_enabled_script_said_is_masked() -> None:
+    node = replace(NODES[0], message="its enabled script failed: bad hunter2 and password=abcdef")
+    safe = redact_node(node, {"hunter2"})
+    assert safe == replace(node, message=f"its enabled script failed: bad {MARK} and password={MARK}")
 
 
 def test_what_no_setting_names_is_found_by_its_form() -> None:

@@ -8,16 +8,25 @@ import pytest
 import yaml
 
 from tests.debug.canned import CannedInspector
-from tests.debug.samples import DAEMON, HOSTILE, PACKAGES, package, task
-from wharfinger.debug.encoding import daemon_to_json, package_to_json, packages_to_json, queues_to_json
+from tests.debug.samples import DAEMON, HOSTILE, MANIFEST, NODES, PACKAGES, package, task
+from wharfinger.debug.encoding import (
+    daemon_to_json,
+    node_to_json,
+    nodes_to_json,
+    package_to_json,
+    packages_to_json,
+    queues_to_json,
+)
 from wharfinger.debug.routes import ROUTES, make_handler
 from wharfinger.debug.text import is_safe
 from wharfinger.formats.json_value import JsonObject
 from wharfinger.httpd.messages import Request, Response
-from wharfinger.runtime.inspector import Inspector
+from wharfinger.runtime.inspector import Inspector, RenderSnapshot
 
 DUMP = "/api/v1/packages/dump"
 QUEUES = "/api/v1/queues/dump"
+SCHEDULER = "/api/v1/scheduler/dump"
+RENDER = "/api/v1/packages/render"
 
 
 async def get(
@@ -51,9 +60,10 @@ async def test_readiness(ready: bool, draining: bool, status: int, text: bytes) 
 async def test_endpoints_lists_every_route_and_every_route_answers() -> None:
     listed = (await get("/endpoints")).body.decode().splitlines()
     assert listed == [f"GET {path}" for path in ROUTES]
-    assert {"GET /healthz", "GET /readyz", "GET /endpoints", f"GET {DUMP}", f"GET {QUEUES}"} <= set(listed)
+    paths = ("/healthz", "/readyz", "/endpoints", DUMP, QUEUES, SCHEDULER, f"{RENDER}/{{name}}")
+    assert {f"GET {path}" for path in paths} <= set(listed)
     for line in listed:
-        assert (await get(line.removeprefix("GET "))).status == 200
+        assert (await get(line.removeprefix("GET ").replace("{name}", "prod.shop"))).status == 200
 
 
 async def test_documents() -> None:
@@ -61,6 +71,7 @@ async def test_documents() -> None:
         ("/api/v1/daemon", daemon_to_json(replace(DAEMON, packages=3))),
         (DUMP, packages_to_json(PACKAGES)),
         (QUEUES, queues_to_json(each.queue for each in PACKAGES)),
+        (SCHEDULER, nodes_to_json(NODES)),
     ):
         for query in ({}, {"output": "json"}):
             answer = await get(path, query)
@@ -75,9 +86,10 @@ async def test_documents() -> None:
 async def test_one_by_name() -> None:
     assert json.loads((await get(DUMP, {"name": "prod.shop"})).body) == package_to_json(PACKAGES[1])
     assert json.loads((await get(QUEUES, {"name": "prod.shop"})).body) == queues_to_json([PACKAGES[1].queue])
+    assert json.loads((await get(SCHEDULER, {"name": "prod.shop"})).body) == node_to_json(NODES[1])
 
 
-@pytest.mark.parametrize("path", [DUMP, QUEUES])
+@pytest.mark.parametrize("path", [DUMP, QUEUES, SCHEDULER])
 @pytest.mark.parametrize("name", ["no.such", "", "prod"])
 async def test_an_unknown_name_is_null(path: str, name: str) -> None:
     answer = await get(path, {"name": name})
@@ -94,6 +106,14 @@ async def test_nothing_is_a_silent_default() -> None:
         ("/nothing", {}, 404, "no such path: /nothing; /endpoints lists them"),
         (DUMP + "/", {}, 404, "no such path"),
         ("*", {}, 404, "no such path"),
+        (RENDER, {}, 404, "no such path"),
+        (f"{RENDER}/prod.shop", {"output": "json"}, 400, "unknown query parameter: output; known here: show-secrets"),
+        (f"{RENDER}/prod.shop", {"show-secrets": ""}, 400, "unknown show-secrets: ; known: false, true"),
+        (f"{RENDER}/no.such", {}, 404, "no package named 'no.such'\n"),
+        (f"{RENDER}/", {}, 404, "no package named ''\n"),
+        (f"{RENDER}/prod.shop/more", {}, 404, "no package named 'prod.shop/more'\n"),
+        (f"{RENDER}/ingress", {}, 400, "package has no Helm chart\n"),
+        (f"{RENDER}/test.shop", {}, 500, "render failed: template: no such function\n"),
     ):
         answer = await get(path, query)
         assert answer.status == status
@@ -107,6 +127,57 @@ async def test_reading_only(method: str) -> None:
     assert (answer.status, answer.headers) == (405, (("Allow", "GET, HEAD"),))
     assert (await get("/nothing", method=method)).status == 404
     assert (await get(DUMP, method="HEAD")).status == 200
+
+
+async def test_a_rendered_manifest_is_redacted_unless_asked_otherwise() -> None:
+    for query in ({}, {"show-secrets": "false"}):
+        answer = await get(f"{RENDER}/prod.shop", query)
+        assert (answer.status, answer.content_type) == (200, "application/yaml")
+        assert answer.body.decode() == MANIFEST.replace("aHVudGVyMg==", "'***'")
+    answer = await get(f"{RENDER}/prod.shop", {"show-secrets": "true"})
+    assert (answer.status, answer.content_type, answer.body.decode()) == (200, "application/yaml", MANIFEST)
+
+
+async def test_what_a_package_names_as_secret_is_in_no_answer() -> None:
+    told = replace(
+        package(message="found t0p-drawer", settings={"note": "t0p-drawer"}, tasks=(task(1, error="not t0p-drawer"),)),
+        values={"deep": ["a t0p-drawer"]},
+        hooks=(replace(PACKAGES[0].hooks[0], last_error="t0p-drawer?", bindings=("schedule t0p-drawer 0 * * * *",)),),
+        secrets=("t0p-drawer",),
+    )
+    hidden = CannedInspector(
+        contents=(told,),
+        nodes=(replace(NODES[1], message="t0p-drawer says no"),),
+        rendered={"prod.shop": RenderSnapshot("# t0p-drawer\na: b t0p-drawer c\n", problem="", has_chart=True)},
+    )
+    for path in (DUMP, QUEUES, SCHEDULER, f"{RENDER}/prod.shop"):
+        answer = await get(path, inspector=hidden)
+        assert answer.status == 200
+        assert b"t0p-drawer" not in answer.body
+        assert b"***" in answer.body
+    broken = replace(hidden, rendered={"prod.shop": RenderSnapshot("", problem="t0p-drawer: bad", has_chart=True)})
+    assert (await get(f"{RENDER}/prod.shop", inspector=broken)).body == b"render failed: ***: bad\n"
+
+
+async def test_a_manifest_that_cannot_be_redacted_is_not_shown() -> None:
+    inspector = CannedInspector(
+        rendered={"prod.shop": RenderSnapshot("a: {hunter2", problem="", has_chart=True)},
+    )
+    answer = await get(f"{RENDER}/prod.shop", inspector=inspector)
+    assert answer.status == 500
+    assert answer.body.startswith(b"render failed: it cannot be redacted: the rendered manifest")
+    assert b"hunter2" not in answer.body
+    assert (await get(f"{RENDER}/prod.shop", {"show-secrets": "true"}, inspector=inspector)).body == b"a: {hunter2"
+
+
+async def test_a_package_that_goes_while_it_is_rendered() -> None:
+    class Going(CannedInspector):
+        async def render(self, name: str) -> RenderSnapshot | None:
+            rendered = await super().render(name)
+            self.contents = ()
+            return rendered
+
+    assert (await get(f"{RENDER}/prod.shop", inspector=Going())).status == 200
 
 
 async def test_secrets_stay_inside() -> None:

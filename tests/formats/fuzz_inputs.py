@@ -10,6 +10,17 @@ import random
 from collections.abc import Callable
 from typing import Final
 
+from tests.formats.fuzz_schemas import JSON_PATCH_SEEDS, JSON_PATCH_WORDS, SCHEMA_SEEDS, SCHEMA_WORDS
+from tests.formats.fuzz_small import (
+    CONSTRAINT_SEEDS,
+    CONSTRAINT_WORDS,
+    CRON_SEEDS,
+    CRON_WORDS,
+    DURATION_SEEDS,
+    DURATION_WORDS,
+    JQ_SEEDS,
+    JQ_WORDS,
+)
 from tests.formats.tars import BLOCK, END, gnu_long, gz, hard_link, header, padded, pax, pax_record, tar, with_checksum
 
 SECRET: Final = "S3cr3t-Val/ue"
@@ -270,6 +281,22 @@ _TAR_SEEDS: Final = [
     END,
     b"",
 ]
+_LAYER_SEEDS: Final = [
+    tar(("a", None), ("a/b", b"1"), ("a/c/d", b"2"), ("l", "a/b"), ("e", b"3"), hard_link("h", "e")),
+    tar(("a/.wh.b", b""), ("a/c/.wh..wh..opq", b""), ("a/c/new", b"n"), (".wh.l", b"")),
+    tar((".wh..wh..opq", b""), ("e", None), ("e/f", b"x"), ("a", "e")),
+    tar(("a", b"file"), ("l", None), ("l/x", b"x"), hard_link("e", "a"), ("h", "l/x")),
+    tar(("/a/c", b"x"), ("./e/../e", b""), (".wh.a", b""), ("a/b/c/d", b"deep")),
+    tar(("l", "../.."), ("l/evil", b"x"), (".wh...", b""), ("a/.wh.", b"")),
+    tar((".wh.a/b", b""), ("a/.wh.b", b"full"), (".wh.c", None)),
+    _TAR_SEEDS[0],
+    _TAR_SEEDS[3],
+]
+_LAYER_WORDS: Final = [
+    *(b".wh.", b".wh..wh..opq\0", b"a/.wh.b\0", b".wh.a\0", b"/", b"../", b"a/", b"a\0", b"e\0", b"l\0", b"h\0", b"\0"),
+    *(b"0", b"1", b"2", b"5", b"ustar\x0000", b"00000001000\0", b"00000000000\0"),
+]
+LAYER_MARK: Final = b"\xff<next layer>\xff"
 _TAR_WORDS: Final = [
     *(
         b"..",
@@ -359,6 +386,19 @@ def _tar(dice: random.Random) -> bytes:
     return data
 
 
+def _layers(dice: random.Random) -> bytes:
+    """Up to four tars with whiteouts, the first mostly whole, so that there is something to be hidden and replaced."""
+    layers = [dice.choice(_LAYER_SEEDS)] if dice.random() < 0.8 else []
+    for _ in range(dice.randrange(1, 4)):
+        data = dice.choice(_LAYER_SEEDS)
+        if dice.random() < 0.6:
+            data = _shuffle_blocks(dice, data)
+        if dice.random() < 0.4:
+            data = _mutate(dice, data, _LAYER_SEEDS, _LAYER_WORDS)
+        layers.append(_repair(data) if dice.random() < 0.9 else data)
+    return LAYER_MARK.join(gz(layer) if dice.random() < 0.3 else layer for layer in layers)
+
+
 def _shuffle_blocks(dice: random.Random, data: bytes) -> bytes:
     blocks = [data[at : at + BLOCK] for at in range(0, min(len(data), 40 * BLOCK), BLOCK)]
     for _ in range(dice.randrange(4)):
@@ -381,6 +421,13 @@ _CORPORA: Final[dict[str, Callable[[random.Random], bytes]]] = {
     "json": _of(_JSON_SEEDS, _JSON_WORDS),
     "redaction": _of(_REDACTION_SEEDS, _REDACTION_WORDS),
     "tar": _tar,
+    "layers": _layers,
+    "constraint": _of(CONSTRAINT_SEEDS, CONSTRAINT_WORDS),
+    "duration": _of(DURATION_SEEDS, DURATION_WORDS),
+    "cron": _of(CRON_SEEDS, CRON_WORDS),
+    "jq": _of(JQ_SEEDS, JQ_WORDS),
+    "schema": _of(SCHEMA_SEEDS, SCHEMA_WORDS),
+    "json-patch": _of(JSON_PATCH_SEEDS, JSON_PATCH_WORDS),
 }
 
 

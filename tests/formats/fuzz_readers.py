@@ -11,14 +11,21 @@ import shutil
 import stat
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from tests.formats.fuzz_inputs import SECRET
-from wharfinger.formats.archive import ArchiveLimits, extract_tar
+from tests.formats.fuzz_inputs import LAYER_MARK, SECRET
+from wharfinger.formats.archive import ArchiveLimits, extract_layers, extract_tar
+from wharfinger.formats.cron import parse_cron
+from wharfinger.formats.duration import format_duration, parse_duration
 from wharfinger.formats.errors import FormatError
-from wharfinger.formats.json_value import canonical_json, decode_json
+from wharfinger.formats.jq_protocol import FrameReader, JqProtocolError, decode_answer, decode_request, encode_request
+from wharfinger.formats.json_patch import apply_json_patch
+from wharfinger.formats.json_value import JsonError, JsonValue, as_object, canonical_json, decode_json
+from wharfinger.formats.openapi_schema import closed, compile_schema, extended, required_for_helm
 from wharfinger.formats.redaction import redact_text, redact_value
+from wharfinger.formats.version_constraint import parse_constraint, parse_version
 from wharfinger.formats.yaml_reader import YamlLimits, read_yaml, read_yaml_all
 from wharfinger.formats.yaml_writer import write_yaml, write_yaml_all
 
@@ -69,15 +76,99 @@ def _redaction(data: bytes, _: Path) -> None:
 
 
 def _archive(data: bytes, folder: Path) -> None:
+    _contained(folder, lambda into: extract_tar(io.BytesIO(data), into, _ARCHIVE, what="fuzz"))
+
+
+def _layers(data: bytes, folder: Path) -> None:
+    layers = [("layer", io.BytesIO(layer)) for layer in data.split(LAYER_MARK)]
+
+    def extract(into: Path) -> None:
+        extract_layers(layers, into, _ARCHIVE, what="fuzz")
+        assert not any(path.name.startswith(".wh.") for path in into.rglob("*"))
+
+    _contained(folder, extract)
+
+
+def _contained(folder: Path, extract: Callable[[Path], object]) -> None:
     # Deep enough that a climb would still end in a folder that is watched.
     into = folder / "1/2/3/into"
     try:
-        extract_tar(io.BytesIO(data), into, _ARCHIVE, what="fuzz")
+        extract(into)
         check_tree(into)
     finally:
         strangers = [path for path in folder.rglob("*") if not (path.is_relative_to(into) or into.is_relative_to(path))]
         shutil.rmtree(folder / "1", ignore_errors=True)
     assert strangers == []
+
+
+def _pair(data: bytes) -> tuple[JsonValue, JsonValue]:
+    """The two documents that a list in the input holds."""
+    value = decode_json(data, max_bytes=100_000, what="fuzz")
+    if not isinstance(value, list) or len(value) < 2:
+        raise JsonError("no pair")
+    return value[0], value[1]
+
+
+def _schema(data: bytes, _: Path) -> None:
+    document, value = _pair(data)
+    before = canonical_json([document, value])
+    for made in (document, required_for_helm(closed(extended(as_object(document, "schema"), {})))):
+        schema = compile_schema(made, what="fuzz")
+        problems = schema.problems(value)
+        assert len(problems) <= 20
+        assert all(problem.message for problem in problems)
+        once = schema.defaulted(value)
+        assert canonical_json(schema.defaulted(once)) == canonical_json(once)
+        once = schema.pruned(value)
+        assert canonical_json(schema.pruned(once)) == canonical_json(once)
+        schema.write_only_paths(value)
+    assert canonical_json([document, value]) == before
+
+
+def _json_patch(data: bytes, _: Path) -> None:
+    document, patch = _pair(data)
+    before = canonical_json([document, patch])
+    if not isinstance(patch, list):
+        raise JsonError("no patch")
+    try:
+        canonical_json(apply_json_patch(document, patch))
+    finally:
+        assert canonical_json([document, patch]) == before
+
+
+def _constraint(data: bytes, _: Path) -> None:
+    text = data.decode("utf-8", "surrogateescape")
+    constraint = parse_constraint(text)
+    answers = [constraint.allows(version) for version in ("0.0.0", "1.2.3-rc.1", "99999999999.0.1")]
+    assert [
+        parse_constraint(f" {text} ").allows(version) for version in ("0.0.0", "1.2.3", "99999999999.0.1")
+    ] == answers
+    version = parse_version(text)
+    assert str(parse_version(f"v{version}")) == str(version)
+
+
+def _duration(data: bytes, _: Path) -> None:
+    length = parse_duration(data.decode("utf-8", "surrogateescape"), negative=True)
+    assert parse_duration(format_duration(length), negative=True) == length
+
+
+def _cron(data: bytes, _: Path) -> None:
+    moment = datetime(2026, 3, 29, 0, 59, 59, 999_999, tzinfo=UTC)
+    cron = parse_cron(data.decode("utf-8", "surrogateescape"), zone=UTC)
+    first = cron.next_after(moment)
+    assert moment < first < cron.next_after(first) < moment + timedelta(days=366 * 700)
+
+
+def _jq(data: bytes, _: Path) -> None:
+    reader = FrameReader(100_000)
+    reader.feed(data)
+    while (payload := reader.take()) is not None:
+        try:
+            request = decode_request(payload)
+        except JqProtocolError:
+            decode_answer(payload)
+        else:
+            assert decode_request(encode_request(request)) == request
 
 
 def check_tree(root: Path) -> None:
@@ -136,6 +227,13 @@ TARGETS: Final = {
     "json": Target("json", _json),
     "redaction": Target("redaction", _redaction),
     "archive": Target("tar", _archive),
+    "layers": Target("layers", _layers),
+    "constraint": Target("constraint", _constraint),
+    "duration": Target("duration", _duration),
+    "cron": Target("cron", _cron),
+    "jq": Target("jq", _jq),
+    "schema": Target("schema", _schema),
+    "json-patch": Target("json-patch", _json_patch),
 }
 BAD_TARGETS: Final = {
     "bad-abort": _bad(lambda _: os.abort()),

@@ -4,6 +4,7 @@ import json
 import os
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -228,6 +229,44 @@ async def contract_a_hook_that_cannot_be_started_is_an_error_that_says_what_to_d
             await make(PATIENT).run(run_of(hook, cwd=folder))
         assert str(caught.value).startswith(f"hook {hook.name}: cannot start ")
         assert (caught.value.file, caught.value.transient) == ("", False)
+
+
+async def contract_arguments_and_environment_of_the_run_are_handed_over(make: MakeRunner, folder: Path) -> None:
+    hook = bash(folder, 'echo "$#" "$@"; echo "$OWN"; test -f "$METRICS_PATH" && echo file')
+    run = replace(run_of(hook), argv=("a b", ""), environment={"OWN": "yes", "METRICS_PATH": "/no/such/file"})
+    assert (await make(PATIENT).run(run)).log_lines == ("2 a b", "yes", "file")
+
+
+async def contract_answers_are_handed_back_as_they_are(make: MakeRunner, folder: Path) -> None:
+    hook = bash(folder, r"""printf '\0\377' >"$ONE"; stat -c '%a %s' "$OTHER"; [ "$ONE" != "$OTHER" ]""")
+    outcome = await make(PATIENT).run(replace(run_of(hook), answers=("ONE", "OTHER")))
+    assert outcome.succeeded
+    assert outcome.answers == {"ONE": b"\0\xff", "OTHER": b""}
+    assert outcome.log_lines == ("600 0",)
+
+
+async def contract_answers_of_a_failed_run_are_not_looked_at(make: MakeRunner, folder: Path) -> None:
+    hook = bash(folder, 'rm "$ONE"; exit 1')
+    outcome = await make(PATIENT).run(replace(run_of(hook), answers=("ONE",)))
+    assert (outcome.succeeded, outcome.answers) == (False, {})
+
+
+async def contract_an_answer_that_cannot_be_read_is_an_error(make: MakeRunner, folder: Path) -> None:
+    hook = bash(folder, 'rm "$ONE"; mkfifo "$ONE"')
+    with pytest.raises(HookError, match="ONE: the hook put something else") as caught:
+        await make(PATIENT).run(replace(run_of(hook), answers=("ONE",)))
+    assert caught.value.file == "ONE"
+
+
+async def contract_a_run_may_have_a_shorter_limit_of_its_own(make: MakeRunner, folder: Path) -> None:
+    outcome = await make(PATIENT).run(replace(run_of(bash(folder, "sleep 1000")), wall_s=0.2))
+    assert not outcome.succeeded
+    assert outcome.exit_description.startswith("deadline passed")
+
+
+async def contract_a_run_has_no_longer_limit_than_the_runner(make: MakeRunner, folder: Path) -> None:
+    outcome = await make(0.2).run(replace(run_of(bash(folder, "sleep 1000")), wall_s=PATIENT))
+    assert outcome.exit_description.startswith("deadline passed")
 
 
 CONTRACT: tuple[Contract, ...] = tuple(

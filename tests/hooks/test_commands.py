@@ -1,4 +1,4 @@
-"""`wharfinger hook run`, as a person types it."""
+"""`wharfinger hook run` and `wharfinger hook config`, as a person types them."""
 
 import json
 import os
@@ -150,9 +150,78 @@ def test_what_cannot_be_run_is_one_line_on_stderr(
     assert message in err
 
 
+def test_a_hook_is_run_where_it_is_asked_to(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    hook = bash(tmp_path, "pwd -P")
+    assert main(["hook", "run", str(hook), "--cwd", str(tmp_path / "elsewhere")]) == 0
+    assert capsys.readouterr().err.splitlines() == [str((tmp_path / "elsewhere").resolve())]
+
+
+def test_a_python_hook_is_run_by_the_environment_of_its_package(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "hooks" / "venv" / "bin").mkdir(parents=True)
+    write_hook(tmp_path / "hooks" / "venv" / "bin", '#!/bin/sh\necho "venv runs ${1##*/}"\n', name="python3")
+    assert main(["hook", "run", str(python(tmp_path / "hooks", "exit(1)"))]) == 0
+    assert capsys.readouterr().err.splitlines() == ["venv runs 20-hook.py"]
+
+
+def test_the_configuration_of_a_hook_is_shown_as_it_is_understood(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hook = bash(
+        tmp_path, """[ "$*" = --config ]; echo 'configVersion: v1'; echo 'kubernetes: [{kind: Pod, group: g}]'"""
+    )
+    expected = {
+        "configVersion": "v1",
+        "kubernetes": [
+            {
+                "name": "kubernetes",
+                "kind": "Pod",
+                "executeHookOnEvent": ["Added", "Modified", "Deleted"],
+                "executeHookOnSynchronization": True,
+                "waitForSynchronization": True,
+                "keepFullObjectsInMemory": True,
+                "allowFailure": False,
+                "queue": "main",
+                "group": "g",
+                "includeSnapshotsFrom": ["kubernetes"],
+            }
+        ],
+    }
+    assert main(["hook", "config", str(hook), "-o", "json"]) == 0
+    assert json.loads(capsys.readouterr().out) == expected
+    assert main(["hook", "config", str(hook)]) == 0
+    assert read_yaml(capsys.readouterr().out, what="stdout") == expected
+
+
+@pytest.mark.parametrize(
+    ("script", "message"),
+    [
+        ("echo 'configVersion: v3'", "its configuration is refused: 'configVersion' value 'v3' is unsupported"),
+        ("exit 3", "--config ended with exit status 3"),
+    ],
+)
+def test_a_configuration_that_is_refused_is_one_line_on_stderr(
+    script: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["hook", "config", str(bash(tmp_path, script))]) == 1
+    out, err = capsys.readouterr()
+    assert (out, len(err.splitlines())) == ("", 1)
+    assert err.startswith("error: hook 10-hook.sh: ")
+    assert message in err
+
+
 @pytest.mark.parametrize(
     "arguments",
-    [[], ["run"], ["run", "x", "--timeout", "0"], ["run", "x", "--timeout", "soon"], ["run", "x", "--timeout", "inf"]],
+    [
+        [],
+        ["config"],
+        ["run"],
+        ["run", "x", "--timeout", "0"],
+        ["run", "x", "--timeout", "soon"],
+        ["run", "x", "--timeout", "inf"],
+    ],
 )
 def test_wrong_usage_is_exit_code_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:

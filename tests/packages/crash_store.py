@@ -1,8 +1,8 @@
-"""Kill a process at each step it takes on the disk, and look at what it leaves. A program: one folder as its argument.
+"""Kill a process at each step it takes on the disk, and look at what it leaves. A program: a folder, and chart or image.
 
-Every round forks twice. The first child brings version 2 in beside version 1 and is killed (SIGKILL) at its n-th call that
-changes the disk; the second opens the store as the next daemon would, checks every name there is, and does the work again.
-The rounds end when a child gets through. Prints how many were killed.
+Every round forks twice. The first child brings version 2 (of that kind) in beside version 1 and is killed (SIGKILL) at its n-th
+call that changes the disk; the second opens the store as the next daemon would, checks every name there is, and does the work
+again. The rounds end when a child gets through. Prints how many were killed.
 """
 
 import io
@@ -16,7 +16,7 @@ from typing import ParamSpec, TypeVar
 
 import trio
 
-from tests.packages.memory_registry import MemoryRegistry, put
+from tests.packages.memory_registry import MemoryRegistry, chart_files, packed, put, put_image
 from wharfinger.packages.digest import digest_of
 from wharfinger.packages.disk_store import DiskStore, open_store
 from wharfinger.packages.tree import is_sound
@@ -28,10 +28,15 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-async def bring(store: DiskStore, version: str) -> None:
+async def bring(store: DiskStore, version: str, kind: str = "chart") -> None:
     """Download, install and deploy."""
     registry = MemoryRegistry()
-    manifest = await put(registry, version)
+    if kind == "chart":
+        manifest = await put(registry, version)
+    else:
+        below = packed({"Chart.yaml": b"", "old": b"", "hooks/run": b"#!/bin/sh\n"})
+        above = packed({".wh.old": b"", **chart_files(version=version)})
+        manifest = await put_image(registry, below, above, tag=version)
     await store.download(registry, "charts/web", manifest)
     await store.install(manifest)
     await store.deploy("app", manifest)
@@ -48,7 +53,7 @@ async def begin(root: Path) -> None:
 async def upgrade(root: Path) -> None:
     """What is killed."""
     async with open_store(root) as store:
-        await bring(store, "2.0.0")
+        await bring(store, "2.0.0", kind=sys.argv[2])
         await store.undeploy("other")
         await store.collect()
 
@@ -61,7 +66,7 @@ async def check(root: Path) -> None:
     assert version(root) == "2.0.0"
     assert [path.name for path in (root / "deployed").iterdir()] == ["app"]
     assert len(list((root / "store" / "trees").iterdir())) == 1
-    assert len(list((root / "store" / "blobs" / "sha256").iterdir())) == 2
+    assert len(list((root / "store" / "blobs" / "sha256").iterdir())) == {"chart": 2, "image": 3}[sys.argv[2]]
     assert list((root / "store" / "tmp").iterdir()) == []
 
 

@@ -5,7 +5,7 @@ Replies are listed per method and path (without the query); the last one repeats
 
 import hashlib
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -47,9 +47,10 @@ class Request:
 
 @dataclass(slots=True)
 class FaultyRegistry:
-    """The script, and the requests that came."""
+    """The script, and the requests that came; ``answer``, where it is set, in place of the script."""
 
     address: RegistryAddress
+    answer: Callable[[Request], Reply] | None = None
     script: dict[tuple[str, str], list[Reply]] = field(default_factory=dict)
     requests: list[Request] = field(default_factory=list)
 
@@ -71,6 +72,8 @@ class FaultyRegistry:
 
     def next_reply(self, request: Request) -> Reply:
         """The reply that is due; 404 where none is listed."""
+        if self.answer is not None:
+            return self.answer(request)
         replies = self.script.get((request.method, request.path), [Reply(404)])
         return replies.pop(0) if len(replies) > 1 else replies[0]
 

@@ -15,10 +15,13 @@ from tests.packages.charts import CONFIG_MAP
 from wharfinger.packages.address import is_repository, is_tag
 from wharfinger.packages.digest import Digest, digest_of
 from wharfinger.packages.errors import AddressError, ArtifactNotFoundError, DigestError
+from wharfinger.packages.image_index import choose_manifest, is_index
 from wharfinger.packages.manifest import (
     HELM_CHART,
     HELM_CONFIG,
+    OCI_LAYER,
     OCI_MANIFEST,
+    PACKAGE_CONFIG,
     manifest_media_type,
     read_manifest,
     write_manifest,
@@ -59,7 +62,11 @@ class MemoryRegistry:
         if (repository, digest) not in self.manifests:
             raise ArtifactNotFoundError(f"{repository}@{digest}")
         data = self.manifests[repository, digest]
-        return read_manifest(data, Descriptor("", digest, len(data)))
+        descriptor = Descriptor(manifest_media_type(data, OCI_MANIFEST), digest, len(data))
+        if is_index(descriptor.media_type):
+            descriptor = choose_manifest(data, descriptor)
+            data = self.manifests[repository, descriptor.digest]
+        return read_manifest(data, Descriptor("", descriptor.digest, len(data)))
 
     @asynccontextmanager
     async def blob(self, repository: str, blob: Descriptor) -> AsyncIterator[AsyncIterator[bytes]]:
@@ -117,20 +124,29 @@ class _Chunks:
         raise StopAsyncIteration
 
 
-def chart_archive(name: str = "web", version: str = "1.0.0", padding: int = 20_000) -> bytes:
-    """A chart, packed; ``padding`` incompressible bytes make it longer than a chunk."""
-    files = {
+def chart_files(name: str = "web", version: str = "1.0.0", padding: int = 20_000) -> dict[str, bytes]:
+    """A chart; ``padding`` incompressible bytes make it longer than a chunk."""
+    return {
         "Chart.yaml": f"apiVersion: v2\nname: {name}\nversion: {version}\n".encode(),
         "templates/config.yaml": CONFIG_MAP.encode(),
         "files/padding": random.Random(name + version).randbytes(padding),  # noqa: S311 - the same bytes each time
     }
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w") as archive:
+
+
+def packed(files: dict[str, bytes], prefix: str = "") -> bytes:
+    """Files as a gzipped tar; those below ``hooks/`` can be executed."""
+    plain = io.BytesIO()
+    with tarfile.open(fileobj=plain, mode="w") as archive:
         for path, content in files.items():
-            entry = tarfile.TarInfo(f"{name}/{path}")
-            entry.size = len(content)
+            entry = tarfile.TarInfo(prefix + path)
+            entry.size, entry.mode = len(content), 0o4755 if path.startswith("hooks/") else 0o644
             archive.addfile(entry, io.BytesIO(content))
-    return gzip.compress(packed.getvalue(), mtime=0)
+    return gzip.compress(plain.getvalue(), mtime=0)
+
+
+def chart_archive(name: str = "web", version: str = "1.0.0", padding: int = 20_000) -> bytes:
+    """A chart, packed as Helm does."""
+    return packed(chart_files(name, version, padding), f"{name}/")
 
 
 async def put(
@@ -142,3 +158,17 @@ async def put(
     layer = await registry.push_blob(repository, HELM_CHART, data)
     pushed = await registry.push_manifest(repository, version, write_manifest(config, (layer,), {}), OCI_MANIFEST)
     return await registry.manifest(repository, pushed.digest)
+
+
+async def put_image(
+    registry: MemoryRegistry,
+    *layers: bytes,
+    tag: str = "1.0.0",
+    repository: str = "charts/web",
+    media_type: str = OCI_LAYER,
+) -> Manifest:
+    """Push an image of these layers and read its manifest back."""
+    config = await registry.push_blob(repository, PACKAGE_CONFIG, b"{}")
+    pushed = tuple([await registry.push_blob(repository, media_type, layer) for layer in layers])
+    manifest = await registry.push_manifest(repository, tag, write_manifest(config, pushed, {}), OCI_MANIFEST)
+    return await registry.manifest(repository, manifest.digest)

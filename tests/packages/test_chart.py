@@ -12,7 +12,16 @@ from hypothesis import strategies as st
 
 from tests.packages.charts import WEB_SERVICE, WEB_VERSION, chart, helm, write
 from tests.scale import scaled
-from wharfinger.packages.chart import MAX_CHART_FILE, ChartDependency, pack_chart, read_chart, read_chart_file
+from wharfinger.formats.yaml_writer import write_yaml
+from wharfinger.packages.chart import (
+    MAX_CHART_FILE,
+    ChartDependency,
+    pack_chart,
+    pack_folder,
+    read_chart,
+    read_chart_file,
+    synthetic_chart,
+)
 from wharfinger.packages.errors import ArtifactError, PackageError
 
 WHERE = Path("web")
@@ -62,6 +71,13 @@ dependencies:
 @pytest.mark.parametrize("version", ["1.2.3", "1", "v2", "1.2", "0.0.0-0", "1.2.3-a.b-c.1+d.e", "10.20.30"])
 def test_versions_that_helm_takes(version: str) -> None:
     assert read_chart_file(f"apiVersion: v2\nname: a\nversion: '{version}'\n".encode(), WHERE).version == version
+
+
+def test_a_chart_file_that_was_made_up_is_one() -> None:
+    for app_version in ("v1.2.3", ""):
+        made = synthetic_chart(WHERE, "web-shop", app_version)
+        assert (made.name, made.version, made.app_version) == ("web-shop", "0.2.0", app_version)
+        assert read_chart_file(write_yaml(made.metadata).encode(), WHERE) == made
 
 
 HEAD = "apiVersion: v2\nname: web\n"
@@ -145,6 +161,21 @@ def test_ignored_files_stay_out(tmp_path: Path) -> None:
     }
     found = contents(pack_chart(chart(tmp_path, files=files)))
     assert sorted(found) == ["web/.helmignore", "web/Chart.yaml", "web/deep/secret/b", "web/templates/config.yaml"]
+
+
+def test_a_package_keeps_what_helm_must_not_see(tmp_path: Path) -> None:
+    own = [
+        "crds/a.yaml",
+        "enabled",
+        "hooks/a.sh",
+        "hooks/lib/b.sh",
+        "openapi/values.yaml",
+        "package.yaml",
+        "values.yaml",
+    ]
+    ignored = "crds\nenabled\nhooks/\nopenapi\npackage.yaml\nvalues.yaml\n*.md\n*.sh\n"
+    folder = write(tmp_path, {**dict.fromkeys(own, "x"), ".helmignore": ignored, "README.md": "", "bin/tool.sh": ""})
+    assert sorted(contents(pack_folder(folder))) == [".helmignore", *own]
 
 
 def test_links_inside_are_followed_and_outside_refused(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """``wharfinger package …`` as people run it, against a real registry."""
 
 import argparse
+import base64
 import io
 import json
 import re
@@ -12,9 +13,9 @@ from pathlib import Path
 import pytest
 import trio
 
-from tests.packages.charts import WEB_SERVICE, WEB_VERSION, chart
+from tests.packages.charts import WEB_SERVICE, WEB_VERSION, chart, write
 from tests.packages.faulty_registry import Reply, open_faulty_registry, sample
-from tests.registry_server import PASSWORD, USER, open_registry_server
+from tests.registry_server import PASSWORD, USER, make_certificate, open_registry_server
 from wharfinger.packages.address import RegistryAddress
 from wharfinger.packages.commands import add_package
 from wharfinger.packages.digest import digest_of
@@ -75,10 +76,8 @@ async def test_push_with_a_tag_of_its_own_and_a_password(
             assert await run_beside("push", str(folder), reference, "--username", USER, "--password-stdin") == 0
         assert f"pushed {reference}:1.0.0_a sha256:" in capsys.readouterr().out
         with typed(PASSWORD, monkeypatch):
-            assert (
-                await run_beside("push", str(folder), f"{reference}:latest", "--username", USER, "--password-stdin")
-                == 0
-            )
+            login = ("--username", USER, "--password-stdin")
+            assert await run_beside("push", str(folder), f"{reference}:latest", *login, "--force") == 0
         assert f"pushed {reference}:latest sha256:" in capsys.readouterr().out
         with typed("wr0ng", monkeypatch):
             assert await run_beside("inspect", f"{reference}:latest", "--username", USER, "--password-stdin") == 1
@@ -94,12 +93,31 @@ async def test_push_with_a_tag_of_its_own_and_a_password(
         (["push", str(WEB_SERVICE), "web"], "no repository"),
         (["push", str(WEB_SERVICE), "a.example/Web"], "lower-case"),
         (["push", str(WEB_SERVICE), f"a.example/web@sha256:{'a' * 64}"], "a digest cannot be pushed to"),
-        (["push", "/nonexistent", "a.example/web"], "give a chart folder or a .tgz"),
+        (["push", "/nonexistent", "a.example/web"], "give a package's folder, or a chart's .tgz"),
         (["inspect", "127.0.0.1:1/web"], "give a tag or a digest, such as 127.0.0.1:1/web:1.0.0"),
         (["inspect", "127.0.0.1:1/web:1"], "check the address and that the registry runs; this may pass by itself"),
         (["inspect", "a.example/web:1", "--username", "x"], "--username and --password-stdin together"),
         (["inspect", "a.example/web:1", "--password-stdin"], "--username and --password-stdin together"),
-        (["inspect", "https://127.0.0.1:1/web:1", "--ca-file", "/nonexistent.pem"], "not a file of PEM certificates"),
+        (["inspect", "https://127.0.0.1:1/web:1", "--ca", "/nonexistent.pem"], "/nonexistent.pem: cannot be read"),
+        (["inspect", "https://127.0.0.1:1/web:1", "--ca-file", "/dev/null"], "not a file of PEM certificates"),
+        (["inspect", "https://127.0.0.1:1/web:1", "--ca", "/dev/zero"], "/dev/zero: more than"),
+        (["inspect", "127.0.0.1:1/web:1", "--docker-config", "/nonexistent"], "/nonexistent: cannot be read"),
+        (["inspect", "127.0.0.1:1/web:1", "--docker-config", "/dev/null"], "/dev/null: docker config: document"),
+        (
+            ["push", str(WEB_SERVICE), "127.0.0.1:1/web:9.9.9"],
+            f"which is pushed as {WEB_VERSION}: give that tag or none",
+        ),
+        (["push", str(WEB_SERVICE / "Chart.yaml"), "127.0.0.1:1/web"], "Chart.yaml: not an archive"),
+        (["push", str(WEB_SERVICE.parent), "127.0.0.1:1/web"], "nothing says what it is"),
+        (["inspect", "oci-layout:/nonexistent/web:1"], "there is no /nonexistent/web/index.json"),
+        (
+            ["inspect", "oci-layout:/nonexistent/web"],
+            "give a tag or a digest, such as oci-layout:/nonexistent/web:1.0.0",
+        ),
+        (["push", str(WEB_SERVICE), "oci-layout:/nonexistent/Web"], "expected oci-layout:FOLDER/PACKAGE[:TAG]"),
+        (["push", str(WEB_SERVICE), "oci-layout:"], "expected oci-layout:FOLDER/PACKAGE[:TAG]"),
+        (["push", str(WEB_SERVICE), "oci-layout:a/web:-x"], "expected oci-layout:FOLDER/PACKAGE[:TAG]"),
+        (["inspect", "oci-layout:a/web@sha256:1"], "not of the form sha256"),
     ],
 )
 def test_one_line_says_what_is_wrong(arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -109,6 +127,71 @@ def test_one_line_says_what_is_wrong(arguments: list[str], says: str, capsys: py
     assert said.err.startswith("error: ")
     assert said.err.count("\n") == 1
     assert says in said.err
+
+
+async def test_a_package_through_a_layout(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = "type: Module\nname: tuner\nversion: 1.0.0\ndescriptions: {en: Tunes}\n"
+    folder = write(tmp_path / "tuner", {"package.yaml": said, "hooks/run.sh": "#!/bin/sh\n"})
+    target = f"oci-layout:{tmp_path}/shelf/tuner"
+    for tag in ("", ":1.0.0"):
+        assert await run_beside("push", str(folder), target + tag) == 0
+        match = re.fullmatch(rf"pushed {re.escape(target)}:1\.0\.0 (sha256:[0-9a-f]{{64}})\n", capsys.readouterr().out)
+        assert match is not None
+        for reference in (f"{target}:1.0.0", f"{target}@{match[1]}"):
+            assert await run_beside("inspect", reference) == 0
+            out = capsys.readouterr().out
+            for line in (rf"reference +{re.escape(reference)}", f"digest +{match[1]}", "name +tuner", "version +1.0.0"):
+                assert re.search(f"^{line}$", out, re.MULTILINE)
+            assert re.search("^kind +Module$", out, re.MULTILINE)
+            assert re.search(r"^layer +sha256:.*application/vnd\.oci\.image\.layer\.v1\.tar\+gzip$", out, re.MULTILINE)
+    assert await run_beside("push", str(folder), f"{target}:2.0.0") == 1
+    assert "tuner says that it is version 1.0.0" in capsys.readouterr().err
+    assert await run_beside("push", str(folder), f"{target}:2.0.0", "--force") == 0
+
+
+async def test_a_layout_below_where_one_stands(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert await run_beside("push", str(WEB_SERVICE), "oci-layout:web") == 0
+    assert f"pushed oci-layout:web:{WEB_VERSION} sha256:" in capsys.readouterr().out
+    assert (tmp_path / "web" / "index.json").is_file()
+
+
+async def test_a_package_without_a_version_needs_a_tag(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = write(tmp_path / "tuner", {"hooks/run.sh": "#!/bin/sh\n"})
+    target = f"oci-layout:{tmp_path}/shelf/tuner"
+    assert await run_beside("push", str(folder), target) == 1
+    assert f"tuner says no version; give a tag, such as {target}:1.0.0" in capsys.readouterr().err
+    assert await run_beside("push", str(folder), f"{target}:1.0.0") == 0
+
+
+async def test_logins_come_from_docker_s_configuration(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    certificate = await trio.to_thread.run_sync(make_certificate, tmp_path / "tls")
+    async with open_registry_server(tmp_path, with_password=True, certificate=certificate) as address:
+        auth = base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()
+        home, other = tmp_path / "home", tmp_path / "other.json"
+        login = json.dumps({"auths": {str(address): {"auth": auth}}})
+        write(home, {".docker/config.json": login})
+        other.write_text(login)
+        reference = f"https://{address}/web"
+        ca = ("--ca", str(certificate.file))
+        monkeypatch.delenv("DOCKER_CONFIG", raising=False)
+        monkeypatch.setenv("HOME", str(tmp_path))
+        assert await run_beside("push", str(WEB_SERVICE), reference, *ca) == 1
+        assert "check user name and password" in capsys.readouterr().err
+        assert await run_beside("push", str(WEB_SERVICE), reference, *ca, "--docker-config", str(other)) == 0
+        monkeypatch.setenv("HOME", str(home))
+        assert await run_beside("inspect", f"{reference}:{WEB_VERSION}", *ca) == 0
+        monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path))
+        assert await run_beside("inspect", f"{reference}:{WEB_VERSION}", *ca) == 1
+        monkeypatch.setenv("DOCKER_CONFIG", str(home / ".docker"))
+        assert await run_beside("inspect", f"{reference}:{WEB_VERSION}", *ca) == 0
+        capsys.readouterr()
+        assert await run_beside("inspect", f"{reference}:{WEB_VERSION}") == 1
+        assert "give the authority's certificate (--ca)" in capsys.readouterr().err
 
 
 def test_wrong_usage_ends_with_2(capsys: pytest.CaptureFixture[str]) -> None:

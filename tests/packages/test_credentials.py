@@ -1,4 +1,5 @@
 import base64
+from urllib.parse import parse_qs
 
 import httpx
 import pytest
@@ -12,6 +13,8 @@ from wharfinger.packages.credentials import (
     Credentials,
     read_challenges,
     read_token,
+    realm_url,
+    token_form,
     token_url,
 )
 from wharfinger.packages.errors import RegistryError
@@ -99,3 +102,19 @@ def test_an_answer_without_a_token(answer: bytes) -> None:
     with pytest.raises(RegistryError, match=r"auth\.example") as caught:
         read_token(answer, "auth.example")
     assert caught.value.transient
+
+
+def test_exchanging_a_token_of_identity() -> None:
+    challenge = BearerChallenge("https://auth.example/token?x=1", "wharf", "")
+    assert str(realm_url(challenge, registry=httpx.URL("https://a.example"))) == "https://auth.example/token?x=1"
+    form = parse_qs(token_form(challenge, scope="repository:web:pull", identity_token="a b&c").decode())
+    assert form == {
+        "grant_type": ["refresh_token"],
+        "client_id": ["wharfinger"],
+        "service": ["wharf"],
+        "scope": ["repository:web:pull"],
+        "refresh_token": ["a b&c"],
+    }
+    assert "a b&c" not in repr(Credentials("", "", "a b&c"))
+    assert not Credentials("", "", "t").can_basic
+    assert Credentials("a", "b").can_basic

@@ -1,5 +1,8 @@
 """The store on a real disk: concurrency, cancellation, damage, refusals; crashes in crash_store.py."""
 
+import json
+import shutil
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -9,8 +12,9 @@ import trio
 from trio.testing import MockClock
 
 from tests.packages.charts import ROOT
-from tests.packages.memory_registry import MemoryRegistry, put
+from tests.packages.memory_registry import MemoryRegistry, chart_files, packed, put, put_image
 from tests.packages.store_help import REPOSITORY, bring, listing
+from wharfinger.packages.disk_files import content_digest
 from wharfinger.packages.disk_store import StoreLimits, open_store
 from wharfinger.packages.errors import StoreError
 from wharfinger.packages.registry import Descriptor
@@ -39,6 +43,74 @@ async def test_from_registry_to_deployed(tmp_path: Path) -> None:
             "deployed": ["prod.web"],
         }
         assert store.statistics() == {"locked": 0, "temporary": 0, "pinned": 1}
+
+
+async def test_an_image_is_its_layers_on_top_of_each_other(tmp_path: Path) -> None:
+    registry = MemoryRegistry()
+    below = packed({"package.yaml": b"old", "hooks/run.sh": b"#!/bin/sh", "lib/gone": b"", "lib/also": b""})
+    above = packed({"package.yaml": b"new", "lib/.wh..wh..opq": b"", "lib/kept": b"k", "templates/a.yaml": b"a"})
+    manifest = await put_image(registry, below, above, below, above)
+    async with open_store(tmp_path) as store:
+        link = await bring(store, registry, manifest)
+        files = {path.relative_to(link).as_posix() for path in link.rglob("*") if path.is_file()}
+        assert files == {"package.yaml", "hooks/run.sh", "lib/kept", "templates/a.yaml"}
+        assert (link / "package.yaml").read_text() == "new"
+        assert stat.S_IMODE((link / "hooks/run.sh").stat().st_mode) == 0o700
+        assert stat.S_IMODE((link / "package.yaml").stat().st_mode) == 0o600
+        assert link.readlink().name == "package"
+
+
+async def test_what_is_installed_needs_no_registry(tmp_path: Path) -> None:
+    registry = MemoryRegistry()
+    chart, image = await put(registry), await put_image(registry, packed({"package.yaml": b""}), tag="2.0.0")
+    async with open_store(tmp_path, NEVER_SPARE) as store:
+        for manifest in (chart, image):
+            assert await store.installed(manifest.descriptor.digest) is None
+            await store.download(registry, REPOSITORY, manifest)
+            assert await store.installed(manifest.descriptor.digest) is None
+            await store.install(manifest)
+    async with open_store(tmp_path) as store:
+        for manifest in (chart, image):
+            assert await store.installed(manifest.descriptor.digest) == manifest
+            await store.deploy("prod.web", manifest)
+        tree = tmp_path / "store/trees" / image.descriptor.digest.hex
+        (tree / "package/package.yaml").write_text("edited by hand")
+        assert await store.installed(image.descriptor.digest) is None
+        # What was asked for is about to be deployed again, so `collect` leaves it.
+        assert await store.installed(chart.descriptor.digest) == chart
+        assert await store.collect() == 0
+
+
+async def test_a_tree_under_another_s_name_is_not_believed(tmp_path: Path) -> None:
+    registry = MemoryRegistry()
+    old, new = await put(registry, "1.0.0"), await put(registry, "2.0.0")
+    trees = tmp_path / "store/trees"
+    async with open_store(tmp_path) as store:
+        await bring(store, registry, old)
+        shutil.copytree(trees / old.descriptor.digest.hex, trees / new.descriptor.digest.hex)
+        assert await store.installed(new.descriptor.digest) is None
+
+
+async def test_trees_of_an_older_version_are_unpacked_again(tmp_path: Path) -> None:
+    """They had the files in ``chart``, and a record that held less."""
+    registry = MemoryRegistry()
+    manifest = await put(registry)
+    tree = tmp_path / "store/trees" / manifest.descriptor.digest.hex
+    async with open_store(tmp_path) as store:
+        await bring(store, registry, manifest)
+    (tree / "package").rename(tree / "chart")
+    blobs = [manifest.config.digest.text, manifest.layers[0].digest.text]
+    record = {"manifest": manifest.descriptor.digest.text, "blobs": blobs, "content": content_digest(tree / "chart")}
+    (tree / "tree.json").write_text(json.dumps(record))
+    (tmp_path / "deployed/prod.web").unlink()
+    (tmp_path / "deployed/prod.web").symlink_to(f"../store/trees/{tree.name}/chart")
+    async with open_store(tmp_path) as store:
+        assert await store.installed(manifest.descriptor.digest) is None
+        await store.collect()
+        assert tree.exists()
+        await bring(store, registry, manifest)
+        assert deployed_version(tmp_path) == "1.0.0"
+        assert sorted(path.name for path in tree.iterdir()) == ["package", "tree.json"]
 
 
 async def test_what_is_here_is_not_fetched_again(tmp_path: Path) -> None:
@@ -76,7 +148,7 @@ async def test_a_damaged_tree_is_unpacked_again(tmp_path: Path) -> None:
     tree = tmp_path / "store/trees" / manifest.descriptor.digest.hex
     async with open_store(tmp_path) as store:
         await bring(store, registry, manifest)
-        for damage in ("chart/Chart.yaml", "chart/more", "tree.json"):
+        for damage in ("package/Chart.yaml", "package/more", "tree.json"):
             (tree / damage).write_text("edited by hand")
             assert not is_sound(tree)
             await store.install(manifest)
@@ -162,7 +234,8 @@ class CancelAtStep(trio.abc.Instrument):
 
 async def test_cancelled_at_each_await_nothing_partial_is_published(tmp_path: Path) -> None:
     registry = MemoryRegistry()
-    old, new = await put(registry, "1.0.0"), await put(registry, "2.0.0")
+    old = await put(registry, "1.0.0")
+    new = await put_image(registry, packed({"x": b""}), packed(chart_files(version="2.0.0")), tag="2.0.0")
     step = 0
     finished = False
     while not finished:
@@ -190,9 +263,10 @@ async def test_cancelled_at_each_await_nothing_partial_is_published(tmp_path: Pa
     assert step > 20
 
 
-def test_killed_at_each_step_on_the_disk(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["chart", "image"])
+def test_killed_at_each_step_on_the_disk(kind: str, tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "tests.packages.crash_store", str(tmp_path)],
+        [sys.executable, "-m", "tests.packages.crash_store", str(tmp_path), kind],
         cwd=ROOT,
         capture_output=True,
         text=True,

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.packages.memory_registry import MemoryRegistry, chart_archive, put
+from tests.packages.memory_registry import MemoryRegistry, chart_archive, packed, put, put_image
 from tests.packages.store_help import REPOSITORY, bring, listing
+from wharfinger.formats.archive import ArchiveLimits
 from wharfinger.packages.disk_store import StoreLimits, open_store
 from wharfinger.packages.errors import ArtifactError, ArtifactNotFoundError, DigestError, StoreError
-from wharfinger.packages.manifest import chart_layer
+from wharfinger.packages.manifest import package_layers
 
 
 async def test_a_transfer_that_fails_leaves_nothing(tmp_path: Path) -> None:
@@ -45,13 +46,41 @@ async def test_what_is_no_chart_is_not_installed(archive: bytes, tmp_path: Path)
         assert listing(tmp_path)["trees"] == listing(tmp_path)["tmp"] == []
 
 
-async def test_an_archive_with_a_wrong_chart_file(tmp_path: Path) -> None:
+async def test_images_that_cannot_be_brought_or_unpacked(tmp_path: Path) -> None:
     registry = MemoryRegistry()
-    manifest = await put(registry, archive=chart_archive(version="none"))
+    limits = StoreLimits(archive=ArchiveLimits(max_entries=2))
+    refused = await put_image(registry, packed({"a": b""}), media_type="application/vnd.oci.image.layer.v1.tar+zstd")
+    async with open_store(tmp_path, limits) as store:
+        with pytest.raises(ArtifactError, match="compressed with zstd"):
+            await store.download(registry, REPOSITORY, refused)
+        assert registry.fetched == {}
+        for layers, why in (
+            ([b"\x28\xb5\x2f\xfd zstd all the same"], "layer sha256:.*: compressed with zstd"),
+            ([packed({"a": b""}), b"no archive"], "layer sha256:.*: truncated"),
+            ([packed({"a": b"", "b": b""}), packed({"c": b""})], "more than 2 "),
+            ([packed({"a": b""}), packed({".wh.a": b""})], "hold no files"),
+            ([packed({"../a": b""})], "leads out of the tree"),
+        ):
+            manifest = await put_image(registry, *layers)
+            await store.download(registry, REPOSITORY, manifest)
+            with pytest.raises(ArtifactError, match=rf"package {manifest.descriptor.digest}: .*{why}"):
+                await store.install(manifest)
+        assert listing(tmp_path)["trees"] == listing(tmp_path)["tmp"] == []
+
+
+async def test_an_upper_layer_that_is_damaged_on_the_disk(tmp_path: Path) -> None:
+    registry = MemoryRegistry()
+    manifest = await put_image(registry, packed({"a": b""}), packed({"b": b""}))
+    blob = tmp_path / "store/blobs/sha256" / manifest.layers[1].digest.hex
     async with open_store(tmp_path) as store:
         await store.download(registry, REPOSITORY, manifest)
-        with pytest.raises(ArtifactError, match="no semantic version"):
+        blob.write_bytes(blob.read_bytes()[:-1] + b"x")
+        with pytest.raises(StoreError, match=f"blob {manifest.layers[1].digest}: damaged on disk"):
             await store.install(manifest)
+        blob.unlink()
+        with pytest.raises(StoreError, match="not downloaded"):
+            await store.install(manifest)
+        assert listing(tmp_path)["trees"] == listing(tmp_path)["tmp"] == []
 
 
 async def test_a_package_that_is_too_big(tmp_path: Path) -> None:
@@ -68,7 +97,7 @@ async def test_blobs_longer_than_what_is_written_at_once(tmp_path: Path) -> None
     manifest = await put(registry, archive=chart_archive(padding=1_000_000))
     async with open_store(tmp_path) as store:
         await bring(store, registry, manifest)
-        blob = tmp_path / "store/blobs/sha256" / chart_layer(manifest).digest.hex
+        blob = tmp_path / "store/blobs/sha256" / package_layers(manifest)[0].digest.hex
         assert blob.stat().st_size > 1_000_000
 
 

@@ -49,8 +49,11 @@ def request(
     kube_version: str = "v1.31.4",
     api_versions: tuple[str, ...] = ("wharf.example/v1/Pier", "wharf.example/v1"),
     is_upgrade: bool = False,
+    chart_file: JsonObject | None = None,
 ) -> RenderRequest:
-    return RenderRequest(folder, "", release, namespace, values or {}, kube_version, api_versions, is_upgrade)
+    return RenderRequest(
+        folder, "", release, namespace, values or {}, kube_version, api_versions, is_upgrade, chart_file
+    )
 
 
 @pytest.fixture(params=["helm", "helm3"])
@@ -181,6 +184,88 @@ async def test_what_helm_refuses_is_said_in_its_words(
     assert "--debug" not in message
 
 
+PACKAGE = {
+    "package.yaml": "type: Application",
+    "values.yaml": "removed: by a hook",
+    "values.schema.json": '{"required": ["told"]}',
+    ".helmignore": "templates/ignored.yaml\ncrds\nhooks\n",
+    "templates/report.yaml": """
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: report}
+data:
+  values: {{ .Values | toJson | quote }}
+  chart: {{ .Chart.Name }}-{{ .Chart.Version }}
+  file: {{ .Files.Get "files/a.txt" | quote }}
+  hook: {{ .Files.Get "hooks/a.sh" | quote }}
+  sub: {{ include "web.sub" . }}
+""",
+    "templates/sub/_helpers.tpl": '{{ define "web.sub" }}found{{ end }}',
+    "templates/ignored.yaml": "not: an object",
+    "templates/job.yaml": HOOK.format(name="early", hook="pre-install", weight=0),
+    "charts/db/Chart.yaml": "apiVersion: v2\nname: db\nversion: 1.0.0\n",
+    "charts/db/templates/e.yaml": "apiVersion: v1\nkind: Namespace\nmetadata: {name: e}\n",
+    "files/a.txt": "text",
+    "hooks/a.sh": "#!/bin/sh\n",
+    "crds/a.yaml": CRD % "a",
+    "crds/deep/b.yaml": CRD % "b",
+    "crds/doc-ru-a.yaml": "spec: in another language",
+    "enabled": "#!/bin/sh\n",
+}
+MADE: JsonObject = {"apiVersion": "v2", "name": "web", "version": "0.2.0"}
+
+
+async def test_a_package_without_a_chart_file(renderer: HelmRenderer, tmp_path: Path) -> None:
+    package = write(tmp_path / "package", PACKAGE)
+    with (package / "hooks" / "program").open("wb") as program:
+        program.truncate(200 * 1024 * 1024)
+    rendered = await renderer.render(request(package, {"told": 1}, chart_file=MADE))
+    assert sorted(map(str, names(rendered.crds))) == ["a", "b"]
+    assert names(rendered.hooks) == ["early"]
+    assert names(rendered.objects) == ["e", "report"]
+    assert "# Source: web/templates/report.yaml" in rendered.manifest
+    report = rendered.objects[1]["data"]
+    assert isinstance(report, dict)
+    assert {key: report[key] for key in ("chart", "file", "hook", "sub")} == {
+        "chart": "web-0.2.0",
+        "file": "text",
+        "hook": "",
+        "sub": "found",
+    }
+    assert "removed" not in json.loads(str(report["values"]))
+
+
+async def test_a_package_with_a_chart_file(renderer: HelmRenderer, tmp_path: Path) -> None:
+    files = PACKAGE | {"Chart.yaml": "apiVersion: v2\nname: own\nversion: 7.0.0\n"}
+    write(tmp_path / "package", files)
+    linked = tmp_path / "deployed"
+    linked.symlink_to("package")
+    own: JsonObject = {"apiVersion": "v2", "name": "own", "version": "7.0.0"}
+    rendered = await renderer.render(request(linked, {"told": 1}, chart_file=own))
+    assert find(rendered.objects[1], "data", "chart") == "own-7.0.0"
+    assert "# Source: own/templates/report.yaml" in rendered.manifest
+
+
+async def test_crds_and_nothing_else(renderer: HelmRenderer, tmp_path: Path) -> None:
+    package = write(tmp_path / "package", {"crds/a.yaml": CRD % "a"})
+    rendered = await renderer.render(request(package, chart_file=MADE))
+    assert (names(rendered.crds), rendered.hooks, rendered.objects, rendered.manifest) == (["a"], (), (), "")
+
+
+async def test_what_helm_refuses_of_a_package_is_said_in_its_words(renderer: HelmRenderer, tmp_path: Path) -> None:
+    package = write(tmp_path / "package", PACKAGE)
+    with pytest.raises(RenderError, match="told") as caught:
+        await renderer.render(request(package, {}, chart_file=MADE))
+    assert not caught.value.transient
+    assert str(tmp_path) not in str(caught.value)
+    write(package, {"templates/bad.yaml": "{{ .Values.a.b.c }}"})
+    with pytest.raises(RenderError, match=r"web/templates/bad\.yaml") as caught:
+        await renderer.render(request(package, {"told": 1}, chart_file=MADE))
+    assert str(tmp_path) not in str(caught.value)
+    with pytest.raises(RenderError, match="folder is not there; it must be installed again") as caught:
+        await renderer.render(request(tmp_path / "gone", {}, chart_file=MADE))
+
+
 async def test_no_chart_at_all(renderer: HelmRenderer, tmp_path: Path) -> None:
     with pytest.raises(RenderError, match="chart") as caught:
         await renderer.render(request(tmp_path / "absent"))
@@ -306,11 +391,12 @@ async def test_a_scratch_folder_that_cannot_be(tmp_path: Path) -> None:
     assert caught.value.transient
 
 
-async def test_cancelled_at_any_time_it_leaves_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("chart_file", [None, MADE])
+async def test_cancelled_at_any_time_it_leaves_nothing(chart_file: JsonObject | None, tmp_path: Path) -> None:
     renderer = HelmRenderer(tool("helm"), tmp_path / "scratch")
     for steps in (0, 1, 2, 3, 5, 8, 20, 60, 200):
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(renderer.render, request(WEB_SERVICE))
+            nursery.start_soon(renderer.render, request(WEB_SERVICE, chart_file=chart_file))
             for _ in range(steps):
                 await trio.lowlevel.checkpoint()
             nursery.cancel_scope.cancel()

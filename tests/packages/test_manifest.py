@@ -5,6 +5,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.scale import scaled
+from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json_value import JsonObject, JsonValue
 from wharfinger.packages.digest import digest_of
 from wharfinger.packages.errors import ArtifactError, DigestError, PackageError
@@ -19,10 +20,15 @@ from wharfinger.packages.manifest import (
     MAX_LAYERS,
     MAX_MANIFEST,
     OCI_INDEX,
+    OCI_LAYER,
     OCI_MANIFEST,
+    PACKAGE_CONFIG,
     blobs_of,
-    chart_layer,
+    is_chart,
+    manifest_fields,
+    manifest_from_fields,
     manifest_media_type,
+    package_layers,
     read_manifest,
     write_manifest,
 )
@@ -91,9 +97,9 @@ def test_what_is_read(changes: JsonObject, announced: str) -> None:
     [
         ({"schemaVersion": 1}, OCI_MANIFEST, "schemaVersion is not 2"),
         ({"schemaVersion": None}, OCI_MANIFEST, "schemaVersion is not 2"),
-        ({"mediaType": OCI_INDEX}, OCI_INDEX, "index of several"),
-        ({"mediaType": DOCKER_LIST}, DOCKER_LIST, "index of several"),
-        ({"layers": None, "manifests": []}, OCI_MANIFEST, "index of several"),
+        ({"mediaType": OCI_INDEX}, OCI_INDEX, "an index where one image"),
+        ({"mediaType": DOCKER_LIST}, DOCKER_LIST, "an index where one image"),
+        ({"layers": None, "manifests": []}, OCI_MANIFEST, "an index where one image"),
         ({"mediaType": "text/plain"}, "text/plain", "not a manifest type"),
         ({"mediaType": DOCKER_MANIFEST}, OCI_MANIFEST, "announced as"),
         ({"mediaType": 5}, OCI_MANIFEST, "expected a string"),
@@ -151,12 +157,52 @@ def test_a_manifest_says_what_it_is_or_its_header_does() -> None:
         manifest_media_type(b"{}", "")
 
 
+def test_the_fields_tell_what_says_nothing_of_itself() -> None:
+    assert manifest_media_type(b'{"layers":[]}', "") == OCI_MANIFEST
+    assert manifest_media_type(b'{"manifests":[]}', "") == OCI_INDEX
+
+
 def test_the_chart_is_the_one_layer_of_its_type() -> None:
     provenance = entry(HELM_PROVENANCE, C.text)
-    assert chart_layer(read(document(layers=[provenance, entry()]))).digest == A
+    [layer] = package_layers(read(document(layers=[provenance, entry()])))
+    assert layer.digest == A
     for layers, found in (([], "no layers"), ([provenance], "provenance"), ([entry(), entry()], "found 2")):
+        manifest = read(document(layers=list[JsonValue](layers)))
+        assert is_chart(manifest)
         with pytest.raises(ArtifactError, match=found):
-            chart_layer(read(document(layers=list[JsonValue](layers))))
+            package_layers(manifest)
+
+
+def test_an_image_is_all_its_layers_in_order() -> None:
+    docker = "application/vnd.docker.image.rootfs.diff.tar.gzip"
+    layers: list[JsonValue] = [entry(OCI_LAYER), entry(docker, C.text), entry(OCI_LAYER)]
+    manifest = read(document(config=entry(PACKAGE_CONFIG, B.text), layers=layers))
+    assert not is_chart(manifest)
+    assert [layer.digest for layer in package_layers(manifest)] == [A, C, A]
+
+
+@pytest.mark.parametrize(
+    ("media_types", "why"),
+    [
+        ([], "without layers"),
+        (["application/vnd.oci.image.layer.v1.tar+zstd"], "layer 0 is compressed with zstd; .* gzip"),
+        ([OCI_LAYER, "application/vnd.oci.empty.v1+json"], "layer 1 is of type application/vnd.oci.empty"),
+        (["application/vnd.docker.image.rootfs.foreign.diff.tar.gzip"], "neither a chart nor an image's layer"),
+        (["application/vnd.oci.image.layer.nondistributable.v1.tar+gzip"], "neither a chart nor an image's layer"),
+    ],
+)
+def test_images_that_are_no_packages(media_types: list[str], why: str) -> None:
+    layers: list[JsonValue] = [entry(media_type) for media_type in media_types]
+    manifest = read(document(config=entry("application/vnd.oci.image.config.v1+json", B.text), layers=layers))
+    with pytest.raises(ArtifactError, match=why):
+        package_layers(manifest)
+
+
+def test_a_manifest_survives_a_record() -> None:
+    manifest = read(document(artifactType="application/x", layers=[entry(), entry(digest=C.text)]))
+    assert manifest_from_fields(manifest_fields(manifest)) == manifest
+    with pytest.raises(FormatError):
+        manifest_from_fields({})
 
 
 def test_blobs_are_config_and_layers_each_once() -> None:

@@ -13,7 +13,8 @@ from tests.packages.faulty_registry import (
     same_length,
     sample,
 )
-from tests.packages.registry_contract import CONTRACT, Check, push, read
+from tests.packages.registry_contract import CONTRACT, READ_CONTRACT, Check, ReadCheck, push, read
+from tests.packages.token_realm import open_token_registry
 from tests.registry_server import PASSWORD, USER, open_registry_server
 from wharfinger.packages.credentials import Credentials
 from wharfinger.packages.digest import digest_of
@@ -32,6 +33,13 @@ async def test_contract_with_a_real_registry(check: Check, tmp_path: Path) -> No
         await check(registry)
 
 
+@pytest.mark.parametrize("check", READ_CONTRACT, ids=lambda check: str(check.__name__))
+async def test_reading_from_a_real_registry(check: ReadCheck, tmp_path: Path) -> None:
+    async with open_registry_server(tmp_path) as address, open_registry(address, scheme="http") as registry:
+        await push(registry, "1.0.0")
+        await check(registry)
+
+
 async def test_contract_with_a_real_registry_behind_a_password(tmp_path: Path) -> None:
     async with open_registry_server(tmp_path, with_password=True) as address:
         async with open_registry(address, scheme="http", credentials=Credentials(USER, PASSWORD)) as registry:
@@ -47,6 +55,29 @@ async def test_contract_with_a_real_registry_behind_a_password(tmp_path: Path) -
                 assert "wr0ng" not in str(caught.value)
                 with pytest.raises(RegistryError, match="authentication failed"):
                     await push(registry, "2.0.0")
+
+
+@pytest.mark.parametrize("identity", ["", "1dentity-t0ken"])
+async def test_a_real_registry_that_wants_tokens(identity: str, tmp_path: Path) -> None:
+    login = Credentials(USER, PASSWORD, identity)
+    async with open_token_registry(tmp_path, login) as there:
+        async with open_registry(there.address, scheme="http", credentials=login) as registry:
+            pushed = await push(registry, "1.0.0")
+            assert (
+                await registry.manifest("charts/web", (await registry.resolve("charts/web", "1.0.0")).digest)
+            ).layers
+            assert pushed == await registry.resolve("charts/web", "1.0.0")
+            await push(registry, "1.0.0", repository="charts/other")
+        asked = [(request.method, request.path) for request in there.realm.requests]
+        # One to look whether a blob is there and one to push, for each repository; one to pull from the first.
+        assert asked == [("POST" if identity else "GET", "/token")] * 5
+        if identity:
+            assert all("authorization" not in request.headers for request in there.realm.requests)
+        for wrong in (None, Credentials(USER, "wr0ng"), Credentials(USER, "", "wr0ng")):
+            async with open_registry(there.address, scheme="http", credentials=wrong) as registry:
+                with pytest.raises(RegistryError, match=r"token for .*authentication failed") as caught:
+                    await registry.resolve("charts/web", "1.0.0")
+                assert "wr0ng" not in str(caught.value)
 
 
 async def test_two_tasks_that_are_both_asked_for_the_password(tmp_path: Path) -> None:
@@ -94,7 +125,7 @@ async def test_what_is_no_manifest_is_an_artifact_error() -> None:
         index = b'{"schemaVersion":2,"manifests":[]}'
         digest = digest_of(index)
         faulty.manifest(digest.text, Reply(headers=(("Content-Type", OCI_INDEX),), body=index))
-        with pytest.raises(ArtifactError, match="index of several images"):
+        with pytest.raises(ArtifactError, match="it has nothing"):
             await registry.manifest(REPOSITORY, digest)
 
 

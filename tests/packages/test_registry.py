@@ -3,9 +3,16 @@
 import pytest
 
 from tests.packages.memory_registry import MemoryRegistry
-from tests.packages.registry_contract import CONTRACT, Check
+from tests.packages.registry_contract import CONTRACT, READ_CONTRACT, Check, ReadCheck, push
 
 
 @pytest.mark.parametrize("check", CONTRACT, ids=lambda check: str(check.__name__))
 async def test_contract_in_memory(check: Check) -> None:
     await check(MemoryRegistry())
+
+
+@pytest.mark.parametrize("check", READ_CONTRACT, ids=lambda check: str(check.__name__))
+async def test_reading_in_memory(check: ReadCheck) -> None:
+    registry = MemoryRegistry()
+    await push(registry, "1.0.0")
+    await check(registry)

@@ -70,7 +70,7 @@ def caused(error: Exception, cause: Exception) -> Exception:
         (httpx.LocalProtocolError("bad header"), False, "cannot be sent: bad header"),
         (httpx.UnsupportedProtocol("x"), False, "cannot be sent"),
         (httpx.InvalidURL("x"), False, "cannot be sent"),
-        (caused(httpx.ConnectError("x"), ssl.SSLCertVerificationError("self-signed")), True, "--ca-file"),
+        (caused(httpx.ConnectError("x"), ssl.SSLCertVerificationError("self-signed")), True, "--ca"),
         (caused(httpx.ConnectError("x"), caused(OSError(), ssl.SSLError("wrong version"))), True, "--plain-http"),
     ],
 )

@@ -30,7 +30,7 @@ async def pair(
     async with (
         open_faulty_registry() as faulty,
         open_wire(
-            faulty.address, scheme="http", credentials=credentials, ca_file=None, patience=patience, at_once=at_once
+            faulty.address, scheme="http", credentials=credentials, ca="", patience=patience, at_once=at_once
         ) as wire,
     ):
         yield faulty, wire
@@ -102,7 +102,7 @@ async def test_nobody_listens() -> None:
     listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
     address = RegistryAddress("127.0.0.1", listeners[0].socket.getsockname()[1])
     await listeners[0].aclose()
-    async with open_wire(address, scheme="http", credentials=None, ca_file=None, patience=PATIENT) as wire:
+    async with open_wire(address, scheme="http", credentials=None, ca="", patience=PATIENT) as wire:
         with pytest.raises(RegistryError, match="check the address and that the registry runs") as caught:
             await wire.ask(GET, max_bytes=10)
     assert caught.value.transient
@@ -111,32 +111,32 @@ async def test_nobody_listens() -> None:
 async def test_plain_http_where_https_was_expected() -> None:
     async with (
         open_faulty_registry() as faulty,
-        open_wire(faulty.address, scheme="https", credentials=PORTER, ca_file=None, patience=PATIENT) as wire,
+        open_wire(faulty.address, scheme="https", credentials=PORTER, ca="", patience=PATIENT) as wire,
     ):
         with pytest.raises(RegistryError):
             await wire.ask(GET, max_bytes=10)
         assert faulty.requests == []
 
 
-async def test_authorities_that_cannot_be_read(tmp_path: Path) -> None:
-    for path in (tmp_path / "absent.pem", tmp_path):
-        with pytest.raises(RegistryError, match="not a file of PEM certificates") as caught:
-            async with open_wire(
-                RegistryAddress("a"), scheme="https", credentials=None, ca_file=path, patience=PATIENT
-            ):
-                raise AssertionError("must not open")
-        assert not caught.value.transient
+@pytest.mark.parametrize(
+    "ca", ["hello", "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----", "\0", "\u00e4" * 10]
+)
+async def test_authorities_that_cannot_be_read(ca: str) -> None:
+    with pytest.raises(RegistryError, match="no PEM text with certificates") as caught:
+        async with open_wire(RegistryAddress("a"), scheme="https", credentials=None, ca=ca, patience=PATIENT):
+            raise AssertionError("must not open")
+    assert not caught.value.transient
 
 
 async def test_a_registry_over_tls_is_trusted_by_its_authority_only(tmp_path: Path) -> None:
     certificate = await trio.to_thread.run_sync(make_certificate, tmp_path / "tls")
     async with open_registry_server(tmp_path, certificate=certificate) as address:
         async with open_wire(
-            address, scheme="https", credentials=None, ca_file=certificate.file, patience=PATIENT
+            address, scheme="https", credentials=None, ca=certificate.file.read_text(), patience=PATIENT
         ) as wire:
             assert (await wire.ask(Ask("GET", "/v2/", "x", "the thing"), max_bytes=10)).body == b"{}"
-        async with open_wire(address, scheme="https", credentials=None, ca_file=None, patience=PATIENT) as wire:
-            with pytest.raises(RegistryError, match=r"certificate is not trusted.*--ca-file") as caught:
+        async with open_wire(address, scheme="https", credentials=None, ca="", patience=PATIENT) as wire:
+            with pytest.raises(RegistryError, match=r"certificate is not trusted.*--ca") as caught:
                 await wire.ask(GET, max_bytes=10)
             assert caught.value.transient
 
@@ -145,7 +145,9 @@ async def test_a_certificate_for_another_host_is_not_trusted(tmp_path: Path) -> 
     certificate = await trio.to_thread.run_sync(make_certificate, tmp_path / "tls", "DNS:other.invalid")
     async with (
         open_registry_server(tmp_path, certificate=certificate) as address,
-        open_wire(address, scheme="https", credentials=PORTER, ca_file=certificate.file, patience=PATIENT) as wire,
+        open_wire(
+            address, scheme="https", credentials=PORTER, ca=certificate.file.read_text(), patience=PATIENT
+        ) as wire,
     ):
         with pytest.raises(RegistryError, match="not trusted"):
             await wire.ask(GET, max_bytes=10)
@@ -159,7 +161,7 @@ async def test_https_never_turns_into_http(tmp_path: Path) -> None:
         open_faulty_registry() as plain,
         open_faulty_registry(tls) as secure,
         open_wire(
-            secure.address, scheme="https", credentials=PORTER, ca_file=certificate.file, patience=PATIENT
+            secure.address, scheme="https", credentials=PORTER, ca=certificate.file.read_text(), patience=PATIENT
         ) as wire,
     ):
         secure.on("GET", "/v2/x", Reply(302, (("Location", f"http://{plain.address}/x"),)))
@@ -237,6 +239,14 @@ async def test_a_token_is_fetched_once_and_used_until_it_ends() -> None:
         assert [path for _, path in faulty.asked()] == ["/v2/x", "/token", "/v2/x", "/v2/x"]
         assert sent(faulty) == ["", BASIC, "Bearer t0ken", "Bearer t0ken"]
         assert faulty.requests[1].query == "service=wharf&scope=repository%3Ax%3Apull"
+
+
+async def test_a_token_of_identity_is_no_password() -> None:
+    async with pair(Credentials("porter", "", "1dentity")) as (faulty, wire):
+        faulty.on("GET", "/v2/x", Reply(401, (("WWW-Authenticate", "Basic"),)))
+        with pytest.raises(RegistryError, match="authentication failed"):
+            await wire.ask(GET, max_bytes=10)
+        assert sent(faulty) == [""]
 
 
 async def test_a_token_that_is_no_longer_good_is_fetched_again() -> None:

@@ -1,13 +1,17 @@
 import io
+import json
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from tests.packages.memory_registry import MemoryRegistry, chart_archive, put
+from tests.packages.memory_registry import MemoryRegistry, chart_archive, packed, put, put_image
+from tests.scale import scaled
 from wharfinger.formats.archive import ArchiveLimits
 from wharfinger.packages.errors import ArtifactError
 from wharfinger.packages.registry import Manifest
-from wharfinger.packages.tree import build_tree, is_sound, read_record
+from wharfinger.packages.tree import build_tree, is_sound, read_record, sound_record
 
 LIMITS = ArchiveLimits()
 
@@ -17,28 +21,59 @@ async def manifest() -> Manifest:
     return await put(MemoryRegistry())
 
 
+@pytest.fixture
+async def image() -> Manifest:
+    return await put_image(MemoryRegistry(), packed({"a": b"1"}), packed({"b": b"2"}))
+
+
+def build(manifest: Manifest, tree: Path, *archives: bytes) -> None:
+    layers = [(f"layer {number}", io.BytesIO(archive)) for number, archive in enumerate(archives)]
+    build_tree(layers, manifest, tree, LIMITS, should_stop=lambda: False)
+
+
 async def test_a_tree_is_the_chart_and_its_record(manifest: Manifest, tmp_path: Path) -> None:
     tree = tmp_path / "tree"
-    build_tree(io.BytesIO(chart_archive()), manifest, tree, LIMITS, should_stop=lambda: False)
-    assert sorted(path.name for path in tree.iterdir()) == ["chart", "tree.json"]
-    assert (tree / "chart" / "Chart.yaml").exists()
+    build(manifest, tree, chart_archive())
+    assert sorted(path.name for path in tree.iterdir()) == ["package", "tree.json"]
+    assert (tree / "package" / "Chart.yaml").exists()
     record = read_record(tree)
     assert record is not None
-    assert record.manifest == manifest.descriptor.digest
-    assert record.blobs == (manifest.config.digest, manifest.layers[0].digest)
+    assert record.manifest == manifest
+    assert is_sound(tree)
+    assert sound_record(tree) == record
+
+
+async def test_a_tree_of_an_image(image: Manifest, tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    build(image, tree, packed({"a": b"1", "c": b""}), packed({"b": b"2", ".wh.c": b""}))
+    assert sorted(path.name for path in (tree / "package").iterdir()) == ["a", "b"]
+    record = read_record(tree)
+    assert record is not None
+    assert record.manifest == image
     assert is_sound(tree)
 
 
 async def test_a_tree_that_was_changed_is_not_sound(manifest: Manifest, tmp_path: Path) -> None:
     tree = tmp_path / "tree"
-    build_tree(io.BytesIO(chart_archive()), manifest, tree, LIMITS, should_stop=lambda: False)
-    (tree / "chart" / "Chart.yaml").write_bytes(b"")
+    build(manifest, tree, chart_archive())
+    (tree / "package" / "Chart.yaml").write_bytes(b"")
     assert not is_sound(tree)
+    assert sound_record(tree) is None
+    assert read_record(tree) is not None
     assert not is_sound(tmp_path / "absent")
 
 
 @pytest.mark.parametrize(
-    "text", ["", "[]", "{}", '{"manifest":"x","blobs":[]}', '{"manifest":1}', '{"blobs":[5]}', "\0"]
+    "text",
+    [
+        "",
+        "[]",
+        "{}",
+        '{"manifest":"x","blobs":[]}',
+        '{"manifest":1}',
+        '{"manifest":{"descriptor":{"mediaType":"a/b","digest":"x","size":1}}}',
+        "\0",
+    ],
 )
 def test_a_record_that_cannot_be_read_is_none(text: str, tmp_path: Path) -> None:
     (tmp_path / "tree.json").write_text(text)
@@ -47,9 +82,28 @@ def test_a_record_that_cannot_be_read_is_none(text: str, tmp_path: Path) -> None
     assert not is_sound(tmp_path)
 
 
-async def test_what_is_no_chart_makes_no_record(manifest: Manifest, tmp_path: Path) -> None:
-    for archive in (b"", chart_archive(version="x")):
-        tree = tmp_path / str(len(archive))
+async def test_what_is_no_package_makes_no_record(manifest: Manifest, image: Manifest, tmp_path: Path) -> None:
+    for number, (one, archive) in enumerate(
+        [(manifest, b""), (manifest, packed({"Chart.yaml": b""})), (image, b""), (image, packed({}))]
+    ):
+        tree = tmp_path / str(number)
         with pytest.raises(ArtifactError):
-            build_tree(io.BytesIO(archive), manifest, tree, LIMITS, should_stop=lambda: False)
+            build(one, tree, archive)
         assert read_record(tree) is None
+
+
+@settings(max_examples=scaled(20_000, 200))
+@given(data=st.data())
+def test_any_damage_to_a_record_gives_none_or_a_manifest(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    tree = tmp_path_factory.getbasetemp() / "fuzzed-tree"
+    tree.mkdir(exist_ok=True)
+    digest = "sha256:" + "0" * 64
+    entry = {"mediaType": "a/b", "digest": digest, "size": 1}
+    whole = json.dumps({"manifest": {"descriptor": entry, "config": entry, "layers": [entry]}, "content": ""}).encode()
+    at = data.draw(st.integers(0, len(whole)))
+    cut = data.draw(st.integers(0, 5))
+    (tree / "tree.json").write_bytes(whole[:at] + data.draw(st.binary(max_size=4)) + whole[at + cut :])
+    record = read_record(tree)
+    assert record is None or isinstance(record.manifest, Manifest)

@@ -28,6 +28,14 @@ def application(
     return {"apiVersion": "wharfinger.dev/v1alpha1", "kind": "Application", "metadata": metadata, "spec": spec}
 
 
+def module(name: str, *, package: str = "", version: str = "1.0.0", spec: JsonObject | None = None) -> JsonObject:
+    """A Module as a person writes it."""
+    body: JsonObject = {"packageVersion": version, **(spec or {})}
+    if package:
+        body["packageName"] = package
+    return {"apiVersion": "wharfinger.dev/v1alpha1", "kind": "Module", "metadata": {"name": name}, "spec": body}
+
+
 def repository(address: str, *, name: str = "default", scheme: str | None = "HTTP") -> JsonObject:
     """A PackageRepository."""
     registry: JsonObject = {"repo": address}

@@ -77,7 +77,7 @@ def test_ready_waits_until_what_runs_was_judged_again() -> None:
     """Scaled stays True through an update, but the new version is not Ready on the strength of the old one."""
     for start in (statuses.update_started, statuses.reconfigure_started):
         status = start(ready(), 2, T1)
-        for stage in (Stage.FETCHED, Stage.LOADED, Stage.CONFIGURED, Stage.APPLIED):
+        for stage in (Stage.FETCHED, Stage.LOADED, Stage.CONFIGURED, Stage.HOOKS, Stage.APPLIED):
             status = statuses.succeeded(status, stage, T2)
         assert conditions(status)["Scaled"][0] == "True"
         assert conditions(status)["Ready"] == ("False", "Pending")
@@ -88,7 +88,9 @@ def test_ready_waits_until_what_runs_was_judged_again() -> None:
 def test_an_update_keeps_what_is_running() -> None:
     status = statuses.update_started(ready(), 2, T1)
     assert status.stages[Stage.SCALED].truth is Truth.TRUE
-    assert [status.stages[stage].truth for stage in Stage if stage is not Stage.SCALED] == [Truth.UNKNOWN] * 4
+    kept = (Stage.SCALED, Stage.REQUIREMENTS)
+    assert {status.stages[stage].truth for stage in Stage if stage not in kept} == {Truth.UNKNOWN}
+    assert {status.stages[stage].truth for stage in kept} == {Truth.TRUE}
     assert statuses.summary(status)[0] == "Updating"
     assert conditions(status)["Installed"][0] == "True"
 
@@ -238,3 +240,37 @@ def test_kstatus_holds_after_any_story(steps: list[tuple[str, Stage]]) -> None:
         for entry in find_list(body, "conditions"):
             assert find(entry, "reason")
             assert str(find(entry, "lastTransitionTime")).endswith("Z")
+
+
+def test_a_lost_requirement_suspends_and_an_unmet_one_is_waited_for() -> None:
+    """Nothing is stalled: others have to change, and their change is noticed."""
+    status = statuses.fresh(1, T0)
+    for stage in (Stage.FETCHED, Stage.LOADED):
+        status = statuses.succeeded(status, stage, T0)
+    unmet = statuses.required(status, "DependencyNotEnabled", "dependency db is not enabled", T1, met=False)
+    assert statuses.summary(unmet)[:2] == ("Pending", "dependency db is not enabled")
+    assert conditions(unmet)["Reconciling"] == ("True", "DependencyNotEnabled")
+    assert statuses.summary(unmet)[2] == statuses.TIPS["DependencyNotEnabled"]
+    lost = statuses.required(ready(), "DependencyNotEnabled", "dependency db is not enabled", T1, met=False)
+    assert statuses.summary(lost)[0] == "Suspended"
+    assert conditions(lost)["Installed"][0] == "True"
+    assert statuses.required(lost, "", "", T2, met=True).stages[Stage.REQUIREMENTS].truth is Truth.TRUE
+
+
+@pytest.mark.parametrize("reason", sorted(statuses.OFF_REASONS))
+def test_what_nobody_wants_is_disabled_and_at_rest(reason: str) -> None:
+    installed = statuses.released(ready(), "1.0.0", "sha256:a", 1)
+    leaving = statuses.required(installed, reason, "it is disabled", T1, met=False)
+    assert statuses.summary(leaving)[0] == "Disabling"
+    assert conditions(leaving)["Reconciling"][0] == "True"
+    status = statuses.uninstalled(leaving, T2)
+    assert statuses.summary(status)[:2] == ("Disabled", "it is disabled")
+    got = conditions(status)
+    assert (got["Ready"][0], got["Reconciling"][0], got["Stalled"][0]) == ("False", "False", "False")
+    assert got["Installed"][0] == "False"
+    assert "currentVersion" not in statuses.external(status)
+
+
+def test_a_script_that_fails_is_stalled_and_so_looked_at_again() -> None:
+    status = statuses.required(ready(), "EnabledScriptError", "exit status 1", T1, met=False)
+    assert statuses.is_stalled(status)

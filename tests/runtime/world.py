@@ -14,7 +14,7 @@ import trio
 
 from tests.packages.charts import chart
 from tests.registry_server import open_registry_server
-from tests.runtime.objects import application, repository
+from tests.runtime.objects import application, module, repository
 from wharfinger.cluster.client import ClusterClient
 from wharfinger.cluster.connection import Connection, bearer
 from wharfinger.cluster.control_plane.service import LOCAL, open_control_plane
@@ -23,20 +23,28 @@ from wharfinger.cluster.http_client import HttpClusterClient, open_client
 from wharfinger.cluster.informer import Informer, open_informer
 from wharfinger.cluster.release_engine import ReleaseEngine
 from wharfinger.cluster.resource import ObjectKey
-from wharfinger.formats.json_value import JsonObject, find_int, find_object, find_str
-from wharfinger.packages.address import RegistryAddress, RepositoryAddress
-from wharfinger.packages.disk_store import open_store
+from wharfinger.cluster.work_queue import WorkKeys
+from wharfinger.formats.json_value import JsonObject, JsonValue, find_int, find_list, find_object, find_str
+from wharfinger.hooks.discovery import ProcessConfigReader
+from wharfinger.hooks.filters import Filters
+from wharfinger.hooks.hook_services import HookServices
+from wharfinger.hooks.jq_pool import open_jq_pool
+from wharfinger.hooks.process_runner import ProcessHookRunner
+from wharfinger.packages.address import RegistryAddress
+from wharfinger.packages.disk_store import DiskStore, open_store
 from wharfinger.packages.helm_renderer import HelmRenderer
 from wharfinger.packages.oci_registry import open_registry
-from wharfinger.packages.pusher import push_chart
+from wharfinger.packages.pusher import load_package, push_package
 from wharfinger.packages.registry import Registry
+from wharfinger.packages.source import Source, open_source, source_text
+from wharfinger.process.command import Limits
 from wharfinger.queue.scope import WorkScope
 from wharfinger.runtime.controller import open_controller
+from wharfinger.runtime.instance import SourceOpener, Tools
 from wharfinger.runtime.own_crds import ensure_crds
-from wharfinger.runtime.pipeline import Tools
-from wharfinger.runtime.resources import APPLICATION
-from wharfinger.runtime.runtime import Runtime, open_runtime
-from wharfinger.runtime.work_keys import WorkKeys
+from wharfinger.runtime.resources import APPLICATION, MODULE, REQUESTED
+from wharfinger.runtime.runtime import Runtime
+from wharfinger.runtime.service import Facts, open_runtime
 
 PATIENCE_S = 60
 
@@ -49,15 +57,21 @@ class World:
     address: RegistryAddress
     client: HttpClusterClient
     applications: Informer
+    modules: Informer
     runtime: Runtime
     downloads: list[str]
     generations: dict[tuple[str, str], int] = field(default_factory=dict)
+    requests: int = 0
 
     async def push(self, name: str, version: str, files: Mapping[str, str] | None = None) -> None:
         """Build a chart and push it as ``packages/<name>:<version>``."""
         folder = chart(self.folder / f"{name}-{version}", name, version, dict(files or {}))
+        await self.push_folder(folder, name, version)
+
+    async def push_folder(self, folder: Path, name: str, version: str) -> None:
+        """Push a package of any layout as ``packages/<name>:<version>``."""
         async with open_registry(self.address, scheme="http") as registry:
-            await push_chart(folder, registry, f"packages/{name}", version)
+            await push_package(await load_package(folder, name), registry, f"packages/{name}", version)
 
     async def repository(self, name: str = "default") -> None:
         """A PackageRepository that names the registry."""
@@ -71,29 +85,45 @@ class World:
         package: str = "web",
         version: str = "1.0.0",
         settings: JsonObject | None = None,
+        repository: str | None = None,
     ) -> None:
         """An Application."""
-        obj = application(namespace, name, package=package, version=version, settings=settings)
+        obj = application(namespace, name, package=package, version=version, settings=settings, repository=repository)
         find_object(obj, "metadata").pop("uid")
         find_object(obj, "metadata").pop("generation")
         await self.client.create(obj)
 
+    async def create_module(
+        self, name: str, *, package: str = "", version: str = "1.0.0", spec: JsonObject | None = None
+    ) -> None:
+        """A Module; here and below it goes by the namespace ""."""
+        await self.client.create(module(name, package=package, version=version, spec=spec))
+
     async def change(self, namespace: str, name: str, spec: JsonObject) -> None:
         """A merge patch of its spec; `until_state` then looks at nothing older."""
-        changed = await self.client.merge_patch(ObjectKey(APPLICATION, namespace, name), {"spec": spec})
+        changed = await self.client.merge_patch(_key(namespace, name), {"spec": spec})
         self.generations[(namespace, name)] = find_int(changed, "metadata", "generation")
+
+    async def request(self, namespace: str, name: str) -> None:
+        """Ask for everything to be looked at again; returns once that was taken up."""
+        self.requests += 1
+        annotations: JsonObject = {REQUESTED: str(self.requests)}
+        await self.client.merge_patch(_key(namespace, name), {"metadata": {"annotations": annotations}})
+        await self.until(
+            namespace, name, lambda obj: find_str(obj, "status", "summary", "state") not in ("Ready", "Failed")
+        )
 
     async def delete(self, namespace: str, name: str) -> None:
         """Ask for its deletion."""
-        await self.client.delete(ObjectKey(APPLICATION, namespace, name))
+        await self.client.delete(_key(namespace, name))
 
     async def until(self, namespace: str, name: str, holds: Callable[[JsonObject], bool]) -> JsonObject:
-        """Wait until the Application is as wanted; the error shows how it was last."""
-        key = ObjectKey(APPLICATION, namespace, name)
+        """Wait until the resource is as wanted; the error shows how it was last."""
+        key, informer = _key(namespace, name), self._informer(namespace)
         last: JsonObject | None = None
-        with trio.move_on_after(PATIENCE_S), self.applications.changes() as changes:
+        with trio.move_on_after(PATIENCE_S), informer.changes() as changes:
             while True:
-                last = self.applications.get(key)
+                last = informer.get(key)
                 if last is not None and holds(last):
                     return last
                 await changes.wait()
@@ -112,10 +142,40 @@ class World:
 
     async def until_gone(self, namespace: str, name: str) -> None:
         """Wait until the object is gone."""
-        key = ObjectKey(APPLICATION, namespace, name)
-        with trio.fail_after(PATIENCE_S), self.applications.changes() as changes:
-            while self.applications.get(key) is not None:
+        key, informer = _key(namespace, name), self._informer(namespace)
+        with trio.fail_after(PATIENCE_S), informer.changes() as changes:
+            while informer.get(key) is not None:
                 await changes.wait()
+
+    async def until_object(self, key: ObjectKey, holds: Callable[[JsonObject], bool]) -> JsonObject:
+        """Wait until any object is as wanted."""
+        last: JsonObject | None = None
+        with trio.move_on_after(PATIENCE_S):
+            async with open_informer(self.client, key.resource, key.namespace) as informer:
+                with informer.changes() as changes:
+                    while True:
+                        last = informer.get(key)
+                        if last is not None and holds(last):
+                            return last
+                        await changes.wait()
+        raise AssertionError(f"{key} did not become as wanted; last: {last}")
+
+    async def until_no_object(self, key: ObjectKey) -> None:
+        """Wait until an object is not there."""
+        with trio.fail_after(PATIENCE_S):
+            async with open_informer(self.client, key.resource, key.namespace) as informer:
+                await informer.wait_synced()
+                with informer.changes() as changes:
+                    while informer.get(key) is not None:
+                        await changes.wait()
+
+    @staticmethod
+    def condition(obj: JsonObject, kind: str) -> JsonValue:
+        """A condition of a resource's status; None where it has none."""
+        return next((one for one in find_list(obj, "status", "conditions") if find_str(one, "type") == kind), None)
+
+    def _informer(self, namespace: str) -> Informer:
+        return self.applications if namespace else self.modules
 
     async def config_map(self, namespace: str, name: str) -> JsonObject | None:
         """A ConfigMap that a chart brings, or None."""
@@ -126,42 +186,82 @@ class World:
             return None
 
 
+def _key(namespace: str, name: str) -> ObjectKey:
+    return ObjectKey(APPLICATION if namespace else MODULE, namespace, name)
+
+
 @asynccontextmanager
 async def open_world(
     folder: Path, through: Callable[[ClusterClient], ClusterClient] = lambda client: client
 ) -> AsyncIterator[World]:
-    """Everything up, the namespace ``prod`` there, nothing installed. The controller's calls go ``through`` a wrapper."""
+    """Everything up, the namespace ``prod`` there, nothing installed. The controllers' calls go ``through`` a wrapper."""
     helm = shutil.which("helm")
     assert helm is not None, "helm is not on PATH: `make setup` brings it"
-    keys = WorkKeys()
     downloads: list[str] = []
 
-    def open_counted(address: RepositoryAddress) -> AbstractAsyncContextManager[Registry]:
-        downloads.append(str(address))
-        return open_registry(address.registry, scheme=address.scheme)
+    def open_counted(source: Source, package: str) -> AbstractAsyncContextManager[tuple[Registry, str]]:
+        downloads.append(f"{source_text(source)} {package}")
+        return open_source(source, package)
 
     async with (
         open_registry_server(folder) as address,
         open_control_plane() as control_plane,
         open_client(Connection(LOCAL, bearer("")), transport=control_plane.transport()) as client,
         open_store(folder / "state") as store,
+        open_jq_pool(None) as filters,
     ):
         await ensure_crds(client, "wharfinger")
         await client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "prod"}})
-        tools = Tools(
-            open_registry=open_counted,
-            store=store,
-            renderer=HelmRenderer(Path(helm), folder / "scratch"),
-            cluster=client,
-            releases=ReleaseEngine(client, holder="wharfinger"),
-            holder="wharfinger",
-            downloads=trio.CapacityLimiter(2),
-            stopping=WorkScope("the world"),
-        )
+        ground = Ground(folder, client, through(client), store, filters, open_counted, Path(helm))
         async with (
-            open_runtime(tools, lambda: datetime.now(UTC), keys.add) as runtime,
-            open_controller(through(client), runtime, keys),
+            ground.open_daemon() as runtime,
             open_informer(client, APPLICATION) as applications,
+            open_informer(client, MODULE) as modules,
         ):
             await applications.wait_synced()
-            yield World(folder, address, client, applications, runtime, downloads)
+            await modules.wait_synced()
+            yield World(folder, address, client, applications, modules, runtime, downloads)
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What a runtime stands on; `open_daemon` is a daemon's inner part: the runtime and its controllers."""
+
+    folder: Path
+    client: ClusterClient
+    through: ClusterClient
+    store: DiskStore
+    filters: Filters
+    open_source: SourceOpener
+    helm: Path
+
+    @asynccontextmanager
+    async def open_daemon(self) -> AsyncIterator[Runtime]:
+        keys = WorkKeys()
+        scratch = self.folder / "scratch"
+
+        def make_tools(services: HookServices) -> Tools:
+            return Tools(
+                open_source=self.open_source,
+                store=self.store,
+                renderer=HelmRenderer(self.helm, scratch),
+                cluster=self.client,
+                releases=ReleaseEngine(self.client, holder="wharfinger"),
+                hook_runner=ProcessHookRunner(scratch, Limits(wall_s=60, stdout_bytes=1024 * 1024)),
+                config_reader=ProcessConfigReader(),
+                filters=self.filters,
+                hook_services=services,
+                holder="wharfinger",
+                downloads=trio.CapacityLimiter(2),
+                hook_slots=trio.CapacityLimiter(2),
+                stopping=WorkScope("the world"),
+            )
+
+        facts = Facts(await self.client.server_version(), "", UTC)
+        async with (
+            open_runtime(
+                make_tools, self.client, self.filters, facts, now=lambda: datetime.now(UTC), on_change=keys.add
+            ) as runtime,
+            open_controller(self.through, runtime, keys, local_packages=[self.folder]),
+        ):
+            yield runtime

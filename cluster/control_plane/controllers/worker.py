@@ -12,9 +12,9 @@ from typing import Final, Protocol
 import trio
 
 from wharfinger.cluster.control_plane.controllers.object_cache import Change
-from wharfinger.cluster.control_plane.controllers.work_queue import WorkQueue
 from wharfinger.cluster.errors import ClusterError, ConflictError
 from wharfinger.cluster.resource import ObjectKey
+from wharfinger.cluster.work_queue import WorkQueue
 from wharfinger.formats.errors import FormatError
 
 log: Final = logging.getLogger(__name__)
@@ -41,47 +41,37 @@ class Worker:
 
     def __init__(self, controller: Controller) -> None:
         self._controller = controller
-        self._queue = WorkQueue()
-        self._wake = trio.Event()
+        self._queue = WorkQueue[ObjectKey]()
 
     def notice(self, change: Change) -> None:
         """Take note of a change."""
         for key in self._controller.affected(change):
             self._queue.add(key)
-            self._wake.set()
 
     async def run(self, ready: trio.Event) -> None:
         """Work until cancelled, from the moment ``ready`` is set."""
         await ready.wait()
         while True:
-            key = self._queue.pop(trio.current_time())
-            if key is None:
-                await self._wait()
-            else:
-                await self._look_at(key)
+            key = await self._queue.take()
+            await self._look_at(key)
+            self._queue.done(key)
+            await trio.lowlevel.checkpoint()
 
     def statistics(self) -> dict[str, int]:
         """The queue's."""
         return self._queue.statistics()
 
-    async def _wait(self) -> None:
-        until = self._queue.next_time()
-        self._wake = trio.Event()  # no await between the queue's answer and this line
-        with trio.move_on_at(until) if until is not None else trio.CancelScope():
-            await self._wake.wait()
-
     async def _look_at(self, key: ObjectKey) -> None:
         try:
             again_s = await self._controller.reconcile(key)
         except (ClusterError, FormatError) as error:
-            pause = self._queue.failed(key, trio.current_time())
+            pause = self._queue.failed(key)
             level = logging.DEBUG if isinstance(error, ConflictError) else logging.WARNING
             log.log(level, "%s: %s: %s; trying again in %.2f s", self._controller.name, key, error, pause)
         else:
             self._queue.succeeded(key)
             if again_s is not None:
-                self._queue.add_at(key, trio.current_time() + again_s)
-        await trio.lowlevel.checkpoint()
+                self._queue.add_later(key, again_s)
 
 
 class Ages:

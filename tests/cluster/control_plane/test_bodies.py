@@ -19,6 +19,7 @@ from wharfinger.formats.json_value import JsonValue
             Encoding.YAML,
             {"when": "2026-11-21T04:03:02Z", "day": "2026-11-21"},
         ),
+        (b"a: &x 1\nb: *x\n1: yes\n", Encoding.YAML, {"a": 1, "b": 1, "1": True}),
     ],
 )
 def test_bodies(data: bytes, encoding: Encoding, value: JsonValue) -> None:
@@ -30,9 +31,9 @@ def test_bodies(data: bytes, encoding: Encoding, value: JsonValue) -> None:
     [
         (b"", Encoding.JSON),
         (b"nonsense", Encoding.JSON),
-        (b"a: &x 1\nb: *x\n", Encoding.YAML),
         (b"a: [", Encoding.YAML),
-        (b"1: a\n", Encoding.YAML),
+        (b"a: 1\na: 2\n", Encoding.YAML),
+        (b"a: 1\n---\nb: 1\n", Encoding.YAML),
         (b"[" * 5000, Encoding.YAML),
         (b"\xff", Encoding.YAML),
         (b"!!python/object:x {}", Encoding.YAML),
@@ -70,7 +71,14 @@ def test_complaints(data: bytes, complaint: str) -> None:
 
 def test_answers() -> None:
     assert encode({"b": 1, "a": "é"}, Encoding.JSON) == '{"b":1,"a":"é"}\n'.encode()
-    assert encode({"b": 1, "a": "é"}, Encoding.YAML) == "a: é\nb: 1\n".encode()
+    assert encode({"b": 1, "a": [{"d": 1, "c": "é"}]}, Encoding.YAML) == "a:\n- c: é\n  d: 1\nb: 1\n".encode()
+    assert encode({"b": 2**70}, Encoding.YAML) == b'{"b":1180591620717411303424}\n'
+
+
+def test_what_is_wrong_with_yaml_is_said_with_its_place() -> None:
+    with pytest.raises(StatusError) as caught:
+        decode(b"a: 1\nb: 2\na: 3\n", Encoding.YAML)
+    assert caught.value.message == "error decoding YAML: line 3, column 1: duplicate key 'a'"
 
 
 @given(st.binary(max_size=60), st.sampled_from(list(Encoding)))

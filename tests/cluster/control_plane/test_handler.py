@@ -8,6 +8,7 @@ from tests.cluster.control_plane.samples import NOW, definition
 from wharfinger.cluster.control_plane.handler import WARNINGS_CHARS, ControlPlaneHandler
 from wharfinger.cluster.control_plane.memory_storage import MemoryStorage
 from wharfinger.cluster.control_plane.service import ControlPlane, assemble
+from wharfinger.cluster.control_plane.storage import Change, Key, StorageError
 from wharfinger.formats.json_value import JsonObject, as_object, decode_json, encode_json, find, find_list, find_str
 from wharfinger.httpd.messages import Request, Response, StreamingResponse
 from wharfinger.httpd.target import parse_target
@@ -148,8 +149,11 @@ async def test_openapi() -> None:
     assert "/apis/apps/v1/namespaces/{namespace}/deployments" in as_object(apps["paths"], "paths")
     assert (await ask(handler, "GET", "/openapi/v3/apis/none/v1")).status == 404
     assert (
-        await ask(handler, "GET", "/openapi/v2", headers={"accept": "application/com.github.proto-openapi.spec.v2"})
+        await ask(handler, "GET", "/openapi/v2", headers={"accept": "application/com.github.proto-openapi.spec.v9"})
     ).status == 406
+    asked = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+    protobuf = await ask(handler, "GET", "/openapi/v2", headers={"accept": asked})
+    assert (protobuf.status, protobuf.content_type) == (200, asked.replace("@", "."))
 
 
 async def test_the_openapi_index_is_made_once_for_each_state_of_the_catalog() -> None:
@@ -256,3 +260,25 @@ async def test_a_watch_that_is_left_is_over() -> None:
         await anext(chunks)
 
     assert handler.metrics.watches == 0
+
+
+class FullStorage(MemoryStorage):
+    """A storage that at some time takes nothing any more."""
+
+    full = False
+
+    def put(self, key: Key, obj: JsonObject) -> Change:
+        if self.full:
+            raise StorageError(f"no room for {key.name}")
+        return super().put(key, obj)
+
+
+async def test_a_write_that_the_storage_refuses_is_an_internal_error() -> None:
+    storage = FullStorage()
+    handler = assemble(storage, lambda: NOW, None, None).handler
+    storage.full = True
+
+    refused = await ask(handler, "POST", CONFIG_MAPS, config_map("a"))
+
+    assert (refused.status, said(refused)["message"]) == (500, "no room for a")
+    assert (await ask(handler, "GET", f"{CONFIG_MAPS}/a")).status == 404

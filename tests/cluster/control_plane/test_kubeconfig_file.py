@@ -3,8 +3,16 @@ from pathlib import Path
 
 import pytest
 
-from wharfinger.cluster.control_plane.kubeconfig_file import default_path, kubeconfig, write_secret_file
-from wharfinger.formats.json_value import decode_json, find
+from wharfinger.cluster.control_plane.kubeconfig_file import (
+    MAX_TOKEN_CHARS,
+    default_path,
+    kept_token,
+    kubeconfig,
+    new_token,
+    read_token,
+    write_secret_file,
+)
+from wharfinger.formats.json_value import find
 
 
 def test_clients_find_the_token_where_they_look() -> None:
@@ -25,12 +33,12 @@ def test_a_token_stands_in_the_url_as_urls_have_it() -> None:
 def test_the_file_is_its_owners_alone(tmp_path: Path) -> None:
     path = tmp_path / "new" / "folder" / "kubeconfig"
 
-    write_secret_file(path, {"a": 1})
+    write_secret_file(path, b"content\n")
 
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
     assert stat.S_IMODE(path.parent.parent.stat().st_mode) == 0o700
-    assert decode_json(path.read_bytes(), max_bytes=100, what="file") == {"a": 1}
+    assert path.read_bytes() == b"content\n"
 
 
 def test_it_replaces_a_former_one_whole_and_leaves_nothing_else(tmp_path: Path) -> None:
@@ -38,9 +46,9 @@ def test_it_replaces_a_former_one_whole_and_leaves_nothing_else(tmp_path: Path) 
     path.write_text("old and much longer than the new one")
     path.chmod(0o644)
 
-    write_secret_file(path, {"a": 1})
+    write_secret_file(path, b"content\n")
 
-    assert path.read_text() == '{"a":1}\n'
+    assert path.read_bytes() == b"content\n"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert list(tmp_path.iterdir()) == [path]
 
@@ -49,7 +57,7 @@ def test_a_folder_in_its_place_is_an_error_that_leaves_nothing_behind(tmp_path: 
     (tmp_path / "kubeconfig" / "x").mkdir(parents=True)
 
     with pytest.raises(OSError, match="kubeconfig"):
-        write_secret_file(tmp_path / "kubeconfig", {})
+        write_secret_file(tmp_path / "kubeconfig", b"")
 
     assert [path.name for path in tmp_path.iterdir()] == ["kubeconfig"]
 
@@ -62,3 +70,30 @@ def test_the_default_place(monkeypatch: pytest.MonkeyPatch) -> None:
     assert default_path() == Path("/xdg/wharfinger/embedded/kubeconfig")
     monkeypatch.delenv("XDG_STATE_HOME")
     assert default_path().parts[-4:-1] == ("state", "wharfinger", "embedded")
+
+
+def test_a_token_is_drawn_once_and_kept(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "token"
+
+    token = kept_token(path)
+
+    assert (kept_token(path), read_token(path)) == (token, token)
+    assert len(token) > 40
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert new_token() != new_token()
+
+
+@pytest.mark.parametrize("content", [b"", b"two words", b"\xff", b"x" * (MAX_TOKEN_CHARS + 1)])
+def test_what_is_no_token_is_not_replaced(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "token").write_bytes(content)
+
+    with pytest.raises(ValueError, match=r"token|utf-8"):
+        kept_token(tmp_path / "token")
+
+    assert (tmp_path / "token").read_bytes() == content
+
+
+def test_a_token_of_the_greatest_length(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text(f" {'x' * MAX_TOKEN_CHARS}\n")
+
+    assert kept_token(tmp_path / "token") == "x" * MAX_TOKEN_CHARS

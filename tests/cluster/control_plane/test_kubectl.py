@@ -77,6 +77,39 @@ def test_applied_from_the_client(plane: Served) -> None:
     assert get(plane, "configmap", "settings")["data"] == {"size": "9"}
 
 
+def test_a_file_that_holds_a_list(plane: Served) -> None:
+    """kubectl checks a list itself, against OpenAPI version 2 in protobuf; what is in it the server checks."""
+    items: list[JsonValue] = [SETTINGS, {**SETTINGS, "metadata": {"name": "more"}}]
+    path = manifest(plane, {"apiVersion": "v1", "kind": "List", "items": items})
+    assert kubectl(plane, "apply", "-f", path) == ["configmap/settings created", "configmap/more created"]
+
+    wrong = manifest(plane, {"apiVersion": "v1", "kind": "List", "items": [{**SETTINGS, "dta": {}}]})
+    assert 'unknown field "dta"' in plane.refused("kubectl", "-n", "shop", "apply", "-f", wrong)
+
+
+def test_custom_resources_are_held_to_their_schema(plane: Served) -> None:
+    spec: JsonObject = {
+        "type": "object",
+        "required": ["size"],
+        "properties": {"size": {"type": "integer", "minimum": 1}, "color": {"type": "string", "default": "red"}},
+    }
+    schema: JsonObject = {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}}
+    kubectl(plane, "apply", "-f", manifest(plane, definition(schema=schema)))
+    kubectl(plane, "wait", "--for=condition=Established", "crd/widgets.example.com", LIMIT)
+
+    for arguments in (("apply",), ("apply", "--server-side"), ("create",)):
+        missing = plane.refused(
+            "kubectl", "-n", "shop", *arguments, "-f", manifest(plane, {**WIDGET, "spec": {"color": "x"}})
+        )
+        assert 'The Widget "one" is invalid: spec.size: Required value' in missing
+    kubectl(plane, "apply", "-f", manifest(plane, WIDGET))
+    assert get(plane, "widget", "one")["spec"] == {"size": 3, "color": "red"}
+    small = plane.refused(
+        "kubectl", "-n", "shop", "patch", "widget", "one", "--type=merge", "-p", '{"spec":{"size":0}}'
+    )
+    assert "spec.size: Invalid value: 0: spec.size in body should be greater than or equal to 1" in small
+
+
 def test_applied_by_the_server(plane: Served) -> None:
     path = manifest(plane, WEB, SETTINGS)
     changed = manifest(plane, {**SETTINGS, "data": {"color": "red"}})

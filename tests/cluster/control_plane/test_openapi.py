@@ -58,3 +58,7 @@ def test_custom_kinds_bring_their_schema() -> None:
 def test_what_is_not_served_has_no_document() -> None:
     for name in ("apis/apps/v9", "apis/apps", "api", "", "x/y", "api/v1/x"):
         assert openapi.document(catalog(), name) is None
+
+
+def test_version_2_in_protobuf_says_nothing_of_kinds() -> None:
+    assert openapi.version_2_protobuf() == b"\x0a\x032.0\x12\x15\x0a\x0aKubernetes\x12\x07v1.36.2"

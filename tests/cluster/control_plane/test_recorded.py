@@ -44,7 +44,6 @@ KNOWN_TO_DIFFER: dict[tuple[str, int], str] = {
     ("10-patch-json-merge-configmap", 14): QUOTED,
     ("20-paging-configmaps", 19): "no controller makes the kube-root-ca.crt ConfigMap of a namespace",
     ("24-watch-bookmarks-configmap", 14): "one bookmark more: upstream's timer did not fire within this second",
-    ("40-crd-lifecycle-namespaced", 9): "custom resources are not validated against their schema yet",
     ("56-auth-configmaps", 11): ROLES,
     ("56-auth-configmaps", 13): ROLES,
     **{("56-auth-configmaps", step): REVIEWS for step in range(15, 26)},

@@ -1,5 +1,6 @@
 import random
 from datetime import UTC, datetime
+from pathlib import Path
 
 import httpx
 import pytest
@@ -22,11 +23,13 @@ from wharfinger.cluster.control_plane.service import (
     open_control_plane,
     utc_now,
 )
+from wharfinger.cluster.control_plane.sqlite_storage import open_sqlite_storage
 from wharfinger.cluster.errors import ClusterError
 from wharfinger.cluster.http_client import HttpClusterClient, open_client
 from wharfinger.cluster.resource import ObjectKey, ResourceType, name_of
 from wharfinger.formats.json_value import JsonObject, find
 
+CONFIG_MAP = ResourceType("", "v1", "ConfigMap", "configmaps", namespaced=True)
 NAMESPACE = ResourceType("", "v1", "Namespace", "namespaces", namespaced=False)
 
 
@@ -87,6 +90,56 @@ async def test_a_storage_is_taken_up_where_it_was_left() -> None:
         assert name_of(await client.get(key("kept"))) == "kept"
         assert (await client.resource_type("example.com/v1", "Widget")).plural == "widgets"
         assert (await namespaces(client)).items == before.items
+
+
+async def test_what_was_under_way_goes_on_after_a_restart(
+    autojump_clock: trio.testing.MockClock, tmp_path: Path
+) -> None:
+    """The first process has no controllers: it dies before any of them looked."""
+    path = tmp_path / "data.db"
+    with open_sqlite_storage(path) as storage:
+        async with (
+            open_control_plane(storage=storage, simulate=False) as plane,
+            open_client(Connection(LOCAL), transport=plane.transport()) as client,
+        ):
+            await client.create(web_deployment())
+            await client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "left"}})
+            await client.create(config_map("content", namespace="left"))
+            await client.delete(ObjectKey(NAMESPACE, "", "left"))
+    with open_sqlite_storage(path) as storage:
+        async with (
+            open_control_plane(storage=storage) as plane,
+            open_client(Connection(LOCAL), transport=plane.transport()) as client,
+        ):
+            await settle(60)
+            web = ObjectKey(await client.resource_type("apps/v1", "Deployment"), "default", "web")
+            assert find(await client.get(web), "status", "readyReplicas") == 2
+            assert "left" not in {name_of(item) for item in (await namespaces(client)).items}
+            assert (await client.list(CONFIG_MAP, namespace="left")).items == ()
+
+
+async def test_clients_of_before_a_restart_are_told_to_list_again(
+    autojump_clock: trio.testing.MockClock, tmp_path: Path
+) -> None:
+    path = tmp_path / "data.db"
+    with open_sqlite_storage(path) as storage:
+        async with open_control_plane(storage=storage, simulate=False) as plane:
+            old = storage.revision
+            async with open_client(Connection(LOCAL), transport=plane.transport()) as client:
+                latest = find(await client.create(config_map("a")), "metadata", "resourceVersion")
+    with open_sqlite_storage(path) as storage:
+        async with (
+            open_control_plane(storage=storage, simulate=False) as plane,
+            httpx.AsyncClient(transport=plane.transport(), base_url=LOCAL) as http,
+        ):
+            watch = {"watch": "1", "timeoutSeconds": "1"}
+            expired = await http.get("/api/v1/configmaps", params={**watch, "resourceVersion": str(old)})
+            exact = {"resourceVersion": str(old), "resourceVersionMatch": "Exact"}
+            gone = await http.get("/api/v1/configmaps", params=exact)
+            going_on = await http.get("/api/v1/configmaps", params={**watch, "resourceVersion": str(latest)})
+    assert (expired.json()["type"], expired.json()["object"]["code"]) == ("ERROR", 410)
+    assert (gone.status_code, gone.json()["reason"]) == (410, "Expired")
+    assert (going_on.status_code, going_on.text) == (200, "")
 
 
 async def test_a_token_keeps_strangers_out() -> None:

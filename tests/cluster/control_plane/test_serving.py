@@ -1,3 +1,4 @@
+import os
 import signal
 import socket
 import stat
@@ -11,14 +12,17 @@ import trio
 import trio.testing
 
 from wharfinger.cluster.connection import load_connection
+from wharfinger.cluster.control_plane.memory_storage import MemoryStorage
 from wharfinger.cluster.control_plane.service import FIRST_NAMESPACES
 from wharfinger.cluster.control_plane.serving import (
     Address,
     ControlPlaneStartError,
     parse_address,
-    run_until_signalled,
+    run_until_told,
     serve_control_plane,
 )
+from wharfinger.cluster.control_plane.storage import Change, Key, StorageError
+from wharfinger.formats.json_value import JsonObject
 
 LOOPBACK = Address("127.0.0.1", 0)
 AUTHORIZED = {"authorization": "Bearer sesame"}
@@ -94,7 +98,7 @@ async def test_a_kubeconfig_that_cannot_be_written_leaves_the_port_free(tmp_path
         address = Address("127.0.0.1", free.getsockname()[1])
     (tmp_path / "file").write_text("")
     with pytest.raises(ControlPlaneStartError, match=r"cannot write the kubeconfig .*/file/kubeconfig: "):
-        await run_until_signalled(address, tmp_path / "file" / "kubeconfig", "sesame", pytest.fail)
+        await run_until_told(address, tmp_path / "file" / "kubeconfig", "sesame", pytest.fail)
     async with serve_control_plane(address, tmp_path / "kubeconfig", "sesame", simulate=False) as serving:
         assert serving.address == address
 
@@ -107,10 +111,44 @@ async def test_a_signal_ends_it(sign: signal.Signals, tmp_path: Path) -> None:
         lines.append(line)
         signal.raise_signal(sign)
 
-    await run_until_signalled(LOOPBACK, tmp_path / "kubeconfig", "sesame", say)
+    await run_until_told(LOOPBACK, tmp_path / "kubeconfig", "sesame", say)
 
     server = load_connection(tmp_path / "kubeconfig").server
     assert lines == [f"control plane ready at {server}, kubeconfig {tmp_path / 'kubeconfig'}"]
+
+
+async def test_the_end_of_a_lifeline_ends_it(tmp_path: Path) -> None:
+    ours, theirs = os.pipe()
+
+    def say(_: str) -> None:
+        os.write(theirs, b"what is said does not matter")
+        os.close(theirs)
+
+    try:
+        await run_until_told(LOOPBACK, tmp_path / "kubeconfig", "sesame", say, lifeline=ours)
+        os.fstat(ours)  # still open: it is the caller's
+    finally:
+        os.close(ours)
+
+
+class FullStorage(MemoryStorage):
+    """A storage that takes nothing any more."""
+
+    def put(self, key: Key, obj: JsonObject) -> Change:
+        raise StorageError(f"no room for {key.name}")
+
+
+async def test_a_storage_that_cannot_be_written(tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match="no room for default"):
+        await run_until_told(LOOPBACK, tmp_path / "kubeconfig", "sesame", pytest.fail, storage=FullStorage())
+
+
+async def test_what_goes_wrong_otherwise_is_not_hidden(tmp_path: Path) -> None:
+    def say(line: str) -> None:
+        raise RuntimeError(line)
+
+    with pytest.RaisesGroup(pytest.RaisesExc(RuntimeError, match="ready at"), flatten_subgroups=True):
+        await run_until_told(LOOPBACK, tmp_path / "kubeconfig", "sesame", say, simulate=False)
 
 
 async def test_a_second_signal_waits_for_nobody(tmp_path: Path, mock_clock: trio.testing.MockClock) -> None:
@@ -119,7 +157,7 @@ async def test_a_second_signal_waits_for_nobody(tmp_path: Path, mock_clock: trio
 
     async def serve() -> None:
         path = tmp_path / "kubeconfig"
-        await run_until_signalled(LOOPBACK, path, "sesame", lambda _: ready.set(), simulate=False)
+        await run_until_told(LOOPBACK, path, "sesame", lambda _: ready.set(), simulate=False)
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(serve)

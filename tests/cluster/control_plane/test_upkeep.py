@@ -11,16 +11,19 @@ from tests.cluster.control_plane.bench import (
 from tests.cluster.control_plane.samples import NOW, SCHEMA, definition
 from wharfinger.cluster.control_plane.backend import Backend
 from wharfinger.cluster.control_plane.catalog import Catalog
+from wharfinger.cluster.control_plane.crds import CLEANUP_FINALIZER
 from wharfinger.cluster.control_plane.deletion import delete
 from wharfinger.cluster.control_plane.memory_storage import MemoryStorage
 from wharfinger.cluster.control_plane.options import DeleteOptions
 from wharfinger.cluster.control_plane.service import assemble
-from wharfinger.cluster.control_plane.storage import Change, ChangeType
+from wharfinger.cluster.control_plane.storage import Change, ChangeType, Key
 from wharfinger.cluster.control_plane.updating import replace
+from wharfinger.cluster.control_plane.upkeep import DEFINITIONS as DEFINITION_OBJECTS
 from wharfinger.formats.json_value import JsonObject, as_object, find, find_list, find_object, find_str
 
 NAME = "widgets.example.com"
 HOLD: JsonObject = {"finalizers": ["example.com/hold"]}
+CLEANUP: JsonObject = {"finalizers": [CLEANUP_FINALIZER]}
 
 
 def current(backend: Backend) -> JsonObject:
@@ -216,3 +219,38 @@ def test_what_the_storage_holds_is_served_from_the_start() -> None:
 
 def backend_kinds(backend: Backend) -> list[str]:
     return [kind.resource for kind in backend.catalog.kinds() if kind not in Catalog().kinds()]
+
+
+def restarted(backend: Backend) -> Backend:
+    """Another process on the same storage."""
+    return assemble(backend.storage, lambda: NOW, None, None).backend
+
+
+def test_a_definition_that_was_created_just_before_the_process_died_is_established_at_the_next_start() -> None:
+    before = new_backend()
+    obj: JsonObject = definition()
+    before.storage.put(Key(DEFINITION_OBJECTS, "", NAME), obj)
+
+    backend = restarted(before)
+
+    assert serves(backend)
+    assert conditions(backend) == {"NamesAccepted": "NoConflicts", "Established": "InitialNamesAccepted"}
+    revision = backend.storage.revision
+    assert restarted(backend).storage.revision == revision
+
+
+def test_a_definition_whose_deletion_was_interrupted_goes_at_the_next_start() -> None:
+    before = new_backend()
+    kind = widgets(before)
+    made(before, kind, thing(kind, "free"))
+    made(before, kind, thing(kind, "held", HOLD))
+    marked = changed(current(before), {"deletionTimestamp": "2026-11-21T04:00:00Z", **CLEANUP})
+    before.storage.put(Key(DEFINITION_OBJECTS, "", NAME), marked)
+
+    backend = restarted(before)
+
+    assert [find(item, "metadata", "name") for item in backend.storage.list(kind.kind.collection)] == ["held"]
+    assert conditions(backend)["Terminating"] == "InstanceDeletionInProgress"
+    release(backend, "held")
+    assert not serves(backend)
+    assert backend.storage.list(DEFINITION_OBJECTS) == ()

@@ -1,0 +1,127 @@
+"""A control plane of one's own: ``wharfinger control-plane`` as a child, for as long as a block runs.
+
+The child keeps its state, its token and its kubeconfig in one folder and takes them up again, and listens on the port of
+last time where that is still free. So what was applied is there after a restart, and clients with the old kubeconfig go on.
+
+The child never outlives its parent for long: it stops when its standard input ends, which the kernel sees to however the
+parent dies, and the next start's sweep of the ledger finds one that does not. If the child dies, the block is cancelled and
+the error says what the child said last.
+"""
+
+import os
+import socket
+import sys
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+import trio
+
+from wharfinger.cluster.connection import load_connection
+from wharfinger.cluster.errors import ClusterError
+from wharfinger.process.command import Command
+from wharfinger.process.ledger import ProcessLedger
+from wharfinger.process.worker import Worker, open_worker
+
+START_S: Final = 60.0
+"""How long the child may take to serve: it reads its whole state first."""
+GRACE_S: Final = 12.0
+"""How long it may take to stop: its own patience with requests in flight, and a little more."""
+KUBECONFIG: Final = "kubeconfig"
+LOOPBACK: Final = "127.0.0.1"
+_LINE_BYTES: Final = 4096
+_LAST_LINES: Final = 5
+_NOT_THE_CHILDS: Final = ("NOTIFY_SOCKET", "WATCHDOG_", "LISTEN_")
+"""What systemd tells a service is not for its children (sd_notify(3), sd_listen_fds(3))."""
+
+
+class EmbeddedError(ClusterError):
+    """The embedded control plane did not come up, or died; the message has its last words."""
+
+
+@asynccontextmanager
+async def open_embedded(
+    folder: Path, ledger: ProcessLedger | None, *, environ: Mapping[str, str] = os.environ
+) -> AsyncGenerator[Path, None]:
+    """A control plane whose files are in ``folder`` (made with mode 0700 if missing); yields the kubeconfig's path.
+
+    Leaving the block stops the child in good order, or after GRACE_S at once. Raises EmbeddedError, also in place of what
+    the block raises because the child died; ProcessError where it cannot be started at all; OSError for the folder.
+    """
+    command = await trio.to_thread.run_sync(_prepare, folder, environ)
+    died: list[EmbeddedError] = []
+    try:
+        async with open_worker(command, ledger=ledger, term_grace_s=GRACE_S) as worker:
+            if problem := await _wait_ready(worker):
+                died.append(problem)
+                raise problem
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(_watch, worker, died, nursery.cancel_scope, name="embedded control plane")
+                yield folder / KUBECONFIG
+                nursery.cancel_scope.cancel(reason="the block is left")
+    except ExceptionGroup as group:
+        if died:
+            raise died[0] from group
+        raise
+    if died:
+        raise died[0]
+
+
+def _prepare(folder: Path, environ: Mapping[str, str]) -> Command:
+    """Make the folder; what to run in it."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    folder = folder.absolute()
+    kubeconfig = folder / KUBECONFIG
+    arguments = (
+        *("control-plane", "--until-stdin-ends", "--listen", f"{LOOPBACK}:{_port_of_last_time(kubeconfig)}"),
+        *("--data", str(folder / "data.db"), "--token-file", str(folder / "token"), "--kubeconfig", str(kubeconfig)),
+    )
+    env = {name: value for name, value in environ.items() if not name.startswith(_NOT_THE_CHILDS)}
+    # -P: what lies in the folder is data, and never to be imported.
+    return Command((sys.executable, "-P", "-m", "wharfinger", *arguments), folder, env)
+
+
+def _port_of_last_time(kubeconfig: Path) -> int:
+    """The port that the kubeconfig names, or 0 where there is none, or somebody else has it by now."""
+    try:
+        port = urlsplit(load_connection(kubeconfig).server).port or 0
+        # As the child will: a port whose last connections linger is free.
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind((LOOPBACK, port))
+    except (ClusterError, OSError, ValueError):
+        return 0
+    return port
+
+
+async def _wait_ready(worker: Worker) -> EmbeddedError | None:
+    """Until it says its one line, which it does when it serves; or why it does not."""
+    said = b""
+    with trio.move_on_after(START_S):
+        while b"\n" not in said and len(said) < _LINE_BYTES:
+            chunk = await worker.receive_some(_LINE_BYTES)
+            if not chunk:
+                words = _last_words(worker, await worker.wait())
+                return EmbeddedError(f"the embedded control plane did not start: {words}")
+            said += chunk
+        return None
+    return EmbeddedError(
+        f"the embedded control plane was not ready within {START_S:g} s: {_last_words(worker)}; "
+        "look at the load of this machine, and at the size of the state"
+    )
+
+
+async def _watch(worker: Worker, died: list[EmbeddedError], block: trio.CancelScope) -> None:
+    while await worker.receive_some(_LINE_BYTES):
+        pass  # it says nothing more; if it did, nobody would have asked
+    died.append(EmbeddedError(f"the embedded control plane died: {_last_words(worker, await worker.wait())}"))
+    block.cancel(reason="the embedded control plane died")
+
+
+def _last_words(worker: Worker, status: int | None = None) -> str:
+    """Its exit status, and its last lines on standard error."""
+    lines = [line.strip() for line in worker.stderr_tail().decode(errors="replace").splitlines() if line.strip()]
+    ended = "" if status is None else f"killed by signal {-status}; " if status < 0 else f"exit status {status}; "
+    return ended + (" | ".join(lines[-_LAST_LINES:]) or "it said nothing on standard error")

@@ -1,0 +1,40 @@
+#!/usr/bin/env python3
+"""Keeps the list of namespaces that carry the label namespace-defaults/managed=true in the module's values."""
+
+import json
+import os
+import sys
+
+CONFIG = {
+    "configVersion": "v1",
+    "beforeHelm": 10,
+    "kubernetes": [
+        {
+            "name": "namespaces",
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "labelSelector": {"matchLabels": {"namespace-defaults/managed": "true"}},
+            "jqFilter": "if .metadata.deletionTimestamp then null else .metadata.name end",
+            "keepFullObjectsInMemory": False,
+            "includeSnapshotsFrom": ["namespaces"],
+        }
+    ],
+}
+
+
+def main() -> None:
+    """Print the configuration, or patch the values from the latest snapshot."""
+    if sys.argv[1:] == ["--config"]:
+        print(json.dumps(CONFIG))
+        return
+    with open(os.environ["BINDING_CONTEXT_PATH"]) as file:
+        snapshot = json.load(file)[-1]["snapshots"]["namespaces"]
+    names = sorted(item["filterResult"] for item in snapshot if item["filterResult"])
+    print(f"{len(names)} namespaces are managed: {', '.join(names)}")
+    patch = [{"op": "add", "path": "/namespaceDefaults/internal/namespaces", "value": names}]
+    with open(os.environ["VALUES_JSON_PATCH_PATH"], "w") as file:
+        json.dump(patch, file)
+
+
+if __name__ == "__main__":
+    main()

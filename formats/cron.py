@@ -1,0 +1,230 @@
+"""When a hook's schedule is due (spec hook-protocol §1.4.2): the crontab dialect of robfig/cron v2, with the time passed in.
+
+Five fields (minute, hour, day of month, month, day of week) or six with seconds first; ``*``, ``?``, lists, ranges, steps,
+names of months and days; ``@hourly``, ``@daily`` or ``@midnight``, ``@weekly``, ``@monthly``, ``@yearly`` or ``@annually``;
+``@every 1h30m``; a zone before all of it, ``TZ=Area/City`` or ``CRON_TZ=``. Sunday may be 7 as well; a step of 0 and a date that
+never comes (``0 0 31 2 *``) are refused when the schedule is read, not found out by waiting.
+
+**Days.** Where both day fields are restricted, either is enough: ``0 0 13 * 5`` is every Friday and every 13th. A field that
+starts with ``*`` does not count as restricted, a step notwithstanding: ``0 0 */2 * 1`` is the Mondays with an odd number.
+
+**Clock changes.** Where the hour field is not ``*``, the schedule means times on the wall: a time that does not exist on the
+day the clock goes forward runs at the first moment after the gap (once, however many times fell into it), and a time that
+occurs twice when it goes back runs at the first of the two. Where it is ``*``, the schedule means every hour that passes:
+nothing is made up for, and both passes of the repeated hour count. (Lord Howe Island repeats half an hour; there such a
+schedule may miss runs of the second pass.)
+
+**@every** counts from the moment it is asked about: ``next_after(moment)`` is one interval later, in whole seconds, at least one;
+whoever keeps the schedule asks with the time of the last run.
+
+The calendar's arithmetic is croniter's, behind a grammar of our own: by itself it also takes random and hashed fields, years, and
+ranges that run backwards. Pure but for looking up a zone's name when a schedule is read.
+"""
+
+import re
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta, tzinfo
+from typing import Final
+from zoneinfo import ZoneInfo
+
+from croniter import CroniterError, croniter
+
+from wharfinger.formats.duration import DurationError, parse_duration
+from wharfinger.formats.errors import FormatError
+
+MAX_CHARACTERS: Final = 256
+_MAX_YEARS: Final = 50
+"""29 February on a certain day of the week may take forty years, across 2100."""
+_SECOND: Final = timedelta(seconds=1)
+_PROBE: Final = datetime(2000, 1, 1, tzinfo=UTC)
+
+_MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_DAYS: Final = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
+_DESCRIPTORS: Final = {
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+    "@monthly": "0 0 1 * *",
+    "@weekly": "0 0 * * 0",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@hourly": "0 * * * *",
+}
+_ZONE: Final = re.compile(r"(?:CRON_)?TZ=(?P<name>\S*)\s*(?P<rest>.*)", re.ASCII | re.DOTALL)
+_ITEM: Final = re.compile(r"(?:[*?]|(?P<low>\w{1,3})(?:-(?P<high>\w{1,3}))?)(?:/(?P<step>[0-9]{1,3}))?", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class _Field:
+    """One of the six: what it is called, the numbers it may have, and what words stand for them."""
+
+    name: str
+    lowest: int
+    highest: int
+    words: tuple[str, ...] = ()
+
+    def number(self, text: str) -> int:
+        """Raises ValueError with the reason."""
+        if text.isdecimal():
+            value = int(text)
+        elif text.lower() in self.words:
+            value = self.words.index(text.lower()) + self.lowest
+        else:
+            raise ValueError(f"{self.name}: {text!r} is neither a number nor a name")
+        if not self.lowest <= value <= self.highest:
+            raise ValueError(f"{self.name}: {value} is not between {self.lowest} and {self.highest}")
+        return value
+
+
+_FIELDS: Final = (
+    _Field("second", 0, 59),
+    _Field("minute", 0, 59),
+    _Field("hour", 0, 23),
+    _Field("day of month", 1, 31),
+    _Field("month", 1, 12, _MONTHS),
+    _Field("day of week", 0, 7, _DAYS),
+)
+_HOUR: Final = 2
+
+
+class CronError(FormatError):
+    """A text is no schedule, or one that is never due; the message quotes it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Calendar:
+    """Times on the wall, as six fields that croniter reads."""
+
+    expression: str
+    hour_fixed: bool
+    zone: tzinfo
+
+    def after(self, moment: datetime) -> datetime:
+        due = self._match(moment)
+        while self.hour_fixed and (repeated := _repeated(due, self.zone)):
+            due = self._match(_last_repeated(due, repeated, self.zone))
+        return due.astimezone(self.zone)
+
+    def _match(self, moment: datetime) -> datetime:
+        """Raises CroniterError where there is none for _MAX_YEARS."""
+        found: datetime = croniter(
+            self.expression,
+            moment.astimezone(self.zone),
+            second_at_beginning=True,
+            implement_cron_bug=True,  # what it calls so is the rule about fields that start with `*`
+            max_years_between_matches=_MAX_YEARS,
+        ).get_next(datetime)
+        return found.astimezone(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class _Every:
+    interval: timedelta
+
+    def after(self, moment: datetime) -> datetime:
+        return moment.replace(microsecond=0) + self.interval
+
+
+@dataclass(frozen=True, slots=True)
+class Cron:
+    """A schedule that was read; ``text`` is as it was written."""
+
+    text: str
+    _rule: _Calendar | _Every = field(repr=False)
+
+    def next_after(self, moment: datetime) -> datetime:
+        """The first time it is due after ``moment``, which must be aware; in the schedule's own zone."""
+        if moment.tzinfo is None:
+            raise AssertionError("a moment without a zone is no moment")
+        return self._rule.after(moment)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def parse_cron(text: str, *, zone: tzinfo) -> Cron:
+    """Read a schedule; ``zone`` is what it means where it does not name one itself. Raises CronError."""
+    if len(text) > MAX_CHARACTERS:
+        raise CronError(f"a schedule of {len(text)} characters is over the limit of {MAX_CHARACTERS}")
+    rest = text
+    if (found := _ZONE.fullmatch(text)) is not None:
+        rest = found["rest"]
+        zone = _named_zone(found["name"], text) if found["name"] != "Local" else zone
+    if rest.startswith("@every "):
+        return Cron(text, _Every(_interval(rest.removeprefix("@every "), text)))
+    if rest.startswith("@"):
+        if rest.rstrip() not in _DESCRIPTORS:
+            raise CronError(f"schedule {text!r}: there is no {rest!r}; there are {', '.join(_DESCRIPTORS)} and @every")
+        rest = _DESCRIPTORS[rest.rstrip()]
+    rule = _calendar(rest, text, zone)
+    try:
+        _Calendar(rule.expression, hour_fixed=False, zone=UTC).after(_PROBE)
+    except CroniterError as error:
+        raise CronError(f"schedule {text!r}: never due, there is no such date") from error
+    return Cron(text, rule)
+
+
+def _named_zone(name: str, text: str) -> tzinfo:
+    try:
+        return ZoneInfo(name)
+    except (LookupError, ValueError, OSError) as error:
+        raise CronError(
+            f"schedule {text!r}: there is no time zone {name!r}; write one like TZ=Europe/Berlin"
+        ) from error
+
+
+def _interval(written: str, text: str) -> timedelta:
+    try:
+        interval = parse_duration(written.strip())
+    except DurationError as error:
+        raise CronError(f"schedule {text!r}: {error}") from error
+    return max(_SECOND, interval // _SECOND * _SECOND)
+
+
+def _calendar(rest: str, text: str, zone: tzinfo) -> _Calendar:
+    written = rest.split()
+    if len(written) not in {5, 6}:
+        raise CronError(f"schedule {text!r}: expected 5 or 6 fields, found {len(written)}")
+    if len(written) == 5:
+        written.insert(0, "0")
+    try:
+        fields = [_read_field(which, one) for which, one in zip(_FIELDS, written, strict=True)]
+    except ValueError as error:
+        raise CronError(f"schedule {text!r}: {error}") from error
+    return _Calendar(" ".join(fields), hour_fixed=fields[_HOUR] != "*", zone=zone)
+
+
+def _read_field(which: _Field, written: str) -> str:
+    """The field with numbers for names and ``*`` for ``?``. Raises ValueError with the reason."""
+    items: list[str] = []
+    for item in written.split(","):
+        found = _ITEM.fullmatch(item)
+        if found is None:
+            raise ValueError(f"{which.name}: {item!r} is not understood")
+        span = "*"
+        if found["low"] is not None:
+            low, high = which.number(found["low"]), which.number(found["high"] or found["low"])
+            if low > high:
+                raise ValueError(f"{which.name}: the range {item!r} runs backwards")
+            span = str(low) if found["high"] is None else f"{low}-{high}"
+        if found["step"] is not None and int(found["step"]) == 0:
+            raise ValueError(f"{which.name}: a step of 0 in {item!r}")
+        items.append(span if found["step"] is None else f"{span}/{int(found['step'])}")
+    return ",".join(items)
+
+
+def _repeated(moment: datetime, zone: tzinfo) -> timedelta | None:
+    """How long ago the clock on the wall showed the same time already; None when it did not."""
+    local = moment.astimezone(zone)
+    return moment - local.replace(fold=0).astimezone(UTC) if local.fold else None
+
+
+def _last_repeated(moment: datetime, length: timedelta, zone: tzinfo) -> datetime:
+    """The last second of the repeated time that ``moment`` is in, which lasts no longer than ``length``."""
+    inside, beyond = moment, moment + length
+    while beyond - inside > _SECOND:
+        middle = inside + (beyond - inside) // 2 // _SECOND * _SECOND
+        if middle.astimezone(zone).fold:
+            inside = middle
+        else:
+            beyond = middle
+    return inside

@@ -1,0 +1,88 @@
+"""OpenAPI v3 schemas of packages and custom resources: is a value right, what is it with its defaults, where are secrets.
+
+A schema is compiled once (:func:`compile_schema`) and then only asked. Compiling takes four steps, each a module:
+
+* ``schema_document`` reads the document, puts its references in place and holds it to limits;
+* ``schema_conversion`` makes JSON Schema of it, ``schema_patterns`` and ``schema_formats`` helping;
+* jsonschema-rs compiles that, and decides about values from then on, in time linear in schema and value;
+* ``schema_explain`` says why a value was refused, in the words of ``schema_problems``.
+
+What a schema does to values beside judging them (defaults, pruning, ``writeOnly``) follows Kubernetes and is in
+``schema_values``; ``schema_transforms`` makes schemas of schemas, as addon-operator does.
+
+Neither a schema nor a value is ever changed, and results share nothing with them, so that one Schema serves every thread.
+"""
+
+from dataclasses import dataclass, field
+
+import jsonschema_rs
+
+from wharfinger.formats.json_value import JsonObject, JsonValue, ShapeError
+from wharfinger.formats.schema_conversion import Converted, to_json_schema
+from wharfinger.formats.schema_document import SchemaError, ValuePath, expanded
+from wharfinger.formats.schema_explain import explain
+from wharfinger.formats.schema_formats import OWN_FORMATS
+from wharfinger.formats.schema_patterns import pattern_options
+from wharfinger.formats.schema_problems import Problem
+from wharfinger.formats.schema_transforms import closed, extended, required_for_helm
+from wharfinger.formats.schema_values import defaulted, has_write_only, pruned, write_only_paths
+
+__all__ = ["Problem", "Schema", "SchemaError", "closed", "compile_schema", "extended", "required_for_helm"]
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """A compiled schema. ``document`` is what was compiled, with references put in place; extensions (``x-…``) are in it."""
+
+    document: JsonObject
+    _converted: Converted = field(repr=False, compare=False)
+    _decider: jsonschema_rs.Draft202012Validator = field(repr=False, compare=False)
+    _has_secrets: bool = field(repr=False, compare=False)
+
+    def problems(self, value: JsonValue, *, limit: int = 20) -> tuple[Problem, ...]:
+        """What is wrong with the value, at most ``limit``; () if it fits. Never raises.
+
+        No message has a value in it that the schema calls ``writeOnly``, or whose name says that it is a credential.
+        """
+        try:
+            if self._decider.is_valid(value):
+                return ()
+            return explain(self._converted, self._decider, value, self.write_only_paths(value), max(limit, 1))
+        except (ValueError, ShapeError):
+            return (Problem("", "has something in it that has no form in JSON"),)
+
+    def defaulted(self, value: JsonValue) -> JsonValue:
+        """The value with defaults, as Kubernetes fills them in: where a property is missing, or null and not nullable.
+
+        Raises ShapeError where the result would be out of all proportion (``schema_values``).
+        """
+        return defaulted(value, self.document)
+
+    def pruned(self, value: JsonValue) -> JsonValue:
+        """The value without undeclared properties, as Kubernetes prunes it. Raises ShapeError if nested too deep."""
+        return pruned(value, self.document)
+
+    def write_only_paths(self, value: JsonValue) -> tuple[ValuePath, ...]:
+        """Keys and indexes of what the value has under ``writeOnly: true``; nothing below a path is listed again."""
+        return write_only_paths(value, self.document) if self._has_secrets else ()
+
+
+def compile_schema(document: JsonValue, *, what: str) -> Schema:
+    """Compile a schema; ``what`` names it in errors. Raises SchemaError, and nothing else."""
+    schema = expanded(document, what=what)
+    converted = to_json_schema(schema, what=what)
+    try:
+        return Schema(schema, converted, _decider(converted.schema), has_write_only(schema))
+    except (jsonschema_rs.ValidationError, ValueError) as error:
+        raise SchemaError(f"{what}: {str(error).partition(chr(10))[0]}") from error
+
+
+def _decider(schema: JsonObject) -> jsonschema_rs.Draft202012Validator:
+    return jsonschema_rs.Draft202012Validator(
+        schema,
+        validate_formats=True,
+        formats=dict(OWN_FORMATS),
+        pattern_options=pattern_options(),
+        mask="the value",
+        offline=True,
+    )

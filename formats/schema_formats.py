@@ -1,0 +1,108 @@
+"""The formats of strings and numbers that schemas name, as Kubernetes checks them; others are not checked.
+
+Where the validator's own check agrees, it is used. Ours are those that mean something else in Kubernetes than in JSON
+Schema: ``duration`` is Go's or counted in words (``3 days``), not ISO 8601, and a ``uri`` may be an absolute path.
+"""
+
+import base64
+import binascii
+import ipaddress
+import re
+from collections.abc import Callable
+from functools import cache
+from typing import Final
+from urllib.parse import urlsplit
+
+import jsonschema_rs
+
+_DURATION_UNITS: Final = (
+    "ns|us|µs|μs|ms|s|m|h|d|w|nanos?|nanoseconds?|micros?|microseconds?|millis?|milliseconds?|secs?|seconds?|mins?|minutes?|"
+    "hrs?|hours?|days?|wks?|weeks?"
+)
+_DURATION: Final = re.compile(rf"[-+]?(?:0|(?:[0-9]{{1,19}}(?:\.[0-9]{{0,19}})?\s?(?:{_DURATION_UNITS})\s?)+)")
+_MAC: Final = re.compile(
+    r"(?:[0-9a-fA-F]{2}([:-]))(?:[0-9a-fA-F]{2}\1){4,18}[0-9a-fA-F]{2}|(?:[0-9a-fA-F]{4}\.){2,9}[0-9a-fA-F]{4}"
+)
+_LONGEST: Final = 256
+
+
+def is_duration(text: str) -> bool:
+    """``1h30m``, ``2.5s``, ``3 days``."""
+    return len(text) <= _LONGEST and _DURATION.fullmatch(text) is not None
+
+
+def is_byte(text: str) -> bool:
+    """Standard base64, line breaks allowed."""
+    try:
+        base64.b64decode("".join(text.split()), validate=True)
+    except (binascii.Error, ValueError):
+        return False
+    return True
+
+
+def is_cidr(text: str) -> bool:
+    """``10.0.0.0/8``; host bits may be set, as in Go's ParseCIDR."""
+    if "/" not in text or len(text) > _LONGEST or not text.rpartition("/")[2].isdigit():
+        return False
+    try:
+        ipaddress.ip_interface(text)
+    except ValueError:
+        return False
+    return True
+
+
+def is_mac(text: str) -> bool:
+    """A hardware address of 6 to 20 bytes in one of the three usual spellings."""
+    return len(text) <= _LONGEST and _MAC.fullmatch(text) is not None
+
+
+def is_uri(text: str) -> bool:
+    """An absolute URI or an absolute path."""
+    if not text or not text.isprintable() or " " in text:
+        return False
+    try:
+        parts = urlsplit(text)
+        _ = parts.port
+    except ValueError:
+        return False
+    return text.startswith("/") or bool(parts.scheme)
+
+
+FORMATS: Final[dict[str, str]] = {
+    "byte": "base64",
+    "cidr": "a network such as 10.0.0.0/8",
+    "date": "a date such as 2026-01-31",
+    "date-time": "a time such as 2026-01-31T12:00:00Z",
+    "duration": "a duration such as 1h30m",
+    "email": "an e-mail address",
+    "hostname": "a host name",
+    "ipv4": "an IPv4 address",
+    "ipv6": "an IPv6 address",
+    "mac": "a hardware address such as 00:1b:44:11:3a:b7",
+    "uri": "a URL",
+    "uuid": "a UUID",
+}
+"""What is checked, and how a message says it."""
+
+OWN_FORMATS: Final[dict[str, Callable[[str], bool]]] = {
+    "byte": is_byte,
+    "cidr": is_cidr,
+    "duration": is_duration,
+    "mac": is_mac,
+    "uri": is_uri,
+}
+NUMBER_BOUNDS: Final[dict[str, tuple[int, int]]] = {
+    "int32": (-(2**31), 2**31 - 1),
+    "int64": (-(2**63), 2**63 - 1),
+    "uint32": (0, 2**32 - 1),
+    "uint64": (0, 2**64 - 1),
+}
+"""The least and the greatest number of a format."""
+
+
+@cache
+def format_checker(name: str) -> jsonschema_rs.Draft202012Validator:
+    """Whether a text has one of FORMATS: ``format_checker("mac").is_valid(text)``."""
+    return jsonschema_rs.Draft202012Validator(
+        {"format": name}, validate_formats=True, formats=dict(OWN_FORMATS), offline=True
+    )

@@ -1,0 +1,74 @@
+"""The script by which a package itself says whether it wants to be enabled (spec hook-protocol §5.6, spec/runtime §4.2).
+
+It is run as a hook is, with the values it may judge by, and answers in a file: ``true`` or ``false`` and nothing else. Whatever
+is not a clear answer is an error, never a no: a no uninstalls.
+"""
+
+import logging
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import trio
+
+from wharfinger.formats.json_value import JsonObject
+from wharfinger.hooks.errors import HookError
+from wharfinger.hooks.runner import HookRun, HookRunner
+
+log = logging.getLogger(__name__)
+
+SCRIPT: Final = "enabled"
+RESULT: Final = "MODULE_ENABLED_RESULT"
+REASON: Final = "MODULE_ENABLED_REASON"
+WALL_S: Final = 30.0
+"""It stands in the way of everything else of its package, and only has to look at values."""
+_MAX_REASON_CHARS: Final = 1024
+_ANSWERS: Final = {b"true": True, b"false": False}
+
+
+@dataclass(frozen=True, slots=True)
+class EnabledAnswer:
+    """What the script said; ``reason`` is free text, "" where it gave none."""
+
+    enabled: bool
+    reason: str
+
+
+async def run_enabled_script(
+    runner: HookRunner, package: Path, values: JsonObject, config_values: JsonObject
+) -> EnabledAnswer | None:
+    """Ask the script of the package in this folder; None where it has none that can be run.
+
+    Raises HookError where it fails, takes longer than WALL_S (or the runner allows), or answers anything else.
+    """
+    script = await trio.to_thread.run_sync(_runnable, package)
+    if script is None:
+        return None
+    outcome = await runner.run(
+        HookRun(SCRIPT, script, script.parent, (), values, config_values, answers=(RESULT, REASON), wall_s=WALL_S)
+    )
+    if not outcome.succeeded:
+        raise HookError(SCRIPT, f"the script failed: {outcome.exit_description}", transient=True)
+    said = outcome.answers[RESULT].strip()
+    if said not in _ANSWERS:
+        shown = repr(said[:60].decode(errors="replace")) if said else "nothing"
+        raise HookError(SCRIPT, f"bad enabled result: it must be true or false, is {shown}", file=RESULT)
+    reason = " ".join(outcome.answers[REASON].decode(errors="replace").split())
+    return EnabledAnswer(_ANSWERS[said], reason[:_MAX_REASON_CHARS])
+
+
+def _runnable(package: Path) -> Path | None:
+    """The script, if there is one to ask. Blocking."""
+    script = package.absolute() / SCRIPT
+    try:
+        mode = script.stat().st_mode
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise HookError(SCRIPT, f"it cannot be looked at: {error}", transient=True) from error
+    if not stat.S_ISREG(mode) or not os.access(script, os.X_OK):
+        log.warning("%s: it is there but not executable, so it has no say; chmod +x makes it count", script)
+        return None
+    return script

@@ -1,0 +1,36 @@
+"""The seam to jq, for what a hook asks for (spec hook-protocol §4.4): ``jqFilter`` and ``JQPatch``.
+
+Implementation: :mod:`wharfinger.hooks.jq_pool`. What a filter may do is said in ``docs/jq.md``.
+"""
+
+from typing import Final, Protocol
+
+from wharfinger.formats.json_value import JsonValue
+
+_SHOWN_CHARACTERS: Final = 120
+
+
+class FilterError(Exception):
+    """A filter gave no result. ``transient``: trying again without a change can help (its worker died, or ran out of time)."""
+
+    def __init__(self, program: str, why: str, *, transient: bool = False) -> None:
+        shown = program if len(program) <= _SHOWN_CHARACTERS else program[:_SHOWN_CHARACTERS] + "..."
+        super().__init__(f"jq filter {shown!r}: {why}")
+        self.program = program
+        self.why = why
+        self.transient = transient
+
+
+class Filters(Protocol):
+    """Runs jq programs."""
+
+    async def check(self, program: str) -> None:
+        """Compile a program. Raises FilterError; an empty one is an error too."""
+        ...
+
+    async def apply(self, program: str, value: JsonValue) -> JsonValue:
+        """Run a program on a value: no result is None, one is itself, many are a list. The value is not changed.
+
+        Raises FilterError; the first error a program runs into makes all of it fail.
+        """
+        ...

@@ -1,0 +1,160 @@
+"""Which files of a package are hooks, and how each is started (spec hook-protocol §1.2, §1.5). Nothing is run here.
+
+A hook is what these rules say, and nothing else is ever executed: no file is tried out to see whether it might be one. What
+looks like a mistake (a script without permission to run, one in a folder that is passed over) is a warning, since the contract
+lets such files be. All functions here block; they are for a worker thread.
+"""
+
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from wharfinger.hooks.errors import HookError
+from wharfinger.packages.definition import Layout
+
+FOLDER: Final = "hooks"
+MAX_ENTRIES: Final = 20_000
+MAX_HOOKS: Final = 500
+MAX_DEPTH: Final = 32
+_PASSED_OVER: Final = frozenset({"lib", "venv"})
+_NO_PROGRAMS: Final = frozenset({".yaml", ".json", ".md", ".txt"})
+_EXECUTE_BITS: Final = 0o111
+
+
+@dataclass(frozen=True, slots=True)
+class HookFile:
+    """A hook and how it is started: ``executable`` with ``argv`` after it, ``environment`` added to the daemon's.
+
+    ``config_cwd`` is where it is asked for its configuration, ``cwd`` where it runs.
+    """
+
+    name: str
+    executable: Path
+    argv: tuple[str, ...]
+    cwd: Path
+    config_cwd: Path
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class HookFiles:
+    """The hooks of a package, sorted by path, and what looks wrong beside them."""
+
+    hooks: tuple[HookFile, ...]
+    warnings: tuple[str, ...]
+
+
+def find_hook_files(package: Path, layout: Layout) -> HookFiles:
+    """The hooks of the package in this folder; none where it has no ``hooks``.
+
+    Raises HookError for a tree that is out of bounds and OSError where it cannot be read.
+    """
+    package = package.resolve()
+    root = package / FOLDER
+    if not root.is_dir():
+        return HookFiles((), ())
+    found: list[Path] = []
+    warnings: list[str] = []
+    for path, entry in _walk(root):
+        match _fault(path, entry):
+            case None:
+                found.append(path)
+            case "":
+                pass
+            case fault:
+                warnings.append(f"{FOLDER}/{path.relative_to(root)}: {fault}")
+    if len(found) > MAX_HOOKS:
+        raise HookError(FOLDER, f"{len(found)} executables, over the limit of {MAX_HOOKS} hooks of one package")
+    warnings += _programs_in_lib(root)
+    hooks = [_hook_file(path, package, layout, warnings) for path in sorted(found, key=os.fsencode)]
+    return HookFiles(tuple(hooks), tuple(warnings))
+
+
+def hook_file(path: Path) -> HookFile:
+    """One hook on its own; its package is what lies around the nearest ``hooks`` folder, else it has none."""
+    path = path.absolute()
+    root = next((folder for folder in path.parents if folder.name == FOLDER), path.parent)
+    executable, argv, environment = _start_of(path, root)
+    return HookFile(path.name, executable, argv, path.parent, root, environment)
+
+
+def _walk(root: Path) -> Iterator[tuple[Path, os.stat_result]]:
+    """All that is no folder, below folders that are not passed over, each with its own mode; links are not followed."""
+    pending = [(root, 0)]
+    entries = 0
+    while pending:
+        folder, depth = pending.pop()
+        if depth > MAX_DEPTH:
+            raise HookError(FOLDER, f"folders nested deeper than {MAX_DEPTH} levels")
+        for path in sorted(folder.iterdir()):
+            entries += 1
+            if entries > MAX_ENTRIES:
+                raise HookError(FOLDER, f"more than {MAX_ENTRIES} files and folders")
+            entry = path.lstat()
+            if not stat.S_ISDIR(entry.st_mode):
+                yield path, entry
+            elif not path.name.startswith(".") and path.name not in _PASSED_OVER:
+                pending.append((path, depth + 1))
+
+
+def _fault(path: Path, entry: os.stat_result) -> str | None:
+    """Why this is no hook: None if it is one, "" where nobody would have thought so."""
+    if path.name.startswith(".") or path.suffix in _NO_PROGRAMS:
+        return ""
+    try:
+        path.name.encode()
+    except UnicodeEncodeError:
+        return "its name is not UTF-8; it is not taken for a hook"
+    if stat.S_ISLNK(entry.st_mode):
+        # A link to a file is a hook whatever the mode: so a ConfigMap mounts them.
+        return None if path.is_file() else "the link does not lead to a file; it is not taken for a hook"
+    if not stat.S_ISREG(entry.st_mode):
+        return "neither a file nor a link to one; it is not taken for a hook"
+    if not entry.st_mode & _EXECUTE_BITS:
+        return "no executable permissions, chmod +x is required to run this hook"
+    return None
+
+
+def _programs_in_lib(root: Path) -> list[str]:
+    """Executables below the ``lib`` at the top: mostly hooks that somebody put into the wrong folder."""
+    lib = root / "lib"
+    if lib.is_symlink() or not lib.is_dir():
+        return []
+    return [
+        f"{FOLDER}/{path.relative_to(root)}: it has executable permissions and is in the ignored 'lib' folder"
+        for path, entry in _walk(lib)
+        if stat.S_ISREG(entry.st_mode) and entry.st_mode & _EXECUTE_BITS
+    ]
+
+
+def _hook_file(path: Path, package: Path, layout: Layout, warnings: list[str]) -> HookFile:
+    root = package / FOLDER
+    name = f"{FOLDER}/{path.relative_to(root)}"
+    executable, argv, environment = _start_of(path, root)
+    if path.suffix == ".py" and executable == path:
+        warnings.append(
+            f"{name}: there is no {FOLDER}/venv/bin/python3 to run it; it is run by what its first line names"
+        )
+    if layout is Layout.MODULE_FOLDER:
+        return HookFile(name, executable, argv, package, package, environment)
+    return HookFile(name, executable, argv, path.parent, root, environment)
+
+
+def _start_of(path: Path, root: Path) -> tuple[Path, tuple[str, ...], dict[str, str]]:
+    """The program, its arguments and variables: Python hooks are run by the environment beside them, if there is one."""
+    venv = root / "venv"
+    python = venv / "bin" / "python3"
+    if path.suffix != ".py" or not (python.is_file() and os.access(python, os.X_OK)):
+        return path, (), {}
+    return python, (str(path),), {"PYTHONHOME": str(venv)} if _is_whole(venv) else {}
+
+
+def _is_whole(venv: Path) -> bool:
+    """It has a standard library of its own: it was copied from elsewhere, and finds that only through PYTHONHOME.
+
+    One that borrows its library (``python3 -m venv``) would not find it any more with PYTHONHOME set.
+    """
+    return any((venv / "lib").glob("python3*/encodings/__init__.py"))

@@ -1,0 +1,315 @@
+"""One ``kubernetes`` binding of a hook, kept up to date (spec hook-protocol §2.2, §4).
+
+The story. `open_monitor` finds the kind, lists what the binding selects, runs its filter over all of it, and from then on
+follows the changes. Its *table* has what the hook may see of each object; `Monitor.snapshot` is the table in the contract's form
+and order. What the hook is to be told of changes is decided object by object (:mod:`~wharfinger.hooks.monitor_core`).
+
+A monitor begins *locked*: first the hook is shown everything there is (the Synchronization, which may fail and be repeated), and
+only when that succeeded `Monitor.unlock` lets events out, those that gathered meanwhile first. A snapshot that is read while the
+monitor is locked shows what gathered so far, so that is not told again.
+
+Invariants:
+
+* One task takes changes from the inbox and puts them through the filter, one after the other: events of a monitor come in the
+  order of the watch. Only the first list is filtered several objects at a time.
+* Table, lock and gathered events change in plain functions, without an await: no event is told twice or falls between
+  locked and unlocked.
+* What waits is bounded (:mod:`~wharfinger.hooks.monitor_backlog`), both in the inbox, where changes wait for the filter, and
+  where events gather while locked: beyond a limit, only what still matters of each object is kept.
+* A filter that fails on the first list fails the binding. Later, the change is dropped, counted and logged, and the object stays
+  in the table as it was; a deletion is told with the last state the filter took.
+"""
+
+import logging
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Final
+
+import trio
+
+from wharfinger.cluster.client import ClusterClient, WatchType
+from wharfinger.cluster.errors import ClusterError
+from wharfinger.cluster.object_cache import ObjectChange
+from wharfinger.cluster.resource import ObjectKey, ResourceType
+from wharfinger.formats.json_value import JsonObject, JsonValue, ShapeError
+from wharfinger.hooks.config import KubernetesBinding, WatchVerb
+from wharfinger.hooks.errors import HookError
+from wharfinger.hooks.filters import FilterError, Filters
+from wharfinger.hooks.monitor_backlog import Backlog, Change
+from wharfinger.hooks.monitor_core import Entry, Gone, MonitorEvent, Observation, Seen, entry_of, place, step
+from wharfinger.hooks.monitor_sources import Sources, open_sources, selection
+
+__all__ = ["Monitor", "MonitorEvent", "MonitorStatistics", "open_monitor"]
+
+log = logging.getLogger(__name__)
+
+LIST_FILTERS: Final = 8
+"""How many objects of the first list are in the filter at a time."""
+
+_VERBS: Final = {
+    WatchType.ADDED: WatchVerb.ADDED,
+    WatchType.MODIFIED: WatchVerb.MODIFIED,
+    WatchType.DELETED: WatchVerb.DELETED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class MonitorStatistics:
+    """What a monitor is doing. Counters are since its start; ``last_error`` is the last change that was dropped."""
+
+    listed: bool
+    locked: bool
+    objects: int
+    informers: int
+    inbox: int
+    gathered: int
+    reduced: int
+    added: int
+    modified: int
+    deleted: int
+    cleaned: int
+    """How often the last object went."""
+    dropped: int
+    last_error: str
+
+
+class Monitor:
+    """Made by :func:`open_monitor`."""
+
+    def __init__(
+        self,
+        client: ClusterClient,
+        filters: Filters,
+        binding: KubernetesBinding,
+        *,
+        hook: str,
+        namespace: str | None,
+        emit: Callable[[MonitorEvent], None],
+    ) -> None:
+        self.binding = binding
+        self._client = client
+        self._filters = filters
+        self._hook = hook
+        self._namespace = namespace
+        self._emit = emit
+        self._table: dict[ObjectKey, Entry] = {}
+        self._snapshot: tuple[JsonObject, ...] | None = None
+        self._inbox: Backlog[JsonObject | None] = Backlog()
+        self._wake = trio.Event()
+        self._locked = True
+        self._gathered: Backlog[JsonObject] = Backlog()
+        self._decided = trio.Event()
+        self._failure: HookError | None = None
+        self._sources: Sources | None = None
+        self._counts = dict.fromkeys(WatchVerb, 0)
+        self._cleaned = self._dropped = 0
+        self._last_error = ""
+
+    # -- what others see
+
+    async def wait_listed(self) -> None:
+        """Wait until the snapshot has everything there is. Raises HookError where it cannot be had; open another one then.
+
+        Transient, unless the API or the isolation of Applications refuses the binding itself: a kind that is not served may
+        yet be, and an object that the filter fails on may change.
+        """
+        await self._decided.wait()
+        if self._failure is not None:
+            raise self._failure
+
+    def snapshot(self) -> tuple[JsonObject, ...]:
+        """The items of all objects, sorted; shared, nobody may change one. While locked it takes the place of what gathered."""
+        if self._locked:
+            self._gathered.take_all()
+        if self._snapshot is None:
+            order = sorted(self._table, key=lambda key: place(self.binding, key))
+            self._snapshot = tuple(self._table[key].item for key in order)
+        return self._snapshot
+
+    def unlock(self) -> None:
+        """Tell what gathered; from now on events are told as they come. Unlocking again changes nothing."""
+        self._locked = False
+        for change in self._gathered.take_all():
+            self._tell(change.verb, change.payload)
+
+    def statistics(self) -> MonitorStatistics:
+        """What it is doing now."""
+        return MonitorStatistics(
+            listed=self._decided.is_set() and self._failure is None,
+            locked=self._locked,
+            objects=len(self._table),
+            informers=len(self._sources or ()),
+            inbox=len(self._inbox),
+            gathered=len(self._gathered),
+            reduced=self._inbox.reduced + self._gathered.reduced,
+            added=self._counts[WatchVerb.ADDED],
+            modified=self._counts[WatchVerb.MODIFIED],
+            deleted=self._counts[WatchVerb.DELETED],
+            cleaned=self._cleaned,
+            dropped=self._dropped,
+            last_error=self._last_error,
+        )
+
+    # -- the task
+
+    async def run(self) -> None:
+        """Follow the binding until cancelled; end where it cannot be followed."""
+        try:
+            resource = await self._find_kind()
+        except (ClusterError, FilterError, HookError) as error:
+            self._fail(error)
+            return
+        wanted = selection(self.binding, resource, self._namespace)
+        async with open_sources(self._client, resource, wanted, self._arrived) as sources:
+            self._sources = sources
+            try:
+                await sources.wait_listed()
+                await self._take_list()
+            except (ClusterError, ShapeError, HookError) as error:
+                self._fail(error)
+                return
+            self._decided.set()
+            while True:
+                while len(self._inbox):
+                    await self._take(self._inbox.take())
+                    await trio.lowlevel.checkpoint()
+                self._wake = trio.Event()
+                await self._wake.wait()
+
+    async def _find_kind(self) -> ResourceType:
+        """The kind, and whether the binding can be followed at all. Raises ClusterError, FilterError, HookError."""
+        resource = await self._client.find_resource(self.binding.kind, self.binding.api_version)
+        if self._namespace is not None and not resource.namespaced:
+            raise self._error(
+                f"{resource.group_kind} is in no namespace, and an Application's hooks see only their own "
+                f"({self._namespace}); only a Module may watch it",
+                transient=False,
+            )
+        if self.binding.jq_filter:
+            await self._filters.check(self.binding.jq_filter)
+        return resource
+
+    def _fail(self, error: ClusterError | FilterError | ShapeError | HookError) -> None:
+        if not isinstance(error, HookError):
+            failure = self._error(str(error), transient=isinstance(error, ShapeError) or error.transient)
+            failure.__cause__ = error
+            error = failure
+        self._failure = error
+        self._decided.set()
+
+    def _error(self, why: str, *, transient: bool) -> HookError:
+        return HookError(self._hook, f"binding {self.binding.name}: {why}", transient=transient)
+
+    # -- changes
+
+    def _arrived(self, change: ObjectChange) -> None:
+        self._inbox.add(Change(_VERBS[change.type], change.key, change.object))
+        self._wake.set()
+
+    async def _take_list(self) -> None:
+        """Everything listed (and changed since) into the table, untold. Raises HookError for what the filter fails on."""
+        latest = {change.key: change.payload for change in self._inbox.take_all() if change.payload is not None}
+        work = iter(latest.items())
+        table: dict[ObjectKey, Entry] = {}
+        failures: list[HookError] = []
+
+        async def fill(scope: trio.CancelScope) -> None:
+            for key, obj in work:
+                try:
+                    table[key] = await self._entry(obj)
+                except (FilterError, ShapeError) as error:
+                    failures.append(self._error(f"its filter fails on {key}: {error}", transient=True))
+                    scope.cancel()
+                await trio.lowlevel.checkpoint()
+
+        async with trio.open_nursery() as nursery:
+            for _ in range(LIST_FILTERS if self.binding.jq_filter else 1):
+                nursery.start_soon(fill, nursery.cancel_scope)
+        if failures:
+            raise failures[0]
+        self._table, self._snapshot = table, None
+
+    async def _take(self, change: Change[JsonObject | None]) -> None:
+        """One change through the filter and into the table."""
+        try:
+            entry = None if change.payload is None else await self._entry(change.payload)
+        except (FilterError, ShapeError) as error:
+            self._drop(change, error)
+            if change.verb is not WatchVerb.DELETED:
+                return
+            entry = None
+        if entry is None or change.verb is WatchVerb.DELETED:
+            self._enter(change.key, Gone(entry))
+        else:
+            self._enter(change.key, Seen(entry))
+
+    async def _entry(self, obj: JsonObject) -> Entry:
+        """What the hook may see of an object. Raises FilterError, ShapeError."""
+        program = self.binding.jq_filter
+        filtered = await self._filtered(program, obj) if program else None
+        return entry_of(self.binding, obj, filtered)
+
+    async def _filtered(self, program: str, obj: JsonObject) -> JsonValue:
+        """What the filter makes of an object; a failure that another attempt may mend gets one."""
+        try:
+            return await self._filters.apply(program, obj)
+        except FilterError as error:
+            if not error.transient:
+                raise
+        return await self._filters.apply(program, obj)
+
+    def _drop(self, change: Change[JsonObject | None], error: FilterError | ShapeError) -> None:
+        self._dropped += 1
+        self._last_error = f"{change.verb} {change.key}: {error}"
+        what = "its last state is unknown" if change.verb is WatchVerb.DELETED else "the change is dropped"
+        log.warning(
+            "hook %s: binding %s: the filter fails on %s: %s; %s",
+            self._hook,
+            self.binding.name,
+            change.key,
+            error,
+            what,
+        )
+
+    def _enter(self, key: ObjectKey, seen: Observation) -> None:
+        """No await from here on: the table, and what is told of it, change together."""
+        entry, event = step(self._table.pop(key, None), seen)
+        self._snapshot = None
+        if entry is not None:
+            self._table[key] = entry
+        if event is None:
+            return
+        self._counts[event.verb] += 1
+        if event.verb is WatchVerb.DELETED and not self._table:
+            self._cleaned += 1
+        if self._locked:
+            self._gathered.add(Change(event.verb, key, event.item))
+        else:
+            self._tell(event.verb, event.item)
+
+    def _tell(self, verb: WatchVerb, item: JsonObject) -> None:
+        if verb in self.binding.verbs:
+            self._emit(MonitorEvent(verb, item))
+
+
+@asynccontextmanager
+async def open_monitor(
+    client: ClusterClient,
+    filters: Filters,
+    binding: KubernetesBinding,
+    *,
+    hook: str,
+    namespace: str | None,
+    emit: Callable[[MonitorEvent], None],
+) -> AsyncGenerator[Monitor, None]:
+    """Follow a binding of ``hook`` for as long as the block runs.
+
+    ``namespace`` is the only one that an Application's hook sees; None for a Module's. ``emit`` is told each event; it must not
+    block.
+    """
+    monitor = Monitor(client, filters, binding, hook=hook, namespace=namespace, emit=emit)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(monitor.run, name=f"monitor {binding.name} of {hook}")
+        yield monitor
+        nursery.cancel_scope.cancel()

@@ -1,0 +1,249 @@
+"""One child from start to end, whoever it works for: the trio shell around the machine in :mod:`wharfinger.process.ending`.
+
+:class:`Run` tells the machine what happens (the leader ended, a pipe closed, the end is asked for, time is over), and performs
+what it answers (a timer, SIGTERM to the group, kill everything). Which pipes are read, and what becomes of the bytes, is
+its user's business: :mod:`wharfinger.process.child` collects the output of a command, :mod:`wharfinger.process.worker` talks
+with a program that stays.
+
+Invariant: **the leader is reaped last.** Its end is seen through a pidfd and ``waitid(WNOWAIT)``, which leave it a zombie. A
+zombie keeps its number, and the kernel gives no number away that a process, a group or a session bears. So as long as the
+leader is not reaped, ``killpg(pid)`` and "session == pid" mean this run and nobody else. Only when the sweep has found
+nobody any more does ``wait4`` reap it, which gives the usage of exactly this child. Nothing here may wait for "any child"
+(``waitpid(-1)``), and nobody else in this process may either.
+"""
+
+import math
+import os
+import secrets
+import signal
+import threading
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from typing import Final, TypeVar, assert_never
+
+import trio
+
+from wharfinger.process.command import Command, Limits, Usage
+from wharfinger.process.ending import (
+    DYING_S,
+    CancelAsked,
+    Effect,
+    Ended,
+    Event,
+    KillEverything,
+    LeaderExited,
+    PipeClosed,
+    SetTimer,
+    Stuck,
+    Swept,
+    TerminateGroup,
+    TimerFired,
+    begin,
+    step,
+)
+from wharfinger.process.errors import FileBusyError, LedgerError, StuckError
+from wharfinger.process.ledger import ProcessLedger
+from wharfinger.process.spawn import Spawned, spawn
+from wharfinger.process.sweep import SweepResult, sweep
+
+CHUNK_BYTES: Final = 64 * 1024
+"""The largest piece that is read, written or handed to a sink at once."""
+SWEEP_S: Final = 5.0
+"""How long one sweep may go on; then whoever is left is reported, and stays in the ledger."""
+SPAWN_TRIES: Final = 6
+SPAWN_RETRY_S: Final = 0.01
+"""A file that was written a moment ago counts as open for writing while any other thread is between fork and exec, which
+inherits the descriptor for that long (ETXTBSY). First pause; each further one is twice as long."""
+
+_T = TypeVar("_T")
+
+
+async def start(command: Command, ledger: ProcessLedger | None, *, open_stdin: bool = False) -> Spawned:
+    """Start the program in a worker thread.
+
+    ``run_sync`` either raises Cancelled before the thread starts, or waits for it and returns what it returns, cancelled
+    or not: a child that was started is never lost. Raises SpawnError or LedgerError.
+    """
+    token = secrets.token_hex(16)
+    for attempt in range(SPAWN_TRIES):
+        try:
+            return await _in_thread(lambda: spawn(command, token, ledger, open_stdin=open_stdin))
+        except FileBusyError:
+            if attempt == SPAWN_TRIES - 1:
+                raise
+        await trio.sleep(SPAWN_RETRY_S * 2**attempt)
+    raise AssertionError("the last attempt returns or raises")
+
+
+async def _in_thread(function: Callable[[], _T]) -> _T:
+    """Run something that blocks. Own limiter: callers bound how many run, and a shared one could be held by others."""
+    return await trio.to_thread.run_sync(function, limiter=trio.CapacityLimiter(1))
+
+
+class Run:
+    """One child that was started. ``returncode`` and ``usage`` are known once it is reaped, after everybody else is dead.
+
+    ``stuck``: SIGKILL did not end it, and it was left to a thread that reaps it when the kernel lets it go.
+    """
+
+    def __init__(self, child: Spawned, program: str, limits: Limits) -> None:
+        self.child = child
+        self.program = program
+        self.stuck = False
+        self.returncode: int | None = None
+        self.usage: Usage | None = None
+        self.swept = SweepResult(0, 0)
+        self._limits = limits
+        # Bounded by nature: each who posts does so once, or once for each pipe.
+        self._inbox: deque[Event] = deque()
+        self._wake = trio.Event()
+        self._timer = math.inf
+
+    def post(self, event: Event) -> None:
+        """Tell the machine what happened; after its end nobody listens any more."""
+        self._inbox.append(event)
+        self._wake.set()
+
+    def ask_end(self) -> None:
+        """End it: SIGTERM, grace, SIGKILL to all that is left. At most once."""
+        self.post(CancelAsked())
+
+    async def to_end(
+        self, jobs: Mapping[str, Callable[[], Awaitable[None]]], *, pipes: int, ledger: ProcessLedger | None
+    ) -> Ended | Stuck:
+        """Do ``jobs`` while the child lives, and see to its end; ``pipes`` of them post PipeClosed.
+
+        When this returns or raises, whatever a job did, everybody of the run is dead and its row in ``ledger`` forgotten.
+        Shielded from cancellation: ``ask_end`` is the way to end it early, and what follows then is bounded. Jobs that are
+        not done at the end are cancelled.
+        """
+        with trio.CancelScope(shield=True):
+            try:
+                async with trio.open_nursery() as tasks:
+                    tasks.start_soon(self._watch_leader, name="leader")
+                    for name, job in jobs.items():
+                        tasks.start_soon(job, name=name)
+                    final = await self._conduct(pipes)
+                    tasks.cancel_scope.cancel()  # a feeder nobody reads, or a pipe that somebody out of reach holds
+                if isinstance(final, Stuck):
+                    self._give_up()
+                else:
+                    self._reap()
+            finally:
+                await self._make_sure(ledger)
+        return final
+
+    async def pump(self, fd: int, take: Callable[[bytes], None]) -> None:
+        """Drain one pipe to its end, whatever becomes of the bytes: a child that cannot write cannot clean up."""
+        while chunk := await read_some(fd):
+            take(chunk)
+        self.post(PipeClosed())
+
+    def stuck_error(self) -> StuckError:
+        """For a caller that finds it ``stuck``."""
+        return StuckError(self.program, self.child.mark.pid, DYING_S)
+
+    async def _make_sure(self, ledger: ProcessLedger | None) -> None:
+        """What must hold on every way out, a bug in a sink and Ctrl-C included: all dead, the leader reaped."""
+        if self.returncode is None and not self.stuck:
+            self._signal_group(signal.SIGKILL)
+            await self._sweep()
+            with trio.move_on_after(DYING_S):
+                await wait_zombie(self.child.pidfd)
+                self._reap()
+            if self.returncode is None:
+                self._give_up()
+        if ledger is not None and self.returncode is not None and self.swept.left == 0:
+            with suppress(LedgerError):  # a row too many does no harm: nobody has its token
+                await _in_thread(lambda: ledger.forget(self.child.mark.token))
+
+    async def _conduct(self, pipes: int) -> Ended | Stuck:
+        """The loop between the machine and the world: an effect, an event, a step."""
+        state, effects = begin(self._limits, pipes)
+        while True:
+            for effect in effects:
+                await self._perform(effect)
+            if isinstance(state, Ended | Stuck):
+                return state
+            state, effects = step(state, await self._next_event(), self._limits)
+
+    async def _next_event(self) -> Event:
+        if not self._inbox:
+            self._wake = trio.Event()  # no await between the check and this line
+            with trio.move_on_at(self._timer):
+                await self._wake.wait()
+        return self._inbox.popleft() if self._inbox else TimerFired()
+
+    async def _perform(self, effect: Effect) -> None:
+        match effect:
+            case SetTimer():
+                self._timer = trio.current_time() + effect.seconds
+            case TerminateGroup():
+                self._signal_group(signal.SIGTERM)
+                self._signal_group(signal.SIGCONT)  # or who is stopped could not use the grace
+            case KillEverything():
+                self._timer = math.inf
+                await self._sweep()
+                self.post(Swept())
+            case _:
+                assert_never(effect)
+
+    def _signal_group(self, number: signal.Signals) -> None:
+        """The leader is not reaped, so the number is its own."""
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.child.mark.pid, number)
+
+    async def _sweep(self) -> None:
+        self.swept = await _in_thread(lambda: sweep([self.child.mark], SWEEP_S))
+
+    async def _watch_leader(self) -> None:
+        await wait_zombie(self.child.pidfd)
+        self.post(LeaderExited())
+
+    def _reap(self) -> None:
+        """The leader is a zombie and nobody else is left: give its number back, and take its usage."""
+        _, status, usage = os.wait4(self.child.mark.pid, 0)
+        self.returncode = self.child.popen.returncode = os.waitstatus_to_exitcode(status)
+        # ru_maxrss is in KiB on Linux (getrusage(2)).
+        self.usage = Usage(usage.ru_utime, usage.ru_stime, usage.ru_maxrss * 1024)
+
+    def _give_up(self) -> None:
+        """Leave the leader to a thread of its own that reaps it when the kernel lets it go; it ends with this process."""
+        self.stuck = True
+        threading.Thread(target=self.child.popen.wait, name=f"reaper of {self.child.mark.pid}", daemon=True).start()
+
+
+async def wait_zombie(pidfd: int) -> None:
+    """Wait until a child of this process has ended, all its threads included, and leave it a zombie."""
+    ended = False
+    while not ended:
+        await trio.lowlevel.wait_readable(pidfd)
+        ended = _is_zombie(pidfd)
+
+
+def _is_zombie(pidfd: int) -> bool:
+    return os.waitid(os.P_PIDFD, pidfd, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None
+
+
+async def read_some(fd: int, max_bytes: int = CHUNK_BYTES) -> bytes:
+    """What is there, nothing at the end. Cancelling loses nothing: it never comes after the read."""
+    await trio.lowlevel.checkpoint()
+    while True:
+        try:
+            return os.read(fd, min(max_bytes, CHUNK_BYTES))
+        except BlockingIOError:
+            await trio.lowlevel.wait_readable(fd)
+
+
+async def write_all(fd: int, data: bytes) -> None:
+    """Write all of it. Raises BrokenPipeError where nobody reads any more; cancelled, a part of it may be written."""
+    await trio.lowlevel.checkpoint()
+    rest = memoryview(data)
+    while rest:
+        try:
+            rest = rest[os.write(fd, rest[:CHUNK_BYTES]) :]
+        except BlockingIOError:
+            await trio.lowlevel.wait_writable(fd)
+        else:
+            await trio.lowlevel.checkpoint()

@@ -1,0 +1,218 @@
+"""One package as it lives in the runtime: what is wanted, what its tasks have made of it, and how it is.
+
+The runtime writes what is wanted and the status; the tasks of the package's main lane write what they fetched, loaded,
+configured and started, strictly one after the other, so no lock is needed. Hook runs, which have lanes of their own, change
+nothing but ``values``, ``patches`` and ``failing``, each in one step between two awaits.
+"""
+
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Protocol
+
+import trio
+
+from wharfinger.cluster.client import ClusterClient
+from wharfinger.cluster.release_engine import ReleaseEngine
+from wharfinger.cluster.resource import ObjectKey
+from wharfinger.formats.json_value import JsonObject, JsonValue
+from wharfinger.formats.redaction_text import redact_text
+from wharfinger.hooks.discovery import ConfigReader, Hook
+from wharfinger.hooks.filters import Filters
+from wharfinger.hooks.hook_services import HookServices
+from wharfinger.hooks.package_hooks import PackageHooks
+from wharfinger.hooks.runner import HookRunner
+from wharfinger.packages.definition import Definition
+from wharfinger.packages.registry import Manifest, Registry
+from wharfinger.packages.renderer import Renderer
+from wharfinger.packages.source import Source
+from wharfinger.packages.store import Store
+from wharfinger.queue.scope import WorkScope
+from wharfinger.queue.task import Task
+from wharfinger.runtime.failures import Failure
+from wharfinger.runtime.identity import AppId, PackageId
+from wharfinger.runtime.package_state import StateRecord, state_record
+from wharfinger.runtime.settings import ResolvedSettings, texts_at
+from wharfinger.runtime.status import PackageStatus, Stage
+
+
+class SourceOpener(Protocol):
+    """Opens the registry that has a package."""
+
+    def __call__(self, source: Source, package: str, /) -> AbstractAsyncContextManager[tuple[Registry, str]]:
+        """A context manager around an open Registry, and the package's repository in it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """What the tasks work with; one of each for all packages. The limiters bound work of the whole daemon."""
+
+    open_source: SourceOpener
+    store: Store
+    renderer: Renderer
+    cluster: ClusterClient
+    releases: ReleaseEngine
+    hook_runner: HookRunner
+    config_reader: ConfigReader
+    filters: Filters
+    hook_services: HookServices
+    holder: str
+    """What the release records we write name as their holder."""
+    downloads: trio.CapacityLimiter
+    hook_slots: trio.CapacityLimiter
+    stopping: WorkScope
+    """Cancelled when the daemon stops: what only waits does not hold it up."""
+
+
+@dataclass(slots=True)
+class HookHistory:
+    """What is known of one hook's runs in this process."""
+
+    runs: int = 0
+    last_run: datetime | None = None
+    last_error: str = ""
+
+
+@dataclass(slots=True)
+class Instance:
+    """One package."""
+
+    id: PackageId
+    status: PackageStatus
+    package: str = ""
+    version: str = ""
+    source: Source | None = None
+    wanted_settings: ResolvedSettings = field(default_factory=lambda: ResolvedSettings({}))
+    record: StateRecord | None = None
+    """What of it outlives the process; None until it was read."""
+    manifest: Manifest | None = None
+    tree: Path | None = None
+    definition: Definition | None = None
+    hooks: tuple[Hook, ...] = ()
+    started: PackageHooks | None = None
+    hook_scope: WorkScope | None = None
+    """Of all hook runs since the hooks were started."""
+    settings: JsonObject = field(default_factory=dict)
+    """Effective: with the defaults of the schema."""
+    values: JsonObject = field(default_factory=dict)
+    values_lock: trio.Lock = field(default_factory=trio.Lock)
+    objects: tuple[ObjectKey, ...] = ()
+    begun: datetime | None = None
+    """When its latest update was begun."""
+    requested: str = ""
+    refresh: bool = False
+    """The next download asks the registry, whatever is recorded."""
+    run: int = 0
+    """The scheduler's number of the reconciliation that runs."""
+    failing: dict[str, str] = field(default_factory=dict)
+    """Event hooks whose last run failed, and why."""
+    history: dict[str, HookHistory] = field(default_factory=dict)
+    startup_done: set[str] = field(default_factory=set)
+    """onStartup hooks that are done since the hooks were started."""
+    running_hooks: int = 0
+    hooks_quiet: trio.Event = field(default_factory=trio.Event)
+
+    def loaded(self) -> Definition:
+        """What the package says of itself; only after Load."""
+        if self.definition is None:
+            raise AssertionError(f"{self.id}: it is not loaded")
+        return self.definition
+
+    def fetched(self) -> Manifest:
+        """The manifest that was downloaded; only after Download."""
+        if self.manifest is None:
+            raise AssertionError(f"{self.id}: nothing was downloaded")
+        return self.manifest
+
+    async def recorded(self, client: ClusterClient) -> StateRecord:
+        """Its record, read once. Raises ClusterError, or IdentityError where it can have none."""
+        if self.record is None:
+            record = state_record(client, self.id)
+            await record.read()
+            self.record = record
+        return self.record
+
+    @property
+    def isolation(self) -> str | None:
+        """The namespace its hooks are held in; None for a Module, which sees the cluster."""
+        return self.id.namespace if isinstance(self.id, AppId) else None
+
+    @property
+    def patches(self) -> tuple[JsonValue, ...]:
+        """What hooks have made of the values."""
+        return self.record.state.patches if self.record is not None else ()
+
+    def masked(self, text: str) -> str:
+        """A text as it may be shown."""
+        return redact_text(text, self.secrets) if self.secrets else text
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """Texts that must not be shown: settings from Secrets, and those that the schema calls writeOnly."""
+        settings = self.wanted_settings
+        schema = self.definition.settings_schema if self.definition is not None else None
+        paths = schema.write_only_paths(settings.settings) if schema is not None else ()
+        return tuple(sorted({*settings.secrets, *texts_at(settings.settings, paths)}))
+
+    @property
+    def hidden_paths(self) -> frozenset[tuple[str | int, ...]]:
+        """Where in the settings they are."""
+        settings = self.wanted_settings
+        schema = self.definition.settings_schema if self.definition is not None else None
+        paths = schema.write_only_paths(settings.settings) if schema is not None else ()
+        return frozenset({*settings.hidden, *paths})
+
+
+class Reporter(Protocol):
+    """Where tasks report to: the runtime, which keeps the status, asks the scheduler, and tells the controller."""
+
+    def progressed(self, instance: Instance, stage: Stage, reason: str, message: str) -> None:
+        """A stage is at work."""
+        ...
+
+    def succeeded(self, instance: Instance, stage: Stage) -> None:
+        """A stage is done."""
+        ...
+
+    def failed(self, instance: Instance, stage: Stage, failure: Failure) -> None:
+        """A stage failed."""
+        ...
+
+    def released(self, instance: Instance, revision: int) -> None:
+        """The version is applied as this revision of its release; 0 where it has none."""
+        ...
+
+    def uninstalled(self, instance: Instance) -> None:
+        """Nothing of it is in the cluster any more."""
+        ...
+
+    def removing(self, instance: Instance, reason: str, message: str) -> None:
+        """What the removal waits for, or what went wrong with it."""
+        ...
+
+    def hook_ran(self, instance: Instance, hook: str, error: str) -> None:
+        """A hook ran; ``error`` is empty if it succeeded."""
+        ...
+
+    def values_changed(self, instance: Instance, hook: str) -> None:
+        """An event hook has changed the values: what was rendered from them is out of date."""
+        ...
+
+    def voted(self, instance: Instance, enabled: bool | None, reason: str, *, failed: bool) -> None:  # noqa: FBT001
+        """What the enabled script says; None: there is none."""
+        ...
+
+    def run_later(self, instance: Instance, task: Task, lane: str) -> None:
+        """Put a hook's run into a lane of its own."""
+        ...
+
+    def global_values(self) -> JsonObject:
+        """What every package sees under ``global``."""
+        ...
+
+
+Work = Callable[[Instance, Tools, Reporter], Awaitable[None]]
+"""What a task does."""

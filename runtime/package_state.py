@@ -1,0 +1,172 @@
+"""What of a package must outlive the process: one compare-and-set Secret per package (DESIGN §7, "Where truth lives").
+
+A custom resource says what is wanted, a release record what is applied. Neither can say which one-time steps are done, which
+values the hooks have patched, and from which digest the version came, so this Secret does, in the package's namespace, of type
+``wharfinger.dev/package-state``. It is written *before* a step counts as done: a step that is recorded is never run again, one
+that is not may have run. It is a Secret because hooks' values are.
+
+Two daemons cannot both write it: each write names the resourceVersion it read.
+"""
+
+import base64
+import binascii
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+import trio
+
+from wharfinger.cluster.client import ClusterClient
+from wharfinger.cluster.errors import ClusterError, ConflictError, NotFoundError
+from wharfinger.cluster.resource import ObjectKey
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json_value import (
+    JsonObject,
+    JsonValue,
+    as_object,
+    canonical_json,
+    decode_json,
+    find_list,
+    find_object,
+    find_str,
+)
+from wharfinger.runtime.identity import AppId, PackageId
+from wharfinger.runtime.resources import SECRET
+
+STATE_TYPE: Final = "wharfinger.dev/package-state"
+STATE_KEY: Final = "state.json"
+PACKAGE_LABEL: Final = "wharfinger.dev/package"
+MAX_STATE: Final = 1024 * 1024
+"""The API server's own limit of a Secret."""
+
+
+class PackageStateError(ClusterError):
+    """The recorded state cannot be read, or is too large to be written; only a person's hand helps."""
+
+    transient = False
+
+
+@dataclass(frozen=True, slots=True)
+class PackageState:
+    """``source``, ``version`` and ``digest`` say what was installed; ``started`` which onStartup hooks are done for that digest;
+    ``patches`` what hooks have made of the values, compacted."""
+
+    source: str = ""
+    version: str = ""
+    digest: str = ""
+    started: frozenset[str] = frozenset()
+    patches: tuple[JsonValue, ...] = field(default=(), repr=False)
+
+    def installed(self, source: str, version: str, digest: str) -> "PackageState":
+        """Another digest starts anew, but for what hooks have made of the values."""
+        started = self.started if digest == self.digest else frozenset[str]()
+        return replace(self, source=source, version=version, digest=digest, started=started)
+
+    def startup_done(self, hook: str) -> "PackageState":
+        """An onStartup hook has done its part for this digest."""
+        return replace(self, started=self.started | {hook})
+
+    def patched(self, patches: tuple[JsonValue, ...]) -> "PackageState":
+        """What hooks have made of the values now."""
+        return replace(self, patches=patches)
+
+
+@dataclass(slots=True)
+class StateRecord:
+    """One package's state and where it is kept. `read` it once; `update` is a compare-and-set."""
+
+    client: ClusterClient
+    key: ObjectKey
+    package: str
+    state: PackageState = field(default_factory=PackageState)
+    _version: str = ""
+    _updating: trio.Lock = field(default_factory=trio.Lock)
+
+    async def read(self) -> PackageState:
+        """What is recorded; an empty state where nothing is. Raises ClusterError."""
+        try:
+            secret = await self.client.get(self.key)
+        except NotFoundError:
+            self.state, self._version = PackageState(), ""
+            return self.state
+        try:
+            self.state = decoded(secret)
+        except (FormatError, binascii.Error) as error:
+            raise PackageStateError(
+                f"{self.key}: the recorded state of {self.package} cannot be read: {error}; delete the Secret to start anew "
+                "(one-time hooks run again)"
+            ) from error
+        self._version = find_str(secret, "metadata", "resourceVersion")
+        return self.state
+
+    async def update(self, change: Callable[[PackageState], PackageState]) -> None:
+        """Record what ``change`` makes of the state; one update at a time.
+
+        Raises ClusterError; ConflictError if another process wrote since it was read.
+        """
+        async with self._updating:
+            await self._write(change(self.state))
+
+    async def _write(self, state: PackageState) -> None:
+        if state == self.state and self._version:
+            return
+        body = encoded(self.key, self.package, state)
+        if not self._version:
+            written = await self.client.create(body)
+        else:
+            find_object(body, "metadata")["resourceVersion"] = self._version
+            try:
+                written = await self.client.replace(body)
+            except NotFoundError as error:
+                why = f"{self.key}: the recorded state of {self.package} was deleted meanwhile"
+                raise ConflictError(409, "Conflict", why) from error
+        self.state, self._version = state, find_str(written, "metadata", "resourceVersion")
+
+    async def delete(self) -> None:
+        """Forget it; none is success. Raises ClusterError."""
+        with suppress(NotFoundError):
+            await self.client.delete(self.key)
+        self.state, self._version = PackageState(), ""
+
+
+def state_record(client: ClusterClient, identity: PackageId) -> StateRecord:
+    """Where a package's state is kept: ``wharfinger.app.<instance>`` or ``wharfinger.module.<name>`` in its namespace."""
+    kind = "app" if isinstance(identity, AppId) else "module"
+    return StateRecord(
+        client, ObjectKey(SECRET, identity.namespace, f"wharfinger.{kind}.{identity.release}"), identity.name
+    )
+
+
+def encoded(key: ObjectKey, package: str, state: PackageState) -> JsonObject:
+    """The Secret. Raises PackageStateError where it would be too large."""
+    started = list[JsonValue](sorted(state.started))
+    document: JsonObject = {
+        "source": state.source,
+        "version": state.version,
+        "digest": state.digest,
+        "started": started,
+        "patches": list(state.patches),
+    }
+    data = base64.b64encode(canonical_json(document)).decode()
+    if len(data) > MAX_STATE:
+        raise PackageStateError(
+            f"{key}: {len(data)} bytes of state of {package} is over the limit of a Secret; its hooks have patched too much "
+            "into the values"
+        )
+    metadata: JsonObject = {"name": key.name, "namespace": key.namespace, "labels": {PACKAGE_LABEL: package}}
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": STATE_TYPE, "data": {STATE_KEY: data}}
+
+
+def decoded(secret: Mapping[str, JsonValue]) -> PackageState:
+    """The state in a Secret. Raises FormatError or binascii.Error."""
+    data = base64.b64decode(find_str(dict(secret), "data", STATE_KEY), validate=True)
+    document = as_object(decode_json(data, max_bytes=MAX_STATE, what=STATE_KEY), STATE_KEY)
+    started = frozenset(name for name in find_list(document, "started") if isinstance(name, str))
+    return PackageState(
+        source=find_str(document, "source"),
+        version=find_str(document, "version"),
+        digest=find_str(document, "digest"),
+        started=started,
+        patches=tuple(find_list(document, "patches")),
+    )

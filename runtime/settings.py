@@ -1,0 +1,114 @@
+"""What a package's settings are, once everything they refer to was looked up. Pure.
+
+Layers, each over the one before: the entries of ``settingsFrom`` in their order, then ``spec.settings``. Objects are merged
+member by member, everything else is replaced. What came from a Secret is remembered as a text that must not be shown: not in
+a status, not in a log, not on the debug socket (`ResolvedSettings.secrets`).
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from wharfinger.cluster.resource import ObjectKey
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json_value import JsonObject, JsonValue, as_object, checksum, find, find_object, find_str
+from wharfinger.formats.yaml_reader import read_yaml
+from wharfinger.runtime.repositories import secret_data
+from wharfinger.runtime.resources import PackageSpec, SettingsSource
+
+MIN_SECRET: Final = 3
+"""Shorter texts are not masked in messages: every message would be full of masks."""
+
+
+class SettingsSourceError(Exception):
+    """Something that ``settingsFrom`` names is missing or cannot be read; mended by an edit of it, or of the reference."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedSettings:
+    """The settings; ``secrets`` are texts from Secrets, for masking; ``hidden`` the paths at which they are."""
+
+    settings: JsonObject
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+    hidden: frozenset[tuple[str, ...]] = frozenset()
+
+    @property
+    def checksum(self) -> str:
+        """Canonical: no settings and empty settings are the same."""
+        return checksum(self.settings)
+
+
+def resolve_settings(spec: PackageSpec, objects: Mapping[ObjectKey, JsonObject | None]) -> ResolvedSettings:
+    """The settings of ``spec``; ``objects`` has what its ``settingsFrom`` names (None: not there). Raises SettingsSourceError."""
+    merged: JsonObject = {}
+    secrets: set[str] = set()
+    hidden: set[tuple[str, ...]] = set()
+    for number, entry in enumerate(spec.settings_from):
+        layer = _layer(entry, objects.get(entry.source), f"spec.settingsFrom[{number}]")
+        if entry.is_secret:
+            for path, value in _leaves(layer):
+                hidden.add(path)
+                if isinstance(value, str) and len(value) >= MIN_SECRET:
+                    secrets.add(value)
+        merged = overlaid(merged, layer)
+    return ResolvedSettings(overlaid(merged, spec.settings), tuple(sorted(secrets)), frozenset(hidden))
+
+
+def overlaid(below: JsonObject, above: JsonObject) -> JsonObject:
+    """``above`` over ``below``: objects merged member by member, everything else replaced."""
+    merged = dict(below)
+    for key, value in above.items():
+        under = merged.get(key)
+        merged[key] = overlaid(under, value) if isinstance(under, dict) and isinstance(value, dict) else value
+    return merged
+
+
+def texts_at(value: JsonValue, paths: Iterable[tuple[str | int, ...]]) -> frozenset[str]:
+    """The texts at these paths and below, those too short to be masked left out."""
+    found = (leaf for path in paths for _, leaf in _leaves(find(value, *path)))
+    return frozenset(leaf for leaf in found if isinstance(leaf, str) and len(leaf) >= MIN_SECRET)
+
+
+def _layer(entry: SettingsSource, obj: JsonObject | None, where: str) -> JsonObject:
+    what = f"{entry.source.resource.kind} {entry.source.namespace}/{entry.source.name}"
+    if obj is None:
+        if entry.optional:
+            return {}
+        raise SettingsSourceError(f"{where}: {what} does not exist; create it, or say optional: true")
+    try:
+        text = _text(entry, obj)
+        if text is None:
+            if entry.optional:
+                return {}
+            raise SettingsSourceError(f"{where}: {what} has no key {entry.key!r}")
+        if not entry.path:
+            return as_object(read_yaml(text, what=entry.key) or {}, entry.key)
+        value: JsonValue = text.decode()
+    except FormatError as error:
+        # The error may quote what it could not read, and that may be a secret.
+        said = "is not YAML that holds an object of settings" if entry.is_secret else str(error)
+        raise SettingsSourceError(f"{where}: {what}: {entry.key}: {said}") from error
+    except UnicodeDecodeError as error:
+        raise SettingsSourceError(f"{where}: {what}: {entry.key}: not text") from error
+    for name in reversed(entry.path):
+        value = {name: value}
+    return as_object(value, where)
+
+
+def _text(entry: SettingsSource, obj: JsonObject) -> bytes | None:
+    if entry.is_secret:
+        return secret_data(obj).get(entry.key)
+    data = find_object(obj, "data")
+    return find_str(obj, "data", entry.key).encode() if entry.key in data else None
+
+
+def _leaves(value: JsonValue, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], JsonValue]]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _leaves(inner, (*path, key))
+    elif isinstance(value, list):
+        for inner in value:
+            for _, leaf in _leaves(inner):
+                yield path, leaf
+    else:
+        yield path, value

@@ -1,0 +1,146 @@
+"""Configure → Startup, and Disable: settings made into values, hooks brought to life, and put to rest.
+
+Startup, by layout. ``package.yaml`` packages follow their bindings first and then run onStartup, each hook once per version: what
+is recorded as done is not run again, also not after a crash. addon-operator's modules run onStartup first, at every start, as
+their contract says. In both, every kubernetes binding is synchronised before its events flow. Startup done twice does only
+what is missing, so a failure in the middle repeats nothing that succeeded.
+"""
+
+import logging
+from operator import attrgetter
+
+from wharfinger.formats.json_value import JsonObject
+from wharfinger.hooks import contexts
+from wharfinger.hooks.config import MAIN_QUEUE as HOOK_MAIN_QUEUE
+from wharfinger.hooks.config import HookConfig
+from wharfinger.hooks.discovery import Hook
+from wharfinger.hooks.package_hooks import PackageHooks
+from wharfinger.packages.definition import Layout
+from wharfinger.packages.values import check_values, effective_settings
+from wharfinger.queue.scope import WorkScope
+from wharfinger.runtime.hook_runs import SynchronizeTask, run_hook, synchronize, wait_hooks_quiet
+from wharfinger.runtime.instance import Instance, Reporter, Tools
+from wharfinger.runtime.status import Stage
+from wharfinger.runtime.values import values_of
+
+log = logging.getLogger(__name__)
+
+
+async def configure(instance: Instance, tools: Tools, _reporter: Reporter) -> None:
+    """The only place where settings reach an instance; they are read late, so the latest wish is the one that counts."""
+    definition = instance.loaded()
+    await instance.recorded(tools.cluster)
+    settings = effective_settings(definition, instance.wanted_settings.settings)
+    async with instance.values_lock:
+        values = values_of(instance)
+        check_values(definition, values)
+        instance.settings, instance.values = settings, values
+
+
+async def startup(instance: Instance, tools: Tools, reporter: Reporter) -> None:
+    """Start the hooks, once for each time they are loaded."""
+    if not instance.hooks:
+        return
+    reporter.progressed(instance, Stage.HOOKS, "StartingHooks", f"starting {len(instance.hooks)} hooks")
+    early = instance.loaded().layout is Layout.MODULE_FOLDER
+    if instance.hook_scope is None or instance.hook_scope.cancelled:
+        instance.hook_scope = WorkScope(f"hooks of {instance.id.name}")
+    if early:
+        await _run_startup_hooks(instance, tools, reporter)
+    if instance.started is None:
+        instance.started = await tools.hook_services.start(
+            instance.id.name, instance.hooks, namespace=instance.isolation
+        )
+    await _synchronize_all(instance, tools, reporter, instance.started)
+    if not early:
+        await _run_startup_hooks(instance, tools, reporter)
+    tools.hook_services.ring(instance.started)
+
+
+async def rest_hooks(instance: Instance, tools: Tools) -> None:
+    """Put the hooks to rest: interrupt those that run, and follow nothing any more."""
+    if instance.hook_scope is not None:
+        instance.hook_scope.cancel("the package's hooks are stopped")
+        await wait_hooks_quiet(instance)
+        instance.hook_scope = None
+    await tools.hook_services.stop(instance.id.name)
+    instance.started = None
+    instance.startup_done.clear()
+    instance.failing.clear()
+
+
+async def run_bound(
+    instance: Instance, tools: Tools, reporter: Reporter, binding: str, *, only: frozenset[str] | None = None
+) -> bool:
+    """Run the hooks of a Helm binding (``beforeHelm`` …) in their order, with all their snapshots; True if values changed."""
+    changed = False
+    for hook in bound_hooks(instance.hooks, binding):
+        if only is not None and hook.name not in only:
+            continue
+        changed |= await run_hook(
+            instance, tools, reporter, hook, (contexts.helm_binding(binding, _snapshots(instance, hook)),)
+        )
+    return changed
+
+
+ORDERS = {
+    "onStartup": attrgetter("on_startup"),
+    "beforeHelm": attrgetter("before_helm"),
+    "afterHelm": attrgetter("after_helm"),
+    "beforeDeleteHelm": attrgetter("before_delete_helm"),
+    "afterDeleteHelm": attrgetter("after_delete_helm"),
+}
+
+
+def order_of(config: HookConfig, binding: str) -> int | None:
+    """The order a hook has among those of a binding; None where it is not bound there."""
+    order: int | None = ORDERS[binding](config)
+    return order
+
+
+def bound_hooks(hooks: tuple[Hook, ...], binding: str) -> tuple[Hook, ...]:
+    """The hooks of a binding by order, equal ones by name."""
+    found = [(order, hook) for hook in hooks if (order := order_of(hook.config, binding)) is not None]
+    return tuple(hook for _, hook in sorted(found, key=lambda pair: (pair[0], pair[1].name)))
+
+
+async def _run_startup_hooks(instance: Instance, tools: Tools, reporter: Reporter) -> None:
+    record = await instance.recorded(tools.cluster)
+    once = instance.loaded().layout is Layout.PACKAGE
+    for hook in bound_hooks(instance.hooks, "onStartup"):
+        if hook.name in instance.startup_done or (once and hook.name in record.state.started):
+            continue
+        reporter.progressed(instance, Stage.HOOKS, "StartingHooks", f"running {hook.name} (onStartup)")
+        await run_hook(instance, tools, reporter, hook, (contexts.on_startup(),))
+        if once:
+            name = hook.name
+            await record.update(lambda state: state.startup_done(name))  # noqa: B023 - called before the next turn
+        instance.startup_done.add(hook.name)
+
+
+async def _synchronize_all(instance: Instance, tools: Tools, reporter: Reporter, hooks: PackageHooks) -> None:
+    for hook in instance.hooks:
+        for number, binding in enumerate(hook.config.kubernetes):
+            key = (hook.name, binding.name, number)
+            if key in hooks.synchronized:
+                continue
+            if binding.wait_for_synchronization or binding.queue == HOOK_MAIN_QUEUE:
+                reporter.progressed(
+                    instance, Stage.HOOKS, "StartingHooks", f"synchronising {hook.name} with {binding.name}"
+                )
+                await synchronize(instance, tools, reporter, hooks, hook, binding)
+            else:
+                task = SynchronizeTask(hook, binding, hooks, instance, tools, reporter)
+                reporter.run_later(instance, task, lane_of(binding.queue))
+            hooks.synchronized.add(key)
+
+
+def lane_of(queue: str) -> str:
+    """The lane of a hook queue, beside the package's main lane."""
+    return f"hooks/{queue}"
+
+
+def _snapshots(instance: Instance, hook: Hook) -> dict[str, tuple[JsonObject, ...]]:
+    if instance.started is not None:
+        return instance.started.all_snapshots(hook)
+    return {binding.name: () for binding in hook.config.kubernetes}

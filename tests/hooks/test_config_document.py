@@ -1,0 +1,70 @@
+"""The configuration to look at: what is set, under the names its own document has."""
+
+from tests.hooks.configs import FULL, NOTHING, read
+from wharfinger.formats.json_value import as_object, find
+from wharfinger.hooks.config_document import config_document
+
+
+def test_the_full_example() -> None:
+    assert config_document(read(FULL)) == {
+        "configVersion": "v1",
+        "onStartup": 10,
+        "settings": {"executionMinInterval": "5s", "executionBurst": 2},
+        "schedule": [
+            {
+                "name": "every-5m",
+                "crontab": "*/5 * * * *",
+                "allowFailure": False,
+                "queue": "cron",
+                "includeSnapshotsFrom": ["pods"],
+            }
+        ],
+        "kubernetes": [
+            {
+                "name": "pods",
+                "kind": "Pod",
+                "apiVersion": "v1",
+                "namespaces": {"labelSelector": "team=a"},
+                "jqFilter": "{n: .metadata.name, p: .status.phase}",
+                "executeHookOnSynchronization": True,
+                "waitForSynchronization": True,
+                "keepFullObjectsInMemory": False,
+                "executeHookOnEvent": ["Added", "Deleted"],
+                "allowFailure": False,
+                "queue": "pods",
+                "group": "main",
+                "includeSnapshotsFrom": ["pods"],
+            }
+        ],
+    }
+
+
+def test_what_is_not_set_is_left_out_but_a_zero_is_set() -> None:
+    assert config_document(NOTHING) == {"configVersion": "v1"}
+    assert config_document(read("onStartup: 0")) == {"configVersion": "v0", "onStartup": 0}
+
+
+def test_selectors_and_an_empty_list_of_events_are_shown() -> None:
+    document = config_document(
+        read("""
+        configVersion: v1
+        kubernetes:
+        - kind: Pod
+          executeHookOnEvent: []
+          nameSelector: {matchNames: [a]}
+          labelSelector: {matchLabels: {b: c}}
+          fieldSelector: {matchExpressions: [{field: d, operator: "!=", value: e}]}
+          namespace: {nameSelector: {matchNames: [ns]}}
+        """)
+    )
+    binding = as_object(find(document, "kubernetes", 0), "binding")
+    shown = {
+        key: binding[key] for key in ("names", "labelSelector", "fieldSelector", "namespaces", "executeHookOnEvent")
+    }
+    assert shown == {
+        "names": ["a"],
+        "labelSelector": "b=c",
+        "fieldSelector": "d!=e",
+        "namespaces": {"names": ["ns"]},
+        "executeHookOnEvent": [],
+    }

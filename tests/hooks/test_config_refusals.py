@@ -1,0 +1,169 @@
+"""What hooks print for --config and is refused, in the words of the contract."""
+
+import pytest
+
+from tests.hooks.configs import kubernetes, kubernetes_refused, read, refused
+from wharfinger.formats.json_value import JsonObject
+from wharfinger.hooks.config_schema import MAX_BINDINGS
+
+
+def test_only_startup_may_have_an_order_below_zero() -> None:
+    assert read("configVersion: v1\nonStartup: -1").on_startup == -1
+    assert read("configVersion: v1\nonStartup: 0").on_startup == 0
+    assert read("configVersion: v1\nonStartup: 10.0").on_startup == 10
+    assert refused("configVersion: v1\nbeforeHelm: -1") == ("beforeHelm should be from 0 to 4294967295",)
+
+
+def test_included_snapshots_must_have_exactly_one_meaning() -> None:
+    assert refused("""
+        configVersion: v1
+        kubernetes: [{kind: a}, {kind: b}, {kind: c, name: c, includeSnapshotsFrom: [gone, c]}]
+        schedule: [{crontab: "* * * * *", includeSnapshotsFrom: [kubernetes]}]
+        """) == (
+        "kubernetes.includeSnapshotsFrom is invalid: 'gone' binding name not found",
+        "schedule.includeSnapshotsFrom is invalid: there are 2 'kubernetes' binding names",
+    )
+
+
+def test_names_and_a_field_selector_on_the_name_exclude_each_other() -> None:
+    terms: JsonObject = {"matchExpressions": [{"field": "metadata.name", "operator": "=", "value": "b"}]}
+    assert kubernetes(fieldSelector=terms).field_selector == "metadata.name=b"
+    (problem,) = kubernetes_refused(nameSelector={"matchNames": ["a"]}, fieldSelector=terms)
+    assert problem.startswith("kubernetes: nameSelector and a fieldSelector on metadata.name exclude each other")
+
+
+@pytest.mark.parametrize("version", ["a/b/c", "apps/", "/v1", "v1 ", "../v1", "apps/v1?x"])
+def test_what_is_no_version(version: str) -> None:
+    (problem,) = kubernetes_refused(apiVersion=version)
+    assert problem.startswith("kubernetes.apiVersion is invalid: ")
+
+
+@pytest.mark.parametrize(
+    ("settings", "problem"),
+    [
+        ("{executionMinInterval: 5s}", "settings.executionBurst is required"),
+        ("{executionBurst: 5}", "settings.executionMinInterval is required"),
+        (
+            "{executionMinInterval: 5, executionBurst: 1}",
+            'settings.executionMinInterval must be of type string: "number"',
+        ),
+        ("{executionMinInterval: soon, executionBurst: 1}", "settings.executionMinInterval is invalid: "),
+        ("{executionMinInterval: -5s, executionBurst: 1}", "settings.executionMinInterval is invalid: "),
+        ("{executionMinInterval: 5s, executionBurst: -1}", "settings.executionBurst should be from 0 to "),
+    ],
+)
+def test_wrong_settings(settings: str, problem: str) -> None:
+    (found,) = refused(f"configVersion: v1\nonStartup: 1\nsettings: {settings}")
+    assert found.startswith(problem)
+
+
+@pytest.mark.parametrize("crontab", ["* * * *", "61 * * * *", "never", "@sometimes", "* * * * * * * *", ""])
+def test_what_is_no_crontab(crontab: str) -> None:
+    (problem,) = refused({"configVersion": "v1", "schedule": [{"crontab": crontab}]})
+    assert problem.startswith(("schedule.crontab is invalid: ", "schedule.crontab is required"))
+
+
+def test_all_faults_of_the_shape_come_out_together_in_the_words_of_the_contract() -> None:
+    assert refused("""
+        configVersion: v1
+        kubernetes:
+        - watchEvent: Added
+          mode: Incremental
+          nameSelector: {matchNames: [1]}
+          labelSelector: {matchExpressions: [{key: a, operand: In}]}
+        - kind: pods
+          labelSelector: {matchExpressions: [{key: a, operator: Is}]}
+        schedule: [{}]
+        colour: red
+        """) == (
+        'kubernetes.watchEvent must be of type array: "string"',
+        "kubernetes.mode is a forbidden property",
+        'kubernetes.nameSelector.matchNames must be of type string: "number"',
+        "kubernetes.labelSelector.matchExpressions.operand is a forbidden property",
+        "kubernetes.labelSelector.matchExpressions.operator is required",
+        "kubernetes.kind is required",
+        "kubernetes.labelSelector.matchExpressions.operator should be one of [In NotIn Exists DoesNotExist]",
+        "schedule.crontab is required",
+        "colour is a forbidden property",
+    )
+
+
+def test_faults_of_sense_come_out_together_too() -> None:
+    problems = refused("""
+        configVersion: v1
+        settings: {executionMinInterval: x, executionBurst: 1}
+        kubernetes:
+        - kind: a
+          apiVersion: a/b/c
+          labelSelector: {matchLabels: {"?": x}}
+          namespace: {labelSelector: {matchLabels: {a: "?"}}}
+        - {kind: a, fieldSelector: {matchExpressions: [{field: "a b", operator: "=", value: x}]}}
+        """)
+    assert [problem.partition(" ")[0] for problem in problems] == [
+        "settings.executionMinInterval",
+        "kubernetes.apiVersion",
+        "kubernetes.labelSelector",
+        "kubernetes.namespace.labelSelector",
+        "kubernetes.fieldSelector",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("document", "problem"),
+    [
+        ("", "it printed nothing for --config"),
+        ("# only words\n", "it printed nothing for --config"),
+        ("[]", "a list instead of a mapping"),
+        ("hello", "a string instead of a mapping"),
+        ("{", "what it prints for --config: line 2, column 1: "),
+        ("{}", "it should have at least 1 properties"),
+        ("configVersion: v1", "it should have at least 2 properties: there is no binding"),
+        ("configVersion: v2\nonStartup: 1", "'configVersion' value 'v2' is unsupported"),
+        ("configVersion: ''\nonStartup: 1", "'configVersion' value '' is unsupported"),
+        ("configVersion: 1\nonStartup: 1", "'configVersion' must be a string, is an integer"),
+        ("configVersion:\nonStartup: 1", "'configVersion' must be a string, is null"),
+        ("configVersion: v1\nkubernetes: []", "kubernetes should have at least 1 items"),
+        ("configVersion: v1\nonStartup: true", 'onStartup must be of type integer: "boolean"'),
+        ("configVersion: v1\nonStartup: 9223372036854775808", "onStartup should be from -9223372036854775808 to"),
+        ("configVersion: v1\nbeforeAll: 1", "beforeAll is not served here yet: it is a binding of global hooks"),
+        ("configVersion: v1\nkubernetesValidating: [{name: x}]", "kubernetesValidating is not served here yet"),
+        ("configVersion: v1\nkubernetesMutating: [{name: x}]", "kubernetesMutating is not served here yet"),
+        (
+            "configVersion: v1\nkubernetesCustomResourceConversion: [{}]",
+            "kubernetesCustomResourceConversion is not served here yet",
+        ),
+        ("afterAll: 1", "afterAll is not served here yet"),
+        ("kubernetes: [{kind: pod}]", "kubernetes is a forbidden property"),
+        (
+            "onKubernetesEvent: [{event: [added], kind: pod}]",
+            "onKubernetesEvent.event should be one of [add update delete]",
+        ),
+    ],
+)
+def test_documents_that_are_refused(document: str, problem: str) -> None:
+    (found,) = refused(document)
+    assert found.startswith(problem)
+
+
+def test_more_faults_than_anybody_reads_are_counted() -> None:
+    problems = refused({"configVersion": "v1", **{f"key{number}": 1 for number in range(30)}})
+    assert len(problems) == 21
+    assert problems[-1] == "and 10 more"
+
+
+def test_a_long_fault_is_cut() -> None:
+    (problem,) = refused("configVersion: " + "x" * 10_000 + "\nonStartup: 1")
+    assert len(problem) == 301
+
+
+def test_more_bindings_than_a_hook_can_use_are_refused() -> None:
+    document: JsonObject = {"configVersion": "v1", "kubernetes": [{"kind": "a", "group": "g"}] * MAX_BINDINGS}
+    assert len(read(document).kubernetes) == MAX_BINDINGS
+    document["kubernetes"] = [{"kind": "a"}] * (MAX_BINDINGS + 1)
+    assert refused(document) == (f"kubernetes should have at most {MAX_BINDINGS} items, has {MAX_BINDINGS + 1}",)
+
+
+def test_faults_of_version_0_have_its_words() -> None:
+    (problem,) = refused("onKubernetesEvent: [{kind: pod, selector: {matchLabels: {a: '?'}}}]")
+    assert problem.startswith("onKubernetesEvent.labelSelector is invalid: '?' is no label value")
+    assert refused("onKubernetesEvent: [{name: x}]") == ("onKubernetesEvent.kind is required",)

@@ -1,0 +1,22 @@
+"""The seam to jq: its error, and that the pool fits it."""
+
+from wharfinger.hooks.filters import FilterError, Filters
+from wharfinger.hooks.jq_pool import JqLimits, JqPool
+
+
+def test_the_error_names_the_filter_and_the_reason() -> None:
+    error = FilterError(".a |", "syntax error")
+    assert str(error) == "jq filter '.a |': syntax error"
+    assert (error.program, error.why, error.transient) == (".a |", "syntax error", False)
+    assert FilterError(".", "died", transient=True).transient
+
+
+def test_a_long_filter_is_not_shown_whole() -> None:
+    assert len(str(FilterError("x" * 10_000, "why"))) < 200
+
+
+def test_the_pool_fits() -> None:
+    pool = JqPool(None, JqLimits())
+    filters: Filters = pool
+    assert filters is pool
+    pool.close()

@@ -1,0 +1,236 @@
+"""A binding kept up to date, against a control plane in this process."""
+
+import pytest
+import trio
+from trio.testing import MockClock
+
+from tests.cluster.client_contract import config_map, key
+from tests.cluster.clusters import memory_cluster
+from tests.hooks.bindings import binding
+from tests.hooks.watching import ADDED, DELETED, HERE, MODIFIED, VALUE, obj, settle, value_filters, watching, write
+from wharfinger.formats.json_value import find
+from wharfinger.hooks.config import WatchVerb
+from wharfinger.hooks.errors import HookError
+from wharfinger.hooks.jq_pool import open_jq_pool
+from wharfinger.hooks.monitor import LIST_FILTERS, MonitorEvent, open_monitor
+from wharfinger.hooks.monitor_backlog import LIMIT
+
+
+async def test_the_snapshot_has_what_was_listed_sorted(autojump_clock: MockClock) -> None:
+    async with memory_cluster() as client:
+        await write(
+            client, obj("b", v="2"), obj("a", v="1"), obj("c", "kube-public", v="3"), config_map("other", v="4")
+        )
+        async with watching(client, binding(jq_filter="value", labels="app=x")) as watched:
+            assert watched.monitor.snapshot() == ()
+            await watched.monitor.wait_listed()
+            snapshot = watched.monitor.snapshot()
+            assert snapshot is watched.monitor.snapshot()
+            assert [item["filterResult"] for item in snapshot] == ["1", "2", "3"]
+            assert snapshot[0]["object"] == await client.get(key("a"))
+            watched.monitor.unlock()
+            await settle()
+            assert watched.take() == []
+
+
+async def test_events_come_after_the_lock_in_their_order(autojump_clock: MockClock) -> None:
+    async with memory_cluster() as client:
+        await write(client, obj("a", v="1"))
+        async with watching(client, VALUE) as watched:
+            await watched.monitor.wait_listed()
+            await write(client, obj("a", v="2"), obj("b", v="x"))
+            await client.delete(key("a"))
+            await settle()
+            assert watched.take() == []
+            assert watched.monitor.statistics().gathered == 3
+            watched.monitor.unlock()
+            assert watched.take() == [(MODIFIED, "2"), (ADDED, "x"), (DELETED, "2")]
+            watched.monitor.unlock()
+            await write(client, obj("b", v="y"))
+            await settle()
+            assert watched.take() == [(MODIFIED, "y")]
+            assert watched.shown() == ["y"]
+
+
+async def test_what_a_snapshot_showed_while_locked_is_not_told_again(autojump_clock: MockClock) -> None:
+    async with memory_cluster() as client:
+        await write(client, obj("a", v="1"))
+        async with watching(client, VALUE) as watched:
+            await watched.monitor.wait_listed()
+            await write(client, obj("a", v="2"), obj("b", v="3"))
+            await settle()
+            assert watched.shown() == ["2", "3"]
+            await client.delete(key("b"))
+            await settle()
+            watched.monitor.unlock()
+            assert watched.take() == [(DELETED, "3")]
+            await write(client, obj("a", v="4"))
+            await settle()
+            assert watched.shown() == ["4"]
+            assert watched.take() == [(MODIFIED, "4")]
+
+
+async def test_a_change_that_the_filter_does_not_see_is_no_event(autojump_clock: MockClock) -> None:
+    async with memory_cluster() as client:
+        await write(client, obj("a", v="1"))
+        async with watching(client, VALUE) as watched:
+            await watched.monitor.wait_listed()
+            watched.monitor.unlock()
+            await write(client, obj("a", v="1", w="1"))
+            await settle()
+            assert watched.take() == []
+            assert find(watched.monitor.snapshot()[0], "object", "data", "w") == "1"
+            await client.delete(key("a"))
+            await settle()
+            assert watched.take() == [(DELETED, "1")]
+
+
+async def test_without_a_filter_every_change_is_an_event(autojump_clock: MockClock) -> None:
+    async with memory_cluster() as client:
+        await write(client, obj("a", v="1"))
+        async with watching(client, binding(namespaces=HERE, labels="app=x")) as watched:
+            await watched.monitor.wait_listed()
+            watched.monitor.unlock()
+            await client.merge_patch(key("a"), {"metadata": {"annotations": {"x": "y"}}})
+            await settle()
+            (event,) = watched.events
+            assert event == MonitorEvent(MODIFIED, {"object": await client.get(key("a"))})
+
+
+@pytest.mark.parametrize("verbs", [frozenset(), frozenset({ADDED}), frozenset({MODIFIED, DELETED})])
+async def test_only_the_verbs_it_asks_for_are_told(verbs: frozenset[WatchVerb], autojump_clock: MockClock) -> None:
+    async with memory_cluster() as client:
+        wanted = binding(jq_filter="value", namespaces=HERE, labels="app=x", verbs=verbs)
+        async with watching(client, wanted) as watched:
+            await watched.monitor.wait_listed()
+            await write(client, obj("a", v="1"), obj("a", v="2"))
+            await settle()
+            watched.monitor.unlock()
+            await write(client, obj("b", v="1"))
+            await client.delete(key("a"))
+            await settle()
+            told = [(ADDED, "1"), (MODIFIED, "2"), (ADDED, "1"), (DELETED, "2")]
+            assert watched.take() == [one for one in told if one[0] in verbs]
+            assert watched.shown() == ["1"]
+
+
+async def test_objects_that_are_not_kept_are_not_in_the_items(autojump_clock: MockClock) -> None:
+    async with memory_cluster() as client:
+        await write(client, obj("a", v="1"))
+        wanted = binding(jq_filter="value", keep_full_objects=False, namespaces=HERE, labels="app=x")
+        async with watching(client, wanted) as watched:
+            await watched.monitor.wait_listed()
+            watched.monitor.unlock()
+            await client.delete(key("a"))
+            await settle()
+            assert watched.events == [MonitorEvent(DELETED, {"filterResult": "1"})]
+
+
+async def test_an_object_that_leaves_the_selector_is_deleted(autojump_clock: MockClock) -> None:
+    async with memory_cluster() as client:
+        await write(client, obj("a", v="1"))
+        async with watching(client, VALUE) as watched:
+            await watched.monitor.wait_listed()
+            watched.monitor.unlock()
+            await client.merge_patch(key("a"), {"metadata": {"labels": {"app": "y"}}})
+            await settle()
+            await client.merge_patch(key("a"), {"metadata": {"labels": {"app": "x"}}})
+            await settle()
+            assert watched.take() == [(DELETED, "1"), (ADDED, "1")]
+
+
+# -- load
+
+
+async def test_lists_are_filtered_a_few_objects_at_a_time(autojump_clock: MockClock) -> None:
+    async with memory_cluster() as client:
+        await write(client, *(obj(f"c-{number:03}", v=f"{number:03}") for number in range(100)))
+        filters = value_filters()
+        async with watching(client, VALUE, filters) as watched:
+            await watched.monitor.wait_listed()
+            assert filters.most_at_once == LIST_FILTERS
+            assert watched.shown() == [f"{number:03}" for number in range(100)]
+
+
+async def test_what_changes_while_the_list_is_filtered_is_told_later(autojump_clock: MockClock) -> None:
+    async with memory_cluster() as client:
+        await write(client, obj("a", v="1"), obj("b", v="1"))
+        filters = value_filters()
+        filters.gate = trio.Event()
+        async with watching(client, VALUE, filters) as watched:
+            await settle()
+            await write(client, obj("a", v="2"), obj("c", v="3"))
+            await client.delete(key("b"))
+            await settle()
+            filters.gate.set()
+            await watched.monitor.wait_listed()
+            await settle()
+            watched.monitor.unlock()
+            assert watched.take() == [(MODIFIED, "2"), (ADDED, "3"), (DELETED, "1")]
+
+
+async def test_a_burst_is_bounded_and_ends_as_the_cluster_is(autojump_clock: MockClock) -> None:
+    async with memory_cluster() as client:
+        await write(client, obj("a", v="old"))
+        filters = value_filters()
+        async with watching(client, VALUE, filters) as watched:
+            await watched.monitor.wait_listed()
+            filters.gate = trio.Event()
+            for number in range(LIMIT + 100):
+                await client.merge_patch(key("a"), {"data": {"v": str(number)}})
+            await settle()
+            statistics = watched.monitor.statistics()
+            assert statistics.inbox < LIMIT
+            assert statistics.reduced > LIMIT - 10
+            filters.gate.set()
+            await settle()
+            watched.monitor.unlock()
+            told = watched.take()
+            assert told[-1] == (MODIFIED, str(LIMIT + 99))
+            assert {verb for verb, _ in told} == {MODIFIED}
+            assert watched.shown() == [str(LIMIT + 99)]
+
+
+async def test_statistics(autojump_clock: MockClock) -> None:
+    async with memory_cluster() as client, watching(client, VALUE) as watched:
+        before = watched.monitor.statistics()
+        assert (before.listed, before.locked, before.informers) == (False, True, 0)
+        await watched.monitor.wait_listed()
+        watched.monitor.unlock()
+        for _ in range(2):
+            await write(client, obj("a", v="1"), obj("a", v="2"))
+            await client.delete(key("a"))
+        await write(client, obj("b", v="1"))
+        await settle()
+        after = watched.monitor.statistics()
+        assert (after.listed, after.locked, after.informers, after.objects) == (True, False, 1, 1)
+        assert (after.added, after.modified, after.deleted, after.cleaned) == (3, 2, 2, 2)
+        assert (after.inbox, after.gathered, after.dropped, after.last_error) == (0, 0, 0, "")
+
+
+async def test_with_the_real_jq() -> None:
+    program = "select(.data.v) | {n: .metadata.name, v: (.data.v | tonumber)}"
+    told, heard = trio.open_memory_channel[MonitorEvent](10)
+    async with memory_cluster() as client, open_jq_pool(None, workers=2) as filters:
+        await write(client, obj("a", v="1"), obj("b"))
+        wanted = binding(jq_filter=program, namespaces=HERE, labels="app=x", keep_full_objects=False)
+        async with open_monitor(
+            client, filters, wanted, hook="h", namespace=None, emit=told.send_nowait
+        ) as monitor:  # fmt: skip
+            with trio.fail_after(60):
+                await monitor.wait_listed()
+                assert monitor.snapshot() == ({"filterResult": {"n": "a", "v": 1}}, {"filterResult": None})
+                monitor.unlock()
+                await write(client, obj("a", v="1.0", w="1"), obj("b", w="1"), obj("b", v="2"))
+                assert await heard.receive() == MonitorEvent(MODIFIED, {"filterResult": {"n": "b", "v": 2}})
+                await write(client, obj("a", v="x"))
+                await client.delete(key("b"))
+                assert await heard.receive() == MonitorEvent(DELETED, {"filterResult": {"n": "b", "v": 2}})
+                assert "ConfigMap default/a" in monitor.statistics().last_error
+                assert monitor.snapshot() == ({"filterResult": {"n": "a", "v": 1.0}},)
+        async with open_monitor(
+            client, filters, binding(jq_filter=".a | ("), hook="h", namespace=None, emit=told.send_nowait
+        ) as monitor:
+            with pytest.raises(HookError, match=r"binding watched: jq filter '\.a \| \('") as caught:
+                await monitor.wait_listed()
+            assert not caught.value.transient

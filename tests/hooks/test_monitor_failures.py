@@ -1,0 +1,142 @@
+"""Filters that fail, and bindings that cannot be followed or may not be."""
+
+import pytest
+from trio.testing import MockClock
+
+from tests.cluster.client_contract import key, widget_crd
+from tests.cluster.clusters import memory_cluster
+from tests.hooks.bindings import binding
+from tests.hooks.watching import ADDED, DELETED, HERE, VALUE, obj, settle, value_filters, watching, write
+from wharfinger.formats.json_value import JsonObject
+from wharfinger.hooks.config import NamespaceSelector
+from wharfinger.hooks.errors import HookError
+
+# -- filters that fail
+
+
+async def test_a_filter_that_fails_on_the_list_fails_the_binding(autojump_clock: MockClock) -> None:
+    async with memory_cluster() as client:
+        await write(client, *(obj(f"c-{number}", v="1") for number in range(20)), obj("z", bad="yes"))
+        async with watching(client, VALUE) as watched:
+            with pytest.raises(HookError) as caught:
+                await watched.monitor.wait_listed()
+            assert str(caught.value).startswith(
+                "hook hooks/h.sh: binding watched: its filter fails on ConfigMap default/z: jq filter 'value': bad data"
+            )
+            assert caught.value.transient
+            assert not watched.monitor.statistics().listed
+            with pytest.raises(HookError):
+                await watched.monitor.wait_listed()
+
+
+async def test_a_filter_that_fails_later_drops_the_change(
+    autojump_clock: MockClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with memory_cluster() as client:
+        await write(client, obj("a", v="1"))
+        async with watching(client, VALUE) as watched:
+            await watched.monitor.wait_listed()
+            watched.monitor.unlock()
+            await write(client, obj("a", v="2", bad="yes"), obj("b", v="3", bad="yes"))
+            await settle()
+            assert watched.take() == []
+            assert watched.shown() == ["1"]
+            statistics = watched.monitor.statistics()
+            assert statistics.dropped == 2
+            assert statistics.last_error.startswith("Added ConfigMap default/b: ")
+            assert "the filter fails on ConfigMap default/a: " in caplog.text
+            # its first good state is what the hook first hears of it
+            await client.merge_patch(key("b"), {"data": {"bad": None}})
+            await client.delete(key("a"))
+            await settle()
+            assert watched.take() == [(ADDED, "3"), (DELETED, "1")]
+            assert watched.shown() == ["3"]
+
+
+async def test_a_filter_whose_worker_died_is_asked_once_more(autojump_clock: MockClock) -> None:
+    async with memory_cluster() as client:
+        filters = value_filters()
+        async with watching(client, VALUE, filters) as watched:
+            await watched.monitor.wait_listed()
+            watched.monitor.unlock()
+            for deaths, told in ((1, [(ADDED, "1")]), (2, [])):
+                filters.deaths = deaths
+                await write(client, obj("a", v=str(deaths)))
+                await settle()
+                assert watched.take() == told
+            assert "its worker died" in watched.monitor.statistics().last_error
+
+
+async def test_an_object_that_no_filter_took_goes_unseen(autojump_clock: MockClock) -> None:
+    async with memory_cluster() as client, watching(client, VALUE) as watched:
+        await watched.monitor.wait_listed()
+        watched.monitor.unlock()
+        await write(client, obj("a", bad="yes"))
+        await client.delete(key("a"))
+        await settle()
+        assert watched.take() == []
+
+
+async def test_a_filter_that_is_none_is_permanent(autojump_clock: MockClock) -> None:
+    async with memory_cluster() as client, watching(client, binding(jq_filter="nonsense")) as watched:
+        with pytest.raises(HookError, match="binding watched: jq filter 'nonsense': no such program") as caught:
+            await watched.monitor.wait_listed()
+        assert not caught.value.transient
+
+
+# -- bindings that cannot be followed
+
+
+async def test_an_unknown_kind_is_transient(autojump_clock: MockClock) -> None:
+    async with memory_cluster() as client:
+        wanted = binding(kind="widget")
+        async with watching(client, wanted) as watched:
+            with pytest.raises(HookError, match=r"binding watched: widget: .*CustomResourceDefinition") as caught:
+                await watched.monitor.wait_listed()
+            assert caught.value.transient
+        await client.apply(widget_crd(), field_manager="test")
+        await settle()
+        async with watching(client, wanted) as watched:
+            await watched.monitor.wait_listed()
+            meta: JsonObject = {"name": "one", "namespace": "default"}
+            await client.create({"apiVersion": "example.test/v1", "kind": "Widget", "metadata": meta})
+            await settle()
+            assert watched.shown() == ["one"]
+
+
+async def test_a_selector_that_the_api_refuses_is_permanent(autojump_clock: MockClock) -> None:
+    async with memory_cluster() as client, watching(client, binding(fields="data.v=1")) as watched:
+        with pytest.raises(HookError, match=r"binding watched: .*field label not supported") as caught:
+            await watched.monitor.wait_listed()
+        assert not caught.value.transient
+
+
+async def test_an_application_s_hook_sees_its_own_namespace_only(autojump_clock: MockClock) -> None:
+    async with memory_cluster() as client:
+        await write(client, obj("a", v="1"), obj("b", "kube-public", v="2"))
+        for asked in (None, NamespaceSelector(("kube-public",), ""), NamespaceSelector(None, "a=b")):
+            wanted = binding(jq_filter="value", labels="app=x", namespaces=asked)
+            async with watching(client, wanted, namespace="default") as watched:
+                await watched.monitor.wait_listed()
+                watched.monitor.unlock()
+                await write(client, obj("c", "kube-public", v=str(asked)))
+                await settle()
+                assert watched.shown() == ["1"]
+                assert watched.take() == []
+
+
+async def test_an_application_s_hook_does_not_see_what_is_in_no_namespace(autojump_clock: MockClock) -> None:
+    async with memory_cluster() as client, watching(client, binding(kind="ns"), namespace="default") as watched:
+        with pytest.raises(
+            HookError, match="Namespace is in no namespace, and an Application's hooks see only"
+        ) as caught:
+            await watched.monitor.wait_listed()
+        assert not caught.value.transient
+
+
+async def test_a_module_s_hook_does(autojump_clock: MockClock) -> None:
+    async with memory_cluster() as client:
+        for asked in (None, HERE, NamespaceSelector(None, "a=b")):
+            async with watching(client, binding(kind="namespaces", namespaces=asked)) as watched:
+                await watched.monitor.wait_listed()
+                assert "kube-public" in watched.shown()

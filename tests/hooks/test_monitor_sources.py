@@ -1,0 +1,210 @@
+"""Which informers a binding has, and that they come and go with the namespaces it selects."""
+
+import pytest
+import trio
+from trio.testing import MockClock
+
+from tests.cluster.client_contract import config_map, key
+from tests.cluster.clusters import memory_cluster
+from tests.cluster.faulty_transport import in_turn, status_reply
+from tests.cluster.scripted_client import Server, client_of
+from tests.hooks.bindings import binding
+from wharfinger.cluster.client import WatchType
+from wharfinger.cluster.errors import ApiError, InvalidError
+from wharfinger.cluster.http_client import HttpClusterClient
+from wharfinger.cluster.object_cache import ObjectChange
+from wharfinger.cluster.resource import ObjectKey, ResourceType
+from wharfinger.formats.json_value import JsonObject
+from wharfinger.hooks.config import KubernetesBinding, NamespaceSelector
+from wharfinger.hooks.monitor_sources import Selection, _Source, open_sources, selection
+
+CONFIG_MAP = ResourceType("", "v1", "ConfigMap", "configmaps", namespaced=True)
+NAMESPACE = ResourceType("", "v1", "Namespace", "namespaces", namespaced=False)
+TEAM = NamespaceSelector(None, "team=a")
+
+
+class Told:
+    """The changes, in short: ``ADDED ns/name``."""
+
+    def __init__(self) -> None:
+        self._told: list[str] = []
+
+    def __call__(self, change: ObjectChange) -> None:
+        self._told.append(f"{change.type} {change.key.namespace}/{change.key.name}")
+
+    def take(self) -> list[str]:
+        told = [one for one in self._told if "kube-root-ca" not in one]
+        self._told.clear()
+        return told
+
+
+async def settle() -> None:
+    await trio.sleep(0.1)
+
+
+def namespace(name: str, team: str = "") -> JsonObject:
+    labels: JsonObject = {"team": team} if team else {}
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
+
+
+async def label(client: HttpClusterClient, name: str, team: str | None) -> None:
+    await client.merge_patch(ObjectKey(NAMESPACE, "", name), {"metadata": {"labels": {"team": team}}})
+
+
+# -- what a binding selects
+
+
+@pytest.mark.parametrize(
+    ("asked", "namespaces", "labels"),
+    [
+        (None, ("",), ""),
+        (NamespaceSelector(("a", "b"), ""), ("a", "b"), ""),
+        (TEAM, ("",), "team=a"),
+        (NamespaceSelector((), ""), ("",), ""),
+    ],
+)
+def test_namespaces(asked: NamespaceSelector | None, namespaces: tuple[str, ...], labels: str) -> None:
+    wanted = selection(binding(namespaces=asked, labels="app=x"), CONFIG_MAP, None)
+    assert (wanted.namespaces, wanted.namespace_labels, wanted.label_selector) == (namespaces, labels, "app=x")
+    own = selection(binding(namespaces=asked), CONFIG_MAP, "prod")
+    assert (own.namespaces, own.namespace_labels) == (("prod",), "")
+    nowhere = selection(binding(namespaces=asked), NAMESPACE, None)
+    assert (nowhere.namespaces, nowhere.namespace_labels) == (("",), "")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "selectors"),
+    [
+        (binding(), ("",)),
+        (binding(fields="spec.x=1"), ("spec.x=1",)),
+        (binding(names=("a", "b")), ("metadata.name=a", "metadata.name=b")),
+        (binding(names=("a",), fields="spec.x=1"), ("metadata.name=a,spec.x=1",)),
+        (binding(names=()), ("",)),
+    ],
+)
+def test_names_are_field_selectors(wanted: KubernetesBinding, selectors: tuple[str, ...]) -> None:
+    assert selection(wanted, CONFIG_MAP, None).field_selectors() == selectors
+
+
+# -- informers
+
+
+async def test_a_source_is_silent_once_it_is_closed() -> None:
+    told = Told()
+    source = _Source("default", "", told)
+    for name in "ab":
+        source.take(ObjectChange(WatchType.ADDED, key(name), config_map(name)))
+    source.take(ObjectChange(WatchType.DELETED, key("b"), None))
+    source.close()
+    source.take(ObjectChange(WatchType.ADDED, key("c"), config_map("c")))
+    assert told.take() == ["ADDED default/a", "ADDED default/b", "DELETED default/b", "DELETED default/a"]
+
+
+async def test_one_informer_for_each_namespace_and_name(autojump_clock: MockClock) -> None:
+    told = Told()
+    wanted = selection(
+        binding(names=("a", "b"), namespaces=NamespaceSelector(("default", "kube-public"), "")), CONFIG_MAP, None
+    )
+    async with memory_cluster() as client:
+        for where in ("default", "kube-public", "kube-system"):
+            for name in ("a", "c"):
+                await client.create(config_map(name, where))
+        async with open_sources(client, CONFIG_MAP, wanted, told) as sources:
+            await sources.wait_listed()
+            assert len(sources) == 4
+            assert sorted(told.take()) == ["ADDED default/a", "ADDED kube-public/a"]
+            for where in ("default", "kube-system"):
+                for name in ("b", "d"):
+                    await client.create(config_map(name, where))
+            await client.delete(key("a", "kube-public"))
+            await settle()
+            assert sorted(told.take()) == ["ADDED default/b", "DELETED kube-public/a"]
+
+
+async def test_namespaces_that_match_come_and_go(autojump_clock: MockClock) -> None:
+    told = Told()
+    async with memory_cluster(simulate=True) as client:
+        for name, team in (("one", "a"), ("two", "")):
+            await client.create(namespace(name, team))
+            await client.create(config_map("x", name))
+        async with open_sources(
+            client, CONFIG_MAP, selection(binding(namespaces=TEAM), CONFIG_MAP, None), told
+        ) as sources:
+            await sources.wait_listed()
+            assert told.take() == ["ADDED one/x"]
+            await label(client, "two", "a")
+            await settle()
+            await client.create(config_map("y", "two"))
+            await settle()
+            assert (told.take(), len(sources)) == (["ADDED two/x", "ADDED two/y"], 2)
+            await label(client, "one", None)
+            await settle()
+            assert (told.take(), len(sources)) == (["DELETED one/x"], 1)
+            await client.create(config_map("z", "one"))
+            await client.delete(ObjectKey(NAMESPACE, "", "two"))
+            await trio.sleep(30)
+            assert (sorted(told.take()), len(sources)) == (["DELETED two/x", "DELETED two/y"], 0)
+            await label(client, "one", "a")
+            await settle()
+            assert sorted(told.take()) == ["ADDED one/x", "ADDED one/z"]
+
+
+async def test_a_namespace_that_flickers_ends_as_it_is(autojump_clock: MockClock) -> None:
+    told = Told()
+    async with memory_cluster() as client:
+        await client.create(namespace("one", "a"))
+        await client.create(config_map("x", "one"))
+        async with open_sources(
+            client, CONFIG_MAP, selection(binding(namespaces=TEAM), CONFIG_MAP, None), told
+        ) as sources:
+            await sources.wait_listed()
+            for team in (None, "a", None, "a", None, "a"):
+                await label(client, "one", team)
+                await trio.lowlevel.checkpoint()
+            await settle()
+            story = told.take()
+            assert story[::2] == ["ADDED one/x"] * (len(story) // 2 + 1)
+            assert story[1::2] == ["DELETED one/x"] * (len(story) // 2)
+            assert len(sources) == 1
+
+
+async def test_no_namespace_that_matches_is_an_empty_list() -> None:
+    async with memory_cluster() as client:
+        wanted = selection(binding(namespaces=TEAM), CONFIG_MAP, None)
+        async with open_sources(client, CONFIG_MAP, wanted, Told()) as sources:
+            await sources.wait_listed()
+            assert len(sources) == 0
+
+
+# -- what goes wrong
+
+
+async def test_a_list_that_fails_is_told() -> None:
+    wanted = Selection(("default",), "", (), "", "data.v=1")
+    async with memory_cluster() as client, open_sources(client, CONFIG_MAP, wanted, Told()) as sources:
+        with pytest.raises(InvalidError):
+            await sources.wait_listed()
+
+
+async def test_namespaces_that_cannot_be_listed_are_told() -> None:
+    forbidden = status_reply(403, "Forbidden", "namespaces are not for you")
+    wanted = Selection(("",), "team=a", (), "", "")
+    async with (
+        client_of(Server(in_turn(forbidden))) as (client, _),
+        open_sources(client, CONFIG_MAP, wanted, Told()) as sources,
+    ):
+        with pytest.raises(ApiError, match="not for you"):
+            await sources.wait_listed()
+
+
+async def test_a_namespace_that_goes_while_it_is_listed_does_not_hold_the_list(autojump_clock: MockClock) -> None:
+    async with memory_cluster() as client:
+        await client.create(namespace("one", "a"))
+        wanted = selection(binding(namespaces=TEAM), CONFIG_MAP, None)
+        async with open_sources(client, CONFIG_MAP, wanted, Told()) as sources, trio.open_nursery() as nursery:
+            nursery.start_soon(sources.wait_listed)
+            while not len(sources):
+                await trio.lowlevel.checkpoint()
+            sources._close("one")
+            await settle()
+        assert len(sources) == 0

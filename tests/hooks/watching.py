@@ -1,0 +1,77 @@
+"""What tests of monitors share: objects, a filter of their values, and a monitor with what it told."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import trio
+
+from tests.cluster.client_contract import config_map
+from tests.hooks.bindings import binding
+from tests.hooks.python_filters import PythonFilters
+from wharfinger.cluster.http_client import HttpClusterClient
+from wharfinger.formats.json_value import JsonObject, JsonValue, find, find_str
+from wharfinger.hooks.config import KubernetesBinding, NamespaceSelector, WatchVerb
+from wharfinger.hooks.monitor import Monitor, MonitorEvent, open_monitor
+
+HERE = NamespaceSelector(("default",), "")
+VALUE = binding(jq_filter="value", namespaces=HERE, labels="app=x")
+ADDED, MODIFIED, DELETED = WatchVerb.ADDED, WatchVerb.MODIFIED, WatchVerb.DELETED
+
+
+def obj(name: str, namespace: str = "default", **data: str) -> JsonObject:
+    return config_map(name, namespace, labels={"app": "x"}, **data)
+
+
+def value(document: JsonValue) -> JsonValue:
+    """``data.v``; an object with ``data.bad`` has none."""
+    if find_str(document, "data", "bad"):
+        raise ValueError("bad data")
+    return find(document, "data", "v")
+
+
+def value_filters() -> PythonFilters:
+    return PythonFilters({"value": value})
+
+
+@dataclass(slots=True)
+class Watched:
+    """A monitor and what it told."""
+
+    monitor: Monitor
+    events: list[MonitorEvent] = field(default_factory=list)
+
+    def take(self) -> list[tuple[WatchVerb, JsonValue]]:
+        """What was told since, in short."""
+        short = [(event.verb, event.item.get("filterResult", find(event.item, "object", "metadata", "name")))
+                 for event in self.events]  # fmt: skip
+        self.events.clear()
+        return short
+
+    def shown(self) -> list[JsonValue]:
+        """The snapshot in short."""
+        return [item.get("filterResult", find(item, "object", "metadata", "name")) for item in self.monitor.snapshot()]
+
+
+@asynccontextmanager
+async def watching(
+    client: HttpClusterClient,
+    wanted: KubernetesBinding,
+    filters: PythonFilters | None = None,
+    namespace: str | None = None,
+) -> AsyncIterator[Watched]:
+    events: list[MonitorEvent] = []
+    async with open_monitor(
+        client, filters or value_filters(), wanted, hook="hooks/h.sh", namespace=namespace, emit=events.append
+    ) as monitor:
+        yield Watched(monitor, events)
+
+
+async def settle() -> None:
+    """Until everything that does not wait for the clock is done."""
+    await trio.sleep(0.1)
+
+
+async def write(client: HttpClusterClient, *objects: JsonObject) -> None:
+    for one in objects:
+        await client.apply(one, field_manager="test", force=True)

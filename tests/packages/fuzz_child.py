@@ -1,0 +1,123 @@
+"""The fuzzer's child process for the readers of this part: their targets and inputs, run as those of `tests.formats` are.
+
+By hand: ``python -m tests.packages.fuzz_child TARGET SEED FIRST LAST``.
+"""
+
+import shutil
+import sys
+from pathlib import Path
+from typing import Final
+
+from tests.formats import fuzz_child, fuzz_inputs, fuzz_readers
+from tests.formats.fuzz_readers import Target
+from wharfinger.formats.errors import FormatError
+from wharfinger.packages.crd_files import read_crds
+from wharfinger.packages.definition import Definition, read_definition
+from wharfinger.packages.errors import ArtifactError, RenderError
+from wharfinger.packages.package_file import PackageFile, read_module_file, read_package_file
+from wharfinger.packages.requirements import is_package_name
+
+_SEEDS: Final = [
+    b"""apiVersion: v1
+type: Module
+name: web
+version: v1.2.3
+stage: Preview
+descriptions: {ru: moin, en: text}
+requirements:
+  kubernetes: {constraint: ">=1.30"}
+  deckhouse: {constraint: "~1.60 || ^2"}
+  modules:
+    mandatory: [{name: ingress, constraint: ">=1.2, <2"}, {name: dns}]
+    conditional: [{name: metrics, constraint: "^2"}]
+    anyOf: [{name: storage, description: any, modules: [{name: ceph, constraint: ">1"}, {name: nfs}]}]
+    noneOf: [{name: other, modules: [{name: old}]}]
+licensing: {editions: {ee: {available: true, enabledInBundles: [Default]}}}
+disable: {confirmation: true, messages: {en: sure}}
+weight: 40
+critical: true
+exclusiveGroup: a
+""",
+    b"type: Application\nname: web\nrequirements: {kubernetes: '>=1.30', modules: {dns: '>1 !optional', a: ''}}\n",
+    b"name: web\nweight: 7\ntags: [a]\nrequirements: {bootstrapped: true, platform: '1.x'}\n",
+    b"webShop: {a: 1, b: [1, {c: 2}]}\nwebShopEnabled: true\nglobal: {}\n",
+    b"type: object\nproperties: {a: {type: integer, default: 1}, b: {type: array, items: {type: object}}}\n",
+    b"""x-extend: {schema: a}
+x-required-for-helm: a
+type: object
+properties: {a: {$ref: '#/definitions/d'}}
+definitions: {d: {type: string, nullable: true, pattern: '^a+$', x-kubernetes-int-or-string: false}}
+""",
+    b'{"web": "sha256:' + b"5" * 64 + b'", "version": "v1.2.3"}\n',
+    b"apiVersion: v1\nkind: K\nmetadata: {name: a}\n---\napiVersion: v1\nkind: L\n",
+    b"apiVersion: v2\nname: web\nversion: 1.2.3\ndependencies: [{name: db, version: '1'}]\n",
+]
+_WORDS: Final = [
+    *(b"mandatory", b"conditional", b"anyOf", b"noneOf", b"modules", b"constraint", b"!optional", b"requirements"),
+    *(b"{}", b"[]", b"null", b"~", b"true", b"-1", b"1.5", b"'", b'"', b"\n", b": ", b", ", b">=", b"||", b"^", b"x"),
+    *(b"type: Application\n", b"type: Module\n", b"a-b", b"A", b"\xff", b"\0", b"&a ", b"*a", b"<<: *a", b"!!binary "),
+    *(
+        b"properties",
+        b"$ref",
+        b"'#/properties/a'",
+        b"items",
+        b"default",
+        b"x-extend",
+        b"additionalProperties",
+        b"allOf",
+    ),
+]
+FILES: Final = (
+    "package.yaml",
+    "module.yaml",
+    "values.yaml",
+    "openapi/settings.yaml",
+    "openapi/config-values.yaml",
+    "openapi/values.yaml",
+    "images_digests.json",
+    "version.json",
+    "Chart.yaml",
+    "crds/a.yaml",
+)
+
+
+def _package_file(data: bytes, _: Path) -> None:
+    try:
+        try:
+            found = read_package_file(data)
+        except ArtifactError:
+            found = read_module_file(data)
+    except ArtifactError as error:
+        assert "\n" not in str(error)
+        raise FormatError(str(error)) from error
+    assert isinstance(found, PackageFile)
+    assert not found.name or is_package_name(found.name)
+
+
+def _package(data: bytes, folder: Path) -> None:
+    """One file of a package is the input; the others are good."""
+    tree = folder / "tree"
+    file = tree / FILES[len(data) % len(FILES)]
+    try:
+        file.parent.mkdir(parents=True)
+        (tree / "package.yaml").write_text("{}")
+        if file.name == "module.yaml":
+            (tree / "package.yaml").unlink()
+        file.write_bytes(data)
+        found = read_definition(tree, name="web-shop", version="1.2.3")
+        assert isinstance(found, Definition)
+        read_crds(tree)
+    except (ArtifactError, RenderError) as error:
+        assert str(folder) not in str(error)
+        raise FormatError(str(error)) from error
+    finally:
+        shutil.rmtree(tree)
+
+
+TARGETS: Final = {"package-file": Target("package-file", _package_file), "package": Target("package", _package)}
+
+if __name__ == "__main__":
+    fuzz_inputs._CORPORA["package"] = fuzz_inputs._of(_SEEDS, _WORDS)
+    fuzz_inputs._CORPORA["package-file"] = fuzz_inputs._of(_SEEDS[:3], _WORDS)
+    fuzz_readers.TARGETS.update(TARGETS)
+    sys.exit(fuzz_child.main(sys.argv[1:]))

@@ -1,0 +1,34 @@
+"""The readers of packages against mutated input, in a process that may die."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.packages.fuzz_child import TARGETS
+from tests.scale import scaled
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_no_input_breaks_a_reader(target: str, tmp_path: Path) -> None:
+    """Whatever a file of a package holds, it is read, or refused with the error that says so; no crash, no hang."""
+    count = scaled(100_000, 2_000)
+    progress = tmp_path / "progress"
+    progress.write_bytes(bytes(8))
+    child = subprocess.run(
+        [sys.executable, "-m", "tests.packages.fuzz_child", target, "1", "0", str(count), str(progress), "10"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    index = int.from_bytes(progress.read_bytes(), "little")
+    assert child.returncode == 0, f"input {index}: {child.returncode}\n{child.stdout}\n{child.stderr[-2000:]}"
+    report = json.loads(child.stdout.splitlines()[-1])
+    assert report["accepted"] + report["refused"] == count
+    # A fuzzer whose inputs all fall at the first check proves nothing, nor does one that is never refused.
+    assert min(report["accepted"], report["refused"]) > count // 20, report

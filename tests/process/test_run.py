@@ -1,0 +1,91 @@
+"""The shell around the ending machine by itself; what it does for commands and workers is in test_child and test_worker."""
+
+import os
+import signal
+
+import pytest
+import trio
+
+from tests.process.children import SHORT, alive_with, shell
+from wharfinger.process.ending import Ended
+from wharfinger.process.errors import SpawnError
+from wharfinger.process.run import CHUNK_BYTES, Run, read_some, start, wait_zombie, write_all
+
+
+async def test_a_run_that_is_asked_to_end_is_reaped(tag: str) -> None:
+    child = await start(shell("sleep 1000", tag), None)
+    try:
+        run = Run(child, "sleep", SHORT)
+        run.ask_end()
+
+        final = await run.to_end({}, pipes=0, ledger=None)
+
+        assert final == Ended(None)
+        assert (run.returncode, run.stuck) == (-signal.SIGTERM, False)
+        assert run.usage is not None
+        assert "sleep" in str(run.stuck_error())
+    finally:
+        child.close()
+
+
+async def test_cancelling_does_not_reach_it_and_a_job_that_fails_ends_it(tag: str) -> None:
+    child = await start(shell("trap '' TERM; sleep 1000", tag), None)
+
+    async def fail() -> None:
+        raise ValueError("job")
+
+    try:
+        run = Run(child, "sh", SHORT)
+        with trio.CancelScope() as scope:
+            scope.cancel()
+            with pytest.RaisesGroup(ValueError):
+                await run.to_end({"job": fail}, pipes=0, ledger=None)
+        assert run.returncode == -signal.SIGKILL
+        assert alive_with(tag) == []
+    finally:
+        child.close()
+
+
+async def test_the_end_of_a_child_is_seen_and_leaves_it_unreaped(tag: str) -> None:
+    child = await start(shell("exit 7", tag), None)
+    try:
+        await wait_zombie(child.pidfd)
+        await wait_zombie(child.pidfd)
+    finally:
+        child.close()
+        assert child.popen.wait() == 7
+
+
+async def test_what_cannot_be_started_leaves_nothing(tag: str) -> None:
+    with pytest.raises(SpawnError):
+        await start(shell("exit 0", tag, cwd="/no/such/folder"), None)
+
+
+async def test_writing_and_reading_a_pipe(tag: str) -> None:
+    reading, writing = os.pipe()
+    for fd in (reading, writing):
+        os.set_blocking(fd, False)
+    sent = os.urandom(5 * CHUNK_BYTES + 1)
+    got = bytearray()
+
+    async def read() -> None:
+        while chunk := await read_some(reading, 10 * CHUNK_BYTES):
+            assert len(chunk) <= CHUNK_BYTES
+            got.extend(chunk)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(read)
+        await write_all(writing, sent)
+        os.close(writing)
+    os.close(reading)
+    assert got == sent
+
+
+async def test_writing_to_nobody(tag: str) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        with pytest.raises(BrokenPipeError):
+            await write_all(writing, b"x")
+    finally:
+        os.close(writing)

@@ -1,0 +1,67 @@
+"""A Reporter that writes down what it is told, and instances without a world."""
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import cast
+
+from wharfinger.formats.json_value import JsonObject
+from wharfinger.queue.task import Task
+from wharfinger.runtime import status as statuses
+from wharfinger.runtime.failures import Failure
+from wharfinger.runtime.identity import AppId, PackageId
+from wharfinger.runtime.instance import Instance, Tools
+from wharfinger.runtime.status import Stage
+
+NO_TOOLS = cast("Tools", None)
+"""For tasks that end before they need any."""
+
+
+@dataclass
+class Notes:
+    """What was said, in order."""
+
+    said: list[tuple[str, Stage | None]] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)
+
+    def progressed(self, instance: Instance, stage: Stage, reason: str, message: str) -> None:
+        self.said.append(("progressed", stage))
+
+    def succeeded(self, instance: Instance, stage: Stage) -> None:
+        self.said.append(("succeeded", stage))
+
+    def failed(self, instance: Instance, stage: Stage, failure: Failure) -> None:
+        self.said.append((f"failed {failure.reason}", stage))
+        self.messages.append(failure.message)
+
+    def released(self, instance: Instance, revision: int) -> None:
+        self.said.append(("released", None))
+
+    def uninstalled(self, instance: Instance) -> None:
+        self.said.append(("uninstalled", None))
+
+    def removing(self, instance: Instance, reason: str, message: str) -> None:
+        self.said.append((f"removing {reason}", None))
+
+    def hook_ran(self, instance: Instance, hook: str, error: str) -> None:
+        self.said.append((f"ran {hook}", None))
+        self.messages.append(error)
+
+    def values_changed(self, instance: Instance, hook: str) -> None:
+        self.said.append((f"changed by {hook}", None))
+
+    def voted(self, instance: Instance, enabled: bool | None, reason: str, *, failed: bool) -> None:
+        self.said.append((f"voted {enabled}", None))
+
+    def run_later(self, instance: Instance, task: Task, lane: str) -> None:
+        self.said.append((f"later {task.name} in {lane}", None))
+
+    def global_values(self) -> JsonObject:
+        return {}
+
+
+SHOP = AppId("prod", "shop")
+
+
+def instance(identity: PackageId = SHOP) -> Instance:
+    """An instance just heard of."""
+    return Instance(identity, statuses.fresh(1, datetime(2026, 1, 1, tzinfo=UTC)))

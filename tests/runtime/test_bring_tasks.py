@@ -1,0 +1,168 @@
+"""Bringing packages of every kind here, and what is said of those that are wrong."""
+
+import gzip
+from pathlib import Path
+
+from tests.packages.charts import ROOT, chart, write
+from tests.runtime.test_hook_runs import bash, hooked
+from tests.runtime.world import open_world
+from wharfinger.cluster.resource import ObjectKey
+from wharfinger.formats.json_value import JsonObject, find_list, find_str
+from wharfinger.runtime.identity import SYSTEM_NAMESPACE
+from wharfinger.runtime.resources import PACKAGE_REPOSITORY
+
+
+async def test_bad_packages_say_what_is_wrong_and_disturb_nobody(tmp_path: Path) -> None:
+    """Each of the ways in which a package can be wrong gives one clear line, and the good one beside them is Ready."""
+    bad_hook = hooked(
+        tmp_path / "badhook", {"a.sh": bash("configVersion: v1\nkubernetes: [{kid: Pod}]", "")}, name="badhook"
+    )
+    unknown = hooked(tmp_path / "lonely", {}, name="lonely")
+    (unknown / "package.yaml").write_text(
+        "apiVersion: v1\ntype: Application\nname: lonely\nversion: 1.0.0\n"
+        "requirements: {modules: {mandatory: [{name: database, constraint: '>=1.0'}]}}\n"
+    )
+    broken = write(tmp_path / "broken", {"package.yaml": "apiVersion: v1\ntype: Application\nname: [broken\n"})
+    strict = hooked(tmp_path / "strict", {}, name="strict")
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        local: JsonObject = {
+            "apiVersion": "wharfinger.dev/v1alpha1",
+            "kind": "PackageRepository",
+            "metadata": {"name": "local"},
+            "spec": {"folder": {"path": str(tmp_path)}},
+        }
+        await world.client.create(local)
+        await world.push("web", "1.0.0")
+        await world.push("damaged", "1.0.0")
+        for folder, name in ((bad_hook, "badhook"), (unknown, "lonely"), (strict, "strict")):
+            await world.push_folder(folder, name, "1.0.0")
+        damage(tmp_path, "damaged")
+        await world.create("prod", "good")
+        await world.create("prod", "no-yaml", package=broken.name, repository="local")
+        await world.create("prod", "no-chart", package="absent")
+        await world.create("prod", "wrong-digest", package="damaged")
+        await world.create("prod", "wrong-settings", package="strict", settings={"mode": 3, "mod": "x"})
+        await world.create("prod", "wrong-hook", package="badhook")
+        await world.create("prod", "no-dependency", package="lonely")
+        expected = {
+            "no-yaml": ("Failed", "ArtifactInvalid", ("package.yaml",)),
+            "no-chart": ("Failed", "ArtifactNotFound", ("absent",)),
+            "wrong-digest": ("Failed", "DigestMismatch", ("sha256:",)),
+            "wrong-settings": ("Failed", "SettingsInvalid", ("mode", "mod")),
+            "wrong-hook": ("Failed", "HookInvalid", ("hooks/a.sh", "kid")),
+            "no-dependency": ("Pending", "DependencyNotEnabled", ("database",)),
+        }
+        for name, (state, reason, words) in expected.items():
+            obj = await world.until("prod", name, lambda obj, reason=reason: reasoned(obj) == reason)
+            assert find_str(obj, "status", "summary", "state") == state, name
+            message = find_str(obj, "status", "summary", "message")
+            assert all(word in message for word in words), message
+            assert "\n" not in message
+            assert find_str(obj, "status", "summary", "tip"), name
+        await world.until_state("prod", "good", "Ready")
+
+
+def reasoned(obj: JsonObject) -> str:
+    """The reason of Ready."""
+    ready = next((one for one in find_list(obj, "status", "conditions") if find_str(one, "type") == "Ready"), {})
+    return find_str(ready, "reason")
+
+
+def damage(folder: Path, package: str) -> None:
+    """Flip the last byte of every layer that only this package's chart has."""
+    damaged = 0
+    for blob in folder.glob("registry/**/blobs/sha256/*/*/data"):
+        data = blob.read_bytes()
+        if data[:2] == b"\x1f\x8b" and package.encode() in gzip.decompress(data):
+            blob.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+            damaged += 1
+    assert damaged, "no layer of that package found"
+
+
+async def test_a_module_in_addon_operators_layout(tmp_path: Path) -> None:
+    """The example module: enabled script, a Python hook that patches values, objects in other namespaces, removal."""
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        await world.push_folder(ROOT / "examples" / "namespace-defaults", "namespace-defaults", "1.0.0")
+        await world.create_module("namespace-defaults", spec={"settings": {"quota": {"pods": 7}}})
+        await world.until_state("", "namespace-defaults", "Ready")
+        quota = await world.client.resource_type("v1", "ResourceQuota")
+        namespace: JsonObject = {
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": {"name": "team-a", "labels": {"namespace-defaults/managed": "true"}},
+        }
+        await world.client.create(namespace)
+        made = await world.until_object(
+            ObjectKey(quota, "team-a", "namespace-defaults"),
+            lambda obj: find_str(obj, "spec", "hard", "pods") == "7",
+        )
+        assert find_str(made, "metadata", "annotations", "meta.helm.sh/release-namespace") == SYSTEM_NAMESPACE
+        await world.change("", "namespace-defaults", {"enabled": False})
+        disabled = await world.until_state("", "namespace-defaults", "Disabled")
+        assert "currentVersion" not in str(disabled["status"])
+        await world.until_no_object(ObjectKey(quota, "team-a", "namespace-defaults"))
+        await world.change("", "namespace-defaults", {"enabled": True})
+        await world.until_state("", "namespace-defaults", "Ready")
+        await world.until_object(ObjectKey(quota, "team-a", "namespace-defaults"), lambda _obj: True)
+        await world.delete("", "namespace-defaults")
+        await world.until_gone("", "namespace-defaults")
+        await world.until_no_object(ObjectKey(quota, "team-a", "namespace-defaults"))
+
+
+async def test_an_enabled_script_that_says_no_keeps_the_module_off(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        script = tmp_path / "module"
+        write(
+            script, {"values.yaml": "scripted: {}\n", "Chart.yaml": "apiVersion: v2\nname: scripted\nversion: 1.0.0\n"}
+        )
+        (script / "enabled").write_text(
+            '#!/usr/bin/env bash\njq -r ".scripted.wanted == \\"yes\\"" "$VALUES_PATH" >"$MODULE_ENABLED_RESULT"\n'
+            'echo "not wanted yet" >"$MODULE_ENABLED_REASON"\n'
+        )
+        (script / "enabled").chmod(0o755)
+        await world.push_folder(script, "scripted", "1.0.0")
+        await world.create_module("scripted", spec={"settings": {"wanted": "no"}})
+        off = await world.until_state("", "scripted", "Disabled")
+        assert find_str(off, "status", "summary", "message") == "not wanted yet"
+        await world.change("", "scripted", {"settings": {"wanted": "yes"}})
+        await world.until_state("", "scripted", "Ready")
+
+
+async def test_packages_of_the_wrong_kind_are_refused_with_the_right_one(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        await world.push_folder(ROOT / "examples" / "reloader", "reloader", "1.0.0")
+        await world.create_module("reloader")
+        failed = await world.until_state("", "reloader", "Failed")
+        assert "use a resource of kind Application" in find_str(failed, "status", "summary", "message")
+
+
+async def test_packages_of_a_folder_and_of_a_layout(tmp_path: Path) -> None:
+    chart(tmp_path / "packages" / "web", "web", "1.0.0")
+    async with open_world(tmp_path) as world:
+        local: JsonObject = {
+            "apiVersion": "wharfinger.dev/v1alpha1",
+            "kind": "PackageRepository",
+            "metadata": {"name": "default"},
+            "spec": {"folder": {"path": str(tmp_path / "packages")}},
+        }
+        await world.client.create(local)
+        await world.create("prod", "shop")
+        await world.until_state("prod", "shop", "Ready")
+        await world.client.delete(ObjectKey(PACKAGE_REPOSITORY, "", "default"))
+        await world.until("prod", "shop", lambda obj: reasoned(obj) == "RepositoryNotFound")
+
+
+async def test_a_module_and_an_application_cannot_have_one_release(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        await world.push("web", "1.0.0")
+        await world.create_module("web", spec={"namespace": "prod"})
+        await world.until_state("", "web", "Ready")
+        await world.create("prod", "web")
+        refused = await world.until("prod", "web", lambda obj: reasoned(obj) == "SpecInvalid")
+        assert "Module web has the release web" in find_str(refused, "status", "summary", "message")
+        await world.until_state("", "web", "Ready")

@@ -1,0 +1,172 @@
+"""Hooks of packages in a world: real bash and Python processes, real events, values that flow into the release."""
+
+from pathlib import Path
+
+import trio
+
+from tests.packages.charts import ROOT, write
+from tests.runtime.world import World, open_world
+from wharfinger.cluster.resource import ObjectKey
+from wharfinger.formats.json_value import JsonObject, find_str
+from wharfinger.runtime.resources import CONFIG_MAP
+
+PACKAGE = "apiVersion: v1\ntype: Application\nname: {name}\nversion: 1.0.0\n"
+VALUES = "type: object\nproperties:\n  seen: {type: integer, minimum: 0, maximum: 5, default: 0}\n"
+TEMPLATE = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: out}\ndata: {seen: {{ .Values.seen | quote }}}\n"
+
+
+def hooked(folder: Path, hooks: dict[str, str], *, name: str = "hooked", files: dict[str, str] | None = None) -> Path:
+    """A package.yaml package with these hooks."""
+    texts = {
+        "package.yaml": PACKAGE.format(name=name),
+        "openapi/settings.yaml": "type: object\nproperties: {mode: {type: string}}\n",
+        "openapi/values.yaml": VALUES,
+        "templates/out.yaml": TEMPLATE,
+        **{f"hooks/{hook}": text for hook, text in hooks.items()},
+        **(files or {}),
+    }
+    write(folder, texts)
+    for hook in hooks:
+        (folder / "hooks" / hook).chmod(0o755)
+    return folder
+
+
+def bash(config: str, body: str) -> str:
+    """A hook: what it says of itself, and what it does."""
+    return f"#!/usr/bin/env bash\nset -eu\nif [ \"${{1:-}}\" = --config ]; then cat <<'C'\n{config}\nC\nexit 0; fi\n{body}\n"
+
+
+def config_map(name: str, labels: JsonObject | None = None, namespace: str = "prod") -> JsonObject:
+    metadata: JsonObject = {"name": name, "namespace": namespace, "labels": labels or {}}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"a": "1"}}
+
+
+async def until_data(world: World, name: str, key: str, wanted: str, namespace: str = "prod") -> None:
+    """Wait until a ConfigMap says something."""
+    await world.until_object(ObjectKey(CONFIG_MAP, namespace, name), lambda obj: find_str(obj, "data", key) == wanted)
+
+
+COUNTING = bash(
+    "configVersion: v1\n"
+    "kubernetes:\n- {name: maps, apiVersion: v1, kind: ConfigMap, labelSelector: {matchLabels: {watch: me}}, "
+    "jqFilter: .metadata.name, includeSnapshotsFrom: [maps]}\n",
+    'count=$(jq ".[-1].snapshots.maps | length" "$BINDING_CONTEXT_PATH")\n'
+    'echo "{\\"op\\":\\"add\\",\\"path\\":\\"/hooked/seen\\",\\"value\\":$count}" >"$VALUES_JSON_PATCH_PATH"',
+)
+
+
+async def test_an_event_makes_a_hook_run_and_what_it_patches_is_applied(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        await world.push_folder(hooked(tmp_path / "hooked", {"count.sh": COUNTING}), "hooked", "1.0.0")
+        await world.client.create(config_map("before", {"watch": "me"}))
+        await world.create("prod", "app", package="hooked")
+        await world.until_state("prod", "app", "Ready")
+        await until_data(world, "out", "seen", "1")
+        downloads = len(world.downloads)
+        await world.client.create(config_map("after", {"watch": "me"}))
+        await until_data(world, "out", "seen", "2")
+        assert len(world.downloads) == downloads
+        await world.client.delete(ObjectKey(CONFIG_MAP, "prod", "before"))
+        await until_data(world, "out", "seen", "1")
+
+
+async def test_a_patch_that_the_schema_refuses_fails_the_hook_and_changes_nothing(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        await world.push_folder(hooked(tmp_path / "hooked", {"count.sh": COUNTING}), "hooked", "1.0.0")
+        await world.create("prod", "app", package="hooked")
+        await world.until_state("prod", "app", "Ready")
+        for number in range(6):
+            await world.client.create(config_map(f"m{number}", {"watch": "me"}))
+        degraded = await world.until_state("prod", "app", "Degraded")
+        message = find_str(degraded, "status", "summary", "message")
+        assert "count.sh" in message
+        assert "seen" in message
+        condition = world.condition(degraded, "Ready")
+        assert find_str(condition, "reason") == "EventHookFailed"
+        await world.client.delete(ObjectKey(CONFIG_MAP, "prod", "m0"))
+        await world.until_state("prod", "app", "Ready")
+
+
+async def test_an_applications_hooks_see_and_touch_their_own_namespace_only(tmp_path: Path) -> None:
+    touching = bash(
+        "configVersion: v1\nonStartup: 1\n",
+        'echo \'{"operation":"CreateOrUpdate","object":{"apiVersion":"v1","kind":"ConfigMap",'
+        '"metadata":{"name":"mine","namespace":"default"}}}\' >"$KUBERNETES_PATCH_PATH"',
+    )
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        await world.push_folder(
+            hooked(tmp_path / "hooked", {"count.sh": COUNTING, "touch.sh": touching}), "hooked", "1.0.0"
+        )
+        await world.client.create(config_map("elsewhere", {"watch": "me"}, namespace="default"))
+        await world.create("prod", "app", package="hooked")
+        failed = await world.until_state("prod", "app", "Failed")
+        message = find_str(failed, "status", "summary", "message")
+        assert "touch.sh" in message
+        assert "own namespace" in message
+        assert await world.config_map("default", "mine") is None
+
+
+async def test_the_reloader_rolls_a_deployment_when_its_config_map_changes(tmp_path: Path) -> None:
+    """The example package, from push to an annotation on the pod template."""
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        await world.push_folder(ROOT / "examples" / "reloader", "reloader", "1.0.0")
+        deployment: JsonObject = {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"name": "web", "namespace": "prod"},
+            "spec": {
+                "selector": {"matchLabels": {"a": "b"}},
+                "template": {
+                    "metadata": {"labels": {"a": "b"}},
+                    "spec": {"containers": [{"name": "c", "image": "registry.example/c"}]},
+                },
+            },
+        }
+        await world.client.create(deployment)
+        token: JsonObject = {"notify": {"token": "hunter2222"}}
+        await world.create("prod", "reload", package="reloader", settings=token)
+        ready = await world.until_state("prod", "reload", "Ready")
+        assert "hunter2222" not in str(ready["status"])
+        snapshot = world.runtime.dump_by_name("prod.reload")
+        assert snapshot is not None
+        assert "hunter2222" not in str((snapshot.settings, snapshot.values, snapshot.conditions))
+        watched = config_map("settings", {"wharfinger.dev/reload": "true"})
+        watched["metadata"] = {
+            "name": "settings",
+            "namespace": "prod",
+            "labels": {"wharfinger.dev/reload": "true"},
+            "annotations": {"wharfinger.dev/reload-targets": "web,missing"},
+        }
+        await world.client.create(watched)
+        deployments = await world.client.resource_type("apps/v1", "Deployment")
+        path = ("spec", "template", "metadata", "annotations", "reload.wharfinger.dev/settings")
+        rolled = await world.until_object(
+            ObjectKey(deployments, "prod", "web"), lambda obj: len(find_str(obj, *path)) == 64
+        )
+        first = find_str(rolled, *path)
+        await world.client.merge_patch(ObjectKey(CONFIG_MAP, "prod", "settings"), {"data": {"a": "2"}})
+        await world.until_object(
+            ObjectKey(deployments, "prod", "web"), lambda obj: find_str(obj, *path) not in ("", first)
+        )
+
+
+async def test_a_schedules_tick_runs_its_hooks_with_snapshots(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        await world.push_folder(ROOT / "examples" / "reloader", "reloader", "1.0.0")
+        await world.create("prod", "reload", package="reloader")
+        await world.until_state("prod", "reload", "Ready")
+        await until_data(world, "reloader-report", "watched", "0")
+        await world.client.create(config_map("settings", {"wharfinger.dev/reload": "true"}))
+        with trio.fail_after(60):
+            while True:  # the monitor may see the ConfigMap later than we made it
+                world.runtime.build_schedule_tasks("* * * * *")
+                await world.runtime.queues.wait_idle("prod.reload")
+                report = await world.config_map("prod", "reloader-report")
+                if find_str(report, "data", "watched") == "1":
+                    break
+        await until_data(world, "reload-settings", "watched", "1")

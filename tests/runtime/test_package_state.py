@@ -1,0 +1,130 @@
+"""What outlives the process: written by compare-and-set, read by whoever comes next."""
+
+import base64
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wharfinger.cluster.connection import Connection, bearer
+from wharfinger.cluster.control_plane.service import LOCAL, open_control_plane
+from wharfinger.cluster.errors import ConflictError, NotFoundError
+from wharfinger.cluster.http_client import HttpClusterClient, open_client
+from wharfinger.cluster.resource import ObjectKey
+from wharfinger.formats.json_value import JsonObject, find_str
+from wharfinger.runtime.identity import AppId, IdentityError, ModuleId
+from wharfinger.runtime.package_state import (
+    MAX_STATE,
+    STATE_TYPE,
+    PackageState,
+    PackageStateError,
+    decoded,
+    encoded,
+    state_record,
+)
+from wharfinger.runtime.resources import SECRET
+
+APP = AppId("default", "shop")
+KEY = ObjectKey(SECRET, "default", "wharfinger.app.shop")
+
+
+@asynccontextmanager
+async def open_cluster() -> AsyncIterator[HttpClusterClient]:
+    async with (
+        open_control_plane(simulate=False) as control_plane,
+        open_client(Connection(LOCAL, bearer("")), transport=control_plane.transport()) as client,
+    ):
+        yield client
+
+
+async def test_a_state_is_there_for_who_comes_next() -> None:
+    async with open_cluster() as client:
+        record = state_record(client, APP)
+        assert await record.read() == PackageState()
+        await record.update(lambda state: state.installed("https://r.example/p web", "1.0.0", "sha256:a"))
+        await record.update(lambda state: state.startup_done("hooks/a.sh"))
+        await record.update(lambda state: state.patched(({"op": "add", "path": "/web/a", "value": 1},)))
+        assert await state_record(client, APP).read() == record.state
+        secret = await client.get(KEY)
+        assert (find_str(secret, "type"), find_str(secret, "metadata", "labels", "wharfinger.dev/package")) == (
+            STATE_TYPE,
+            "default.shop",
+        )
+
+
+async def test_writing_what_is_there_is_no_write() -> None:
+    async with open_cluster() as client:
+        record = state_record(client, APP)
+        await record.read()
+        await record.update(lambda state: state)
+        version = find_str(await client.get(KEY), "metadata", "resourceVersion")
+        await record.update(lambda state: state)
+        assert find_str(await client.get(KEY), "metadata", "resourceVersion") == version
+
+
+async def test_another_process_wins_once() -> None:
+    async with open_cluster() as client:
+        ours, theirs = state_record(client, APP), state_record(client, APP)
+        await ours.read()
+        await theirs.read()
+        await theirs.update(lambda state: state.startup_done("theirs"))
+        with pytest.raises(ConflictError):
+            await ours.update(lambda state: state.startup_done("ours"))
+        await ours.read()
+        await ours.update(lambda state: state.startup_done("ours"))
+        assert (await theirs.read()).started == {"ours", "theirs"}
+        await theirs.delete()
+        with pytest.raises(ConflictError, match="deleted meanwhile"):
+            await ours.update(lambda state: state.startup_done("again"))
+
+
+async def test_forgetting_is_done_twice() -> None:
+    async with open_cluster() as client:
+        record = state_record(client, APP)
+        await record.read()
+        await record.update(lambda state: state.startup_done("a"))
+        await record.delete()
+        await record.delete()
+        with pytest.raises(NotFoundError):
+            await client.get(KEY)
+        assert record.state == PackageState()
+
+
+@pytest.mark.parametrize("data", ["?", base64.b64encode(b"no json").decode(), base64.b64encode(b"[1]").decode()])
+async def test_a_damaged_state_is_said_with_a_remedy(data: str) -> None:
+    async with open_cluster() as client:
+        body = encoded(KEY, "default.shop", PackageState())
+        body["data"] = {"state.json": data}
+        await client.create(body)
+        with pytest.raises(PackageStateError, match=r"wharfinger\.app\.shop.*delete the Secret") as caught:
+            await state_record(client, APP).read()
+        assert not caught.value.transient
+
+
+def test_another_digest_starts_anew_and_the_same_one_does_not() -> None:
+    state = PackageState().installed("s", "1", "sha256:a").startup_done("h")
+    assert state.installed("s", "1", "sha256:a").started == {"h"}
+    assert state.installed("s", "2", "sha256:b").started == frozenset()
+    assert state.patched(({"op": "add"},)).installed("s", "2", "sha256:b").patches == ({"op": "add"},)
+
+
+def test_too_much_state_is_refused_before_it_is_sent() -> None:
+    huge = PackageState(patches=({"op": "add", "path": "/a", "value": "x" * MAX_STATE},))
+    with pytest.raises(PackageStateError, match="over the limit of a Secret"):
+        encoded(KEY, "default.shop", huge)
+
+
+async def test_where_it_is_kept() -> None:
+    async with open_cluster() as client:
+        kept = state_record(client, ModuleId("ingress", "edge")).key
+        assert kept == ObjectKey(SECRET, "edge", "wharfinger.module.ingress")
+        with pytest.raises(IdentityError):
+            state_record(client, AppId("prod", "a" * 60))
+
+
+@given(st.builds(PackageState, st.text(), st.text(), st.text(), st.frozensets(st.text(), max_size=3)))
+def test_a_state_is_read_as_it_was_written(state: PackageState) -> None:
+    secret: JsonObject = encoded(KEY, "p", state)
+    assert decoded(secret) == state

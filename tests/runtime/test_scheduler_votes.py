@@ -1,0 +1,158 @@
+"""What keeps a node on or off from outside: intent, scripts, versions (spec/runtime §12, and DESIGN §7 "Pause or uninstall")."""
+
+import pytest
+
+from tests.runtime.nodes import World, module, node, running
+from wharfinger.runtime.gates import Facts
+from wharfinger.runtime.scheduler_machine import (
+    Decided,
+    Disable,
+    FactsChanged,
+    IntentSet,
+    NodeAdded,
+    NodeRemoved,
+    Schedule,
+    ScriptVoted,
+)
+
+# Intent
+
+
+def test_dynamic_rule_enables_over_floor() -> None:
+    world = World(module("mod"))
+    world.said()
+    world.tell(IntentSet("mod", enabled=True))
+    assert world.said() == [
+        Decided("mod", allowed=True, reason="DynamicallyEnabled", message=""),
+        Schedule("mod", 1, "DecisionChanged:DynamicallyEnabled", ("mod",)),
+    ]
+
+
+def test_dynamic_rule_nil_defers_to_floor() -> None:
+    world = World(node("app"), module("mod"))
+    world.tell(IntentSet("app", enabled=None), IntentSet("mod", enabled=None))
+    assert world.on() == {"app"}
+    world.tell(IntentSet("mod", enabled=True))
+    world.complete("mod")
+    world.said()
+    world.tell(IntentSet("mod", enabled=None))
+    (disabled,) = world.disabled()
+    assert (disabled.reason, disabled.uninstall) == ("DisabledByDefault", False)
+
+
+def test_a_users_disable_uninstalls() -> None:
+    world = running(node("app"))
+    world.tell(IntentSet("app", enabled=False))
+    why = ("DynamicallyDisabled", "it is disabled; enable it to have it back")
+    assert world.said() == [Decided("app", False, *why), Disable("app", *why, uninstall=True)]
+    world.tell(IntentSet("app", enabled=False))
+    assert world.said() == []
+
+
+def test_a_users_disable_of_what_is_paused_uninstalls_it_after_all() -> None:
+    world = running(node("db"), node("app", "db"))
+    world.tell(NodeRemoved("db"))
+    assert [effect.uninstall for effect in world.disabled()] == [False]
+    world.tell(IntentSet("app", enabled=False))
+    assert world.said() == [Disable("app", "DependencyNotEnabled", "dependency db is not enabled", uninstall=True)]
+
+
+def test_what_was_disabled_before_it_was_loaded_is_uninstalled() -> None:
+    """A daemon that comes back does not know whether the release of the one before it is still there."""
+    world = World()
+    world.tell(IntentSet("mod", enabled=False), NodeAdded(module("mod")))
+    assert [effect.uninstall for effect in world.disabled()] == [True]
+    world.tell(NodeRemoved("mod"), NodeAdded(module("mod")))
+    assert [effect.uninstall for effect in world.disabled()] == [True]
+    world.tell(NodeRemoved("mod"), IntentSet("mod", enabled=None), NodeAdded(module("mod")))
+    assert world.disabled() == []
+
+
+# Scripts
+
+
+def test_script_rule_true_does_not_enable_over_floor() -> None:
+    world = World(module("mod", script=True))
+    world.tell(ScriptVoted("mod", enabled=True))
+    assert world.scheduled() == []
+
+
+def test_script_rule_true_does_not_forbid() -> None:
+    world = World(node("mod", script=True))
+    assert world.said() == [
+        Decided("mod", allowed=False, reason="EnabledScriptPending", message="its enabled script has not voted yet")
+    ]
+    assert world.phase("mod") == "Idle"
+    world.tell(ScriptVoted("mod", enabled=True))
+    assert world.scheduled() == ["mod"]
+
+
+@pytest.mark.parametrize(
+    ("vote", "reason", "message", "uninstall"),
+    [
+        (ScriptVoted("mod", enabled=False), "DisabledByScript", "its enabled script says no", True),
+        (ScriptVoted("mod", enabled=False, reason="needs a GPU"), "DisabledByScript", "needs a GPU", True),
+        (ScriptVoted("mod", None, error="exit 3"), "EnabledScriptError", "its enabled script failed: exit 3", False),
+    ],
+)
+def test_script_rule_false_and_error_forbid(vote: ScriptVoted, reason: str, message: str, uninstall: bool) -> None:
+    world = World(node("mod", script=True))
+    world.tell(ScriptVoted("mod", enabled=True))
+    world.complete("mod")
+    world.said()
+    world.tell(vote)
+    assert world.said() == [Decided("mod", False, reason, message), Disable("mod", reason, message, uninstall)]
+    world.tell(ScriptVoted("gone", enabled=False))
+    assert world.said() == []
+
+
+def test_a_vote_that_is_due_holds_the_node_and_the_orders_above() -> None:
+    world = World(node("critical", order=1, script=True), node("app"))
+    assert world.scheduled() == []
+    world.tell(ScriptVoted("critical", enabled=True))
+    assert world.scheduled() == ["critical"]
+    off = World(module("off", order=1, script=True), node("app"))
+    assert off.scheduled() == ["app"]
+
+
+def test_until_the_script_of_a_new_version_has_voted_the_last_vote_stands() -> None:
+    world = running(node("db", script=True), node("app", "db"))
+    world.tell(ScriptVoted("db", enabled=True))
+    world.complete("db", "app")
+    world.said()
+    world.tell(NodeAdded(node("db", version="2.0.0", script=True)))
+    assert world.said() == []
+    assert world.phase("app") == "Active"
+    world.tell(ScriptVoted("db", enabled=True))
+    assert world.scheduled() == ["db"]
+    world.tell(ScriptVoted("db", enabled=False, reason="no"))
+    world.said()
+    world.tell(NodeAdded(node("db", version="3.0.0")))
+    assert world.scheduled() == ["db"]
+
+
+def test_a_script_that_is_new_disturbs_nothing_before_it_has_voted() -> None:
+    world = running(node("app"))
+    world.tell(NodeAdded(node("app", script=True)))
+    assert world.said() == []
+    world.tell(ScriptVoted("app", enabled=None))
+    assert world.scheduled() == ["app"]
+
+
+# Facts
+
+
+def test_versions_that_change_pause_and_bring_back() -> None:
+    world = World()
+    world.tell(FactsChanged("1.30.0", ""), NodeAdded(node("app", kubernetes=">=1.30")))
+    world.complete("app")
+    world.said()
+    world.tell(FactsChanged("1.29.0", ""))
+    (disabled,) = world.disabled()
+    assert (disabled.reason, disabled.uninstall) == ("KubernetesRequirementsUnmet", False)
+    assert disabled.message == "app needs Kubernetes >=1.30, and the current one is 1.29.0"
+    world.tell(FactsChanged("1.28.0", ""))
+    assert [type(effect).__name__ for effect in world.said()] == ["Decided"]
+    world.tell(FactsChanged("1.31.0", ""))
+    assert world.scheduled() == ["app"]
+    assert world.graph.facts == Facts("1.31.0", "")

@@ -1,0 +1,127 @@
+"""Settings from their layers, and what of them must not be shown."""
+
+import base64
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.runtime.objects import application
+from wharfinger.cluster.resource import ObjectKey
+from wharfinger.formats.json_value import JsonObject, JsonValue
+from wharfinger.runtime.resources import CONFIG_MAP, SECRET, PackageSpec, read_application
+from wharfinger.runtime.settings import (
+    ResolvedSettings,
+    SettingsSourceError,
+    overlaid,
+    resolve_settings,
+    texts_at,
+)
+
+PASSWORD = ObjectKey(SECRET, "prod", "database")
+DEFAULTS = ObjectKey(CONFIG_MAP, "prod", "defaults")
+
+
+def spec(sources: list[JsonValue], settings: JsonObject | None = None) -> PackageSpec:
+    obj = application("prod", "web", settings=settings)
+    body = obj["spec"]
+    assert isinstance(body, dict)
+    body["settingsFrom"] = sources
+    return read_application(obj)
+
+
+def secret(**data: str) -> JsonObject:
+    return {"data": {key: base64.b64encode(text.encode()).decode() for key, text in data.items()}}
+
+
+def test_later_layers_win_and_the_spec_over_all() -> None:
+    wanted = spec(
+        [
+            {"kind": "ConfigMap", "name": "defaults"},
+            {"kind": "Secret", "name": "database", "key": "password", "path": "database.password"},
+        ],
+        {"replicas": 3},
+    )
+    settings = "replicas: 1\nhost: a.example\ndatabase: {name: shop, password: none}\n"
+    resolved = resolve_settings(
+        wanted, {DEFAULTS: {"data": {"settings.yaml": settings}}, PASSWORD: secret(password="hunter22")}
+    )
+    assert resolved.settings == {
+        "replicas": 3,
+        "host": "a.example",
+        "database": {"name": "shop", "password": "hunter22"},
+    }
+    assert resolved.secrets == ("hunter22",)
+    assert resolved.hidden == {("database", "password")}
+    assert "hunter22" not in repr(resolved).replace(repr(resolved.settings), "")
+
+
+def test_everything_in_a_secrets_document_is_secret() -> None:
+    text = "token: abcdef\nlist: [ghijkl, {deep: mnopqr}]\nport: 5432\nshort: ab\n"
+    resolved = resolve_settings(
+        spec([{"kind": "Secret", "name": "database"}]), {PASSWORD: secret(**{"settings.yaml": text})}
+    )
+    assert resolved.secrets == ("abcdef", "ghijkl", "mnopqr")
+    assert resolved.hidden == {("token",), ("list",), ("port",), ("short",)}
+
+
+@pytest.mark.parametrize(
+    ("obj", "message"),
+    [
+        (None, "Secret prod/database does not exist"),
+        ({"data": {}}, "has no key 'settings.yaml'"),
+        (secret(**{"settings.yaml": "a: [hunter22"}), "is not YAML"),
+        (secret(**{"settings.yaml": "[hunter22]"}), "is not YAML"),
+        ({"data": {"settings.yaml": "?"}}, "is not YAML"),
+    ],
+)
+def test_a_source_that_is_missing_or_wrong_is_named_without_its_content(obj: JsonObject | None, message: str) -> None:
+    with pytest.raises(SettingsSourceError, match=message) as caught:
+        resolve_settings(spec([{"kind": "Secret", "name": "database"}]), {PASSWORD: obj})
+    assert "spec.settingsFrom[0]" in str(caught.value)
+    assert "hunter22" not in str(caught.value)
+
+
+def test_a_secret_that_is_no_text_cannot_be_a_setting() -> None:
+    with pytest.raises(SettingsSourceError, match="not text"):
+        resolve_settings(
+            spec([{"kind": "Secret", "name": "database", "key": "k", "path": "a"}]), {PASSWORD: {"data": {"k": "/w=="}}}
+        )
+
+
+@pytest.mark.parametrize("obj", [None, {"data": {"other": "x"}}])
+def test_what_is_optional_may_be_missing(obj: JsonObject | None) -> None:
+    wanted = spec([{"kind": "ConfigMap", "name": "defaults", "optional": True}], {"a": 1})
+    assert resolve_settings(wanted, {DEFAULTS: obj}).settings == {"a": 1}
+
+
+def test_an_empty_document_is_no_settings() -> None:
+    wanted = spec([{"kind": "ConfigMap", "name": "defaults"}])
+    assert resolve_settings(wanted, {DEFAULTS: {"data": {"settings.yaml": ""}}}).settings == {}
+
+
+def test_absent_and_empty_settings_are_the_same() -> None:
+    assert resolve_settings(spec([]), {}).checksum == ResolvedSettings({}).checksum
+
+
+VALUES: st.SearchStrategy[JsonValue] = st.recursive(
+    st.none() | st.integers() | st.text(max_size=4),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("abc"), inner, max_size=3),
+    max_leaves=8,
+)
+OBJECTS = st.dictionaries(st.sampled_from("abc"), VALUES, max_size=3)
+
+
+@given(OBJECTS, OBJECTS, OBJECTS)
+def test_overlaying_is_associative_and_keeps_what_is_above(a: JsonObject, b: JsonObject, c: JsonObject) -> None:
+    assert overlaid(a, {}) == a
+    assert overlaid({}, a) == a
+    assert overlaid(a, a) == a
+    if not any(isinstance(value, dict) for value in [*a.values(), *b.values(), *c.values()]):
+        assert overlaid(overlaid(a, b), c) == overlaid(a, overlaid(b, c))
+    assert overlaid(a, b).keys() == a.keys() | b.keys()
+
+
+def test_texts_at_paths() -> None:
+    value: JsonObject = {"a": {"b": "secret-1", "c": ["secret-2", 3]}, "d": "xy"}
+    assert texts_at(value, [("a",), ("d",), ("missing",)]) == {"secret-1", "secret-2"}

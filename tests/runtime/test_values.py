@@ -1,0 +1,24 @@
+"""Every layer of a package's values, hooks' patches last."""
+
+from pathlib import Path
+
+from tests.runtime.notes import instance
+from tests.runtime.test_hook_runs import hooked
+from tests.runtime.test_package_state import open_cluster
+from wharfinger.packages.definition import read_definition
+from wharfinger.runtime.package_state import PackageState, state_record
+from wharfinger.runtime.settings import ResolvedSettings
+from wharfinger.runtime.values import values_of
+
+
+async def test_the_layers_in_their_order(tmp_path: Path) -> None:
+    one = instance()
+    hooked(tmp_path, {}, files={"values.yaml": "mode: a\nseen: 1\n"})
+    one.definition = read_definition(tmp_path, name="hooked", version="1.0.0")
+    assert values_of(one) == {"mode": "a", "seen": 1}
+    one.wanted_settings = ResolvedSettings({"mode": "b"})
+    assert values_of(one) == {"mode": "b", "seen": 1}
+    async with open_cluster() as client:
+        one.record = state_record(client, one.id)
+        one.record.state = PackageState(patches=({"op": "add", "path": "/hooked/seen", "value": 4},))
+        assert values_of(one) == {"mode": "b", "seen": 4}
