@@ -119,9 +119,10 @@ class _Calendar:
 @dataclass(frozen=True, slots=True)
 class _Every:
     interval: timedelta
+    zone: tzinfo
 
     def after(self, moment: datetime) -> datetime:
-        return moment.replace(microsecond=0) + self.interval
+        return (moment.replace(microsecond=0) + self.interval).astimezone(self.zone)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +136,7 @@ class Cron:
         """The first time it is due after ``moment``, which must be aware; in the schedule's own zone."""
         if moment.tzinfo is None:
             raise AssertionError("a moment without a zone is no moment")
-        return self._rule.after(moment)
+        return self._rule.after(moment.astimezone(UTC))  # or adding to it would count hours on the wall
 
     def __str__(self) -> str:
         return self.text
@@ -150,7 +151,7 @@ def parse_cron(text: str, *, zone: tzinfo) -> Cron:
         rest = found["rest"]
         zone = _named_zone(found["name"], text) if found["name"] != "Local" else zone
     if rest.startswith("@every "):
-        return Cron(text, _Every(_interval(rest.removeprefix("@every "), text)))
+        return Cron(text, _Every(_interval(rest.removeprefix("@every "), text), zone))
     if rest.startswith("@"):
         if rest.rstrip() not in _DESCRIPTORS:
             raise CronError(f"schedule {text!r}: there is no {rest!r}; there are {', '.join(_DESCRIPTORS)} and @every")

@@ -133,22 +133,17 @@ class Controller:
 
     def _check_release(self, identity: PackageId) -> None:
         """A release belongs to one package, and stays where it is. Raises IdentityError or SpecError."""
-        known = self.runtime.instances.get(identity.name)
-        if known is not None and known.id != identity and known.status.installed_since is not None:
+        owner = self.runtime.claim_release(identity)
+        if owner is None:
+            return
+        if owner.name == identity.name:
             raise SpecError(
-                f"spec.namespace: the release is in {known.id.namespace} and cannot be moved; delete the Module and make it anew"
+                f"spec.namespace: the release is in {owner.namespace} and cannot be moved; delete the Module and make it anew"
             )
-        if known is not None:
-            known.id = identity
-        for other in self.runtime.instances.values():
-            if other.id.name != identity.name and (other.id.namespace, _release(other.id)) == (
-                identity.namespace,
-                identity.release,
-            ):
-                raise SpecError(
-                    f"{other.id.kind} {other.id} has the release {identity.release} in namespace {identity.namespace} already; "
-                    "choose another name"
-                )
+        raise SpecError(
+            f"{owner.kind} {owner} has the release {identity.release} in namespace {identity.namespace} already; "
+            "choose another name"
+        )
 
     def _repository(self, spec: PackageSpec) -> Repository:
         name = spec.repository
@@ -299,11 +294,3 @@ def _identity(key: ObjectKey, obj: JsonObject) -> PackageId:
         return AppId(key.namespace, key.name)
     namespace = find(obj, "spec", "namespace")
     return ModuleId(key.name, namespace if isinstance(namespace, str) and namespace else SYSTEM_NAMESPACE)
-
-
-def _release(identity: PackageId) -> str:
-    """The name of its release, or "" where it can have none."""
-    try:
-        return identity.release
-    except IdentityError:
-        return ""

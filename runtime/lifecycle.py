@@ -131,6 +131,11 @@ class LifecycleStore:
         del self._packages[name]
         return True
 
+    def is_removing(self, name: str) -> bool:
+        """A removal runs."""
+        package = self._packages.get(name)
+        return package is not None and package.removal is not None
+
     def complete_update(self, name: str) -> None:
         """The version is loaded; a change of settings may be acted on from now on."""
         if package := self._packages.get(name):

@@ -37,7 +37,7 @@ from wharfinger.queue.task import Task
 from wharfinger.runtime import status as statuses
 from wharfinger.runtime.failures import Failure
 from wharfinger.runtime.hook_runs import EventHookTask
-from wharfinger.runtime.identity import AppId, ModuleId, PackageId
+from wharfinger.runtime.identity import AppId, ModuleId, PackageId, package_id
 from wharfinger.runtime.inspector import PackageSnapshot
 from wharfinger.runtime.instance import HookHistory, Instance, Tools
 from wharfinger.runtime.lifecycle import Decision, DesiredState, LifecycleStore, RemovalStart
@@ -88,6 +88,7 @@ class Runtime:
     lifecycle: LifecycleStore = field(default_factory=LifecycleStore)
     scheduler: Scheduler = field(default_factory=Scheduler)
     instances: dict[str, Instance] = field(default_factory=dict)
+    _releases: dict[tuple[str, str], str] = field(default_factory=dict)
     _effects: deque[Effect] = field(default_factory=deque)
     _performing: bool = False
     _votes: dict[str, ScriptVoted] = field(default_factory=dict)
@@ -145,6 +146,27 @@ class Runtime:
         self._removed.discard(identity.name)
         if identity.name in self.instances:
             self._remove(self.instances[identity.name].id)
+
+    def claim_release(self, identity: PackageId) -> PackageId | None:
+        """Let a package have its release: None if it has it now, else who has it already (or, itself, from another place).
+
+        Raises IdentityError for a name that can have no release.
+        """
+        key = (identity.namespace, identity.release)
+        known = self.instances.get(identity.name)
+        if known is not None and known.id != identity:
+            if known.status.installed_since is not None or self.lifecycle.is_removing(identity.name):
+                return known.id
+            self._give_up_release(identity.name)
+            known.id = identity
+        owner = self._releases.setdefault(key, identity.name)
+        if owner == identity.name:
+            return None
+        return self.instances[owner].id if owner in self.instances else package_id(owner)
+
+    def _give_up_release(self, name: str) -> None:
+        for key in [key for key, owner in self._releases.items() if owner == name]:
+            del self._releases[key]
 
     # --- questions -----------------------------------------------------------------------------------------------------
 
@@ -377,6 +399,8 @@ class Runtime:
         if instance is None:
             return
         match effect:
+            case Decided(_, _, "EnabledScriptPending", _):
+                pass  # its vote follows at once, and is told then
             case Decided(_, allowed, reason, message):
                 status = statuses.required(instance.status, reason, message, self.now(), met=allowed)
                 self._set(instance, status)
@@ -443,6 +467,7 @@ class Runtime:
                 await self.queues.remove(name)
                 self.instances.pop(name, None)
                 self._votes.pop(name, None)
+                self._give_up_release(name)
                 self.lifecycle.complete_removal(name)
                 self._tell_scheduler(IntentSet(name, None))
                 self._removed.add(name)

@@ -16,7 +16,7 @@ from wharfinger.hooks.config import HookConfig
 from wharfinger.hooks.discovery import Hook
 from wharfinger.hooks.package_hooks import PackageHooks
 from wharfinger.packages.definition import Layout
-from wharfinger.packages.values import check_values, effective_settings
+from wharfinger.packages.values import SettingsError, check_values, effective_settings
 from wharfinger.queue.scope import WorkScope
 from wharfinger.runtime.hook_runs import SynchronizeTask, run_hook, synchronize, wait_hooks_quiet
 from wharfinger.runtime.instance import Instance, Reporter, Tools
@@ -29,11 +29,20 @@ log = logging.getLogger(__name__)
 async def configure(instance: Instance, tools: Tools, _reporter: Reporter) -> None:
     """The only place where settings reach an instance; they are read late, so the latest wish is the one that counts."""
     definition = instance.loaded()
-    await instance.recorded(tools.cluster)
+    record = await instance.recorded(tools.cluster)
     settings = effective_settings(definition, instance.wanted_settings.settings)
     async with instance.values_lock:
         values = values_of(instance)
-        check_values(definition, values)
+        try:
+            check_values(definition, values)
+        except SettingsError as error:
+            if not instance.patches:
+                raise
+            # What hooks of another version have patched is not the user's to mend.
+            log.warning("%s: what its hooks had patched is dropped, it does not fit any more: %s", instance.id, error)
+            await record.update(lambda state: state.patched(()))
+            values = values_of(instance)
+            check_values(definition, values)
         instance.settings, instance.values = settings, values
 
 
@@ -41,7 +50,8 @@ async def startup(instance: Instance, tools: Tools, reporter: Reporter) -> None:
     """Start the hooks, once for each time they are loaded."""
     if not instance.hooks:
         return
-    reporter.progressed(instance, Stage.HOOKS, "StartingHooks", f"starting {len(instance.hooks)} hooks")
+    if instance.started is None:
+        reporter.progressed(instance, Stage.HOOKS, "StartingHooks", f"starting {len(instance.hooks)} hooks")
     early = instance.loaded().layout is Layout.MODULE_FOLDER
     if instance.hook_scope is None or instance.hook_scope.cancelled:
         instance.hook_scope = WorkScope(f"hooks of {instance.id.name}")

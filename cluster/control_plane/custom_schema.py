@@ -10,6 +10,7 @@ A schema that cannot be compiled keeps nobody out: objects of its kind are store
 """
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -31,7 +32,7 @@ from wharfinger.formats.openapi_schema import Schema, SchemaError, compile_schem
 from wharfinger.formats.schema_conversion import Converted, to_json_schema
 from wharfinger.formats.schema_document import ValuePath
 from wharfinger.formats.schema_explain import MAX_WORK
-from wharfinger.formats.schema_keywords import explaining_validator, quiet
+from wharfinger.formats.schema_keywords import WorkError, explaining_validator, quiet
 
 MAX_ERRORS: Final = 20
 _SHOWN_CHARS: Final = 300
@@ -82,14 +83,15 @@ class CustomSchema:
         if not problems:
             return []
         found: list[tuple[ValuePath, FieldError]] = []
-        if _size(obj) * (1 + compiled.converted.alternatives) <= MAX_WORK:
-            errors = cast(
-                "Iterable[ValidationError]", explaining_validator(compiled.converted.schema).iter_errors(quiet(obj))
-            )
-            found = [
+        errors = cast(
+            "Iterable[ValidationError]",
+            explaining_validator(compiled.converted.schema, MAX_WORK).iter_errors(quiet(obj)),
+        )
+        with suppress(WorkError, RecursionError):  # what was found by then is said
+            found.extend(
                 (tuple(error.absolute_path), _said(error, compiled.converted))
                 for error in islice(errors, 10 * MAX_ERRORS)
-            ]
+            )
         if not found:
             return [FieldError(problem.path or _ROOT, *_invalid(problem.message)) for problem in problems]
         changed = [error for path, error in found if not _unchanged(path, obj, old)]
@@ -118,12 +120,6 @@ def _has_defaults(schema: JsonValue) -> bool:
     if isinstance(schema, dict):
         return "default" in schema or any(map(_has_defaults, schema.values()))
     return isinstance(schema, list) and any(map(_has_defaults, schema))
-
-
-def _size(value: JsonValue) -> int:
-    if isinstance(value, dict):
-        return 1 + sum(map(_size, value.values()))
-    return 1 + sum(map(_size, value)) if isinstance(value, list) else 1
 
 
 def _invalid(text: str) -> tuple[str, str]:

@@ -3,6 +3,7 @@
 A target returns when the input was taken, raises FormatError when it was refused, and anything else is a finding.
 """
 
+import contextlib
 import ctypes
 import io
 import json
@@ -25,7 +26,7 @@ from wharfinger.formats.json_patch import apply_json_patch
 from wharfinger.formats.json_value import JsonError, JsonValue, as_object, canonical_json, decode_json
 from wharfinger.formats.openapi_schema import closed, compile_schema, extended, required_for_helm
 from wharfinger.formats.redaction import redact_text, redact_value
-from wharfinger.formats.version_constraint import parse_constraint, parse_version
+from wharfinger.formats.version_constraint import ConstraintError, parse_constraint, parse_version
 from wharfinger.formats.yaml_reader import YamlLimits, read_yaml, read_yaml_all
 from wharfinger.formats.yaml_writer import write_yaml, write_yaml_all
 
@@ -143,8 +144,9 @@ def _constraint(data: bytes, _: Path) -> None:
     assert [
         parse_constraint(f" {text} ").allows(version) for version in ("0.0.0", "1.2.3", "99999999999.0.1")
     ] == answers
-    version = parse_version(text)
-    assert str(parse_version(f"v{version}")) == str(version)
+    with contextlib.suppress(ConstraintError):
+        version = parse_version(text)
+        assert str(parse_version(f"v{version}")) == str(version)
 
 
 def _duration(data: bytes, _: Path) -> None:

@@ -153,6 +153,11 @@ def test_every_is_in_whole_seconds() -> None:
     assert parse_cron("@every 5m", zone=UTC).next_after(moment) == NEW_YEAR + timedelta(minutes=5)
 
 
+def test_every_counts_time_that_passes() -> None:
+    assert local("@every 1h", "2026-03-29T01:30:00+01:00", 2) == ["29T03:30+0200", "29T04:30+0200"]
+    assert local("@every 1h", "2026-10-25T02:30:00+02:00", 2) == ["25T02:30+0100", "25T03:30+0100"]
+
+
 def test_a_moment_has_a_zone() -> None:
     with pytest.raises(AssertionError, match="without a zone"):
         parse_cron("@daily", zone=UTC).next_after(datetime(2026, 1, 1))  # noqa: DTZ001 - the subject
@@ -266,6 +271,8 @@ def test_every_minute_around_a_change(change: tuple[str, datetime], minute: str,
     st.sampled_from([text for text in DUE if "TZ" not in text]),
     st.datetimes(datetime(2000, 1, 1), datetime(2080, 1, 1), timezones=st.sampled_from([UTC, BERLIN])),  # noqa: DTZ001
 )
+@example("@every 5m", datetime(2000, 3, 26, 2, 55, tzinfo=BERLIN))  # a time that does not exist
+@example("*/10 2 * * *", datetime(2000, 3, 26, 2, 55, tzinfo=BERLIN))
 def test_it_is_always_later(text: str, moment: datetime) -> None:
     cron = parse_cron(text, zone=BERLIN)
     following = cron.next_after(moment)

@@ -73,7 +73,7 @@ def test_a_tree_with_a_link_out_of_it_or_loose_modes_is_noticed(tmp_path: Path) 
         check_tree(tree)
 
 
-@pytest.mark.parametrize("corpus", ["yaml", "json", "redaction", "tar", "schema", "json-patch"])
+@pytest.mark.parametrize("corpus", ["yaml", "json", "redaction", "tar", "layers", "schema", "json-patch"])
 def test_inputs_repeat_and_differ(corpus: str) -> None:
     inputs = [make_input(corpus, 1, index) for index in range(100)]
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.packages.charts import ROOT
 from tests.packages.registry_contract import CONTRACT, READ_CONTRACT, REPOSITORY, Check, ReadCheck, push, read
 from tests.scale import scaled
-from wharfinger.formats.json_value import JsonObject
+from wharfinger.formats.json_value import JsonObject, find_list
 from wharfinger.packages.digest import digest_of
 from wharfinger.packages.errors import ArtifactError, ArtifactNotFoundError, DigestError, PackageError, RegistryError
 from wharfinger.packages.manifest import OCI_INDEX, OCI_MANIFEST
@@ -108,7 +108,7 @@ async def test_a_name_for_two_platforms(tmp_path: Path, monkeypatch: pytest.Monk
     layout = OciLayout(tmp_path)
     one, other = await push(layout, "1.0.0", b"amd"), await push(layout, "2.0.0", b"arm")
     index = index_of(tmp_path)
-    for entry, architecture in zip(index["manifests"] or [], ("amd64", "arm64"), strict=True):
+    for entry, architecture in zip(find_list(index, "manifests"), ("amd64", "arm64"), strict=True):
         assert isinstance(entry, dict)
         entry["platform"] = {"os": "linux", "architecture": architecture}
         entry["annotations"] = {TAG: "both"}
@@ -208,6 +208,12 @@ trio.run(push, OciLayout(pathlib.Path(sys.argv[1])), "latest", b"new")
 """
 
 
+def push_killed_at(root: Path, step: int) -> int:
+    """Push again in a process that dies at that step; its exit code."""
+    command = [sys.executable, "-c", KILLED, str(root), str(step)]
+    return subprocess.run(command, cwd=ROOT, timeout=60, check=False).returncode
+
+
 async def test_killed_at_any_step_the_old_or_the_new_is_there(tmp_path: Path) -> None:
     step, killed = 0, True
     while killed:
@@ -215,13 +221,7 @@ async def test_killed_at_any_step_the_old_or_the_new_is_there(tmp_path: Path) ->
         root = tmp_path / str(step)
         layout = OciLayout(root)
         old = await push(layout, "latest", b"old")
-        done = await trio.to_thread.run_sync(
-            lambda at=step, where=root: (
-                subprocess.run(
-                    [sys.executable, "-c", KILLED, str(where), str(at)], cwd=ROOT, timeout=60, check=False
-                ).returncode
-            )
-        )
+        done = await trio.to_thread.run_sync(push_killed_at, root, step)
         assert done in {0, -signal.SIGKILL}
         killed = done != 0
         now = await layout.resolve(REPOSITORY, "latest")

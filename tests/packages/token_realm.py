@@ -18,6 +18,7 @@ import trio
 
 from tests.packages.faulty_registry import FaultyRegistry, Reply, Request, open_faulty_registry
 from tests.registry_server import Certificate, make_certificate, open_registry_server
+from wharfinger.formats.json_value import JsonValue
 from wharfinger.packages.address import RegistryAddress
 from wharfinger.packages.credentials import Credentials
 
@@ -56,14 +57,14 @@ def _answer(request: Request, login: Credentials, certificate: Certificate) -> R
         known = request.headers.get("authorization") == login.basic()
     if not known or request.path != "/token" or form.get("service") != [SERVICE]:
         return Reply(401)
-    access = []
+    access: list[JsonValue] = []
     for scope in " ".join(form.get("scope", [])).split():
         kind, name, actions = scope.split(":")
-        access.append({"type": kind, "name": name, "actions": actions.split(",")})
+        access.append({"type": kind, "name": name, "actions": list[JsonValue](actions.split(","))})
     return Reply(body=json.dumps({"access_token": _token(access, certificate), "expires_in": 300}).encode())
 
 
-def _token(access: list[dict[str, object]], certificate: Certificate) -> str:
+def _token(access: JsonValue, certificate: Certificate) -> str:
     chain = "".join(certificate.file.read_text().splitlines()[1:-1])
     now = int(time.time())
     header = {"typ": "JWT", "alg": "ES256", "x5c": [chain]}

@@ -160,3 +160,14 @@ class Operations(RuleBasedStateMachine):
 
 
 TestOperations = Operations.TestCase
+
+
+def test_whether_a_removal_runs() -> None:
+    store = LifecycleStore()
+    assert not store.is_removing("a")
+    store.track("a")
+    assert not store.is_removing("a")
+    store.begin_removal("a")
+    assert store.is_removing("a")
+    store.complete_removal("a")
+    assert not store.is_removing("a")
