@@ -12,6 +12,7 @@ So whoever asks waits for a free slot, and nothing piles up here. Invariants:
 * Leaving the block kills all workers; callers that still wait get a FilterError.
 """
 
+import re
 import signal
 import sys
 from collections.abc import AsyncGenerator
@@ -30,6 +31,7 @@ from wharfinger.formats.jq_protocol import (
     JqProtocolError,
     JqRefusal,
     JqRequest,
+    RefusalKind,
     decode_answer,
     encode_request,
     framed,
@@ -44,6 +46,7 @@ from wharfinger.process.worker import Worker, open_worker
 CHUNK_BYTES: Final = 64 * 1024
 TERM_GRACE_S: Final = 0.1
 """A worker has nothing to clean up."""
+_QUOTED_VALUE: Final = re.compile(r"\((?:[^()]|\([^()]*\))*(?:\)|\Z)")
 _COMMAND: Final = Command((sys.executable, "-I", "-m", jq_worker.__name__), cwd=Path("/"), env={})
 
 
@@ -153,7 +156,9 @@ class JqPool:
             case FilterError() as failure:
                 raise failure
             case JqRefusal() as refusal:
-                raise FilterError(program, refusal.message)
+                # An error of a run quotes the values it stumbled over, and the object may be a Secret.
+                ran = refusal.kind is RefusalKind.RUN
+                raise FilterError(program, without_values(refusal.message) if ran else refusal.message)
             case None:
                 raise AssertionError("a finished job has a result")
             case results:
@@ -218,6 +223,11 @@ class JqPool:
                 raise trio.BrokenResourceError
             answer.feed(chunk)
         return payload
+
+
+def without_values(message: str) -> str:
+    """jq's message without the values it quotes: ``string ("abc") cannot be …`` → ``string (…) cannot be …``."""
+    return _QUOTED_VALUE.sub("(…)", message)
 
 
 @asynccontextmanager

@@ -235,3 +235,22 @@ async def test_a_program_that_is_no_worker(
             with pytest.raises(FilterError, match=why) as caught:
                 await pool.apply(".", None)
             assert caught.value.transient is transient
+
+
+@pytest.mark.parametrize(
+    ("program", "said"),
+    [
+        (".data + 1", "string (…) and number (…) cannot be added"),
+        (".data | tonumber", "(…)"),
+        (".data | keys", "string (…) has no keys"),
+        (".data.x", "Cannot index string"),
+        (".nested + 1", "object (…) and number (…) cannot be added"),
+    ],
+)
+async def test_what_a_filter_stumbles_over_is_not_quoted(program: str, said: str) -> None:
+    """The object may be a Secret, and the message goes into a status."""
+    async with open_jq_pool(None) as pool:
+        with pytest.raises(FilterError) as caught:
+            await pool.apply(program, {"data": "hunter22", "nested": {"a": {"b": "hunter22 (x)"}}})
+    assert "hunter22" not in str(caught.value)
+    assert said in str(caught.value)
