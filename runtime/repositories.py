@@ -112,7 +112,7 @@ def _credentials(secret: JsonObject, address: RepositoryAddress) -> Credentials 
     data = secret_data(secret)
     for key in _DOCKER_KEYS:
         if key in data:
-            return read_docker_config(data[key], address.registry)
+            return read_docker_config(data[key], address.registry, address.path)
     if "username" in data and "password" in data:
         try:
             return Credentials(data["username"].decode(), data["password"].decode())

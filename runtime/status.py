@@ -82,7 +82,7 @@ OFF_REASONS: Final = frozenset({"DynamicallyDisabled", "DisabledByDefault", "Dis
 TIPS: Final[Mapping[str, str]] = {
     "ArtifactNotFound": "push the package, or correct spec.packageName or spec.packageVersion",
     "DigestMismatch": "the registry serves damaged content; push the package again",
-    "ArtifactInvalid": "push a Helm chart under this version (`wharfinger package push`), or ask for another version",
+    "ArtifactInvalid": "push a package under this version (`wharfinger package push` checks it), or ask for another version",
     "RegistryFailed": "check the registry and the PackageRepository's address; it is tried again by itself",
     "RegistryRefused": "correct the PackageRepository's address, or let the registry be read without a login",
     "ProcessFailed": "the daemon could not run a program it needs; the message says which and why",

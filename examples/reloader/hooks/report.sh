@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # Every minute: counts the ConfigMaps that are watched, writes a report, and keeps the number in the values, so that what the
-# package installs shows it, too.
+# package installs shows it, too. Once the package is gone, so is its report.
 set -euo pipefail
 
 if [[ "${1:-}" == "--config" ]]; then
     cat <<'CONFIG'
 configVersion: v1
 onStartup: 10
+afterDeleteHelm: 10
 schedule:
   - name: report
     crontab: "* * * * *"
@@ -25,10 +26,17 @@ CONFIG
     exit 0
 fi
 
+report=$(jq -r '.reloader.reportName' "$VALUES_PATH")
+
+if jq -e 'any(.binding == "afterDeleteHelm")' "$BINDING_CONTEXT_PATH" >/dev/null; then
+    jq -n --arg name "$report" --arg namespace "$APPLICATION_NAMESPACE" \
+        '{operation: "Delete", apiVersion: "v1", kind: "ConfigMap", name: $name, namespace: $namespace}' >"$KUBERNETES_PATCH_PATH"
+    exit 0
+fi
+
 # At the start there is nothing to count yet: the first report says so.
 names=$(jq -c '[.[] | (.snapshots.watched // [])[].filterResult] | unique' "$BINDING_CONTEXT_PATH")
 count=$(jq 'length' <<<"$names")
-report=$(jq -r '.reloader.reportName' "$VALUES_PATH")
 echo "$count ConfigMaps are watched"
 
 jq -n --arg name "$report" --arg namespace "$APPLICATION_NAMESPACE" --argjson names "$names" '{

@@ -1,0 +1,140 @@
+"""The processes of the demo: started in groups of their own, waited for, and always taken down, however the demo ends."""
+
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from types import FrameType
+from typing import IO
+
+ROOT = Path(__file__).resolve().parent.parent
+STOPS_WITHIN_S = 60
+PATIENCE_S = 120
+"""Any wait for something to happen; a slow machine that builds something else beside has enough with that."""
+LOOK_EVERY_S = 0.1
+
+
+class DemoError(Exception):
+    """A step did not do what it should."""
+
+
+class Stopped(KeyboardInterrupt):
+    """SIGINT, SIGTERM or SIGHUP ends the demo; ``number`` is the signal's."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+class Signals:
+    """How the demo ends early: the first signal unwinds it, each further one kills what has not ended yet.
+
+    While it unwinds no signal raises, so nothing can keep it from ending the children and removing the folder with the token.
+    """
+
+    def __init__(self) -> None:
+        self.children = ExitStack()
+        self.unwinding = False
+        self._running: list[subprocess.Popen[bytes]] = []
+        self._starting = False
+        self._kept: int | None = None
+
+    def catch(self) -> None:
+        """From now on, to the end of the process. SIGHUP stays ignored under nohup."""
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
+                signal.signal(number, self._came)
+
+    def start(self, command: list[str], log: Path, environment: dict[str, str]) -> subprocess.Popen[bytes]:
+        """A child process that ends with the demo; a signal waits until it is on the list of those to end."""
+        self._starting = True
+        try:
+            process = self.children.enter_context(background(command, log, environment))
+            self._running.append(process)
+        finally:
+            self._starting = False
+        if self._kept is not None:
+            self._came(self._kept, None)
+        return process
+
+    def _came(self, number: int, _frame: FrameType | None) -> None:
+        if self._starting:
+            self._kept = number
+        elif self.unwinding:
+            for process in self._running:
+                kill_group(process)
+        else:
+            self.unwinding = True
+            raise Stopped(number)
+
+
+@contextmanager
+def background(command: list[str], log: Path, environment: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
+    """A child process for as long as the body runs; stopped with SIGTERM, killed with its group if that takes long."""
+    output: IO[bytes]
+    with log.open("ab") as output:
+        process = subprocess.Popen(
+            command, cwd=ROOT, env=environment, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+        )
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.terminate()
+            try:
+                process.wait(STOPS_WITHIN_S)
+            except subprocess.TimeoutExpired:
+                kill_group(process)
+                process.wait()
+
+
+def kill_group(process: subprocess.Popen[bytes]) -> None:
+    """SIGKILL for a child that is not known to have ended, and for its group (it leads one)."""
+    if process.returncode is None:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def stop(process: subprocess.Popen[bytes], name: str) -> int:
+    """SIGTERM, then its exit code. Raises DemoError if it does not end within STOPS_WITHIN_S."""
+    process.terminate()
+    try:
+        return process.wait(STOPS_WITHIN_S)
+    except subprocess.TimeoutExpired as error:
+        raise DemoError(f"the {name} did not end within {STOPS_WITHIN_S} s of SIGTERM") from error
+
+
+def free_port() -> int:
+    """A port nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def listening(port: int) -> bool:
+    """Whether somebody listens on a port of this machine."""
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def await_that(holds: Callable[[], bool], *, what: str, process: subprocess.Popen[bytes], log: Path) -> None:
+    """Wait until ``holds()``, at most PATIENCE_S. DemoError, with the end of the log, if not, or if the process ends first."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not holds():
+        if process.poll() is not None:
+            raise DemoError(f"waiting for {what}: the process exited with {process.returncode}{last_lines(log)}")
+        if time.monotonic() > deadline:
+            raise DemoError(f"{what}: not within {PATIENCE_S} s{last_lines(log)}")
+        time.sleep(LOOK_EVERY_S)
+
+
+def last_lines(log: Path, lines: int = 25) -> str:
+    """The end of a log, to be put behind a message; nothing if there is no log."""
+    if not log.exists():
+        return ""
+    said = log.read_text(errors="replace").splitlines()[-lines:]
+    return f"; the last lines of {log.name}:\n" + "\n".join(f"  {line}" for line in said)

@@ -1,0 +1,162 @@
+"""What the demo shows of the daemon while it works: each change of each package's stages, as its debug socket tells them."""
+
+import http.client
+import json
+import socket
+from pathlib import Path
+from typing import TypedDict, cast
+
+STAGES = ("ReadyOnFilesystem", "Loaded", "RequirementsMet", "Configured", "HooksProcessed", "ManifestsApplied", "Scaled")
+
+
+class Condition(TypedDict):
+    """One stage of a package."""
+
+    type: str
+    status: str
+    reason: str
+    message: str
+    lastTransitionTime: str
+
+
+class Status(TypedDict):
+    """How a package is."""
+
+    state: str
+    message: str
+    tip: str
+    conditions: list[Condition]
+
+
+class Installed(TypedDict):
+    """Which version is in the cluster."""
+
+    version: str
+    digest: str
+
+
+class Hook(TypedDict):
+    """How often a hook ran, and how it went."""
+
+    name: str
+    runs: int
+
+
+class Package(TypedDict, total=False):
+    """One package of `wharfinger dump -o json`, as far as the demo looks at it."""
+
+    name: str
+    status: Status
+    installed: Installed
+    hooks: list[Hook]
+
+
+class Daemon:
+    """The daemon's answers, straight from its Unix socket: what `wharfinger dump` asks, without a process for each look."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def packages(self) -> dict[str, Package]:
+        """All packages by name; none while nobody answers."""
+        dump = self._get("/api/v1/packages/dump?output=json")
+        sections = [dump.get(kind) for kind in ("apps", "modules")]
+        found: dict[str, Package] = {}
+        for section in sections:
+            if isinstance(section, dict):
+                found |= cast("dict[str, Package]", section)
+        return found
+
+    def package(self, name: str) -> Package:
+        """One package, or an empty one."""
+        return self.packages().get(name, {})
+
+    def _get(self, path: str) -> dict[str, object]:
+        connection = UnixConnection(self.path)
+        try:
+            connection.request("GET", path)
+            return cast("dict[str, object]", json.loads(connection.getresponse().read()))
+        except (OSError, http.client.HTTPException, ValueError):
+            return {}
+        finally:
+            connection.close()
+
+
+class UnixConnection(http.client.HTTPConnection):
+    """HTTP over a Unix socket."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__("wharfinger", timeout=10)
+        self.path = path
+
+    def connect(self) -> None:
+        """Reach the socket."""
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(str(self.path))
+
+
+class Progress:
+    """Prints a line for each change of a stage, and of the state, of the packages named; remembers which stages moved."""
+
+    def __init__(self, daemon: Daemon, names: tuple[str, ...]) -> None:
+        self.daemon = daemon
+        self.names = names
+        self.moved: dict[str, list[str]] = {name: [] for name in names}
+        self.latest = daemon.packages()
+
+    def look(self) -> None:
+        """Take a look, and print what is new."""
+        packages = self.daemon.packages()
+        for name in self.names:
+            before, now = self.latest.get(name, {}), packages.get(name, {})
+            known = stages(before)
+            for stage, condition in stages(now).items():
+                if condition != known.get(stage) and (condition["message"] or condition["status"] != "Unknown"):
+                    words = condition["status"] if condition["status"] == "True" else said(condition)
+                    print(f"  {name:<20}{stage:<19}{words}", flush=True)
+                    if stage not in self.moved[name]:
+                        self.moved[name].append(stage)
+            if "status" in now and state(now) != state(before):
+                print(f"  {name:<20}* {state(now)}", flush=True)
+        self.latest = packages
+
+    def all_ready(self) -> bool:
+        """Look once; whether every package is Ready."""
+        self.look()
+        return all(is_ready(self.latest.get(name, {})) for name in self.names)
+
+
+def stages(package: Package) -> dict[str, Condition]:
+    """The stages of a package by name, in the order of the pipeline."""
+    found = {condition["type"]: condition for condition in package["status"]["conditions"]} if "status" in package else {}
+    return {stage: found[stage] for stage in STAGES if stage in found}
+
+
+def since(package: Package, stage: str) -> str:
+    """Since when a stage is what it is; empty for a package that is not known."""
+    condition = stages(package).get(stage)
+    return condition["lastTransitionTime"] if condition else ""
+
+
+def runs(package: Package, hook: str) -> int:
+    """How often a hook of the package has run."""
+    return sum(each["runs"] for each in package.get("hooks", []) if each["name"] == hook)
+
+
+def is_ready(package: Package) -> bool:
+    """Whether the package is Ready."""
+    return "status" in package and package["status"]["state"] == "Ready"
+
+
+def state(package: Package) -> str:
+    """``Ready: version 1.0.0 is installed and ready``; with the tip, where there is one."""
+    if "status" not in package:
+        return ""
+    status = package["status"]
+    return f"{status['state']}: {status['message']}" + (f"  (tip: {status['tip']})" if status["tip"] else "")
+
+
+def said(condition: Condition) -> str:
+    """``Unknown  ApplyingManifests: rendering the chart``."""
+    return f"{condition['status']}  {condition['reason']}: {condition['message']}"
