@@ -1,17 +1,33 @@
 """Reading foreign data: what the guards cost."""
 
+import copy
 import io
 import tarfile
 import tempfile
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
+import jsonschema
+import jsonschema_rs
+import msgspec
+import semver
 import yaml
+from croniter import croniter
 
-from bench.measure import Ratio, compare
+from bench.measure import Ratio, compare, repeated
+from bench.samples import SETTINGS, SETTINGS_SCHEMA, archive_of
 from wharfinger.formats.archive import ArchiveLimits, extract_tar
+from wharfinger.formats.cron import parse_cron
+from wharfinger.formats.json_patch import apply_json_patch
+from wharfinger.formats.json_value import JsonValue
+from wharfinger.formats.openapi_schema import compile_schema
+from wharfinger.formats.schema_conversion import to_json_schema
+from wharfinger.formats.version_constraint import parse_constraint
 from wharfinger.formats.yaml_reader import read_yaml_all
 
+TIMES = 1000
+SLOWLY = 100
 DEPLOYMENT = """\
 apiVersion: apps/v1
 kind: Deployment
@@ -29,41 +45,94 @@ spec:
           env: [{{name: A, value: "1"}}, {{name: B, value: "2"}}]
           resources: {{limits: {{cpu: 500m, memory: 256Mi}}, requests: {{cpu: 10m, memory: 64Mi}}}}
 """
+PATCH: list[JsonValue] = [
+    {"op": "test", "path": "/alerts/mode", "value": "CertManager"},
+    {"op": "replace", "path": "/alerts/retentionDays", "value": 30},
+    {"op": "add", "path": "/metrics/tolerations/-", "value": {"key": "dedicated", "operator": "Exists"}},
+]
 
 
 def measure() -> Iterator[Ratio]:
-    """YAML against the unguarded C loader, archives against tarfile's own extraction."""
+    """YAML and archives against what has no guards; schemas, patches, versions and schedules against bare libraries."""
+    yield _yaml()
+    with tempfile.TemporaryDirectory() as folder:
+        yield _archive(Path(folder))
+    yield from _schema()
+    yield _patch()
+    yield from _constraint()
+    yield _cron()
+
+
+def _yaml() -> Ratio:
     text = "---\n".join(DEPLOYMENT.format(number=number) for number in range(300)).encode()
-    yield compare(
+    return compare(
         "formats", f"read_yaml_all, {len(text) // 1000} kB of manifests", "yaml.CSafeLoader, no guards",
         lambda: read_yaml_all(text, what="bench"), lambda: list(yaml.load_all(text, yaml.CSafeLoader)), budget=3.0,
     )  # fmt: skip
-    archive = _archive(files=400, size=20_000)
-    with tempfile.TemporaryDirectory() as folder:
-        numbers = iter(range(10_000))
-
-        def ours() -> None:
-            extract_tar(io.BytesIO(archive), Path(folder) / str(next(numbers)), ArchiveLimits(), what="bench")
-
-        def theirs() -> None:
-            with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
-                tar.extractall(Path(folder) / str(next(numbers)), filter="data")
-
-        yield compare(
-            "formats",
-            "extract_tar, 400 files, 8 MB, gzip",
-            "tarfile.extractall(filter='data')",
-            ours,
-            theirs,
-            budget=2.0,
-        )
 
 
-def _archive(*, files: int, size: int) -> bytes:
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w:gz", compresslevel=1) as tar:
-        for number in range(files):
-            info = tarfile.TarInfo(f"chart/templates/{number % 20}/file-{number}.yaml")
-            info.size = size
-            tar.addfile(info, io.BytesIO(bytes(number % 251 for _ in range(size))))
-    return buffer.getvalue()
+def _archive(folder: Path) -> Ratio:
+    archive = archive_of(range(400), size=20_000)
+    numbers = iter(range(10_000))
+
+    def ours() -> None:
+        extract_tar(io.BytesIO(archive), folder / str(next(numbers)), ArchiveLimits(), what="bench")
+
+    def theirs() -> None:
+        with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
+            tar.extractall(folder / str(next(numbers)), filter="data")
+
+    what = "extract_tar, 400 files, 8 MB, gzip"
+    return compare("formats", what, "tarfile.extractall(filter='data')", ours, theirs, budget=2.0)
+
+
+def _schema() -> Iterator[Ratio]:
+    schema = compile_schema(SETTINGS_SCHEMA, what="bench")
+    bare = to_json_schema(schema.document, what="bench").schema
+    rust, pure = jsonschema_rs.Draft202012Validator(bare), jsonschema.Draft202012Validator(bare)
+    assert schema.problems(SETTINGS) == ()
+    assert rust.is_valid(SETTINGS)
+    assert pure.is_valid(SETTINGS)
+    ours = repeated(TIMES, lambda: schema.problems(SETTINGS))
+    what = f"{TIMES} x problems, valid, 50 properties"
+    theirs = repeated(TIMES, lambda: rust.is_valid(SETTINGS))
+    yield compare("formats", what, "bare jsonschema-rs is_valid", ours, theirs, budget=2.0)
+    ours = repeated(SLOWLY, lambda: schema.problems(SETTINGS))
+    theirs = repeated(SLOWLY, lambda: pure.is_valid(SETTINGS))
+    what = f"{SLOWLY} x problems, valid, 50 properties"
+    yield compare("formats", what, "jsonschema is_valid", ours, theirs, budget=0.05)
+
+    ours = repeated(TIMES, lambda: schema.defaulted(SETTINGS))
+    theirs = repeated(TIMES, lambda: msgspec.json.decode(msgspec.json.encode(SETTINGS)))
+    what = f"{TIMES} x defaulted, 50 properties"
+    yield compare("formats", what, "msgspec encode and decode", ours, theirs, budget=20.0)
+
+
+def _patch() -> Ratio:
+    ours = repeated(TIMES, lambda: apply_json_patch(SETTINGS, PATCH))
+    theirs = repeated(TIMES, lambda: copy.deepcopy(SETTINGS))
+    what = f"{TIMES} x apply_json_patch, 3 operations"
+    return compare("formats", what, "copy.deepcopy of the document", ours, theirs, budget=2.0)
+
+
+def _constraint() -> Iterator[Ratio]:
+    text, version = ">=1.2.0, <2 || ^3.1", "1.14.2"
+    constraint, least = parse_constraint(text), semver.Version.parse("1.2.0")
+    assert constraint.allows(version)
+    theirs = repeated(TIMES, lambda: semver.Version.parse(version).compare(least))
+    ours = repeated(TIMES, lambda: constraint.allows(version))
+    what = f"{TIMES} x allows, a constraint of 3"
+    yield compare("formats", what, "semver parse and compare", ours, theirs, budget=6.0)
+    ours = repeated(TIMES, lambda: parse_constraint(text).allows(version))
+    what = f"{TIMES} x parse_constraint, allows"
+    yield compare("formats", what, "semver parse and compare", ours, theirs, budget=20.0)
+
+
+def _cron() -> Ratio:
+    text, moment = "30 4 * * 1-5", datetime(2026, 11, 3, 12, tzinfo=UTC)
+    schedule = parse_cron(text, zone=UTC)
+    due: datetime = croniter(text, moment).get_next(datetime)
+    assert schedule.next_after(moment) == due
+    ours = repeated(TIMES, lambda: schedule.next_after(moment))
+    theirs = repeated(TIMES, lambda: croniter(text, moment).get_next(datetime))
+    return compare("formats", f"{TIMES} x Cron.next_after", "croniter get_next", ours, theirs, budget=3.0)

@@ -6,7 +6,11 @@ Machines differ and are noisy; a ratio of medians from interleaved rounds is wha
 import statistics
 import time
 from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Final
+
+ROUNDS: Final = 9
+"""After one to warm up. Fewer where a round takes seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,17 +29,28 @@ class Ratio:
         """How many times longer ours takes."""
         return self.ours_s / self.theirs_s
 
+    def each_of(self, ours: int) -> "Ratio":
+        """Where a round of ours does so many of what the yardstick does once: the time of one."""
+        return replace(self, ours_s=self.ours_s / ours)
+
 
 Measure = Callable[[], Iterator[Ratio]]
 """What each benchmark module offers as ``measure``."""
 
 
 def compare(
-    part: str, what: str, yardstick: str, ours: Callable[[], object], theirs: Callable[[], object], *, budget: float
+    part: str,
+    what: str,
+    yardstick: str,
+    ours: Callable[[], object],
+    theirs: Callable[[], object],
+    *,
+    budget: float,
+    rounds: int = ROUNDS,
 ) -> Ratio:
-    """Time two functions in turns (one warm-up, nine rounds)."""
+    """Time two functions in turns."""
     mine, other = [], []
-    for number in range(10):
+    for number in range(1 + rounds):
         first, second = _timed(ours), _timed(theirs)
         if number:
             mine.append(first)
@@ -51,15 +66,26 @@ async def compare_async(
     theirs: Callable[[], Awaitable[object]],
     *,
     budget: float,
+    rounds: int = ROUNDS,
 ) -> Ratio:
     """`compare` for async functions."""
     mine, other = [], []
-    for number in range(10):
+    for number in range(1 + rounds):
         first, second = await _timed_async(ours), await _timed_async(theirs)
         if number:
             mine.append(first)
             other.append(second)
     return Ratio(part, what, yardstick, statistics.median(mine), statistics.median(other), budget)
+
+
+def repeated(times: int, function: Callable[[], object]) -> Callable[[], None]:
+    """A function that calls another so often: what takes microseconds is not timed one by one."""
+
+    def run() -> None:
+        for _ in range(times):
+            function()
+
+    return run
 
 
 def _timed(function: Callable[[], object]) -> float:

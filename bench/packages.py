@@ -1,33 +1,51 @@
-"""Bringing a package here: what verification costs over the plain transfer, from a real registry."""
+"""Bringing a package here: what verification costs over the plain transfer, what reading and packing costs over the files."""
 
+import gzip
 import hashlib
+import io
 import os
 import shutil
+import tarfile
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import trio
+import yaml
 
-from bench.measure import Ratio, compare_async
+from bench.measure import Ratio, compare, compare_async
+from bench.samples import SETTINGS_SCHEMA, archive_of
 from tests.registry_server import open_registry_server
+from wharfinger.formats.archive import extract_layers
+from wharfinger.formats.yaml_writer import write_yaml
+from wharfinger.packages.definition import read_definition
+from wharfinger.packages.folder_registry import FolderRegistry
 from wharfinger.packages.helm_renderer import HelmRenderer
 from wharfinger.packages.oci_registry import open_registry
 from wharfinger.packages.renderer import RenderRequest
 
 MEGABYTES = 30
+FILES = 400
 CHART = Path(__file__).resolve().parent.parent / "examples" / "web-service"
+PACKAGE = "apiVersion: v1\ntype: Application\nname: web\nversion: 1.0.0\nrequirements: {kubernetes: '>=1.28'}\n"
 
 
 def measure() -> Iterator[Ratio]:
-    """A blob pulled and verified, and a small chart rendered."""
+    """A blob pulled and verified, a small chart rendered; layers unpacked, a package read and packed."""
     yield from trio.run(_measure)
 
 
 async def _measure() -> list[Ratio]:
     with tempfile.TemporaryDirectory() as folder:
-        return [await _pull(Path(folder)), await _render(Path(folder))]
+        package = _package(Path(folder) / "packages" / "web")
+        return [
+            await _pull(Path(folder)),
+            await _render(Path(folder)),
+            _layers(Path(folder)),
+            _definition(package),
+            await _pack(package),
+        ]
 
 
 async def _pull(folder: Path) -> Ratio:
@@ -70,3 +88,77 @@ async def _render(folder: Path) -> Ratio:
     return await compare_async(
         "packages", "render a small chart", "bare helm template", lambda: renderer.render(request), theirs, budget=1.5
     )
+
+
+def _layers(folder: Path) -> Ratio:
+    below = archive_of(range(FILES - 100), size=5_000)
+    above = archive_of(range(FILES - 150, FILES), size=5_000, hides=range(20))
+    numbers = iter(range(10_000))
+
+    def ours() -> None:
+        layers = [("below", io.BytesIO(below)), ("above", io.BytesIO(above))]
+        extract_layers(layers, folder / f"layers-{next(numbers)}", what="bench")
+
+    def theirs() -> None:
+        into = folder / f"layers-{next(numbers)}"
+        for layer in (below, above):
+            with tarfile.open(fileobj=io.BytesIO(layer)) as tar:
+                tar.extractall(into, filter="data")
+
+    what = f"extract_layers, 2 layers, {FILES} files"
+    return compare("packages", what, "tarfile.extractall, no whiteouts", ours, theirs, budget=2.0)
+
+
+def _definition(package: Path) -> Ratio:
+    read = ("package.yaml", "values.yaml", "openapi/settings.yaml", "openapi/values.yaml", "images_digests.json")
+    assert read_definition(package, name="web", version="1.0.0").settings_schema is not None
+
+    def theirs() -> None:
+        for name in read:
+            yaml.load((package / name).read_bytes(), yaml.CSafeLoader)
+
+    return compare(
+        "packages",
+        "read_definition, 2 schemas of 50 properties",
+        "its files through yaml.CSafeLoader",
+        lambda: read_definition(package, name="web", version="1.0.0"),
+        theirs,
+        budget=4.0,
+    )
+
+
+async def _pack(package: Path) -> Ratio:
+    async def ours() -> None:
+        await FolderRegistry(package.parent).resolve("web", "1.0.0")
+
+    async def theirs() -> None:
+        await trio.to_thread.run_sync(_tarred, package)
+
+    what = f"FolderRegistry resolve, {FILES} files"
+    return await compare_async("packages", what, "tarfile, gzip -9", ours, theirs, budget=2.0)
+
+
+def _tarred(package: Path) -> int:
+    packed = io.BytesIO()
+    with (
+        gzip.GzipFile(fileobj=packed, mode="wb", compresslevel=9) as squeezed,
+        tarfile.open(fileobj=squeezed, mode="w") as tar,
+    ):
+        tar.add(package, ".")
+    return len(packed.getvalue())
+
+
+def _package(folder: Path) -> Path:
+    """A ``package.yaml`` package with schemas of 50 properties each, and many templates."""
+    (folder / "openapi").mkdir(parents=True)
+    (folder / "templates").mkdir()
+    schema = write_yaml(SETTINGS_SCHEMA)
+    template = (CHART / "templates" / "deployment.yaml").read_text()
+    (folder / "package.yaml").write_text(PACKAGE)
+    (folder / "values.yaml").write_text("internal: {replicas: 3}\n")
+    (folder / "openapi" / "settings.yaml").write_text(schema)
+    (folder / "openapi" / "values.yaml").write_text("x-extend: {schema: config-values.yaml}\n" + schema)
+    (folder / "images_digests.json").write_text('{"web": "sha256:' + "0" * 64 + '"}')
+    for number in range(FILES):
+        (folder / "templates" / f"{number}.yaml").write_text(f"# {number}\n{template}")
+    return folder

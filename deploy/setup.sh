@@ -22,6 +22,7 @@ missing_packages() {
     command -v systemd-analyze >/dev/null 2>&1 || echo systemd
     command -v openssl >/dev/null 2>&1 || echo openssl
     command -v bash >/dev/null 2>&1 || echo bash
+    command -v jq >/dev/null 2>&1 || echo jq
 }
 
 missing=$(missing_packages | tr '\n' ' ')

@@ -1,44 +1,59 @@
-"""The main job, shown: a chart goes to a real registry, an Application through real kubectl, and comes out Ready.
+"""The main job, shown: packages of every kind go to a real registry, kubectl asks for them, and they come out Ready.
 
-Run by ``make demo`` (and ``make run``, which stays). Everything is real: docker-registry, helm, kubectl, the control plane and
-the daemon are child processes on loopback, and all state is in a temporary folder that is removed at the end. Each step
-prints the command it runs; the exit code is 0 only if every step did what it should.
+Run by ``make demo`` (and ``make run``, which stays). Everything is real: docker-registry, helm, kubectl, the daemon and its
+control plane are processes on loopback, and all state is in a temporary folder that is removed at the end. Each step
+prints the command it runs and what came of it; the exit code is 0 only if every step did what it should.
 """
 
 import argparse
 import json
 import os
+import re
 import shlex
 import shutil
-import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable
 from pathlib import Path
-from types import FrameType
-from typing import IO, cast
+from typing import cast
 
-ROOT = Path(__file__).resolve().parent.parent
+from demo_processes import (
+    PATIENCE_S,
+    ROOT,
+    DemoError,
+    Signals,
+    Stopped,
+    await_that,
+    free_port,
+    last_lines,
+    listening,
+    stop,
+)
+from demo_progress import Daemon, Progress, is_ready, runs, since
+
 WHARFINGER = [sys.executable, "-m", "wharfinger"]
-NAMESPACE = "demo"
-READY_WITHIN_S = 120
-STOPS_WITHIN_S = 30
-
-
-class DemoError(Exception):
-    """A step did not do what it should."""
-
-
-class Stopped(KeyboardInterrupt):
-    """SIGINT, SIGTERM or SIGHUP ends the demo; ``number`` is the signal's."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__(number)
-        self.number = number
+VERSIONS = {"web-service": "1.0.0", "reloader": "1.0.0", "todo-api": "2.1.0", "namespace-defaults": "1.0.0"}
+INSTALLED = {
+    "demo.web": "web-service", "demo.reload": "reloader", "demo.todo": "todo-api", "namespace-defaults": "namespace-defaults",
+}  # fmt: skip
+KEPT = re.compile(
+    r"Namespace .*|ConfigMap \S+/kube-root-ca\.crt|ServiceAccount \S+/default"
+    r"|PersistentVolumeClaim demo/data-todo-.*|PersistentVolume .*"
+)
+"""What outlives a package on purpose: namespaces (with what a cluster puts into each), and data."""
+CONFIGMAP = """\
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: page
+  namespace: demo
+  labels: {wharfinger.dev/reload: "true"}
+  annotations: {wharfinger.dev/reload-targets: web}
+data:
+  colour: blue
+"""
 
 
 def main() -> int:
@@ -65,93 +80,46 @@ def main() -> int:
     return 0
 
 
-class Signals:
-    """How the demo ends early: the first signal unwinds it, each further one kills what has not ended yet.
-
-    While it unwinds no signal raises, so nothing can keep it from ending the children and removing the folder with the token.
-    """
-
-    def __init__(self) -> None:
-        self.children = ExitStack()
-        self.unwinding = False
-        self._running: list[subprocess.Popen[bytes]] = []
-        self._starting = False
-        self._kept: int | None = None
-
-    def catch(self) -> None:
-        """From now on, to the end of the process. SIGHUP stays ignored under nohup."""
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
-                signal.signal(number, self._came)
-
-    def start(self, command: list[str], log: Path, environment: dict[str, str]) -> subprocess.Popen[bytes]:
-        """A child process that ends with the demo; a signal waits until it is on the list of those to end."""
-        self._starting = True
-        try:
-            process = self.children.enter_context(background(command, log, environment))
-            self._running.append(process)
-        finally:
-            self._starting = False
-        if self._kept is not None:
-            self._came(self._kept, None)
-        return process
-
-    def _came(self, number: int, _frame: FrameType | None) -> None:
-        if self._starting:
-            self._kept = number
-        elif self.unwinding:
-            for process in self._running:
-                kill_group(process)
-        else:
-            self.unwinding = True
-            raise Stopped(number)
-
-
 class Demo:
     """The steps, in order."""
 
     def __init__(self, folder: Path, signals: Signals) -> None:
         self.folder = folder
         self.signals = signals
-        self.kubeconfig = folder / "control-plane" / "kubeconfig"
-        self.socket = folder / "state" / "run" / "debug.sock"
+        self.state = folder / "state"
+        self.log = folder / "daemon.log"
+        self.registry_log = folder / "registry.log"
+        self.socket = self.state / "run" / "debug.sock"
         self.registry = ""
-        self.environment = {**os.environ, "KUBECONFIG": str(self.kubeconfig), "HELM_CACHE_HOME": str(folder / "helm"),
-                            "HELM_CONFIG_HOME": str(folder / "helm"), "HELM_DATA_HOME": str(folder / "helm"),
-                            "WHARFINGER_SOCKET": str(self.socket), "WHARFINGER_STATE_DIR": str(folder / "state")}  # fmt: skip
+        self.digests: dict[str, str] = {}
+        self.daemon = Daemon(self.socket)
+        self.environment = {**os.environ, "KUBECONFIG": str(self.state / "embedded" / "kubeconfig"),
+                            "HELM_CACHE_HOME": str(folder / "helm"), "HELM_CONFIG_HOME": str(folder / "helm"),
+                            "HELM_DATA_HOME": str(folder / "helm"), "WHARFINGER_SOCKET": str(self.socket)}  # fmt: skip
 
     def run(self, *, stay: bool) -> None:
         """From nothing to Ready, and, unless it stays, back to nothing."""
-        title("A registry, a control plane and the daemon: three processes on loopback")
-        self.start_registry()
-        self.start_control_plane()
+        title("A registry, and the daemon with a control plane of its own")
+        registry = self.start_registry()
         daemon = self.start_daemon()
-        title("The package is pushed")
-        self.show(*WHARFINGER, "package", "push", "examples/web-service", f"{self.registry}/packages/web-service:1.0.0",
-                  "--plain-http")  # fmt: skip
-        title("An Application is applied with kubectl, and taken to Ready")
-        self.show("kubectl", "create", "namespace", NAMESPACE)
-        self.apply_application()
-        self.show_progress()
-        self.show("kubectl", "get", "applications,deployments,services,configmaps", "--namespace", NAMESPACE)
-        title("Helm sees the release")
-        listed = self.show("helm", "list", "--namespace", NAMESPACE)
-        if "web" not in listed or "deployed" not in listed:
-            raise DemoError("helm does not list the release as deployed")
-        title("The daemon says what it is doing")
-        self.show(*WHARFINGER, "get", "packages")
-        self.show(*WHARFINGER, "dump", f"{NAMESPACE}.web")
+        self.push_packages()
+        before = self.objects()
+        self.install()
+        self.check_digests()
         if stay:
             self.stay(daemon)
-            return
-        title("The Application is deleted, and nothing of it is left")
-        self.show("kubectl", "delete", "application", "web", "--namespace", NAMESPACE, "--timeout=60s")
-        self.check_nothing_left()
+        self.configmap_makes_a_hook_run()
+        self.label_makes_a_hook_run()
+        self.settings_change_without_a_registry(registry)
+        self.ask_helm_and_the_daemon()
+        self.delete_everything(before)
         title("SIGTERM: the daemon drains and exits")
-        stop(daemon, "daemon")
+        code = stop(daemon, "daemon")
+        if code != 0:
+            raise DemoError(f"the daemon exited with {code}{last_lines(self.log)}")
         print("daemon: exit 0")
 
-    def start_registry(self) -> None:
+    def start_registry(self) -> subprocess.Popen[bytes]:
         """A real docker-registry on a free port."""
         port = free_port()
         config = self.folder / "registry.yml"
@@ -162,142 +130,232 @@ class Demo:
         binary = shutil.which("docker-registry")
         if binary is None:
             raise DemoError("docker-registry is not installed; run `make setup` as root")
-        process = self.signals.start([binary, "serve", str(config)], self.folder / "registry.log", self.environment)
-        await_port(port, process)
+        process = self.signals.start([binary, "serve", str(config)], self.registry_log, self.environment)
+        await_that(lambda: listening(port), what="the registry listens", process=process, log=self.registry_log)
         self.registry = f"127.0.0.1:{port}"
         print(f"registry at {self.registry}")
-
-    def start_control_plane(self) -> None:
-        """The embedded control plane: `wharfinger control-plane`."""
-        log = self.folder / "control-plane.log"
-        command = [*WHARFINGER, "control-plane", "--kubeconfig", str(self.kubeconfig)]
-        process = self.signals.start(command, log, self.environment)
-        await_that(lambda: self.kubeconfig.exists() and "ready at" in log.read_text(), process, "control plane", log)
-        print(log.read_text().strip().splitlines()[0])
-
-    def start_daemon(self) -> subprocess.Popen[bytes]:
-        """`wharfinger run` against that control plane."""
-        log = self.folder / "daemon.log"
-        process = self.signals.start([*WHARFINGER, "run"], log, self.environment)
-        await_that(lambda: "ready:" in log.read_text(), process, "daemon", log)
-        print(log.read_text().strip().splitlines()[-1])
         return process
 
-    def apply_application(self) -> None:
-        """Real kubectl, real manifests."""
-        template = (ROOT / "examples" / "application.yaml").read_text()
+    def start_daemon(self) -> subprocess.Popen[bytes]:
+        """`wharfinger run --embedded`."""
+        started = self.log.stat().st_size if self.log.exists() else 0
+        command = [*WHARFINGER, "run", "--embedded", "--state-dir", str(self.state)]
+        print(f"$ {' '.join(shown(command))}", flush=True)
+        process = self.signals.start(command, self.log, self.environment)
+
+        def ready() -> str:
+            said = self.log.read_bytes()[started:].decode(errors="replace")
+            return "\n".join(line for line in said.splitlines() if " ready: " in line)
+
+        await_that(lambda: bool(ready()), what="the daemon is up", process=process, log=self.log)
+        self.running = process
+        print(ready(), flush=True)
+        return process
+
+    def push_packages(self) -> None:
+        """A plain chart, a package.yaml package, a chart with Helm hooks, and a module folder."""
+        title("Four packages are pushed")
+        for package, version in VERSIONS.items():
+            target = f"{self.registry}/packages/{package}:{version}"
+            said = self.show(*WHARFINGER, "package", "push", f"examples/{package}", target, "--plain-http")
+            self.digests[package] = said.split()[-1]
+
+    def install(self) -> None:
+        """Real kubectl, real manifests, and every stage of every package until all are Ready."""
+        title("kubectl asks for three Applications and a Module, and each is taken to Ready")
         manifest = self.folder / "application.yaml"
         manifest.write_text(
-            template.replace("registry.example/packages", f"{self.registry}/packages").replace(
-                "scheme: HTTPS", "scheme: HTTP"
-            )
+            (ROOT / "examples" / "application.yaml")
+            .read_text()
+            .replace("registry.example/packages", f"{self.registry}/packages")
+            .replace("scheme: HTTPS", "scheme: HTTP")
         )
         print(manifest.read_text())
-        self.show("kubectl", "apply", "--namespace", NAMESPACE, "--filename", str(manifest))
-
-    def show_progress(self) -> None:
-        """One line for each state the package goes through, until it is Ready."""
-        seen = ""
-        deadline = time.monotonic() + READY_WITHIN_S
-        while time.monotonic() < deadline:
-            text = self.quiet("kubectl", "get", "application", "web", "--namespace", NAMESPACE, "--output=json")
-            status = cast("dict[str, dict[str, dict[str, str]]]", json.loads(text)).get("status", {})
-            summary = status.get("summary", {})
-            line = f"{summary.get('state', 'Unknown')}: {summary.get('message', 'no status yet')}"
-            if line != seen:
-                print(f"  {line}" + (f"  (tip: {summary['tip']})" if summary.get("tip") else ""), flush=True)
-                seen = line
-            if summary.get("state") == "Ready":
-                self.show(
-                    "kubectl",
-                    "wait",
-                    "--for=condition=Ready",
-                    "application/web",
-                    "--namespace",
-                    NAMESPACE,
-                    "--timeout=10s",
-                )
-                return
-            time.sleep(0.2)
-        raise DemoError(
-            f"not Ready within {READY_WITHIN_S} s; last: {seen}\n{(self.folder / 'daemon.log').read_text()[-4000:]}"
+        self.show("kubectl", "create", "namespace", "demo")
+        progress = Progress(self.daemon, tuple(INSTALLED))
+        self.show("kubectl", "apply", "--filename", str(manifest))
+        self.await_it("all packages are Ready", progress.all_ready)
+        self.show(
+            "kubectl", "wait", "--for=condition=Ready", "applications", "--all", "--namespace=demo", "--timeout=60s"
         )
+        self.show("kubectl", "wait", "--for=condition=Ready", "module/namespace-defaults", "--timeout=60s")
+        self.show("kubectl", "get", "applications,modules,deployments,statefulsets", "--all-namespaces")
 
-    def check_nothing_left(self) -> None:
-        """No object of the release, no release record, no package in the daemon, nothing deployed on disk."""
-        left = self.show("kubectl", "get", "deployments,services,configmaps,secrets,serviceaccounts", "--namespace", NAMESPACE,
-                         "--selector=app.kubernetes.io/managed-by=Helm", "--output=name")  # fmt: skip
-        records = self.show(
-            "kubectl", "get", "secrets", "--namespace", NAMESPACE, "--selector=owner=helm", "--output=name"
+    def check_digests(self) -> None:
+        """What is installed is what was pushed, and was asked for by its digest."""
+        title("What is installed is what was pushed, pulled by digest")
+        fetched = self.registry_log.read_text(errors="replace")
+        for name, package in INSTALLED.items():
+            kind, _, instance = ("module", "", name) if name == package else ("application", "", name.partition(".")[2])
+            digest = self.quiet("kubectl", "get", kind, instance, "--namespace=demo",
+                                "--output=jsonpath={.status.currentVersion.digest}")  # fmt: skip
+            request = f'"GET /v2/packages/{package}/manifests/{digest} HTTP/1.1" 200'
+            print(f"  {name:<20}pushed    {self.digests[package]}\n{'':<22}installed {digest}")
+            if digest != self.digests[package]:
+                raise DemoError(f"{name}: installed {digest or 'nothing'}, pushed was {self.digests[package]}")
+            if request not in fetched:
+                raise DemoError(f"{name}: the registry was never asked for {digest}{last_lines(self.registry_log)}")
+            print(f"{'':<22}registry  {request}")
+
+    def configmap_makes_a_hook_run(self) -> None:
+        """The bash hook of `reloader` watches ConfigMaps, and rolls the Deployments that they name."""
+        title("A ConfigMap made with kubectl makes a bash hook run")
+        before = runs(self.daemon.package("demo.reload"), "hooks/reload.sh")
+        (self.folder / "page.yaml").write_text(CONFIGMAP)
+        print(CONFIGMAP)
+        self.show("kubectl", "create", "--filename", str(self.folder / "page.yaml"))
+        self.await_it(
+            "hooks/reload.sh ran for the ConfigMap",
+            lambda: runs(self.daemon.package("demo.reload"), "hooks/reload.sh") > before,
         )
+        dump = self.quiet(*WHARFINGER, "dump", "demo.reload")
+        print("$ wharfinger dump demo.reload    (its hooks)")
+        print(dump[dump.index("\nhooks:\n") + 1 : dump.index("\nqueue:\n")])
+        path = r"{.spec.template.metadata.annotations.reload\.wharfinger\.dev/page}"
+        ask = ("kubectl", "get", "deployment", "web", "--namespace=demo", f"--output=jsonpath={path}")
+        self.await_it("the pod template of web carries the ConfigMap's checksum", lambda: bool(self.quiet(*ask)))
+        print(f"annotation reload.wharfinger.dev/page of Deployment web's pod template: {self.quiet(*ask)}")
+        self.show("kubectl", "rollout", "status", "deployment/web", "--namespace=demo", "--timeout=60s")
+
+    def label_makes_a_hook_run(self) -> None:
+        """The Python hook of the module keeps a list of namespaces in its values, and the chart gives each its limits."""
+        title("A namespace with a label gets its limits, through the module's Python hook")
+        self.show("kubectl", "create", "namespace", "team")
+        self.show("kubectl", "label", "namespace", "team", "namespace-defaults/managed=true")
+        ask = ("kubectl", "get", "limitrange", "--namespace=team", "--output=name")
+        self.await_it("namespace team has its LimitRange", lambda: bool(self.quiet(*ask)))
+        self.show("kubectl", "get", "limitranges,resourcequotas,networkpolicies", "--namespace=team")
+        self.await_it("the module is at rest", lambda: is_ready(self.daemon.package("namespace-defaults")))
+
+    def settings_change_without_a_registry(self, registry: subprocess.Popen[bytes]) -> None:
+        """Configure → Run, and no Download: there is nobody to download from."""
+        title("The registry is stopped, and a settings change flows through Configure and Run")
+        stop(registry, "registry")
+        if listening(int(self.registry.partition(":")[2])):
+            raise DemoError(f"somebody still listens at {self.registry}")
+        print(f"nobody listens at {self.registry} any more")
+        progress = Progress(self.daemon, ("demo.web",))
+        before = progress.latest["demo.web"]
+        patch = '{"spec":{"settings":{"replicas":3}}}'
+        self.show("kubectl", "patch", "application", "web", "--namespace=demo", "--type=merge", f"--patch={patch}")
+
+        def applied() -> bool:
+            ready = progress.all_ready()
+            return ready and since(progress.latest["demo.web"], "ManifestsApplied") != since(before, "ManifestsApplied")
+
+        self.await_it("demo.web is configured anew, and Ready", applied)
+        after = progress.latest["demo.web"]
+        for stage in ("ReadyOnFilesystem", "Loaded"):
+            if since(after, stage) != since(before, stage) or stage in progress.moved["demo.web"]:
+                raise DemoError(f"demo.web went through {stage} again, for a change of settings")
+            print(f"  {'demo.web':<20}{stage:<19}as it was since {since(after, stage)}")
+        print(f"stages it went through: {', '.join(progress.moved['demo.web'])}")
+        columns = "custom-columns=NAME:.metadata.name,WANTED:.spec.replicas,READY:.status.readyReplicas"
+        replicas = self.show("kubectl", "get", "deployment", "web", "--namespace=demo", f"--output={columns}")
+        if replicas.split()[-3:] != ["web", "3", "3"]:
+            raise DemoError("the Deployment does not have the three replicas that the settings ask for")
+
+    def ask_helm_and_the_daemon(self) -> None:
+        """Helm's own view, and everything the debug socket answers."""
+        title("Helm sees the releases")
+        listed = self.show("helm", "list", "--all-namespaces")
+        deployed = {line.split()[0] for line in listed.splitlines() if "\tdeployed\t" in line}
+        if missing := {name.rpartition(".")[2] for name in INSTALLED} - deployed:
+            raise DemoError(f"helm does not list these as deployed: {', '.join(sorted(missing))}")
+        history = self.show("helm", "history", "web", "--namespace=demo")
+        if "superseded" not in history:
+            raise DemoError("helm's history of web has one revision only")
+        title("The daemon says what it is doing")
+        self.show(*WHARFINGER, "get", "packages", "--output", "wide")
+        self.show(*WHARFINGER, "dump", "demo.reload")
+        self.show(*WHARFINGER, "queues", "dump")
+        self.show(*WHARFINGER, "scheduler", "dump", "namespace-defaults")
+        self.show(*WHARFINGER, "render", "demo.reload")
+
+    def delete_everything(self, before: set[str]) -> None:
+        """Whatever was not there before the first package came must be gone, but for what is kept on purpose."""
+        title("Everything is deleted, and nothing of it is left")
+        timeout = f"--timeout={PATIENCE_S}s"
+        self.show("kubectl", "delete", "applications", "--all", "--namespace=demo", timeout)
+        self.show("kubectl", "delete", "module", "namespace-defaults", timeout)
+        self.show("kubectl", "delete", "packagerepository", "default", timeout)
+        self.show("kubectl", "delete", "configmap", "page", "--namespace=demo", timeout)
+        self.show("kubectl", "delete", "namespace", "team", timeout)
+
+        def left() -> list[str]:
+            return sorted(each for each in self.objects() - before if not KEPT.fullmatch(each))
+
+        try:
+            self.await_it("all objects are gone", lambda: not left())
+        except DemoError as error:
+            raise DemoError(f"left behind: {', '.join(left())}\n{error}") from error
+        self.show("kubectl", "get", "secrets", "--all-namespaces")
+        self.show("kubectl", "get", "persistentvolumeclaims", "--all-namespaces")
+        print("the database's claim is kept, as Helm and Kubernetes keep data; whoever wants it gone says so:")
+        self.show("kubectl", "delete", "namespace", "demo", timeout)
         packages = self.show(*WHARFINGER, "get", "packages", "--output", "name")
-        deployed = sorted(path.name for path in (self.folder / "state" / "deployed").iterdir())
-        if left.strip() or records.strip() or packages.strip() or deployed:
-            raise DemoError(f"left behind: {left} {records} {packages} {deployed}")
+        deployed = sorted(path.name for path in (self.state / "deployed").iterdir())
+        trees = sorted(path.name for path in (self.state / "store" / "trees").iterdir())
+        if packages.strip() or deployed or trees:
+            raise DemoError(f"left behind: packages {packages.split()}, deployed {deployed}, trees {trees}")
         print("nothing is left")
 
+    def objects(self) -> set[str]:
+        """Every object of the cluster, as ``Kind namespace/name``; events and leases come and go by themselves."""
+        kinds = self.quiet("kubectl", "api-resources", "--verbs=list,delete", "--output=name").split()
+        asked = ",".join(kind for kind in kinds if not kind.startswith(("events", "leases.")))
+        listed = json.loads(self.quiet("kubectl", "get", asked, "--all-namespaces", "--output=json"))
+        found = cast("list[dict[str, object]]", listed["items"])
+        metadata = [cast("dict[str, str]", each["metadata"]) for each in found]
+        return {
+            f"{each['kind']} {meta.get('namespace', '')}/{meta['name']}".replace(" /", " ")
+            for each, meta in zip(found, metadata, strict=True)
+        }
+
     def stay(self, daemon: subprocess.Popen[bytes]) -> None:
-        """Wait for Ctrl-C. Raises DemoError if the daemon ends before it."""
+        """Wait for Ctrl-C; a daemon that is killed is started again, as a service manager would. DemoError if it gives up."""
         title("Everything stays up until Ctrl-C; in another shell")
         for name in ("KUBECONFIG", "WHARFINGER_SOCKET"):
-            print(f"  export {name}={shlex.quote(self.environment[name])}", flush=True)
-        raise DemoError(f"the daemon exited with {daemon.wait()}:\n{(self.folder / 'daemon.log').read_text()[-4000:]}")
+            print(f"  export {name}={shlex.quote(self.environment[name])}")
+        print(f"  export REGISTRY={self.registry}")
+        print(f"  export PATH={shlex.quote(f'{ROOT}/.venv/bin:{ROOT}/.cache/tools/bin')}:$PATH", flush=True)
+        while (code := daemon.wait()) < 0:
+            print(f"the daemon was ended by signal {-code}; it is started again", flush=True)
+            daemon = self.start_daemon()
+            print("the daemon is up again", flush=True)
+        raise DemoError(f"the daemon exited with {code}{last_lines(self.log)}")
+
+    def await_it(self, what: str, holds: Callable[[], bool]) -> None:
+        """Wait for something that the daemon is to bring about."""
+        await_that(holds, what=what, process=self.running, log=self.log)
 
     def show(self, *command: str) -> str:
         """Run a command and show it; its output. Raises DemoError if it fails."""
-        shown = ["wharfinger", *command[3:]] if list(command[:3]) == WHARFINGER else list(command)
-        print(f"$ {' '.join(shown)}", flush=True)
+        print(f"$ {' '.join(shown(command))}", flush=True)
         output = self.quiet(*command)
-        print(output, end="" if output.endswith("\n") or not output else "\n", flush=True)
+        print(output.removesuffix("\n") or "(nothing)", flush=True)
         return output
 
     def quiet(self, *command: str) -> str:
         """Run a command; its standard output. Raises DemoError if it fails."""
-        done = subprocess.run(
-            command, cwd=ROOT, env=self.environment, capture_output=True, text=True, timeout=120, check=False
-        )
+        try:
+            done = subprocess.run(
+                command,
+                cwd=ROOT,
+                env=self.environment,
+                capture_output=True,
+                text=True,
+                timeout=2 * PATIENCE_S,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise DemoError(
+                f"`{' '.join(command)}` did not end within {2 * PATIENCE_S} s{last_lines(self.log)}"
+            ) from error
         if done.returncode != 0:
-            log = (self.folder / "daemon.log").read_text()[-3000:] if (self.folder / "daemon.log").exists() else ""
-            raise DemoError(f"`{' '.join(command)}` exited {done.returncode}: {done.stderr.strip()}\n{log}")
+            said = done.stderr.strip() or done.stdout.strip()
+            raise DemoError(f"`{' '.join(command)}` exited {done.returncode}: {said}{last_lines(self.log)}")
         return done.stdout
-
-
-@contextmanager
-def background(command: list[str], log: Path, environment: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
-    """A child process for as long as the body runs; stopped with SIGTERM, killed with its group if that takes long."""
-    output: IO[bytes]
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            command, cwd=ROOT, env=environment, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
-        )
-    try:
-        yield process
-    finally:
-        if process.poll() is None:
-            process.terminate()
-            try:
-                process.wait(STOPS_WITHIN_S)
-            except subprocess.TimeoutExpired:
-                kill_group(process)
-                process.wait()
-
-
-def kill_group(process: subprocess.Popen[bytes]) -> None:
-    """SIGKILL for a child that is not known to have ended, and for its group (it leads one)."""
-    if process.returncode is None:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-
-
-def stop(process: subprocess.Popen[bytes], name: str) -> None:
-    """SIGTERM, then exit code 0 within STOPS_WITHIN_S."""
-    process.terminate()
-    try:
-        code = process.wait(STOPS_WITHIN_S)
-    except subprocess.TimeoutExpired as error:
-        raise DemoError(f"the {name} did not end within {STOPS_WITHIN_S} s of SIGTERM") from error
-    if code != 0:
-        raise DemoError(f"the {name} exited with {code}")
 
 
 def title(text: str) -> None:
@@ -305,33 +363,10 @@ def title(text: str) -> None:
     print(f"\n== {text}", flush=True)
 
 
-def free_port() -> int:
-    """A port nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def await_port(port: int, process: subprocess.Popen[bytes]) -> None:
-    """Wait until something listens."""
-
-    def listening() -> bool:
-        with socket.socket() as probe:
-            return probe.connect_ex(("127.0.0.1", port)) == 0
-
-    await_that(listening, process, "registry", None)
-
-
-def await_that(condition: Callable[[], bool], process: subprocess.Popen[bytes], name: str, log: Path | None) -> None:
-    """Wait (up to 60 s) until a condition holds; DemoError if the process ends first."""
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        if process.poll() is not None:
-            raise DemoError(f"the {name} exited with {process.returncode}:\n{log.read_text() if log else ''}")
-        if condition():
-            return
-        time.sleep(0.05)
-    raise DemoError(f"the {name} did not come up within 60 s:\n{log.read_text() if log else ''}")
+def shown(command: list[str] | tuple[str, ...]) -> list[str]:
+    """A command as a person would type it."""
+    words = ["wharfinger", *command[3:]] if list(command[:3]) == WHARFINGER else list(command)
+    return [shlex.quote(word) for word in words]
 
 
 if __name__ == "__main__":

@@ -6,7 +6,15 @@ import socket
 from pathlib import Path
 from typing import TypedDict, cast
 
-STAGES = ("ReadyOnFilesystem", "Loaded", "RequirementsMet", "Configured", "HooksProcessed", "ManifestsApplied", "Scaled")
+STAGES = (
+    "ReadyOnFilesystem",
+    "Loaded",
+    "RequirementsMet",
+    "Configured",
+    "HooksProcessed",
+    "ManifestsApplied",
+    "Scaled",
+)
 
 
 class Condition(TypedDict):
@@ -129,7 +137,9 @@ class Progress:
 
 def stages(package: Package) -> dict[str, Condition]:
     """The stages of a package by name, in the order of the pipeline."""
-    found = {condition["type"]: condition for condition in package["status"]["conditions"]} if "status" in package else {}
+    found = (
+        {condition["type"]: condition for condition in package["status"]["conditions"]} if "status" in package else {}
+    )
     return {stage: found[stage] for stage in STAGES if stage in found}
 
 

@@ -25,7 +25,7 @@ from wharfinger.cluster.informer import Informer, open_informer
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.cluster.work_queue import WorkKeys
 from wharfinger.formats.errors import FormatError
-from wharfinger.formats.json_value import JsonObject, JsonValue, find, find_int, find_str
+from wharfinger.formats.json_value import JsonObject, JsonValue, find, find_int, find_object, find_str
 from wharfinger.packages.source import Source
 from wharfinger.runtime import status as statuses
 from wharfinger.runtime.identity import SYSTEM_NAMESPACE, AppId, IdentityError, ModuleId, PackageId, package_id
@@ -103,17 +103,17 @@ class Controller:
             await self._write_status(name, key, obj)
 
     def _tell_runtime(self, identity: PackageId, obj: JsonObject) -> None:
-        generation = find_int(obj, "metadata", "generation")
+        generation, written = find_int(obj, "metadata", "generation"), find_object(obj, "status")
         try:
             spec = read_application(obj) if isinstance(identity, AppId) else read_module(obj)
             self._check_release(spec.id)
             self._act_on(spec)
         except (SpecError, IdentityError) as error:
-            self.runtime.block(identity, generation, "SpecInvalid", str(error))
+            self.runtime.block(identity, generation, written, "SpecInvalid", str(error))
         except SettingsSourceError as error:
-            self.runtime.block(identity, generation, "SettingsSourceMissing", str(error))
+            self.runtime.block(identity, generation, written, "SettingsSourceMissing", str(error))
         except RepositoryUnusableError as error:
-            self.runtime.block(identity, generation, error.reason, str(error))
+            self.runtime.block(identity, generation, written, error.reason, str(error))
 
     def _act_on(self, spec: PackageSpec) -> None:
         """Tell the runtime what is wanted, once everything it refers to was looked up."""
@@ -167,8 +167,11 @@ class Controller:
     async def _remove(self, identity: PackageId, key: ObjectKey, obj: JsonObject) -> None:
         if FINALIZER not in finalizers_of(obj):
             return
+        generation, written = find_int(obj, "metadata", "generation"), find_object(obj, "status")
         gone = (
-            self.runtime.remove_app(identity) if isinstance(identity, AppId) else self.runtime.remove_module(identity)
+            self.runtime.remove_app(identity, generation, written)
+            if isinstance(identity, AppId)
+            else self.runtime.remove_module(identity, generation, written)
         )
         if gone:
             rest = tuple(entry for entry in finalizers_of(obj) if entry != FINALIZER)

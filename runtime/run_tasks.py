@@ -220,6 +220,7 @@ async def _load_for_removal(instance: Instance, tools: Tools) -> None:
             return
         instance.package, instance.version = state.source.rpartition(" ")[2], state.version
         instance.manifest, instance.tree = manifest, await tools.store.install(manifest)
+        await tools.store.deploy(instance.id.name, manifest)  # until Undeploy
         await read_package(instance, tools)
     except EXPECTED as error:
         log.warning("%s: removed without its hooks: %s", instance.id, error)

@@ -123,29 +123,34 @@ class Runtime:
             return False
         return True
 
-    def block(self, identity: PackageId, generation: int, reason: str, message: str) -> None:
-        """A resource whose wish cannot be acted on: say why; what runs already goes on as it was."""
+    def block(self, identity: PackageId, generation: int, written: JsonObject, reason: str, message: str) -> None:
+        """A resource whose wish cannot be acted on: say why; what runs already goes on as it was.
+
+        ``written`` is its status as it was last written.
+        """
         instance = self.instances.get(identity.name)
         if instance is None:
-            instance = self.instances[identity.name] = Instance(identity, statuses.fresh(generation, self.now()))
+            status = statuses.restored(generation, written, self.now())
+            instance = self.instances[identity.name] = Instance(identity, status)
         self._set(instance, statuses.blocked(instance.status, generation, reason, message, self.now()))
 
-    def remove_app(self, identity: AppId) -> bool:
+    def remove_app(self, identity: AppId, generation: int, written: JsonObject) -> bool:
         """Begin the removal unless it runs; True once nothing of the package is left.
 
-        A package this process has never heard of is removed too: an earlier process may have installed it.
+        A package this process has never heard of is removed too: an earlier process may have installed it, and ``written`` is
+        the status that it wrote.
         """
-        return self._remove(identity)
+        return self._remove(identity, generation, written)
 
-    def remove_module(self, identity: ModuleId) -> bool:
+    def remove_module(self, identity: ModuleId, generation: int, written: JsonObject) -> bool:
         """As `remove_app`, for a Module."""
-        return self._remove(identity)
+        return self._remove(identity, generation, written)
 
     def object_gone(self, identity: PackageId) -> None:
         """The package's object is no more: what is still here of it is removed, and a finished removal is forgotten."""
         self._removed.discard(identity.name)
         if identity.name in self.instances:
-            self._remove(self.instances[identity.name].id)
+            self._remove(self.instances[identity.name].id, 0, {})
 
     def claim_release(self, identity: PackageId) -> PackageId | None:
         """Let a package have its release: None if it has it now, else who has it already (or, itself, from another place).
@@ -303,9 +308,12 @@ class Runtime:
         if decision is Decision.REMOVING:
             return decision
         self._removed.discard(name)
+        before = self.instances.get(name)
+        # What is still being fetched is fetched with the new login; what is here needs none.
+        new_login = before is not None and before.source != source and self.lifecycle.is_loading(name)
         instance = self._instance(spec, source, settings)
         unblocked = instance.status.blocked is not None
-        if decision is Decision.UPDATE:
+        if decision is Decision.UPDATE or new_login:
             self._begin_update(instance, spec.generation)
         elif decision is Decision.RECONFIGURE:
             self._set(instance, statuses.reconfigure_started(instance.status, spec.generation, self.now()))
@@ -357,7 +365,7 @@ class Runtime:
             tasks = self._pipeline(instance, scope).vote()
             self._enqueue(tasks, scope, {tasks[0].name: lambda: self._tell_scheduler(Rescheduled(name, reason))})
 
-    def _remove(self, identity: PackageId) -> bool:
+    def _remove(self, identity: PackageId, generation: int, written: JsonObject) -> bool:
         name = identity.name
         if name in self._removed:
             return True
@@ -366,7 +374,8 @@ class Runtime:
         if start is RemovalStart.STARTED and scope is not None:
             instance = self.instances.get(name)
             if instance is None:
-                instance = self.instances[name] = Instance(identity, statuses.fresh(0, self.now()))
+                status = statuses.restored(generation, written, self.now())
+                instance = self.instances[name] = Instance(identity, status)
             self._set(
                 instance,
                 statuses.removing(instance.status, "Removing", "the release is being uninstalled", self.now()),

@@ -1,10 +1,12 @@
 """The demo is the main job's acceptance: real registry, kubectl and helm, from push to Ready to gone, exit code 0."""
 
 import os
+import re
 import signal
 import sys
 import tempfile
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,48 @@ import pytest
 from tests.programs import PATIENCE_S, program, run
 
 DEMO = (sys.executable, "examples/demo.py")
+STAGES = (
+    "ReadyOnFilesystem",
+    "Loaded",
+    "RequirementsMet",
+    "Configured",
+    "HooksProcessed",
+    "ManifestsApplied",
+    "Scaled",
+)
+NAMES = ("demo.web", "demo.reload", "demo.todo", "namespace-defaults")
+STEPS = (
+    "$ wharfinger run --embedded",
+    "pushed ",
+    "application.wharfinger.dev/web created",
+    "module.wharfinger.dev/namespace-defaults created",
+    "* Ready: version 1.0.0 is installed and ready",
+    "module.wharfinger.dev/namespace-defaults condition met",
+    "pushed    sha256:",
+    "installed sha256:",
+    "configmap/page created",
+    "- name: hooks/reload.sh",
+    "annotation reload.wharfinger.dev/page of Deployment web's pod template: ",
+    "namespace/team labeled",
+    "limitrange/namespace-defaults",
+    "nobody listens at 127.0.0.1:",
+    "application.wharfinger.dev/web patched",
+    "as it was since",
+    "stages it went through: Configured, ManifestsApplied, Scaled",
+    "web    3        3",
+    "$ helm list --all-namespaces",
+    "superseded",
+    "$ wharfinger get packages --output wide",
+    "$ wharfinger dump demo.reload\n",
+    "$ wharfinger queues dump",
+    "$ wharfinger scheduler dump",
+    "$ wharfinger render demo.reload",
+    'application.wharfinger.dev "web" deleted',
+    'module.wharfinger.dev "namespace-defaults" deleted',
+    "nothing is left",
+    "daemon: exit 0",
+    "demo: done in",
+)
 
 
 @pytest.fixture
@@ -21,21 +65,31 @@ def folder() -> Iterator[Path]:
         yield Path(made)
 
 
-def test_it_shows_the_main_job_and_ends_well() -> None:
-    said = run(*DEMO)
-    steps = [
-        "pushed ",
-        "application.wharfinger.dev/web created",
-        "  Ready: version 1.0.0 is installed and ready",
-        "deployed",
-        "demo.web",
-        "nothing is left",
-        "daemon: exit 0",
-        "demo: done in",
-    ]
-    places = [said.find(step) for step in steps]
-    assert -1 not in places, (steps[places.index(-1)], said)
+def test_it_shows_the_main_job_and_ends_well(folder: Path) -> None:
+    with program(*DEMO, env={"PYTHONUNBUFFERED": "1", "TMPDIR": str(folder)}) as demo:
+        demo.wait_line("demo: done in")
+        assert demo.wait() == 0
+    said = "\n".join(demo.lines)
+    places = [said.find(step) for step in STEPS]
+    assert -1 not in places, (STEPS[places.index(-1)], said)
     assert places == sorted(places)
+    for name, stage in product(NAMES, STAGES):
+        assert re.search(rf"^  {re.escape(name)} +{stage} +True$", said, re.MULTILINE), (name, stage)
+    assert said.count('"GET /v2/packages/') == len(NAMES), "each package was asked for by its digest"
+    assert list(folder.iterdir()) == []
+
+
+def test_it_starts_a_daemon_again_that_was_killed(folder: Path) -> None:
+    with program(*DEMO, "--stay", env={"PYTHONUNBUFFERED": "1", "TMPDIR": str(folder)}) as demo:
+        demo.wait_line("export PATH=")
+        (daemon,) = [process for process in processes_below(folder) if b"\0wharfinger\0run\0" in command_line(process)]
+        os.kill(daemon, signal.SIGKILL)
+        demo.wait_line("the daemon was ended by signal 9; it is started again")
+        demo.wait_line("the daemon is up again")
+        demo.process.send_signal(signal.SIGTERM)
+        assert demo.wait() == 0
+    assert list(folder.iterdir()) == []
+    assert processes_below(folder) == []
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -43,7 +97,7 @@ def test_it_stays_until_it_is_told_to_stop_and_takes_everything_down(folder: Pat
     with program(*DEMO, "--stay", env={"PYTHONUNBUFFERED": "1", "TMPDIR": str(folder)}) as demo:
         socket = demo.wait_line("export WHARFINGER_SOCKET=").partition("=")[2]
         listed = run(sys.executable, "-m", "wharfinger", "get", "packages", env={"WHARFINGER_SOCKET": socket})
-        assert "demo.web" in listed
+        assert all(name in listed for name in NAMES)
         assert len(processes_below(folder)) >= 4, "the demo, the registry, the control plane and the daemon"
         demo.process.send_signal(number)
         assert demo.wait() == 0
@@ -69,12 +123,11 @@ while True:
     signal.pause()
 """
 WITH_A_STUBBORN_CHILD = f"""\
-import importlib.util, os, signal, sys
+import signal, sys
 from pathlib import Path
-spec = importlib.util.spec_from_file_location("demo", "examples/demo.py")
-demo = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(demo)
-demo.STOPS_WITHIN_S = 100_000
+sys.path.insert(0, "examples")
+import demo, demo_processes
+demo_processes.STOPS_WITHIN_S = 100_000
 
 def run(self, *, stay):
     self.signals.start([sys.executable, "-c", {STUBBORN!r}], Path("/dev/stdout"), self.environment).wait()
@@ -112,3 +165,11 @@ def processes_below(folder: Path) -> list[int]:
         if os.fsencode(folder) in environment:
             found.append(int(process.name))
     return found
+
+
+def command_line(process: int) -> bytes:
+    """The arguments of a process, each ended by a zero byte; nothing once it is gone."""
+    try:
+        return (Path("/proc") / str(process) / "cmdline").read_bytes()
+    except OSError:
+        return b""

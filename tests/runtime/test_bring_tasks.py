@@ -1,6 +1,7 @@
 """Bringing packages of every kind here, and what is said of those that are wrong."""
 
 import gzip
+from collections.abc import Callable
 from pathlib import Path
 
 from tests.packages.charts import ROOT, chart, write
@@ -54,13 +55,18 @@ async def test_bad_packages_say_what_is_wrong_and_disturb_nobody(tmp_path: Path)
             "no-dependency": ("Pending", "DependencyNotEnabled", ("database",)),
         }
         for name, (state, reason, words) in expected.items():
-            obj = await world.until("prod", name, lambda obj, reason=reason: reasoned(obj) == reason)
+            obj = await world.until("prod", name, has_reason(reason))
             assert find_str(obj, "status", "summary", "state") == state, name
             message = find_str(obj, "status", "summary", "message")
             assert all(word in message for word in words), message
             assert "\n" not in message
             assert find_str(obj, "status", "summary", "tip"), name
         await world.until_state("prod", "good", "Ready")
+
+
+def has_reason(reason: str) -> Callable[[JsonObject], bool]:
+    """Whether Ready's reason is this one."""
+    return lambda obj: reasoned(obj) == reason
 
 
 def reasoned(obj: JsonObject) -> str:

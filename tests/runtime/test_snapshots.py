@@ -73,7 +73,9 @@ async def test_what_would_be_applied_and_what_the_scheduler_thinks(tmp_path: Pat
 
 async def test_before_the_runtime_is_up_there_is_nothing() -> None:
     inspector = RuntimeInspector(cluster="x", started=datetime.now(UTC))
-    assert await inspector.packages() == await inspector.queues() == await inspector.scheduler() == ()
+    assert await inspector.packages() == ()
+    assert await inspector.queues() == ()
+    assert await inspector.scheduler() == ()
     assert await inspector.package("a.b") is None
     assert await inspector.render("a.b") is None
     assert not (await inspector.daemon()).ready

@@ -3,6 +3,7 @@
 Only the cluster is not across a socket. `until` waits for what a person would wait for, by watching.
 """
 
+import base64
 import shutil
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -13,7 +14,7 @@ from pathlib import Path
 import trio
 
 from tests.packages.charts import chart
-from tests.registry_server import open_registry_server
+from tests.registry_server import PASSWORD, USER, open_registry_server
 from tests.runtime.objects import application, module, repository
 from wharfinger.cluster.client import ClusterClient
 from wharfinger.cluster.connection import Connection, bearer
@@ -31,6 +32,7 @@ from wharfinger.hooks.hook_services import HookServices
 from wharfinger.hooks.jq_pool import open_jq_pool
 from wharfinger.hooks.process_runner import ProcessHookRunner
 from wharfinger.packages.address import RegistryAddress
+from wharfinger.packages.credentials import Credentials
 from wharfinger.packages.disk_store import DiskStore, open_store
 from wharfinger.packages.helm_renderer import HelmRenderer
 from wharfinger.packages.oci_registry import open_registry
@@ -60,6 +62,7 @@ class World:
     modules: Informer
     runtime: Runtime
     downloads: list[str]
+    login: Credentials | None = None
     generations: dict[tuple[str, str], int] = field(default_factory=dict)
     requests: int = 0
 
@@ -70,12 +73,22 @@ class World:
 
     async def push_folder(self, folder: Path, name: str, version: str) -> None:
         """Push a package of any layout as ``packages/<name>:<version>``."""
-        async with open_registry(self.address, scheme="http") as registry:
+        async with open_registry(self.address, scheme="http", credentials=self.login) as registry:
             await push_package(await load_package(folder, name), registry, f"packages/{name}", version)
 
-    async def repository(self, name: str = "default") -> None:
-        """A PackageRepository that names the registry."""
-        await self.client.create(repository(f"{self.address}/packages", name=name))
+    async def repository(self, name: str = "default", *, credentials: str = "") -> None:
+        """A PackageRepository that names the registry; ``credentials`` is a Secret in ``prod``."""
+        obj = repository(f"{self.address}/packages", name=name)
+        if credentials:
+            find_object(obj, "spec", "registry")["credentialsSecret"] = {"name": credentials, "namespace": "prod"}
+        await self.client.create(obj)
+
+    async def secret(self, name: str, **texts: str) -> None:
+        """A Secret in ``prod``, made or replaced."""
+        data: JsonObject = {key: base64.b64encode(text.encode()).decode() for key, text in texts.items()}
+        metadata: JsonObject = {"name": name, "namespace": "prod"}
+        secret: JsonObject = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": data}
+        await self.client.apply(secret, field_manager="test", force=True)
 
     async def create(
         self,
@@ -192,9 +205,24 @@ def _key(namespace: str, name: str) -> ObjectKey:
 
 @asynccontextmanager
 async def open_world(
-    folder: Path, through: Callable[[ClusterClient], ClusterClient] = lambda client: client
+    folder: Path,
+    through: Callable[[ClusterClient], ClusterClient] = lambda client: client,
+    *,
+    with_password: bool = False,
 ) -> AsyncIterator[World]:
     """Everything up, the namespace ``prod`` there, nothing installed. The controllers' calls go ``through`` a wrapper."""
+    async with open_ground(folder, through, with_password=with_password) as ground, ground.open_world() as world:
+        yield world
+
+
+@asynccontextmanager
+async def open_ground(
+    folder: Path,
+    through: Callable[[ClusterClient], ClusterClient] = lambda client: client,
+    *,
+    with_password: bool = False,
+) -> AsyncIterator["Ground"]:
+    """Everything but the daemon's inner part, of which several may follow each other."""
     helm = shutil.which("helm")
     assert helm is not None, "helm is not on PATH: `make setup` brings it"
     downloads: list[str] = []
@@ -204,7 +232,7 @@ async def open_world(
         return open_source(source, package)
 
     async with (
-        open_registry_server(folder) as address,
+        open_registry_server(folder, with_password=with_password) as address,
         open_control_plane() as control_plane,
         open_client(Connection(LOCAL, bearer("")), transport=control_plane.transport()) as client,
         open_store(folder / "state") as store,
@@ -212,15 +240,10 @@ async def open_world(
     ):
         await ensure_crds(client, "wharfinger")
         await client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "prod"}})
-        ground = Ground(folder, client, through(client), store, filters, open_counted, Path(helm))
-        async with (
-            ground.open_daemon() as runtime,
-            open_informer(client, APPLICATION) as applications,
-            open_informer(client, MODULE) as modules,
-        ):
-            await applications.wait_synced()
-            await modules.wait_synced()
-            yield World(folder, address, client, applications, modules, runtime, downloads)
+        login = Credentials(USER, PASSWORD) if with_password else None
+        yield Ground(
+            folder, client, through(client), store, filters, open_counted, Path(helm), address, downloads, login
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,12 +251,29 @@ class Ground:
     """What a runtime stands on; `open_daemon` is a daemon's inner part: the runtime and its controllers."""
 
     folder: Path
-    client: ClusterClient
+    client: HttpClusterClient
     through: ClusterClient
     store: DiskStore
     filters: Filters
     open_source: SourceOpener
     helm: Path
+    address: RegistryAddress
+    downloads: list[str]
+    login: Credentials | None
+
+    @asynccontextmanager
+    async def open_world(self) -> AsyncIterator[World]:
+        """A daemon's inner part, and what a test looks at it with."""
+        async with (
+            self.open_daemon() as runtime,
+            open_informer(self.client, APPLICATION) as applications,
+            open_informer(self.client, MODULE) as modules,
+        ):
+            await applications.wait_synced()
+            await modules.wait_synced()
+            yield World(
+                self.folder, self.address, self.client, applications, modules, runtime, self.downloads, self.login
+            )
 
     @asynccontextmanager
     async def open_daemon(self) -> AsyncIterator[Runtime]:

@@ -4,6 +4,7 @@
 import json
 import os
 import sys
+from pathlib import Path
 
 CONFIG = {
     "configVersion": "v1",
@@ -27,13 +28,12 @@ def main() -> None:
     if sys.argv[1:] == ["--config"]:
         print(json.dumps(CONFIG))
         return
-    with open(os.environ["BINDING_CONTEXT_PATH"]) as file:
-        snapshot = json.load(file)[-1]["snapshots"]["namespaces"]
+    contexts = json.loads(Path(os.environ["BINDING_CONTEXT_PATH"]).read_text())
+    snapshot = contexts[-1]["snapshots"]["namespaces"]
     names = sorted(item["filterResult"] for item in snapshot if item["filterResult"])
     print(f"{len(names)} namespaces are managed: {', '.join(names)}")
     patch = [{"op": "add", "path": "/namespaceDefaults/internal/namespaces", "value": names}]
-    with open(os.environ["VALUES_JSON_PATCH_PATH"], "w") as file:
-        json.dump(patch, file)
+    Path(os.environ["VALUES_JSON_PATCH_PATH"]).write_text(json.dumps(patch))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,78 @@
+"""What several parts are measured with: a schema of settings as packages have them, values that fit it, archives."""
+
+import io
+import tarfile
+from collections.abc import Iterable
+from typing import Final
+
+from wharfinger.formats.json_value import JsonObject
+
+_GROUPS: Final = (
+    "alerts",
+    "backup",
+    "dashboard",
+    "ingress",
+    "logs",
+    "metrics",
+    "proxy",
+    "scanner",
+    "storage",
+    "tracing",
+)
+
+_GROUP: Final[JsonObject] = {
+    "type": "object",
+    "default": {},
+    "x-examples": [{"mode": "CertManager", "retentionDays": 7}],
+    "properties": {
+        "mode": {"type": "string", "enum": ["Disabled", "CertManager", "CustomCertificate"], "default": "CertManager"},
+        "retentionDays": {
+            "type": "integer",
+            "minimum": 1,
+            "maximum": 365,
+            "default": 15,
+            "description": "Kept so long.",
+        },
+        "storageClass": {"type": "string", "nullable": True, "pattern": "^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$"},
+        "cpu": {"x-kubernetes-int-or-string": True, "default": "100m"},
+        "tolerations": {
+            "type": "array",
+            "maxItems": 20,
+            "items": {
+                "type": "object",
+                "required": ["operator"],
+                "properties": {
+                    "key": {"type": "string", "minLength": 1},
+                    "operator": {"type": "string", "enum": ["Exists", "Equal"], "default": "Exists"},
+                },
+            },
+        },
+    },
+}
+
+SETTINGS_SCHEMA: Final[JsonObject] = {"type": "object", "properties": dict.fromkeys(_GROUPS, _GROUP)}
+"""Ten sections of five properties, in Deckhouse's manner: defaults, enumerations, patterns, int-or-string, ``x-…``."""
+
+SETTINGS: Final[JsonObject] = {
+    group: {
+        "mode": "CertManager",
+        "retentionDays": 7,
+        "storageClass": "fast-ssd",
+        "tolerations": [{"key": "node.example/role", "operator": "Exists"}],
+    }
+    for group in _GROUPS
+}
+"""Valid, with ``cpu`` left to its default."""
+
+
+def archive_of(numbers: Iterable[int], *, size: int, hides: Iterable[int] = ()) -> bytes:
+    """A tar.gz of the files with these numbers, in twenty folders, and of whiteouts of others."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w:gz", compresslevel=1) as tar:
+        for number in numbers:
+            info = tarfile.TarInfo(f"chart/templates/{number % 20}/file-{number}.yaml")
+            info.size = size
+            tar.addfile(info, io.BytesIO(bytes(number % 251 for _ in range(size))))
+        for number in hides:
+            tar.addfile(tarfile.TarInfo(f"chart/templates/{number % 20}/.wh.file-{number}.yaml"))
+    return buffer.getvalue()
