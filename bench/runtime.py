@@ -1,39 +1,165 @@
-"""The main job: an Application from create to Ready, against what it cannot do without (one `helm template`)."""
+"""Packages on their way: the scheduler's events, the main job with and without a hook, a restart.
+
+What the main job cannot do without is one `helm template`; so that is what it is measured against.
+"""
 
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
 from pathlib import Path
+from typing import Final
 
 import trio
 
-from bench.measure import Ratio, compare_async
-from tests.runtime.world import open_world
+from bench.measure import Ratio, compare, compare_async
+from tests.runtime.nodes import node
+from tests.runtime.test_hook_runs import bash, hooked
+from tests.runtime.world import World, open_ground, open_world
+from wharfinger.runtime import status as statuses
+from wharfinger.runtime.runtime import Runtime
+from wharfinger.runtime.scheduler import Completed, Effect, Node, NodeAdded, Resumed, Schedule
+from wharfinger.runtime.scheduler_machine import Graph, step
+
+NODES: Final = 200
+PACKAGES: Final = 20
+LOOK_S: Final = 0.005
 
 
 def measure() -> Iterator[Ratio]:
-    """Create, wait for Ready, delete, wait until it is gone."""
-    yield trio.run(_measure)
+    """The scheduler's events; create, wait for Ready, delete, wait until it is gone; a restart until all are Ready."""
+    yield from _scheduler()
+    yield from trio.run(_main_job)
+    yield trio.run(_restart)
 
 
-async def _measure() -> Ratio:
-    helm = shutil.which("helm")
-    if helm is None:
-        raise SystemExit("bench: helm is not on PATH; run `make bench`")
+# --- the scheduler ---------------------------------------------------------------------------------------------------------
+
+
+def _scheduler() -> Iterator[Ratio]:
+    nodes = _nodes(NODES)
+    full, effects = _added(nodes)
+    runs = [Completed(effect.name, effect.run) for effect in effects if isinstance(effect, Schedule)]
+    many, few = _nodes(2 * NODES), _nodes(NODES // 2)
+
+    def complete() -> None:
+        graph = full
+        for event in runs:
+            graph, _ = step(graph, event)
+
+    def copy(times: int) -> None:
+        entries: dict[str, Node] = {}
+        for each in nodes[:times]:
+            entries = {**entries, each.name: each}
+
+    yield compare(
+        "runtime",
+        f"{NODES} x NodeAdded",
+        "a dict copied for each",
+        lambda: _added(nodes),
+        lambda: copy(NODES),
+        budget=4000.0,
+    )
+    yield compare(
+        "runtime",
+        f"{len(runs)} x Completed, {NODES} nodes",
+        "a dict copied for each",
+        complete,
+        lambda: copy(len(runs)),
+        budget=400.0,
+    )
+
+    def add_few() -> None:
+        for _ in range(4):
+            _added(few)
+
+    what = f"{2 * NODES} x NodeAdded, one graph"
+    yield compare("runtime", what, f"4 graphs of {NODES // 2}", lambda: _added(many), add_few, budget=5.0)
+
+
+def _nodes(count: int) -> list[Node]:
+    """Every tenth builds on the one before it."""
+    return [node(f"prod.app-{n}", *([f"prod.app-{n - 1}"] if n % 10 == 9 else [])) for n in range(count)]
+
+
+def _added(nodes: list[Node]) -> tuple[Graph, list[Effect]]:
+    graph, _ = step(Graph(), Resumed())
+    told: list[Effect] = []
+    for each in nodes:
+        graph, effects = step(graph, NodeAdded(each))
+        told += effects
+    return graph, told
+
+
+# --- the main job ----------------------------------------------------------------------------------------------------------
+
+
+async def _main_job() -> list[Ratio]:
     with tempfile.TemporaryDirectory() as folder:
         async with open_world(Path(folder)) as world:
             await world.push("web", "1.0.0")
+            hook = bash("{configVersion: v1, onStartup: 10}", "true")
+            await world.push_folder(hooked(Path(folder) / "hooked", {"start.sh": hook}), "hooked", "1.0.0")
             await world.repository()
 
+            async def plain() -> None:
+                await _there_and_back(world, "web")
+
+            async def with_hook() -> None:
+                await _there_and_back(world, "hooked")
+
+            template = _template(Path(folder) / "web-1.0.0")
+            what = "create, Ready, delete, gone"
+            return [
+                await compare_async("runtime", what, "bare helm template", plain, template, budget=8.0),
+                await compare_async("runtime", f"{what}, an onStartup", "a plain chart", with_hook, plain, budget=3.0),
+            ]
+
+
+async def _there_and_back(world: World, package: str) -> None:
+    await world.create("prod", "shop", package=package)
+    await world.until_state("prod", "shop", "Ready")
+    await world.delete("prod", "shop")
+    await world.until_gone("prod", "shop")
+
+
+def _template(folder: Path) -> Callable[[], Awaitable[object]]:
+    helm = shutil.which("helm")
+    if helm is None:
+        raise SystemExit("bench: helm is not on PATH; run `make bench`")
+    return partial(trio.run_process, [helm, "template", "shop", str(folder)], capture_stdout=True)
+
+
+# --- a restart -------------------------------------------------------------------------------------------------------------
+
+
+async def _restart() -> Ratio:
+    with tempfile.TemporaryDirectory() as folder:
+        async with open_ground(Path(folder)) as ground:
+            async with ground.open_world() as world:
+                await world.repository()
+                for number in range(PACKAGES):
+                    name = f"web-{number}"
+                    await world.push(name, "1.0.0")
+                    await world.create("prod", name, package=name)
+                await _all_ready(world.runtime)
+
             async def ours() -> None:
-                await world.create("prod", "shop")
-                await world.until_state("prod", "shop", "Ready")
-                await world.delete("prod", "shop")
-                await world.until_gone("prod", "shop")
+                async with ground.open_daemon() as runtime:
+                    await _all_ready(runtime)
 
-            async def theirs() -> None:
-                await trio.run_process([helm, "template", "shop", str(Path(folder) / "web-1.0.0")], capture_stdout=True)
+            what = f"restart of {PACKAGES} packages, each"
+            template = _template(Path(folder) / "web-0-1.0.0")
+            ratio = await compare_async("runtime", what, "bare helm template", ours, template, budget=4.0, rounds=5)
+            return ratio.each_of(PACKAGES)
 
-            return await compare_async(
-                "runtime", "create, Ready, delete, gone", "bare helm template", ours, theirs, budget=8.0
-            )
+
+async def _all_ready(runtime: Runtime) -> None:
+    names = [f"prod.web-{number}" for number in range(PACKAGES)]
+    while not all(_is_ready(runtime, name) for name in names):  # noqa: ASYNC110 - only its controllers are told
+        await trio.sleep(LOOK_S)
+
+
+def _is_ready(runtime: Runtime, name: str) -> bool:
+    status = runtime.status(name)
+    return status is not None and statuses.summary(status)[0] == "Ready"

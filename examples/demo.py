@@ -317,12 +317,12 @@ class Demo:
         title("Everything stays up until Ctrl-C; in another shell")
         for name in ("KUBECONFIG", "WHARFINGER_SOCKET"):
             print(f"  export {name}={shlex.quote(self.environment[name])}")
-        print(f"  export REGISTRY={self.registry}")
+        print(f"  export REGISTRY={self.registry} DAEMON_PID={daemon.pid}")
         print(f"  export PATH={shlex.quote(f'{ROOT}/.venv/bin:{ROOT}/.cache/tools/bin')}:$PATH", flush=True)
         while (code := daemon.wait()) < 0:
             print(f"the daemon was ended by signal {-code}; it is started again", flush=True)
             daemon = self.start_daemon()
-            print("the daemon is up again", flush=True)
+            print(f"the daemon is up again, with DAEMON_PID={daemon.pid}", flush=True)
         raise DemoError(f"the daemon exited with {code}{last_lines(self.log)}")
 
     def await_it(self, what: str, holds: Callable[[], bool]) -> None:

@@ -41,7 +41,8 @@ _EXECUTABLE_MODE: Final = 0o700
 class ArchiveLimits:
     """What one archive may cost, or all layers of an image together.
 
-    ``max_bytes`` is the sum of all files (and of the input as it is read); ``max_file_bytes`` is for one of them;
+    ``max_bytes`` is the sum of all files (and of the input as it is read), a hard link counted as a file of its own, since who
+    reads the tree reads it again; ``max_file_bytes`` is for one of them;
     ``max_entries`` counts files, folders and links, parents that the archive left out included; ``max_ratio`` is output
     per input of gzip, asked for beyond the first MiB (deflate itself ends at about 1030); ``max_depth`` counts
     components of a name, ``max_name_bytes`` bytes of a name or link target, ``max_header_bytes`` those of one pax header.
@@ -81,10 +82,12 @@ def extract_tar(
     limits: ArchiveLimits = DEFAULT_LIMITS,
     *,
     what: str,
+    within_top: bool = False,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> ExtractReport:
     """Unpack the tar or tar.gz in ``stream`` into ``into``, which is made if absent and must be empty.
 
+    ``within_top``: the folder at the top will be moved elsewhere, so no link may lead through what is beside or above it.
     Blocking: call it in a thread. ``should_stop`` is asked at least once per 64 KiB. Raises ArchiveError (``what``
     names the archive in it), ExtractionStoppedError, and OSError for a folder that is not empty, a full disk, or a
     stream that fails to read.
@@ -92,7 +95,7 @@ def extract_tar(
     with _empty_folder(into) as root:
         extraction = _Extraction(root, limits, what, should_stop)
         extraction.unpack(stream)
-        return extraction.finish()
+        return extraction.finish(within_top=within_top)
 
 
 def extract_layers(
@@ -139,6 +142,7 @@ class _Extraction:
         self._made = dict.fromkeys(Kind, 0)
         self._entries = 0
         self._file_bytes = 0
+        self._linked_bytes = 0
         self._archive_bytes = 0
         self._is_gzip = False
 
@@ -152,9 +156,9 @@ class _Extraction:
         self._tree.begin_layer(what)
         self._unpack(stream, layered=True)
 
-    def finish(self) -> ExtractReport:
+    def finish(self, *, within_top: bool = False) -> ExtractReport:
         """To be called when everything is unpacked."""
-        self._tree.check_links()
+        self._tree.check_links(within_top=within_top)
         return ExtractReport(
             files=self._made[Kind.FILE],
             folders=self._made[Kind.DIRECTORY],
@@ -208,8 +212,11 @@ class _Extraction:
             case Kind.SYMLINK:
                 os.symlink(entry.target, path, dir_fd=self._root)
             case Kind.HARD_LINK:
+                source = "/".join(placed.source)
+                self._linked_bytes += os.stat(source, dir_fd=self._root, follow_symlinks=False).st_size
+                self._check_bytes()
                 os.link(
-                    "/".join(placed.source),
+                    source,
                     path,
                     src_dir_fd=self._root,
                     dst_dir_fd=self._root,
@@ -229,14 +236,17 @@ class _Extraction:
         else:
             os.unlink(name, dir_fd=self._root)
 
+    def _check_bytes(self) -> None:
+        if self._file_bytes + self._linked_bytes > self._limits.max_bytes:
+            raise ArchiveError(f"{self._what}: its files have more than {self._limits.max_bytes} bytes")
+
     def _write_file(self, entry: Entry, path: str, stream: ArchiveStream) -> None:
         if entry.size > self._limits.max_file_bytes:
             raise ArchiveError(
                 f"{self._what}: entry {entry.name!r} has {entry.size} bytes; the limit is {self._limits.max_file_bytes}"
             )
         self._file_bytes += entry.size
-        if self._file_bytes > self._limits.max_bytes:
-            raise ArchiveError(f"{self._what}: its files have more than {self._limits.max_bytes} bytes")
+        self._check_bytes()
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         mode = _EXECUTABLE_MODE if entry.is_executable else _FILE_MODE
         descriptor = os.open(path, flags, mode, dir_fd=self._root)

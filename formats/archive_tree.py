@@ -9,7 +9,9 @@ what a link on the disk happens to point to at the moment:
 * an entry may come twice, but not change its type;
 * a hard link names a file that is already there;
 * a symbolic link is relative and ends inside the tree, through whatever other links it leads, wherever they come in
-  the archive: checked when it comes, and all of them again at the end. The target need not exist.
+  the archive: checked when it comes, and all of them again at the end. The target need not exist;
+* who follows the links to folders comes to an end soon (Helm does follow them): thirty links can make a thousand million
+  paths of one file, so the finished tree is walked that way, and may have no more paths than entries are allowed.
 
 A tree may be made of layers (OCI image-spec 1.1, "Image Layer Filesystem Changeset"): archives put on top of each other.
 What a later layer brings replaces what was there, of whatever type, and whiteouts take away what the layers *below* brought,
@@ -126,11 +128,32 @@ class ArchiveTree:
             raise self._refusal(entry, "is a whiteout of nothing that can be there")
         return self._hide([(*parent, name)])
 
-    def check_links(self) -> None:
-        """Follow every symbolic link through the finished tree."""
-        for path, node in self._nodes.items():
-            if node.kind is Kind.SYMLINK:
-                self._follow(path, node.target)
+    def check_links(self, *, within_top: bool = False) -> None:
+        """Follow every symbolic link through the finished tree, ``within_top`` without coming above its top folder."""
+        floor = 1 if within_top else 0
+        links = [(path, node.target) for path, node in self._nodes.items() if node.kind is Kind.SYMLINK]
+        self._count_paths({path: self._follow(path, target, floor) for path, target in links})
+
+    def _count_paths(self, ends: dict[TreePath, TreePath]) -> None:
+        """Refuse a tree with too many paths; ``ends`` is where each link leads."""
+        count = 0
+        pending: list[tuple[TreePath, int]] = [((), 0)]
+        while pending:
+            folder, hops = pending.pop()
+            for name in self._nodes[folder].children:
+                count += 1
+                if count > self._limits.max_entries:
+                    raise ArchiveError(
+                        f"{self._what}: more than {self._limits.max_entries} paths where links to folders are followed; "
+                        "have each folder once"
+                    )
+                path = (*folder, name)
+                end = ends.get(path, path)
+                node = self._nodes.get(end)
+                # The kernel follows so many links for one path, so that a link to a folder around it ends too.
+                deeper = hops + (path in ends)
+                if node is not None and node.kind is Kind.DIRECTORY and deeper <= _MOST_HOPS:
+                    pending.append((end, deeper))
 
     def _hide(self, paths: list[TreePath]) -> list[TreePath]:
         """Forget what layers below brought of these; a folder that has something of this layer stays, with that."""
@@ -223,8 +246,11 @@ class ArchiveTree:
             raise self._refusal(entry, f"has a target longer than {self._limits.max_name_bytes} bytes")
         self._refuse_odd(entry.target, entry)
 
-    def _follow(self, path: TreePath, target: str) -> None:
-        """Walk as the kernel would; what does not exist is walked as if it were a folder."""
+    def _follow(self, path: TreePath, target: str, floor: int = 0) -> TreePath:
+        """Walk as the kernel would; what does not exist is walked as if it were a folder. Returns where it ends.
+
+        ``floor`` is how many folders deep the walk must stay.
+        """
         at = list(path[:-1])
         todo = deque(target.split("/"))
         hops = 0
@@ -234,7 +260,7 @@ class ArchiveTree:
             if part in {"", "."}:
                 continue
             if part == "..":
-                if not at:
+                if len(at) <= floor:
                     raise ArchiveError(
                         f"{self._what}: entry {'/'.join(path)!r} is a symbolic link out of the tree, to {target!r}"
                     )
@@ -248,6 +274,7 @@ class ArchiveTree:
             if hops > _MOST_HOPS:
                 raise ArchiveError(f"{self._what}: entry {'/'.join(path)!r} is a symbolic link in a loop")
             todo.extendleft(reversed(node.target.split("/")))
+        return tuple(at)
 
     def _step(self, refusal: str) -> None:
         """Paid for each step of a walk, so that no archive makes many long ones."""

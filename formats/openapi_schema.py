@@ -4,7 +4,7 @@ A schema is compiled once (:func:`compile_schema`) and then only asked. Compilin
 
 * ``schema_document`` reads the document, puts its references in place and holds it to limits;
 * ``schema_conversion`` makes JSON Schema of it, ``schema_patterns`` and ``schema_formats`` helping;
-* jsonschema-rs compiles that, and decides about values from then on, in time linear in schema and value;
+* jsonschema-rs compiles that, and decides about values from then on, within what ``schema_cost`` lets through;
 * ``schema_explain`` says why a value was refused, in the words of ``schema_problems``.
 
 What a schema does to values beside judging them (defaults, pruning, ``writeOnly``) follows Kubernetes and is in
@@ -19,6 +19,7 @@ import jsonschema_rs
 
 from wharfinger.formats.json_value import JsonObject, JsonValue, ShapeError
 from wharfinger.formats.schema_conversion import Converted, to_json_schema
+from wharfinger.formats.schema_cost import MAX_COST, size, width
 from wharfinger.formats.schema_document import SchemaError, ValuePath, expanded
 from wharfinger.formats.schema_explain import explain
 from wharfinger.formats.schema_formats import OWN_FORMATS
@@ -38,12 +39,17 @@ class Schema:
     _converted: Converted = field(repr=False, compare=False)
     _decider: jsonschema_rs.Draft202012Validator = field(repr=False, compare=False)
     _has_secrets: bool = field(repr=False, compare=False)
+    _width: int = field(repr=False, compare=False)
 
     def problems(self, value: JsonValue, *, limit: int = 20) -> tuple[Problem, ...]:
         """What is wrong with the value, at most ``limit``; () if it fits. Never raises.
 
+        A value that is so large that checking it would take long (``schema_cost``) is refused for that, as the one problem.
         No message has a value in it that the schema calls ``writeOnly``, or whose name says that it is a credential.
         """
+        most = MAX_COST // self._width
+        if (parts := size(value, most)) > most:
+            return (Problem("", f"has {parts} parts or more; with this schema at most {most} can be checked"),)
         try:
             if self._decider.is_valid(value):
                 return ()
@@ -63,7 +69,10 @@ class Schema:
         return pruned(value, self.document)
 
     def write_only_paths(self, value: JsonValue) -> tuple[ValuePath, ...]:
-        """Keys and indexes of what the value has under ``writeOnly: true``; nothing below a path is listed again."""
+        """Keys and indexes of what the value has under ``writeOnly: true``; nothing below a path is listed again.
+
+        Only the root, ``()``, where finding out would take too long: all of it is then to be treated as a secret.
+        """
         return write_only_paths(value, self.document) if self._has_secrets else ()
 
 
@@ -72,7 +81,8 @@ def compile_schema(document: JsonValue, *, what: str) -> Schema:
     schema = expanded(document, what=what)
     converted = to_json_schema(schema, what=what)
     try:
-        return Schema(schema, converted, _decider(converted.schema), has_write_only(schema))
+        decider = _decider(converted.schema)
+        return Schema(schema, converted, decider, has_write_only(schema), width(converted.schema))
     except (jsonschema_rs.ValidationError, ValueError) as error:
         raise SchemaError(f"{what}: {str(error).partition(chr(10))[0]}") from error
 

@@ -6,7 +6,8 @@ boolean), every list of schemas a list, a keyword that is null is gone as it is 
 
 References are local (``#/definitions/x``). What stands beside a ``$ref`` overrides the target, member by member. A
 reference that leads back to itself is refused: without recursion, checking a value costs at most the size of the schema
-times the size of the value, so that no package can hang the daemon with a schema.
+times the size of the value. How much that may be is said in ``schema_cost``; here the alternatives are limited, which are
+what makes it grow.
 """
 
 import json
@@ -20,6 +21,10 @@ from wharfinger.formats.json_value import MAX_DEPTH, JsonObject, JsonValue, type
 
 MAX_NODES: Final = 200_000
 """JSON values in a schema with its references put in; the largest known custom resources have a tenth of it."""
+MAX_BRANCHES: Final = 256
+"""Schemas in one allOf, anyOf or oneOf."""
+MAX_ALL_BRANCHES: Final = 5_000
+"""Schemas in all of them together."""
 
 ValuePath: TypeAlias = tuple[str | int, ...]
 """Keys and indexes from the root."""
@@ -54,7 +59,7 @@ def expanded(document: JsonValue, *, what: str) -> JsonObject:
     """A copy of the schema in the form described above; ``what`` names it in errors. Doing it twice changes nothing.
 
     Raises SchemaError for a shape no schema has, a reference that is not local, leads nowhere or to itself, nesting
-    beyond MAX_DEPTH and, references put in, more than MAX_NODES values.
+    beyond MAX_DEPTH and, references put in, more than MAX_NODES values, MAX_BRANCHES or MAX_ALL_BRANCHES alternatives.
     """
     if not isinstance(document, dict):
         raise SchemaError(f"{what}: a schema is an object, found {type_name(document)}")
@@ -105,6 +110,7 @@ class _Expansion:
     root: JsonObject
     what: str
     nodes: int = 0
+    branches: int = 0
 
     def error(self, path: ValuePath, why: str) -> SchemaError:
         where = path_text(path)
@@ -116,6 +122,15 @@ class _Expansion:
             raise self.error(path[:4], f"the schema has more than {MAX_NODES} values, counting what references lead to")
         if len(path) >= MAX_DEPTH:
             raise self.error(path[:4], f"nested deeper than {MAX_DEPTH} levels")
+
+    def count_branches(self, count: int, path: ValuePath) -> None:
+        self.branches += count
+        if count > MAX_BRANCHES:
+            raise self.error(path, f"{count} alternatives are more than {MAX_BRANCHES}")
+        if self.branches > MAX_ALL_BRANCHES:
+            raise self.error(
+                path, f"the schema has more than {MAX_ALL_BRANCHES} alternatives in allOf, anyOf and oneOf"
+            )
 
     def schema(self, value: JsonValue, path: ValuePath, via: tuple[str, ...]) -> JsonObject:
         self.count(path)
@@ -142,6 +157,8 @@ class _Expansion:
         if name in _LISTS or (name == "items" and isinstance(value, list)):
             if not isinstance(value, list) or not value:
                 raise self.error(path, f"expected a list of schemas, found {type_name(value) if value else 'none'}")
+            if name in _LISTS:
+                self.count_branches(len(value), path)
             return [self.schema(item, (*path, index), via) for index, item in enumerate(value)]
         if name in _OR_BOOLEAN and isinstance(value, bool):
             return value

@@ -20,7 +20,7 @@ from wharfinger.formats.schema_problems import Finding, Problem, problem_of, typ
 from wharfinger.formats.sensitive_keys import is_sensitive_key
 
 MAX_WORK: Final = 500_000
-"""Keywords, members and items that jsonschema may look at: a second or two. Values of a megabyte take a fraction of it."""
+"""Keywords, members and items that jsonschema may look at: half a second. Values of a megabyte take a fraction of it."""
 
 _ALTERNATIVES_SAID: Final = 3
 

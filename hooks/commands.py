@@ -11,6 +11,7 @@ import sys
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, cast
 
@@ -140,7 +141,7 @@ def _read_run(args: argparse.Namespace) -> HookRun:
 async def _execute(run: HookRun, timeout_s: float) -> HookOutcome | HookError | None:
     """The outcome, why there is none, or None when a signal came first."""
 
-    def tell(_hook: str, line: str) -> None:
+    def tell(line: str) -> None:
         with suppress(BrokenPipeError):  # nobody reads the log any more; the results still count
             print(line, file=sys.stderr, flush=True)
 
@@ -153,7 +154,7 @@ async def _execute(run: HookRun, timeout_s: float) -> HookOutcome | HookError | 
         async with trio.open_nursery() as nursery:
             nursery.start_soon(_cancel_on_signal, signals, nursery.cancel_scope)
             try:
-                outcome = await ProcessHookRunner(Path(scratch), limits, on_line=tell).run(run)
+                outcome = await ProcessHookRunner(Path(scratch), limits).run(replace(run, on_line=tell))
             except HookError as error:
                 outcome = error
             nursery.cancel_scope.cancel()

@@ -11,18 +11,26 @@ _SHOWN_CHARACTERS: Final = 120
 
 
 class FilterError(Exception):
-    """A filter gave no result. ``transient``: trying again without a change can help (its worker died, or ran out of time)."""
+    """A filter gave no result. ``transient``: trying again without a change can help (its worker died, or ran out of time).
 
-    def __init__(self, program: str, why: str, *, transient: bool = False) -> None:
+    ``at_once``: it can help right now, which is so only where the worker died.
+    """
+
+    def __init__(self, program: str, why: str, *, transient: bool = False, at_once: bool = False) -> None:
         shown = program if len(program) <= _SHOWN_CHARACTERS else program[:_SHOWN_CHARACTERS] + "..."
         super().__init__(f"jq filter {shown!r}: {why}")
         self.program = program
         self.why = why
         self.transient = transient
+        self.at_once = at_once
 
 
 class Filters(Protocol):
     """Runs jq programs."""
+
+    def of(self, owner: str) -> "Filters":
+        """The same filters for what one owner (a package) asks: however much that is, it leaves room for others."""
+        ...
 
     async def check(self, program: str) -> None:
         """Compile a program. Raises FilterError; an empty one is an error too."""

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
 
 import trio
-from wharfinger.hooks.schedules import Schedules, open_schedules
 
 from wharfinger.cluster.client import ClusterClient
 from wharfinger.hooks.discovery import Hook
 from wharfinger.hooks.errors import HookError
 from wharfinger.hooks.filters import Filters
 from wharfinger.hooks.package_hooks import Inbox, PackageHooks, open_package_hooks
+from wharfinger.hooks.schedules import Schedules, open_schedules
 
 log = logging.getLogger(__name__)
 
@@ -50,6 +50,7 @@ class HookServices:
         self._on_event = on_event
         self._services: dict[str, _Service] = {}
         self._closing = False
+        self._rung: set[str] = set()
 
     async def start(self, package: str, hooks: tuple[Hook, ...], *, namespace: str | None) -> PackageHooks:
         """Follow a package's bindings; returns once they are listed. Raises HookError or ClusterError; nothing is left then."""
@@ -66,17 +67,19 @@ class HookServices:
         if service.error is not None:
             raise service.error
         if service.hooks is None:
-            raise AssertionError(f"{package}: its hooks ended before they began")
+            raise HookError("hooks", f"those of {package} were stopped before they had begun", transient=True)
         return service.hooks
 
     def ring(self, hooks: PackageHooks) -> None:
         """From now on its schedules tick."""
+        self._rung.add(hooks.package)
         for crontab in hooks.crontabs():
             self._schedules.add(hooks.package, crontab)
 
     async def stop(self, package: str) -> None:
         """No more ticks, no more events; returns when its monitors have ended. Unknown packages are fine."""
         self._schedules.remove(package)
+        self._rung.discard(package)
         service = self._services.get(package)
         if service is not None:
             service.scope.cancel(reason="the package's hooks are stopped")
@@ -86,10 +89,14 @@ class HookServices:
         """Start none any more. `open_hook_services` does this at its end."""
         self._closing = True
 
-    def started(self) -> tuple[PackageHooks, ...]:
-        """The packages whose hooks run, by name."""
-        found = (self._services[name].hooks for name in sorted(self._services))
+    def ringing(self) -> tuple[PackageHooks, ...]:
+        """The packages whose schedules tick, by name."""
+        found = (self._services[name].hooks for name in sorted(self._rung & self._services.keys()))
         return tuple(hooks for hooks in found if hooks is not None)
+
+    def started(self) -> frozenset[str]:
+        """The packages whose hooks are started, or about to be."""
+        return frozenset(self._services)
 
     async def _serve(self, package: str, hooks: tuple[Hook, ...], namespace: str | None, service: _Service) -> None:
         try:

@@ -1,12 +1,12 @@
 """One ``kubernetes`` binding of a hook, kept up to date (spec hook-protocol §2.2, §4).
 
-The story. `open_monitor` finds the kind, lists what the binding selects, runs its filter over all of it, and from then on
+The story. A monitor finds the kind, lists what the binding selects, runs its filter over all of it, and from then on
 follows the changes. Its *table* has what the hook may see of each object; `Monitor.snapshot` is the table in the contract's form
 and order. What the hook is to be told of changes is decided object by object (:mod:`~wharfinger.hooks.monitor_core`).
 
-A monitor begins *locked*: first the hook is shown everything there is (the Synchronization, which may fail and be repeated), and
-only when that succeeded `Monitor.unlock` lets events out, those that gathered meanwhile first. A snapshot that is read while the
-monitor is locked shows what gathered so far, so that is not told again.
+A monitor begins *locked*: first the hook is shown everything there is (`Monitor.synchronize`, for a run that may fail and be
+repeated), and only when that succeeded `Monitor.unlock` lets events out, those that gathered meanwhile first. What was shown so
+is not told again; reading a snapshot for any other run changes nothing.
 
 Invariants:
 
@@ -21,7 +21,7 @@ Invariants:
 """
 
 import logging
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Final
@@ -38,9 +38,9 @@ from wharfinger.hooks.errors import HookError
 from wharfinger.hooks.filters import FilterError, Filters
 from wharfinger.hooks.monitor_backlog import Backlog, Change
 from wharfinger.hooks.monitor_core import Entry, Gone, MonitorEvent, Observation, Seen, entry_of, place, step
-from wharfinger.hooks.monitor_sources import Sources, open_sources, selection
+from wharfinger.hooks.monitor_sources import Sources, TooManyWatchesError, open_sources, selection
 
-__all__ = ["Monitor", "MonitorEvent", "MonitorStatistics", "open_monitor"]
+__all__ = ["Monitor", "MonitorEvent", "MonitorStatistics", "open_monitors"]
 
 log = logging.getLogger(__name__)
 
@@ -75,7 +75,11 @@ class MonitorStatistics:
 
 
 class Monitor:
-    """Made by :func:`open_monitor`."""
+    """A binding of ``hook``; it is followed while it is in a block of :func:`open_monitors`.
+
+    ``namespace`` is the only one that an Application's hook sees; None for a Module's. ``emit`` is told each event; it must
+    not block.
+    """
 
     def __init__(
         self,
@@ -88,9 +92,9 @@ class Monitor:
         emit: Callable[[MonitorEvent], None],
     ) -> None:
         self.binding = binding
+        self.hook = hook
         self._client = client
         self._filters = filters
-        self._hook = hook
         self._namespace = namespace
         self._emit = emit
         self._table: dict[ObjectKey, Entry] = {}
@@ -119,13 +123,17 @@ class Monitor:
             raise self._failure
 
     def snapshot(self) -> tuple[JsonObject, ...]:
-        """The items of all objects, sorted; shared, nobody may change one. While locked it takes the place of what gathered."""
-        if self._locked:
-            self._gathered.take_all()
+        """The items of all objects, sorted; shared, nobody may change one."""
         if self._snapshot is None:
             order = sorted(self._table, key=lambda key: place(self.binding, key))
             self._snapshot = tuple(self._table[key].item for key in order)
         return self._snapshot
+
+    def synchronize(self) -> tuple[JsonObject, ...]:
+        """The snapshot for the binding's own Synchronization: it takes the place of what gathered while locked."""
+        if self._locked:
+            self._gathered.take_all()
+        return self.snapshot()
 
     def unlock(self) -> None:
         """Tell what gathered; from now on events are told as they come. Unlocking again changes nothing."""
@@ -169,6 +177,9 @@ class Monitor:
             except (ClusterError, ShapeError, HookError) as error:
                 self._fail(error)
                 return
+            except TooManyWatchesError as error:
+                self._fail(self._error(str(error), transient=False))
+                return
             self._decided.set()
             while True:
                 while len(self._inbox):
@@ -199,7 +210,7 @@ class Monitor:
         self._decided.set()
 
     def _error(self, why: str, *, transient: bool) -> HookError:
-        return HookError(self._hook, f"binding {self.binding.name}: {why}", transient=transient)
+        return HookError(self.hook, f"binding {self.binding.name}: {why}", transient=transient)
 
     # -- changes
 
@@ -209,7 +220,12 @@ class Monitor:
 
     async def _take_list(self) -> None:
         """Everything listed (and changed since) into the table, untold. Raises HookError for what the filter fails on."""
-        latest = {change.key: change.payload for change in self._inbox.take_all() if change.payload is not None}
+        latest: dict[ObjectKey, JsonObject] = {}
+        for change in self._inbox.take_all():
+            if change.payload is None or change.verb is WatchVerb.DELETED:
+                latest.pop(change.key, None)
+            else:
+                latest[change.key] = change.payload
         work = iter(latest.items())
         table: dict[ObjectKey, Entry] = {}
         failures: list[HookError] = []
@@ -251,11 +267,11 @@ class Monitor:
         return entry_of(self.binding, obj, filtered)
 
     async def _filtered(self, program: str, obj: JsonObject) -> JsonValue:
-        """What the filter makes of an object; a failure that another attempt may mend gets one."""
+        """What the filter makes of an object; where its worker died under it, it is asked once more."""
         try:
             return await self._filters.apply(program, obj)
         except FilterError as error:
-            if not error.transient:
+            if not error.at_once:
                 raise
         return await self._filters.apply(program, obj)
 
@@ -265,7 +281,7 @@ class Monitor:
         what = "its last state is unknown" if change.verb is WatchVerb.DELETED else "the change is dropped"
         log.warning(
             "hook %s: binding %s: the filter fails on %s: %s; %s",
-            self._hook,
+            self.hook,
             self.binding.name,
             change.key,
             error,
@@ -294,22 +310,10 @@ class Monitor:
 
 
 @asynccontextmanager
-async def open_monitor(
-    client: ClusterClient,
-    filters: Filters,
-    binding: KubernetesBinding,
-    *,
-    hook: str,
-    namespace: str | None,
-    emit: Callable[[MonitorEvent], None],
-) -> AsyncGenerator[Monitor, None]:
-    """Follow a binding of ``hook`` for as long as the block runs.
-
-    ``namespace`` is the only one that an Application's hook sees; None for a Module's. ``emit`` is told each event; it must not
-    block.
-    """
-    monitor = Monitor(client, filters, binding, hook=hook, namespace=namespace, emit=emit)
+async def open_monitors(monitors: Iterable[Monitor]) -> AsyncGenerator[None, None]:
+    """Follow all of them for as long as the block runs: one nursery for all, however many there are."""
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(monitor.run, name=f"monitor {binding.name} of {hook}")
-        yield monitor
+        for monitor in monitors:
+            nursery.start_soon(monitor.run, name=f"monitor {monitor.binding.name} of {monitor.hook}")
+        yield
         nursery.cancel_scope.cancel()

@@ -4,13 +4,17 @@ Where namespaces are selected by their labels, informers come and go with them. 
 told as added, what is in one that ceases to match (or to be) as deleted: a hook that follows events knows what is there as well
 as one that reads snapshots.
 
+Every informer is a watch that the API server holds open, so a binding has at most MAX_WATCHES of them. One that begins with more
+fails; namespaces that come to match later and do not fit any more are logged, and followed once there is room.
+
 All changes of all informers come out in one place, :data:`~wharfinger.cluster.object_cache.OnChange`, in the order of each.
 """
 
+import logging
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 import trio
 
@@ -22,7 +26,23 @@ from wharfinger.cluster.resource import ObjectKey, ResourceType
 from wharfinger.formats.json_value import JsonObject, ShapeError, find_object
 from wharfinger.hooks.config import KubernetesBinding, NamespaceSelector
 
+log = logging.getLogger(__name__)
+
+MAX_WATCHES: Final = 256
 _TOLD_APART_BY: Final = ("name", "namespace", "uid", "resourceVersion")
+
+
+class TooManyWatchesError(Exception):
+    """A binding selects more namespaces and names than MAX_WATCHES."""
+
+    def __init__(self, kind: str, wanted: int) -> None:
+        super().__init__(
+            f"{wanted} watches of {kind} would be needed, one for each namespace and name, and a binding may have "
+            f"{MAX_WATCHES}; select fewer, or all with labels"
+        )
+
+
+_Unlistable: TypeAlias = ClusterError | ShapeError | TooManyWatchesError
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +73,12 @@ def selection(binding: KubernetesBinding, resource: ResourceType, namespace: str
     return Selection(
         asked.names or ("",), asked.labels, binding.names or (), binding.label_selector, binding.field_selector
     )
+
+
+def watches(binding: KubernetesBinding, namespace: str | None) -> int:
+    """How many watches a binding needs from the start, as far as its configuration tells; ``namespace`` as in `selection`."""
+    asked = binding.namespaces.names if binding.namespaces is not None and namespace is None else None
+    return len(asked or ("",)) * len(binding.names or ("",))
 
 
 class _Source:
@@ -102,25 +128,35 @@ class Sources:
         self._on_change = on_change
         self._nursery = nursery
         self._sources: dict[str, tuple[_Source, ...]] = {}
+        self._left_out: set[str] = set()
 
     def __len__(self) -> int:
         """How many informers there are."""
         return sum(len(sources) for sources in self._sources.values())
 
     async def wait_listed(self) -> None:
-        """Begin; return when everything selected was listed once. Raises the first ClusterError or ShapeError. Once only."""
+        """Begin; return when everything selected was listed once. Once only.
+
+        Raises the first ClusterError or ShapeError, and TooManyWatchesError.
+        """
         if self._selection.namespace_labels:
             namespaces = await self._client.resource_type("v1", "Namespace")
             error = await self._nursery.start(self._follow_namespaces, namespaces, name="namespaces of a monitor")
             if error is not None:
                 raise error
         else:
+            self._check_room(len(self._selection.namespaces))
             for namespace in self._selection.namespaces:
                 self._open(namespace)
         for source in [source for sources in self._sources.values() for source in sources]:
             await source.listed.wait()
             if source.error is not None:
                 raise source.error
+
+    def _check_room(self, namespaces: int) -> None:
+        wanted = namespaces * len(self._selection.field_selectors())
+        if wanted > MAX_WATCHES:
+            raise TooManyWatchesError(self._resource.kind, wanted)
 
     def _open(self, namespace: str) -> None:
         selectors = self._selection.field_selectors()
@@ -149,7 +185,7 @@ class Sources:
         source.listed.set()
 
     async def _follow_namespaces(
-        self, namespaces: ResourceType, *, task_status: trio.TaskStatus[ClusterError | ShapeError | None]
+        self, namespaces: ResourceType, *, task_status: trio.TaskStatus[_Unlistable | None]
     ) -> None:
         """Open and close informers as namespaces match; started with the error where they cannot be listed."""
         labels = self._selection.namespace_labels
@@ -158,6 +194,11 @@ class Sources:
             if error is not None:
                 task_status.started(error)
                 return
+            try:
+                self._check_room(len(informer.objects()))
+            except TooManyWatchesError as too_many:
+                task_status.started(too_many)
+                return
             with informer.changes() as changes:
                 self._follow(informer, changes.take_nowait())
                 task_status.started(None)
@@ -165,12 +206,25 @@ class Sources:
                     self._follow(informer, await changes.wait())
 
     def _follow(self, informer: Informer, changed: Iterable[ObjectKey]) -> None:
-        for key in sorted(changed):
-            there = informer.get(key) is not None
-            if there and key.name not in self._sources:
-                self._open(key.name)
-            elif not there:
-                self._close(key.name)
+        there = {key.name for key in changed if informer.get(key) is not None}
+        for gone in sorted({key.name for key in changed} - there):
+            self._left_out.discard(gone)
+            self._close(gone)
+        for namespace in sorted((there | self._left_out) - self._sources.keys()):
+            if self._has_room():
+                self._left_out.discard(namespace)
+                self._open(namespace)
+            elif namespace not in self._left_out:
+                self._left_out.add(namespace)
+                log.error(
+                    "namespace %s is selected and its %s are not watched: a binding may have %d watches; select fewer",
+                    namespace,
+                    self._resource.kind,
+                    MAX_WATCHES,
+                )
+
+    def _has_room(self) -> bool:
+        return len(self) + len(self._selection.field_selectors()) <= MAX_WATCHES
 
 
 @asynccontextmanager

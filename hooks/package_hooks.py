@@ -7,13 +7,14 @@ the hooks is told that there is something to do; a run takes what has gathered, 
 took is forgotten only when the run succeeded (spec hook-protocol §2.2, §2.3, §2.6).
 
 Invariants: an inbox holds at most MAX_WAITING occurrences, of which the oldest give way, counted and logged; a run that failed
-sees the same occurrences again, and those that came meanwhile; occurrences of version 0 hooks are told one at a time.
+sees the same occurrences again, and those that came meanwhile; occurrences of version 0 hooks are told one at a time; the
+monitors of a package share one nursery, and need at most MAX_WATCHES watches from the start.
 """
 
 import logging
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -22,12 +23,16 @@ from wharfinger.formats.json_value import JsonObject
 from wharfinger.hooks import contexts
 from wharfinger.hooks.config import KubernetesBinding, ScheduleBinding
 from wharfinger.hooks.discovery import Hook
+from wharfinger.hooks.errors import HookError
 from wharfinger.hooks.filters import Filters
-from wharfinger.hooks.monitor import Monitor, MonitorEvent, open_monitor
+from wharfinger.hooks.monitor import Monitor, MonitorEvent, open_monitors
+from wharfinger.hooks.monitor_sources import watches
 
 log = logging.getLogger(__name__)
 
 MAX_WAITING: Final = 10_000
+MAX_WATCHES: Final = 256
+"""Of all hooks of a package together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +76,33 @@ class Inbox:
 class PackageHooks:
     """Made by `open_package_hooks`."""
 
-    def __init__(self, package: str, hooks: tuple[Hook, ...]) -> None:
+    def __init__(
+        self,
+        package: str,
+        hooks: tuple[Hook, ...],
+        client: ClusterClient,
+        filters: Filters,
+        *,
+        namespace: str | None,
+        on_event: Callable[["PackageHooks", Inbox], None],
+    ) -> None:
+        """Parameters as for `open_package_hooks`, which follows the monitors."""
         self.package = package
         self.hooks = hooks
         self.inboxes: dict[tuple[str, str], Inbox] = {}
         self.synchronized: set[tuple[str, str, int]] = set()
-        self._monitors: dict[tuple[str, int], Monitor] = {}
+        self._on_event = on_event
+        self._monitors = {
+            (hook.name, number): Monitor(
+                client, filters, binding, hook=hook.name, namespace=namespace, emit=self._emitter(hook, binding)
+            )
+            for hook in hooks
+            for number, binding in enumerate(hook.config.kubernetes)
+        }
+
+    def monitors(self) -> tuple[Monitor, ...]:
+        """All of them, in the order of hooks and bindings."""
+        return tuple(self._monitors.values())
 
     def inbox(self, hook: Hook, queue: str) -> Inbox:
         """The inbox of a hook in a queue."""
@@ -98,8 +124,9 @@ class PackageHooks:
         return tuple(sorted({binding.crontab for hook in self.hooks for binding in hook.config.schedules}))
 
     def monitor(self, hook: Hook, binding: KubernetesBinding) -> Monitor:
-        """The monitor of a binding."""
-        return self._monitors[hook.name, hook.config.kubernetes.index(binding)]
+        """The monitor of a binding: of this very one, since a hook may have two that are equal."""
+        number = next(number for number, one in enumerate(hook.config.kubernetes) if one is binding)
+        return self._monitors[hook.name, number]
 
     def all_snapshots(self, hook: Hook) -> dict[str, tuple[JsonObject, ...]]:
         """Snapshots of every kubernetes binding of a hook; of bindings with one name, the first."""
@@ -109,9 +136,9 @@ class PackageHooks:
         """Snapshots of the named bindings as they are now."""
         wanted = dict.fromkeys(names)
         found: dict[str, tuple[JsonObject, ...]] = dict.fromkeys(wanted, ())
-        for binding in reversed(hook.config.kubernetes):
+        for number, binding in reversed([*enumerate(hook.config.kubernetes)]):
             if binding.name in wanted:
-                found[binding.name] = self.monitor(hook, binding).snapshot()
+                found[binding.name] = self._monitors[hook.name, number].snapshot()
         return found
 
     def contexts(self, hook: Hook, occurrences: Sequence[Occurrence]) -> tuple[JsonObject, ...]:
@@ -128,7 +155,15 @@ class PackageHooks:
     def synchronization(self, hook: Hook, binding: KubernetesBinding) -> JsonObject:
         """What the first run for a binding is told."""
         snapshots = self.snapshots(hook, binding.include_snapshots_from)
-        return contexts.synchronization(binding, self.monitor(hook, binding).snapshot(), snapshots)
+        return contexts.synchronization(binding, self.monitor(hook, binding).synchronize(), snapshots)
+
+    def _emitter(self, hook: Hook, binding: KubernetesBinding) -> Callable[[MonitorEvent], None]:
+        def emit(event: MonitorEvent) -> None:
+            box = self.inbox(hook, binding.queue)
+            box.add(Occurrence(binding, event))
+            self._on_event(self, box)
+
+        return emit
 
 
 def _context(occurrence: Occurrence, snapshots: Mapping[str, tuple[JsonObject, ...]]) -> JsonObject:
@@ -157,26 +192,24 @@ async def open_package_hooks(
     """Follow what the hooks watch while the body runs; it begins once everything is listed.
 
     ``namespace``: an Application's hooks see only its own. ``on_event`` is told of an inbox with something new; it must not
-    block. Raises HookError or ClusterError where a binding cannot be followed.
+    block. Raises HookError where a binding cannot be followed, or the package wants too many watches.
     """
-    opened = PackageHooks(package, hooks)
-
-    def emitter(hook: Hook, binding: KubernetesBinding) -> Callable[[MonitorEvent], None]:
-        def emit(event: MonitorEvent) -> None:
-            box = opened.inbox(hook, binding.queue)
-            box.add(Occurrence(binding, event))
-            on_event(opened, box)
-
-        return emit
-
-    async with AsyncExitStack() as stack:
-        for hook in hooks:
-            for number, binding in enumerate(hook.config.kubernetes):
-                opened._monitors[hook.name, number] = await stack.enter_async_context(  # noqa: SLF001 - its own maker
-                    open_monitor(
-                        client, filters, binding, hook=hook.name, namespace=namespace, emit=emitter(hook, binding)
-                    )
-                )
-        for monitor in opened._monitors.values():  # noqa: SLF001
-            await monitor.wait_listed()
-        yield opened
+    wanted = sum(watches(binding, namespace) for hook in hooks for binding in hook.config.kubernetes)
+    if wanted > MAX_WATCHES:
+        raise HookError(
+            "hooks",
+            f"those of {package} need {wanted} watches, one for each kubernetes binding, namespace and name, and a package may "
+            f"have {MAX_WATCHES}; select with labels instead of names, or split the package",
+        )
+    opened = PackageHooks(package, hooks, client, filters.of(package), namespace=namespace, on_event=on_event)
+    failure: HookError | None = None
+    async with open_monitors(opened.monitors()):
+        try:
+            for monitor in opened.monitors():
+                await monitor.wait_listed()
+        except HookError as error:
+            failure = error
+        else:
+            yield opened
+    if failure is not None:
+        raise failure  # here, where no nursery wraps it into a group

@@ -65,17 +65,12 @@ class ProcessHookRunner:
         ledger: ProcessLedger | None = None,
         *,
         environment: Mapping[str, str] | None = None,
-        on_line: Callable[[str, str], None] | None = None,
     ) -> None:
-        """``scratch`` is where each run has its folder; ``environment`` what hooks inherit (default: this process's).
-
-        ``on_line(hook, line)`` is told each log line as it comes; it must not block.
-        """
+        """``scratch`` is where each run has its folder; ``environment`` what hooks inherit (default: this process's)."""
         self._scratch = scratch
         self._limits = limits
         self._ledger = ledger
         self._environment = dict(os.environ if environment is None else environment)
-        self._on_line = on_line
         self._file_workers = trio.CapacityLimiter(_MAX_FILE_WORKERS)
 
     async def run(self, run: HookRun) -> HookOutcome:
@@ -85,7 +80,7 @@ class ProcessHookRunner:
         """
         folder = await trio.to_thread.run_sync(make_run_folder, self._scratch, run, limiter=self._file_workers)
         try:
-            lines = self._log_lines(run.name)
+            lines = LogLines(MAX_LOG_CHARS, run.on_line)
             outcome = await self._execute(run, folder, lines)
             results = await trio.to_thread.run_sync(_read_results, folder, outcome.ok, limiter=self._file_workers)
         finally:
@@ -93,10 +88,6 @@ class ProcessHookRunner:
         for fault in results.faults:
             lines.note(f"not read after the failure: {fault}")
         return _outcome(outcome, results, lines)
-
-    def _log_lines(self, hook: str) -> LogLines:
-        told = self._on_line
-        return LogLines(MAX_LOG_CHARS, None if told is None else lambda line: told(hook, line))
 
     async def _execute(self, run: HookRun, folder: RunFolder, lines: LogLines) -> Outcome:
         environment = {**self._environment, **run.environment, **folder.variables()}

@@ -5,7 +5,7 @@ as a JSON file, results come back as files the hook may write, and what they hol
 through.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -32,6 +32,8 @@ class HookRun:
     environment: Mapping[str, str] = field(default_factory=dict)
     answers: tuple[str, ...] = ()
     wall_s: float | None = None
+    on_line: Callable[[str], None] | None = field(default=None, compare=False, repr=False)
+    """Told each line that this run prints, as it comes; must not block."""
 
 
 @dataclass(frozen=True, slots=True)

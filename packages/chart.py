@@ -13,6 +13,7 @@ import stat
 import tarfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -27,6 +28,8 @@ MAX_CHART_FILE: Final = 1024 * 1024
 MAX_FILES: Final = 10_000
 MAX_TOTAL: Final = 100 * 1024 * 1024
 """Bytes of all files together; what Helm itself accepts in an archive."""
+MAX_PATHS: Final = 50_000
+"""Files and folders, links to folders followed: a few of these can make more paths than can ever be walked."""
 MAX_FOLDERS_DEEP: Final = 64
 _ALWAYS_IN_CHARTS: Final = frozenset({CHART_FILE, "package.yaml", "module.yaml"})
 """What says what a folder is, goes with it."""
@@ -143,19 +146,21 @@ def pack_folder(folder: Path, *, prefix: str = "") -> bytes:
     """
     root = folder.resolve()
     packed = io.BytesIO()
-    total = count = 0
+    always = _ALWAYS_IN_CHARTS if prefix else _ALWAYS_IN_PACKAGES
+    total = 0
     try:
         # The name and time in a gzip header would make each archive different.
         with (
             gzip.GzipFile(filename="", mode="wb", compresslevel=9, fileobj=packed, mtime=0) as squeezed,
             tarfile.open(fileobj=squeezed, mode="w", format=tarfile.PAX_FORMAT) as archive,
         ):
-            for name, path in sorted(_files(root, _rules(root), _ALWAYS_IN_CHARTS if prefix else _ALWAYS_IN_PACKAGES)):
+            files = list(islice(_files(root, _rules(root), always), MAX_FILES + 1))
+            if len(files) > MAX_FILES:
+                raise ArtifactError(f"{folder}: more than {MAX_FILES} files; leave some out in {FILE_NAME}")
+            for name, path in sorted(files):
                 name.encode()
                 content, executable = _read_file(path, MAX_TOTAL - total)
-                total, count = total + len(content), count + 1
-                if count > MAX_FILES:
-                    raise ArtifactError(f"{folder}: more than {MAX_FILES} files; leave some out in {FILE_NAME}")
+                total += len(content)
                 entry = tarfile.TarInfo(prefix + name)
                 entry.size, entry.mode, entry.mtime = len(content), 0o755 if executable else 0o644, 0
                 archive.addfile(entry, io.BytesIO(content))
@@ -229,6 +234,7 @@ def _rules(root: Path) -> tuple[Rule, ...]:
 def _files(root: Path, rules: tuple[Rule, ...], always: frozenset[str]) -> Iterator[tuple[str, Path]]:
     """The files to pack: name from the root with ``/``, and where its content is, links followed; ``always`` are not ignored."""
     pending: list[tuple[str, Path, tuple[Path, ...]]] = [("", root, (root,))]
+    count = 0
     while pending:
         prefix, folder, chain = pending.pop()
         if len(chain) > MAX_FOLDERS_DEEP:
@@ -238,6 +244,12 @@ def _files(root: Path, rules: tuple[Rule, ...], always: frozenset[str]) -> Itera
             is_kept = name.partition("/")[0] in always
             if not is_kept and is_ignored(rules, name, is_folder=_is_folder(entry)):
                 continue
+            count += 1
+            if count > MAX_PATHS:
+                raise ArtifactError(
+                    f"{root}: more than {MAX_PATHS} paths where links to folders are followed; "
+                    f"have each folder once, or list links in {FILE_NAME}"
+                )
             path = _inside(Path(entry.path), root)
             mode = path.stat().st_mode
             if stat.S_ISDIR(mode):

@@ -1,8 +1,8 @@
 """Chart archives (``.tgz``): unpacking one into an empty folder, within limits.
 
 Helm puts everything below one folder named after the chart, and so must every archive that is taken here: what lies beside
-it would be left behind unseen. The hostile part (names that leave the folder, links, bombs) is the business of
-:mod:`wharfinger.formats.archive`.
+it would be left behind unseen. The folder is moved to its place later, so no link in it may lead out of it. The hostile part
+(names that leave the folder, links, bombs) is the business of :mod:`wharfinger.formats.archive`.
 """
 
 from collections.abc import Callable
@@ -32,7 +32,7 @@ def unpack_chart(
     holds no chart; ExtractionStoppedError; OSError. What was unpacked by then stays.
     """
     try:
-        extract_tar(archive, into, limits, what=what, should_stop=should_stop)
+        extract_tar(archive, into, limits, what=what, within_top=True, should_stop=should_stop)
     except FormatError as error:
         raise ArtifactError(str(error)) from error
     tops = sorted(path.name for path in into.iterdir())

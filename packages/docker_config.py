@@ -24,7 +24,8 @@ from wharfinger.packages.credentials import Credentials
 
 MAX_DOCKER_CONFIG: Final = 1024 * 1024
 """Bytes; more than a Secret can hold is none."""
-MAX_KEYS: Final = 10_000
+MAX_KEYS: Final = 1_000
+"""Entries; each is a pattern that is matched where others wait."""
 
 _HUB: Final = frozenset({"docker.io", "index.docker.io", "registry-1.docker.io"})
 """The names of one registry; its key in the file is ``https://index.docker.io/v1/`` for historical reasons."""

@@ -59,7 +59,7 @@ from wharfinger.queue.state import (
 
 
 class QueueFull(Exception):  # noqa: N818 - a refusal, not a failure
-    """The queue holds as many tasks as it may; the one offered was not taken."""
+    """The lane holds as many tasks as it may; the one offered was not taken."""
 
 
 class IllegalEvent(Exception):  # noqa: N818 - named for what happened
@@ -227,8 +227,8 @@ def _enqueued(state: QueueState, event: Enqueued) -> tuple[QueueState, tuple[Eff
     # stand for each other: another operation's task goes when that operation does, and the work would be lost with it.
     if event.unique and any(_same_work(entry, event) for entry in lane):
         return state, (Dropped(event.task, DUPLICATE),)
-    if state.length >= state.rules.max_tasks:
-        raise QueueFull(f"{event.name}: not queued, the queue holds {state.length} tasks, which is its limit")
+    if len(lane) >= state.rules.max_tasks:
+        raise QueueFull(f"{event.name}: not queued, lane {event.lane} holds {len(lane)} tasks, which is its limit")
     entry = Entry(event.task, event.name, event.scope, event.at)
     return _advance(replace(state, lanes={**state.lanes, event.lane: (*lane, entry)}), ())
 

@@ -14,7 +14,7 @@ MAIN_LANE: Final = "main"
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What does not change in a queue's life: at most ``max_tasks`` tasks in all lanes, and the backoff."""
+    """What does not change in a queue's life: at most ``max_tasks`` tasks in a lane, and the backoff."""
 
     max_tasks: int = 1000
     backoff: BackoffPolicy = field(default_factory=BackoffPolicy)

@@ -52,6 +52,7 @@ async def install(instance: Instance, tools: Tools, reporter: Reporter) -> None:
     reporter.progressed(instance, Stage.FETCHED, "Installing", f"unpacking {manifest.descriptor.digest}")
     instance.tree = await tools.store.install(manifest)
     await tools.store.deploy(instance.id.name, manifest)
+    reporter.placed(instance)
     record = await instance.recorded(tools.cluster)
     if isinstance(instance.id, ModuleId):
         await _ensure_namespace(tools, instance.id.namespace)
@@ -97,13 +98,16 @@ async def ask_enabled_script(instance: Instance, tools: Tools, reporter: Reporte
         return
     wanted: JsonObject = instance.wanted_settings.settings
     values = hook_values(definition, reporter.global_values(), values_of(instance))
+    asked_about = instance.wanted_settings.checksum
     try:
         async with tools.hook_slots:
             answer = await run_enabled_script(tools.hook_runner, tree, values, hook_values(definition, {}, wanted))
     except HookError as error:
         reporter.voted(instance, None, instance.masked(str(error)), failed=True)
     else:
-        reporter.voted(instance, answer.enabled if answer else None, answer.reason if answer else "", failed=False)
+        reason = instance.masked(answer.reason) if answer else ""
+        reporter.voted(instance, answer.enabled if answer else None, reason, failed=False)
+    instance.voted_for = asked_about
 
 
 def _source(instance: Instance) -> Source:

@@ -36,6 +36,7 @@ from wharfinger.runtime.resources import (
     FINALIZER,
     MODULE,
     PACKAGE_REPOSITORY,
+    SKIP_DELETE_HOOKS,
     PackageSpec,
     SpecError,
     finalizers_of,
@@ -44,7 +45,7 @@ from wharfinger.runtime.resources import (
     read_module,
 )
 from wharfinger.runtime.runtime import Runtime
-from wharfinger.runtime.settings import SettingsSourceError, resolve_settings
+from wharfinger.runtime.settings import ResolvedSettings, SettingsSourceError, resolve_settings
 
 log = logging.getLogger(__name__)
 
@@ -106,7 +107,7 @@ class Controller:
         generation, written = find_int(obj, "metadata", "generation"), find_object(obj, "status")
         try:
             spec = read_application(obj) if isinstance(identity, AppId) else read_module(obj)
-            self._check_release(spec.id)
+            self._check_release(spec.id, written)
             self._act_on(spec)
         except (SpecError, IdentityError) as error:
             self.runtime.block(identity, generation, written, "SpecInvalid", str(error))
@@ -131,19 +132,38 @@ class Controller:
         update = self.runtime.update_app if isinstance(spec.id, AppId) else self.runtime.update_module
         update(spec, self._source(spec, repository), settings)
 
-    def _check_release(self, identity: PackageId) -> None:
+    def _check_release(self, identity: PackageId, written: JsonObject) -> None:
         """A release belongs to one package, and stays where it is. Raises IdentityError or SpecError."""
-        owner = self.runtime.claim_release(identity)
+        placed = find_str(written, "release", "namespace") or identity.namespace
+        known = self.runtime.instances.get(identity.name)
+        if known is not None:
+            placed = known.status.namespace or placed
+            if not known.status.namespace and known.id != identity:
+                known.id, known.record = identity, None
+        if placed != identity.namespace:
+            raise SpecError(
+                f"spec.namespace: the release is in {placed} and cannot be moved; delete the Module and make it anew"
+            )
+        if not find_str(written, "release", "namespace") and (other := self._installed_there(identity)):
+            self.runtime.claims.claim(other)
+        owner = self.runtime.claims.claim(identity)
         if owner is None:
             return
-        if owner.name == identity.name:
-            raise SpecError(
-                f"spec.namespace: the release is in {owner.namespace} and cannot be moved; delete the Module and make it anew"
-            )
         raise SpecError(
             f"{owner.kind} {owner} has the release {identity.release} in namespace {identity.namespace} already; "
             "choose another name"
         )
+
+    def _installed_there(self, identity: PackageId) -> PackageId | None:
+        """Who has had that release since before this process: a Module for an Application, and the other way round."""
+        other: PackageId = (
+            ModuleId(identity.instance, identity.namespace)
+            if isinstance(identity, AppId)
+            else AppId(identity.namespace, identity.name)
+        )
+        key = _key(other)
+        obj = self._informer(key).get(key)
+        return other if find_str(obj, "status", "release", "namespace") == identity.namespace else None
 
     def _repository(self, spec: PackageSpec) -> Repository:
         name = spec.repository
@@ -168,16 +188,30 @@ class Controller:
         if FINALIZER not in finalizers_of(obj):
             return
         generation, written = find_int(obj, "metadata", "generation"), find_object(obj, "status")
+        settings = self._last_settings(identity, obj)
+        if find(obj, "metadata", "annotations", SKIP_DELETE_HOOKS) is not None:
+            self.runtime.skip_delete_hooks(identity.name)
         gone = (
-            self.runtime.remove_app(identity, generation, written)
+            self.runtime.remove_app(identity, generation, written, settings)
             if isinstance(identity, AppId)
-            else self.runtime.remove_module(identity, generation, written)
+            else self.runtime.remove_module(identity, generation, written, settings)
         )
         if gone:
             rest = tuple(entry for entry in finalizers_of(obj) if entry != FINALIZER)
             await self._set_finalizers(key, obj, rest)
         else:
             await self._write_status(identity.name, key, obj)
+
+    def _last_settings(self, identity: PackageId, obj: JsonObject) -> ResolvedSettings | None:
+        """What a package's hooks see on the way out: its settings, as far as what they refer to was looked up."""
+        try:
+            spec = read_application(obj) if isinstance(identity, AppId) else read_module(obj)
+            return resolve_settings(
+                spec, {entry.source: self.references.get(entry.source) for entry in spec.settings_from}
+            )
+        except (SpecError, SettingsSourceError) as error:
+            log.debug("%s: settings of what is being removed: %s", identity, error)
+            return None
 
     async def _set_finalizers(self, key: ObjectKey, obj: JsonObject, finalizers: tuple[str, ...]) -> bool:
         """False where the informer is behind; the change it has yet to deliver brings us here again."""
@@ -216,14 +250,22 @@ class Controller:
             try:
                 await self.reconcile(name)
             except (ClusterError, FormatError) as error:
-                count = self.failures[name] = self.failures.get(name, 0) + 1
-                pause_s = min(RETRY_FIRST_S * 2 ** min(count, 10), RETRY_MAX_S) * random.uniform(0.8, 1.2)  # noqa: S311
-                log.warning("%s: %s; looking again in %.1f s", name, error, pause_s)
-                self.keys.add_later(name, pause_s)
+                self._look_later(name, str(error))
+            except Exception as error:
+                # The guard: what one object does to us must not end the daemon for all others.
+                log.exception("%s: a defect in looking at it", name)
+                self.runtime.block(package_id(name), 0, {}, "Internal", f"{type(error).__name__} in looking at it")
+                self._look_later(name, type(error).__name__)
             else:
                 self.failures.pop(name, None)
             finally:
                 self.keys.done(name)
+
+    def _look_later(self, name: str, why: str) -> None:
+        count = self.failures[name] = self.failures.get(name, 0) + 1
+        pause_s = min(RETRY_FIRST_S * 2 ** min(count, 10), RETRY_MAX_S) * random.uniform(0.8, 1.2)  # noqa: S311
+        log.warning("%s: %s; looking again in %.1f s", name, why, pause_s)
+        self.keys.add_later(name, pause_s)
 
     async def follow_packages(self, informer: Informer) -> None:
         """Every Application, or Module, that changes is looked at."""
@@ -292,8 +334,10 @@ def _key(identity: PackageId) -> ObjectKey:
 
 
 def _identity(key: ObjectKey, obj: JsonObject) -> PackageId:
-    """Who the object is; a Module says itself where its release is, unless what it says is no text."""
+    """Who the object is. A Module's release is where it was put; before that, where the spec says, if it says a text."""
     if key.resource == APPLICATION:
         return AppId(key.namespace, key.name)
+    if is_deleting(obj) and (placed := find_str(obj, "status", "release", "namespace")):
+        return ModuleId(key.name, placed)
     namespace = find(obj, "spec", "namespace")
     return ModuleId(key.name, namespace if isinstance(namespace, str) and namespace else SYSTEM_NAMESPACE)

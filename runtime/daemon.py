@@ -9,6 +9,7 @@ starting is cancelled, for there is nothing to finish. A second signal ends it a
 """
 
 import logging
+import os
 import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
@@ -16,6 +17,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 from typing import Final
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import trio
 
@@ -214,5 +216,9 @@ async def _prepare_cluster(client: ClusterClient, connection: Connection) -> str
 
 
 def local_zone() -> tzinfo:
-    """The time zone of this machine: that of schedules which name none."""
-    return datetime.now().astimezone().tzinfo or UTC
+    """The time zone of this machine, with its clock changes: that of schedules which name none."""
+    name = os.environ.get("TZ", "").lstrip(":") or os.path.realpath("/etc/localtime").rpartition("/zoneinfo/")[2]
+    try:
+        return ZoneInfo(name)
+    except (ValueError, OSError, ZoneInfoNotFoundError):
+        return datetime.now().astimezone().tzinfo or UTC

@@ -5,6 +5,7 @@ it changes, so everything that was wrong *there* is tried again with the queue's
 (docs/decisions/0005).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -118,9 +119,9 @@ _REASONS: Final[tuple[tuple[type[Exception], str, bool | None], ...]] = (
 )
 
 
-def classify(error: Expected) -> Failure:
-    """The failure that an expected error is."""
-    message = " ".join(str(error).split()) or type(error).__name__
+def classify(error: Expected, mask: Callable[[str], str] = str) -> Failure:
+    """The failure that an expected error is; ``mask`` takes out of its text what must not be shown."""
+    message = " ".join(mask(str(error)).split()) or type(error).__name__
     transient = getattr(error, "transient", False) is True
     if isinstance(error, RegistryError) and not isinstance(error, ArtifactNotFoundError):
         return Failure("RegistryFailed" if transient else "RegistryRefused", message, permanent=False)

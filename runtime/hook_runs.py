@@ -7,28 +7,28 @@ then true. A hook that failed in any of this has failed, and is run again with f
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Final
 
 import trio
 
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json_value import JsonObject, JsonValue, as_object
-from wharfinger.hooks.config import KubernetesBinding
+from wharfinger.formats.redaction_text import TextRedactor
 from wharfinger.hooks.discovery import Hook
 from wharfinger.hooks.errors import HookError
 from wharfinger.hooks.object_operations import despite_failure, read_operations
 from wharfinger.hooks.object_patches import apply_operations
-from wharfinger.hooks.package_hooks import Inbox, PackageHooks
 from wharfinger.hooks.runner import HookOutcome, HookRun
 from wharfinger.hooks.values_patch import apply_values_patch, compacted
 from wharfinger.packages.values import SettingsError, check_values, hook_values
-from wharfinger.queue.service import TaskFailed
-from wharfinger.runtime.failures import EXPECTED, Expected, Failure, HookRunError, classify
+from wharfinger.runtime.failures import EXPECTED, HookRunError
 from wharfinger.runtime.identity import AppId
 from wharfinger.runtime.instance import Instance, Reporter, Tools
-from wharfinger.runtime.status import Stage
 
 log = logging.getLogger(__name__)
+
+MAX_LOGGED: Final = 1_000
+"""Lines of one run."""
 
 
 async def run_hook(
@@ -40,8 +40,7 @@ async def run_hook(
     """
     instance.running_hooks += 1
     try:
-        async with tools.hook_slots:
-            changed = await _run(instance, tools, reporter, hook, contexts)
+        changed = await _run(instance, tools, reporter, hook, contexts)
     except EXPECTED as error:
         reporter.hook_ran(instance, hook.name, instance.masked(str(error)))
         raise
@@ -60,24 +59,40 @@ async def wait_hooks_quiet(instance: Instance) -> None:
         await instance.hooks_quiet.wait()
 
 
+class HookLog:
+    """What a hook prints, logged while it runs: masked, and not without end."""
+
+    def __init__(self, instance: Instance, hook: Hook) -> None:
+        self._redact = TextRedactor(instance.secrets).redact
+        self._hook = hook.name
+        self._lines = 0
+
+    def line(self, text: str) -> None:
+        """One more line."""
+        self._lines += 1
+        if self._lines <= MAX_LOGGED:
+            log.info("%s: %s", self._hook, self._redact(text))
+        elif self._lines == MAX_LOGGED + 1:
+            log.warning("%s: more than %d lines; the rest of this run is not logged", self._hook, MAX_LOGGED)
+
+
 async def _run(
     instance: Instance, tools: Tools, reporter: Reporter, hook: Hook, contexts: Sequence[JsonObject]
 ) -> bool:
     definition = instance.loaded()
-    outcome = await tools.hook_runner.run(
-        HookRun(
-            name=hook.name,
-            executable=hook.executable,
-            argv=hook.argv,
-            cwd=hook.cwd,
-            environment={**hook.environment, **_identity_variables(instance)},
-            contexts=tuple(contexts),
-            values=hook_values(definition, reporter.global_values(), instance.values),
-            config_values=hook_values(definition, {}, instance.wanted_settings.settings),
-        )
+    run = HookRun(
+        name=hook.name,
+        executable=hook.executable,
+        argv=hook.argv,
+        cwd=hook.cwd,
+        environment={**hook.environment, **_identity_variables(instance)},
+        contexts=tuple(contexts),
+        values=hook_values(definition, reporter.global_values(), instance.values),
+        config_values=hook_values(definition, {}, instance.configured.settings),
+        on_line=HookLog(instance, hook).line,
     )
-    for line in outcome.log_lines:
-        log.info("%s: %s: %s", instance.id.name, hook.name, instance.masked(line))
+    async with tools.hook_slots:
+        outcome = await tools.hook_runner.run(run)
     problems = await _apply_object_patches(instance, tools, hook, outcome)
     if not outcome.succeeded:
         raise HookRunError(hook.name, outcome.exit_description)
@@ -129,89 +144,3 @@ def _identity_variables(instance: Instance) -> dict[str, str]:
     if isinstance(instance.id, AppId):
         return {"APPLICATION_NAME": instance.id.instance, "APPLICATION_NAMESPACE": instance.id.namespace}
     return {"MODULE_NAME": instance.id.name}
-
-
-@dataclass(frozen=True, slots=True)
-class EventHookTask:
-    """What waits in a hook's inbox, told to the hook; in a lane of its own beside the package's pipeline."""
-
-    hook: Hook
-    inbox: Inbox
-    hooks: PackageHooks
-    instance: Instance
-    tools: Tools
-    reporter: Reporter
-
-    @property
-    def name(self) -> str:
-        """``hooks/10-labels.sh events``; the lane says which queue."""
-        return f"{self.hook.name} events"
-
-    async def execute(self) -> None:
-        """Run the hook for what has gathered. Raises TaskFailed; what it was told waits on then."""
-        occurrences = self.inbox.offered()
-        if not occurrences:
-            return
-        try:
-            changed = await run_hook(
-                self.instance, self.tools, self.reporter, self.hook, self.hooks.contexts(self.hook, occurrences)
-            )
-        except EXPECTED as error:
-            if not occurrences[0].binding.allow_failure:
-                raise failed_event(self.instance, self.reporter, self.hook, error) from error
-            log.warning("%s: %s failed, which it is allowed to: %s", self.instance.id, self.hook.name, error)
-            changed = False
-        self.inbox.told(occurrences)
-        if changed:
-            self.reporter.values_changed(self.instance, self.hook.name)
-
-
-@dataclass(frozen=True, slots=True)
-class SynchronizeTask:
-    """The first run for a binding that its package does not wait for."""
-
-    hook: Hook
-    binding: KubernetesBinding
-    hooks: PackageHooks
-    instance: Instance
-    tools: Tools
-    reporter: Reporter
-
-    @property
-    def name(self) -> str:
-        """``hooks/10-labels.sh synchronization of pods``."""
-        return f"{self.hook.name} synchronization of {self.binding.name}"
-
-    async def execute(self) -> None:
-        """Synchronise, then let the binding's events flow. Raises TaskFailed."""
-        try:
-            changed = await synchronize(self.instance, self.tools, self.reporter, self.hooks, self.hook, self.binding)
-        except EXPECTED as error:
-            raise failed_event(self.instance, self.reporter, self.hook, error) from error
-        if changed:
-            self.reporter.values_changed(self.instance, self.hook.name)
-
-
-async def synchronize(
-    instance: Instance, tools: Tools, reporter: Reporter, hooks: PackageHooks, hook: Hook, binding: KubernetesBinding
-) -> bool:
-    """Tell a hook all there is of a binding (if it wants that), then let events flow; True if the values changed."""
-    changed = False
-    if binding.on_synchronization and not binding.legacy:
-        try:
-            changed = await run_hook(instance, tools, reporter, hook, (hooks.synchronization(hook, binding),))
-        except EXPECTED as error:
-            if not binding.allow_failure:
-                raise
-            log.warning("%s: %s failed, which it is allowed to: %s", instance.id, hook.name, error)
-    hooks.monitor(hook, binding).unlock()
-    return changed
-
-
-def failed_event(instance: Instance, reporter: Reporter, hook: Hook, error: Expected) -> TaskFailed:
-    """Report that an event hook failed, and what its queue is told."""
-    failure = classify(error)
-    message = instance.masked(failure.message)
-    instance.failing[hook.name] = message
-    reporter.failed(instance, Stage.HOOKS, Failure("EventHookFailed", message, permanent=False))
-    return TaskFailed(f"{failure.reason}: {message}", permanent=False)

@@ -22,8 +22,9 @@ from wharfinger.formats.redaction_text import redact_text
 from wharfinger.hooks.discovery import ConfigReader, Hook
 from wharfinger.hooks.filters import Filters
 from wharfinger.hooks.hook_services import HookServices
-from wharfinger.hooks.package_hooks import PackageHooks
+from wharfinger.hooks.package_hooks import Inbox, PackageHooks
 from wharfinger.hooks.runner import HookRunner
+from wharfinger.hooks.throttle import Throttle
 from wharfinger.packages.definition import Definition
 from wharfinger.packages.registry import Manifest, Registry
 from wharfinger.packages.renderer import Renderer
@@ -95,6 +96,8 @@ class Instance:
     started: PackageHooks | None = None
     hook_scope: WorkScope | None = None
     """Of all hook runs since the hooks were started."""
+    configured: ResolvedSettings = field(default_factory=lambda: ResolvedSettings({}))
+    """The settings that Configure took over; hooks see these."""
     settings: JsonObject = field(default_factory=dict)
     """Effective: with the defaults of the schema."""
     values: JsonObject = field(default_factory=dict)
@@ -107,11 +110,19 @@ class Instance:
     """The next download asks the registry, whatever is recorded."""
     run: int = 0
     """The scheduler's number of the reconciliation that runs."""
-    failing: dict[str, str] = field(default_factory=dict)
-    """Event hooks whose last run failed, and why."""
+    failing: dict[tuple[str, str], str] = field(default_factory=dict)
+    """Event hooks whose last run in a lane failed, and why."""
+    dirty: bool = False
+    """A hook changed the values while they were being applied."""
+    voted_for: str = ""
+    """Checksum of the settings that the enabled script was last asked about."""
+    skip_delete_hooks: bool = False
+    """A person wants it gone without them."""
     history: dict[str, HookHistory] = field(default_factory=dict)
     startup_done: set[str] = field(default_factory=set)
     """onStartup hooks that are done since the hooks were started."""
+    throttles: dict[str, Throttle] = field(default_factory=dict)
+    """Of hooks that say how often they may run."""
     running_hooks: int = 0
     hooks_quiet: trio.Event = field(default_factory=trio.Event)
 
@@ -147,23 +158,32 @@ class Instance:
 
     def masked(self, text: str) -> str:
         """A text as it may be shown."""
-        return redact_text(text, self.secrets) if self.secrets else text
+        return redact_text(text, self.secrets)
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """Texts that must not be shown: settings from Secrets, and those that the schema calls writeOnly."""
-        settings = self.wanted_settings
-        schema = self.definition.settings_schema if self.definition is not None else None
-        paths = schema.write_only_paths(settings.settings) if schema is not None else ()
-        return tuple(sorted({*settings.secrets, *texts_at(settings.settings, paths)}))
+        """Texts that must not be shown: settings from Secrets, and what the package's schemas call writeOnly.
+
+        Those of the settings before count until the new ones have been taken over.
+        """
+        found = {*self.wanted_settings.secrets, *self.configured.secrets}
+        for document in (self.wanted_settings.settings, self.configured.settings, self.values):
+            found |= texts_at(document, self._write_only(document))
+        return tuple(sorted(found))
 
     @property
     def hidden_paths(self) -> frozenset[tuple[str | int, ...]]:
-        """Where in the settings they are."""
-        settings = self.wanted_settings
-        schema = self.definition.settings_schema if self.definition is not None else None
-        paths = schema.write_only_paths(settings.settings) if schema is not None else ()
-        return frozenset({*settings.hidden, *paths})
+        """Where in settings and values they are."""
+        found: set[tuple[str | int, ...]] = {*self.wanted_settings.hidden, *self.configured.hidden}
+        for document in (self.wanted_settings.settings, self.values):
+            found |= self._write_only(document)
+        return frozenset(found)
+
+    def _write_only(self, document: JsonObject) -> set[tuple[str | int, ...]]:
+        if self.definition is None:
+            return set()
+        schemas = (self.definition.settings_schema, self.definition.values_schema)
+        return {path for schema in schemas if schema is not None for path in schema.write_only_paths(document)}
 
 
 class Reporter(Protocol):
@@ -179,6 +199,10 @@ class Reporter(Protocol):
 
     def failed(self, instance: Instance, stage: Stage, failure: Failure) -> None:
         """A stage failed."""
+        ...
+
+    def placed(self, instance: Instance) -> None:
+        """From now on something of it may be in its namespace."""
         ...
 
     def released(self, instance: Instance, revision: int) -> None:
@@ -205,8 +229,16 @@ class Reporter(Protocol):
         """What the enabled script says; None: there is none."""
         ...
 
-    def run_later(self, instance: Instance, task: Task, lane: str) -> None:
-        """Put a hook's run into a lane of its own."""
+    def run_later(self, instance: Instance, task: Task, lane: str) -> bool:
+        """Put a hook's run into a lane of its own; False if it was not taken."""
+        ...
+
+    def build_kube_tasks(self, hooks: PackageHooks, inbox: Inbox) -> None:
+        """Have a hook told what waits in its inbox."""
+        ...
+
+    def event_hook_done(self, instance: Instance, hook: str, lane: str, error: str) -> None:
+        """An event hook ran in a lane; ``error`` is empty if it succeeded."""
         ...
 
     def global_values(self) -> JsonObject:

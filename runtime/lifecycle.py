@@ -4,7 +4,8 @@ Theory of operation. A package has a *desired state* and at most one operation o
 
 * **Update** brings a version here and loads it,
 * **Reconciliation** configures and runs what is loaded,
-* **Removal** takes everything away, and outranks both.
+* **Disable** puts a package to rest that is not wanted, or lacks something, and is undone by a Reconciliation,
+* **Removal** takes everything away, and outranks all.
 
 Each operation is a :class:`WorkScope`; beginning one cancels what it supersedes, with a cause that dumps can show. The store
 decides and hands out scopes; it enqueues nothing and awaits nothing, so a decision and the scope that goes with it can never
@@ -13,7 +14,8 @@ be pulled apart.
 ==================  ===============================================================================================
 begin_update        refused while removing; cancels Reconciliation and an earlier Update
 begin_reconciliation refused while removing or untracked; cancels an earlier Reconciliation, leaves an Update alone
-begin_removal       DONE if untracked, IN_FLIGHT if already removing, else cancels both and marks the package
+begin_disable       refused while removing; cancels Update, Reconciliation and an earlier Disable; an Update leaves it alone
+begin_removal       DONE if untracked, IN_FLIGHT if already removing, else cancels all and marks the package
 complete_removal    only after begin_removal; forgets the package
 ==================  ===============================================================================================
 
@@ -53,6 +55,7 @@ class DesiredState:
     version: str
     settings_checksum: str
     requested: str = ""
+    namespace: str = ""
     """Changed by a person who wants everything looked at again: an update, whatever the version."""
 
 
@@ -62,6 +65,9 @@ class _Package:
     update: WorkScope | None = None
     reconciliation: WorkScope | None = None
     removal: WorkScope | None = None
+    disabling: WorkScope | None = None
+    vote: WorkScope | None = None
+    applying: bool = False
 
 
 @dataclass(slots=True)
@@ -96,7 +102,8 @@ class LifecycleStore:
             return None
         _cancel(package.reconciliation, "update started")
         _cancel(package.update, "update superseded")
-        package.reconciliation = None
+        _cancel(package.vote, "update started")
+        package.reconciliation, package.vote, package.applying = None, None, False
         package.update = WorkScope(f"update of {name}")
         return package.update
 
@@ -106,8 +113,33 @@ class LifecycleStore:
         if package is None or package.removal is not None:
             return None
         _cancel(package.reconciliation, reason)
-        package.reconciliation = WorkScope(f"reconciliation of {name}")
+        _cancel(package.disabling, reason)
+        package.reconciliation, package.applying = WorkScope(f"reconciliation of {name}"), True
         return package.reconciliation
+
+    def begin_disable(self, name: str) -> tuple[WorkScope | None, bool]:
+        """A scope for Disable, and whether an update was cut short for it, which is to be begun again behind it.
+
+        No scope while removing or untracked. A version that cannot be had must not keep what is unwanted in the cluster.
+        """
+        package = self._packages.get(name)
+        if package is None or package.removal is not None:
+            return None, False
+        updating = package.update is not None
+        for scope in (package.update, package.reconciliation, package.disabling):
+            _cancel(scope, "disabled")
+        package.update, package.reconciliation, package.applying = None, None, False
+        package.disabling = WorkScope(f"disabling of {name}")
+        return package.disabling, updating
+
+    def begin_vote(self, name: str) -> WorkScope | None:
+        """A scope for asking the enabled script again; None while removing or untracked."""
+        package = self._packages.get(name)
+        if package is None or package.removal is not None:
+            return None
+        _cancel(package.vote, "asked again")
+        package.vote = WorkScope(f"vote of {name}")
+        return package.vote
 
     def begin_removal(self, name: str) -> tuple[RemovalStart, WorkScope | None]:
         """Mark the package as removing; the scope comes with STARTED only."""
@@ -116,9 +148,9 @@ class LifecycleStore:
             return RemovalStart.DONE, None
         if package.removal is not None:
             return RemovalStart.IN_FLIGHT, None
-        _cancel(package.update, "removal started")
-        _cancel(package.reconciliation, "removal started")
-        package.update = package.reconciliation = None
+        for scope in (package.update, package.reconciliation, package.disabling, package.vote):
+            _cancel(scope, "removal started")
+        package.update = package.reconciliation = package.disabling = package.vote = None
         package.removal = WorkScope(f"removal of {name}")
         return RemovalStart.STARTED, package.removal
 
@@ -135,6 +167,16 @@ class LifecycleStore:
         """A removal runs."""
         package = self._packages.get(name)
         return package is not None and package.removal is not None
+
+    def complete_run(self, name: str) -> None:
+        """The version is applied; what asks for another run from now on has not been seen by this one."""
+        if package := self._packages.get(name):
+            package.applying = False
+
+    def is_applying(self, name: str) -> bool:
+        """A reconciliation is on its way to Run, or in it."""
+        package = self._packages.get(name)
+        return package is not None and package.applying
 
     def complete_update(self, name: str) -> None:
         """The version is loaded; a change of settings may be acted on from now on."""

@@ -67,6 +67,10 @@ class PackageState:
         """An onStartup hook has done its part for this digest."""
         return replace(self, started=self.started | {hook})
 
+    def started_anew(self) -> "PackageState":
+        """The hooks are to do everything again, from values without their patches."""
+        return replace(self, started=frozenset(), patches=())
+
     def patched(self, patches: tuple[JsonValue, ...]) -> "PackageState":
         """What hooks have made of the values now."""
         return replace(self, patches=patches)
@@ -81,6 +85,7 @@ class StateRecord:
     package: str
     state: PackageState = field(default_factory=PackageState)
     _version: str = ""
+    _uncertain: bool = False
     _updating: trio.Lock = field(default_factory=trio.Lock)
 
     async def read(self) -> PackageState:
@@ -103,10 +108,18 @@ class StateRecord:
     async def update(self, change: Callable[[PackageState], PackageState]) -> None:
         """Record what ``change`` makes of the state; one update at a time.
 
-        Raises ClusterError; ConflictError if another process wrote since it was read.
+        What somebody else wrote meanwhile is read first and kept, as far as ``change`` keeps it. Raises ClusterError.
         """
         async with self._updating:
-            await self._write(change(self.state))
+            if self._uncertain:
+                await self.read()
+            self._uncertain = True  # until the answer is here: a write may be cut after the server did it
+            try:
+                await self._write(change(self.state))
+            except ConflictError:
+                await self.read()
+                await self._write(change(self.state))
+            self._uncertain = False
 
     async def _write(self, state: PackageState) -> None:
         if state == self.state and self._version:
@@ -118,9 +131,9 @@ class StateRecord:
             find_object(body, "metadata")["resourceVersion"] = self._version
             try:
                 written = await self.client.replace(body)
-            except NotFoundError as error:
-                why = f"{self.key}: the recorded state of {self.package} was deleted meanwhile"
-                raise ConflictError(409, "Conflict", why) from error
+            except NotFoundError:  # deleted by a person, to start anew
+                find_object(body, "metadata").pop("resourceVersion")
+                written = await self.client.create(body)
         self.state, self._version = state, find_str(written, "metadata", "resourceVersion")
 
     async def delete(self) -> None:

@@ -37,11 +37,16 @@ class Pipeline:
         """What brings a version here and loads it; the hooks of the version before rest meanwhile."""
         version = self.instance.version
         return (
-            *([self._task("Disable", pause, Stage.HOOKS, ends_stage=False)] if self.instance.definition else []),
+            *self._rest(),
             self._task(f"Download:{version}", download, Stage.FETCHED, ends_stage=False),
             self._task(f"Install:{version}", install, Stage.FETCHED),
             self._task("Load", load, Stage.LOADED),
         )
+
+    def _rest(self) -> tuple[StageTask, ...]:
+        if self.instance.definition is None:
+            return ()
+        return (self._task("Disable", pause, Stage.HOOKS, ends_stage=False, parks=False),)
 
     def reconciliation(self) -> tuple[StageTask, ...]:
         """What configures and runs a loaded version."""
@@ -54,16 +59,19 @@ class Pipeline:
 
     def disable(self, *, keep: bool) -> tuple[StageTask, ...]:
         """What stops a loaded version; ``keep``: what it brought into the cluster stays."""
-        return (self._task("Disable", pause if keep else take_away, Stage.REQUIREMENTS, ends_stage=False),)
+        work = pause if keep else take_away
+        return (self._task("Disable", work, Stage.REQUIREMENTS, ends_stage=False, parks=False),)
 
     def vote(self) -> tuple[StageTask, ...]:
         """What asks the enabled script again."""
-        return (self._task("EnabledScript", ask_enabled_script, Stage.REQUIREMENTS, ends_stage=False),)
+        return (self._task("EnabledScript", ask_enabled_script, Stage.REQUIREMENTS, ends_stage=False, parks=False),)
 
     def removal(self) -> tuple[StageTask, ...]:
         """What takes everything away."""
         return (self._task("Uninstall", uninstall, None), self._task("Undeploy", undeploy, None))
 
-    def _task(self, name: str, work: Work, stage: Stage | None, *, ends_stage: bool = True) -> StageTask:
+    def _task(
+        self, name: str, work: Work, stage: Stage | None, *, ends_stage: bool = True, parks: bool = True
+    ) -> StageTask:
         reporter = ScopedReporter(self.reporter, self.scope)
-        return StageTask(name, stage, ends_stage, work, self.instance, self.tools, reporter)
+        return StageTask(name, stage, ends_stage, work, self.instance, self.tools, reporter, parks)

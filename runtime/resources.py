@@ -27,6 +27,8 @@ GROUP: Final = "wharfinger.dev"
 VERSION: Final = "v1alpha1"
 FINALIZER: Final = "wharfinger.dev/installed"
 REQUESTED: Final = "wharfinger.dev/reconcile-requested-at"
+SKIP_DELETE_HOOKS: Final = "wharfinger.dev/skip-delete-hooks"
+"""An annotation, whatever its value: a removal goes on without the package's own hooks."""
 DEFAULT_REPOSITORY: Final = "default"
 MAX_SETTINGS_SOURCES: Final = 64
 DEFAULT_SETTINGS_KEY: Final = "settings.yaml"

@@ -26,8 +26,10 @@ from wharfinger.runtime.bring_tasks import read_package
 from wharfinger.runtime.failures import EXPECTED, ValuesLoopError, WorkloadError
 from wharfinger.runtime.identity import IdentityError, PackageId
 from wharfinger.runtime.instance import Instance, Reporter, Tools
+from wharfinger.runtime.package_state import PACKAGE_LABEL, state_record
 from wharfinger.runtime.start_tasks import rest_hooks, run_bound
 from wharfinger.runtime.status import Stage
+from wharfinger.runtime.values import values_of
 
 log = logging.getLogger(__name__)
 
@@ -43,6 +45,7 @@ async def run(instance: Instance, tools: Tools, reporter: Reporter) -> None:
         return
     await run_bound(instance, tools, reporter, "beforeHelm")
     for _ in range(MAX_ROUNDS):
+        instance.dirty = False  # what event hooks change from here on needs another run
         rendered_from = checksum(instance.values)
         if definition.chart is not None:
             await _apply(instance, tools, reporter, definition)
@@ -113,8 +116,7 @@ async def undeploy(instance: Instance, tools: Tools, _reporter: Reporter) -> Non
     await tools.store.undeploy(instance.id.name)
     await tools.store.collect()
     if has_release(instance.id):
-        record = await instance.recorded(tools.cluster)
-        await record.delete()
+        await state_record(tools.cluster, instance.id).delete()  # whether it can be read or not
 
 
 def has_release(identity: PackageId) -> bool:
@@ -149,6 +151,7 @@ async def _apply(instance: Instance, tools: Tools, reporter: Reporter, definitio
             crds=rendered.crds,
             objects=rendered.objects,
             hooks=rendered.hooks,
+            labels={PACKAGE_LABEL: instance.id.name},
         ),
         progress=progress,
     )
@@ -201,11 +204,15 @@ async def _uninstall(instance: Instance, tools: Tools, reporter: Reporter, *, du
         return
     name, namespace = instance.id.release, instance.id.namespace
     history = await tools.releases.history(name, namespace)
-    ours = any(release.holder == tools.holder for release in history)
+    ours = any(
+        release.holder == tools.holder and release.labels.get(PACKAGE_LABEL, instance.id.name) == instance.id.name
+        for release in history
+    )
     if ours:
-        await run_bound(instance, tools, reporter, "beforeDeleteHelm")
+        if not instance.skip_delete_hooks:
+            await run_bound(instance, tools, reporter, "beforeDeleteHelm")
         await tools.releases.uninstall(name, namespace, progress=progress)
-    if ours or instance.status.version:
+    if (ours or instance.status.version) and not instance.skip_delete_hooks:
         await run_bound(instance, tools, reporter, "afterDeleteHelm")
     await rest_hooks(instance, tools)
     instance.objects = ()
@@ -222,5 +229,7 @@ async def _load_for_removal(instance: Instance, tools: Tools) -> None:
         instance.manifest, instance.tree = manifest, await tools.store.install(manifest)
         await tools.store.deploy(instance.id.name, manifest)  # until Undeploy
         await read_package(instance, tools)
+        instance.configured, instance.values = instance.wanted_settings, values_of(instance)
     except EXPECTED as error:
-        log.warning("%s: removed without its hooks: %s", instance.id, error)
+        instance.hooks = ()
+        log.warning("%s: removed without its hooks: %s", instance.id, instance.masked(str(error)))

@@ -35,14 +35,16 @@ from wharfinger.queue.scope import WorkScope
 from wharfinger.queue.service import QueueFull, Queues
 from wharfinger.queue.task import Task
 from wharfinger.runtime import status as statuses
+from wharfinger.runtime.event_tasks import EventHookTask, lane_of
 from wharfinger.runtime.failures import Failure
-from wharfinger.runtime.hook_runs import EventHookTask
-from wharfinger.runtime.identity import AppId, ModuleId, PackageId, package_id
+from wharfinger.runtime.identity import AppId, ModuleId, PackageId
 from wharfinger.runtime.inspector import PackageSnapshot
-from wharfinger.runtime.instance import HookHistory, Instance, Tools
+from wharfinger.runtime.instance import Instance, Tools
 from wharfinger.runtime.lifecycle import Decision, DesiredState, LifecycleStore, RemovalStart
 from wharfinger.runtime.package_snapshot import package_snapshot
 from wharfinger.runtime.pipeline import Pipeline
+from wharfinger.runtime.release_claims import ReleaseClaims
+from wharfinger.runtime.reports import Reports
 from wharfinger.runtime.resources import PackageSpec
 from wharfinger.runtime.scheduler import (
     Completed,
@@ -64,7 +66,6 @@ from wharfinger.runtime.scheduler import (
 )
 from wharfinger.runtime.settings import ResolvedSettings
 from wharfinger.runtime.stage_task import StageTask
-from wharfinger.runtime.start_tasks import lane_of
 from wharfinger.runtime.status import PackageStatus, Stage
 
 log = logging.getLogger(__name__)
@@ -88,13 +89,19 @@ class Runtime:
     lifecycle: LifecycleStore = field(default_factory=LifecycleStore)
     scheduler: Scheduler = field(default_factory=Scheduler)
     instances: dict[str, Instance] = field(default_factory=dict)
-    _releases: dict[tuple[str, str], str] = field(default_factory=dict)
+    claims: ReleaseClaims = field(init=False)
+    reports: Reports = field(init=False)
+    votes: dict[str, ScriptVoted] = field(default_factory=dict)
     _effects: deque[Effect] = field(default_factory=deque)
     _performing: bool = False
-    _votes: dict[str, ScriptVoted] = field(default_factory=dict)
     _removed: set[str] = field(default_factory=set)
     _to_clean: list[str] = field(default_factory=list)
     _clean_wake: trio.Event = field(default_factory=trio.Event)
+
+    def __post_init__(self) -> None:
+        """Make what belongs to this runtime."""
+        self.claims = ReleaseClaims(self.on_change)
+        self.reports = Reports(self)
 
     # --- what is wanted ------------------------------------------------------------------------------------------------
 
@@ -109,7 +116,7 @@ class Runtime:
         """As `update_app`, for a Module; what its spec says of being enabled goes to the scheduler."""
         decision = self._update(spec, source, settings)
         if decision is not Decision.REMOVING:
-            self._tell_scheduler(IntentSet(spec.id.name, spec.enabled))
+            self.tell_scheduler(IntentSet(spec.id.name, spec.enabled))
         return decision
 
     def retry_stalled(self, name: str) -> bool:
@@ -132,46 +139,42 @@ class Runtime:
         if instance is None:
             status = statuses.restored(generation, written, self.now())
             instance = self.instances[identity.name] = Instance(identity, status)
-        self._set(instance, statuses.blocked(instance.status, generation, reason, message, self.now()))
+        self.set_status(instance, statuses.blocked(instance.status, generation, reason, message, self.now()))
 
-    def remove_app(self, identity: AppId, generation: int, written: JsonObject) -> bool:
+    def remove_app(
+        self, identity: AppId, generation: int, written: JsonObject, settings: ResolvedSettings | None = None
+    ) -> bool:
         """Begin the removal unless it runs; True once nothing of the package is left.
 
         A package this process has never heard of is removed too: an earlier process may have installed it, and ``written`` is
-        the status that it wrote.
+        the status that it wrote, ``settings`` what its hooks see on the way out (None: they cannot be told any more).
         """
-        return self._remove(identity, generation, written)
+        return self._remove(identity, generation, written, settings)
 
-    def remove_module(self, identity: ModuleId, generation: int, written: JsonObject) -> bool:
+    def remove_module(
+        self, identity: ModuleId, generation: int, written: JsonObject, settings: ResolvedSettings | None = None
+    ) -> bool:
         """As `remove_app`, for a Module."""
-        return self._remove(identity, generation, written)
+        return self._remove(identity, generation, written, settings)
+
+    def skip_delete_hooks(self, name: str) -> None:
+        """A person wants a removal to go on without the package's own hooks."""
+        instance = self.instances.get(name)
+        if instance is not None and not instance.skip_delete_hooks:
+            log.warning("%s: its delete hooks are passed over, as asked for", instance.id)
+            instance.skip_delete_hooks = True
 
     def object_gone(self, identity: PackageId) -> None:
         """The package's object is no more: what is still here of it is removed, and a finished removal is forgotten."""
-        self._removed.discard(identity.name)
-        if identity.name in self.instances:
-            self._remove(self.instances[identity.name].id, 0, {})
-
-    def claim_release(self, identity: PackageId) -> PackageId | None:
-        """Let a package have its release: None if it has it now, else who has it already (or, itself, from another place).
-
-        Raises IdentityError for a name that can have no release.
-        """
-        key = (identity.namespace, identity.release)
-        known = self.instances.get(identity.name)
-        if known is not None and known.id != identity:
-            if known.status.installed_since is not None or self.lifecycle.is_removing(identity.name):
-                return known.id
-            self._give_up_release(identity.name)
-            known.id = identity
-        owner = self._releases.setdefault(key, identity.name)
-        if owner == identity.name:
-            return None
-        return self.instances[owner].id if owner in self.instances else package_id(owner)
-
-    def _give_up_release(self, name: str) -> None:
-        for key in [key for key, owner in self._releases.items() if owner == name]:
-            del self._releases[key]
+        name = identity.name
+        self._removed.discard(name)
+        if name in self.instances:
+            self.instances[
+                name
+            ].skip_delete_hooks = True  # whoever took the finalizer off does not want to wait for them
+            self._remove(self.instances[name].id, 0, {}, None)
+        else:
+            self.claims.give_up(name)
 
     # --- questions -----------------------------------------------------------------------------------------------------
 
@@ -219,79 +222,14 @@ class Runtime:
         instance = self.instances.get(hooks.package)
         if instance is None or instance.hook_scope is None or instance.hook_scope.cancelled:
             return
-        task = EventHookTask(inbox.hook, inbox, hooks, instance, self.tools, self)
-        self._enqueue_hook(instance, task, lane_of(inbox.queue), unique=True)
+        task = EventHookTask(inbox.hook, inbox, hooks, instance, self.tools, self.reports)
+        self.enqueue_hook(instance, task, lane_of(inbox.queue), unique=True)
 
     def build_schedule_tasks(self, crontab: str) -> None:
         """A time has come: have every hook told that is bound to exactly this crontab."""
-        for hooks in self.tools.hook_services.started():
+        for hooks in self.tools.hook_services.ringing():
             for inbox in hooks.tick(crontab):
                 self.build_kube_tasks(hooks, inbox)
-
-    # --- Reporter: what the pipeline's tasks say -----------------------------------------------------------------------
-
-    def progressed(self, instance: Instance, stage: Stage, reason: str, message: str) -> None:
-        """A stage is at work."""
-        self._set(instance, statuses.progressing(instance.status, stage, reason, message, self.now()))
-
-    def succeeded(self, instance: Instance, stage: Stage) -> None:
-        """A stage is done. What ran through has no failed hook left, but for event hooks that wait for their next run."""
-        status = instance.status
-        if stage in (Stage.HOOKS, Stage.APPLIED) and not instance.failing:
-            status = statuses.succeeded(status, Stage.HOOKS, self.now())
-        if stage is not Stage.HOOKS:
-            status = statuses.succeeded(status, stage, self.now())
-        self._set(instance, status)
-
-    def failed(self, instance: Instance, stage: Stage, failure: Failure) -> None:
-        """A stage failed."""
-        log.warning("%s: %s: %s: %s", instance.id, stage, failure.reason, failure.message)
-        self._set(
-            instance,
-            statuses.failed(
-                instance.status, stage, failure.reason, failure.message, self.now(), permanent=failure.permanent
-            ),
-        )
-        if failure.permanent:
-            self._tell_scheduler(Failed(instance.id.name, instance.run))
-
-    def released(self, instance: Instance, revision: int) -> None:
-        """The version is applied as this revision of its release; 0 where it has none."""
-        digest = str(instance.manifest.descriptor.digest) if instance.manifest else ""
-        self._set(instance, statuses.released(instance.status, instance.version, digest, revision))
-
-    def uninstalled(self, instance: Instance) -> None:
-        """Nothing of it is in the cluster any more."""
-        self._set(instance, statuses.uninstalled(instance.status, self.now()))
-
-    def removing(self, instance: Instance, reason: str, message: str) -> None:
-        """What the removal waits for, or what went wrong with it."""
-        if reason != "Removing":
-            log.warning("%s: removal: %s: %s", instance.id, reason, message)
-        self._set(instance, statuses.removing(instance.status, reason, message, self.now()))
-
-    def hook_ran(self, instance: Instance, hook: str, error: str) -> None:
-        """A hook ran; ``error`` is empty if it succeeded."""
-        history = instance.history.setdefault(hook, HookHistory())
-        history.runs += 1
-        history.last_run, history.last_error = self.now(), error
-        if not error and instance.failing.pop(hook, None) is not None and not instance.failing:
-            self._set(instance, statuses.succeeded(instance.status, Stage.HOOKS, self.now()))
-
-    def values_changed(self, instance: Instance, hook: str) -> None:
-        """An event hook has changed the values: what was rendered from them is out of date."""
-        log.info("%s: %s changed the values", instance.id, hook)
-        self._tell_scheduler(Rescheduled(instance.id.name, "HookValuesChanged"))
-
-    def voted(self, instance: Instance, enabled: bool | None, reason: str, *, failed: bool) -> None:  # noqa: FBT001
-        """What the enabled script says; the scheduler hears it at once, or together with the node it is about."""
-        vote = ScriptVoted(instance.id.name, enabled, "" if failed else reason, reason if failed else "")
-        self._votes[instance.id.name] = vote
-        self._tell_scheduler(vote)
-
-    def run_later(self, instance: Instance, task: Task, lane: str) -> None:
-        """Put a hook's run into a lane of its own."""
-        self._enqueue_hook(instance, task, lane, unique=False)
 
     # --- inside: operations --------------------------------------------------------------------------------------------
 
@@ -303,6 +241,7 @@ class Runtime:
             version=spec.version,
             settings_checksum=settings.checksum,
             requested=spec.requested,
+            namespace=spec.id.namespace,
         )
         decision = self.lifecycle.reconcile(name, desired)
         if decision is Decision.REMOVING:
@@ -316,11 +255,13 @@ class Runtime:
         if decision is Decision.UPDATE or new_login:
             self._begin_update(instance, spec.generation)
         elif decision is Decision.RECONFIGURE:
-            self._set(instance, statuses.reconfigure_started(instance.status, spec.generation, self.now()))
-            if not self.lifecycle.is_loading(name):
+            self.set_status(instance, statuses.reconfigure_started(instance.status, spec.generation, self.now()))
+            if self.lifecycle.is_loading(name):
+                self.queues.unpark(name)  # what failed for good may have failed for the settings
+            else:
                 self._reconfigure(instance, "SettingsChanged")
         elif unblocked or instance.status.generation != spec.generation:
-            self._set(instance, statuses.observed(instance.status, spec.generation, self.now()))
+            self.set_status(instance, statuses.observed(instance.status, spec.generation, self.now()))
         return decision
 
     def _instance(self, spec: PackageSpec, source: Source, settings: ResolvedSettings) -> Instance:
@@ -340,7 +281,8 @@ class Runtime:
         if scope is None:
             return
         instance.begun = self.now()
-        self._set(instance, statuses.update_started(instance.status, generation, self.now()))
+        self.tell_scheduler(Failed(instance.id.name, instance.run))  # what was cut short holds nobody back
+        self.set_status(instance, statuses.update_started(instance.status, generation, self.now()))
         self._enqueue(self._pipeline(instance, scope).update(), scope, {"Load": lambda: self._loaded(instance)})
 
     def _loaded(self, instance: Instance) -> None:
@@ -350,22 +292,41 @@ class Runtime:
             raise AssertionError(f"{instance.id}: Load succeeded and nothing is loaded")
         floor = Verdict.ENABLE if isinstance(instance.id, AppId) else Verdict.DISABLE
         try:
-            self._tell_scheduler(NodeAdded(_node(name, floor, instance.definition)))
+            self.tell_scheduler(NodeAdded(_node(name, floor, instance.definition)))
         except CycleError as error:
-            self.failed(instance, Stage.REQUIREMENTS, Failure("DependencyCycle", str(error), permanent=True))
-        else:
-            self._tell_scheduler(self._votes.get(name, ScriptVoted(name, None)))
+            self.tell_scheduler(NodeRemoved(name))  # the version before is not what is loaded any more
+            self.reports.failed(instance, Stage.REQUIREMENTS, Failure("DependencyCycle", str(error), permanent=True))
+            return
+        self.tell_scheduler(self.votes.get(name, ScriptVoted(name, None)))
+        self.restate_requirements(instance)
+        if instance.definition.enabled_script and instance.voted_for != instance.wanted_settings.checksum:
+            self._reconfigure(instance, "SettingsChanged")
 
     def _reconfigure(self, instance: Instance, reason: str) -> None:
         """The settings changed; an enabled script that may look at them is asked first."""
         name = instance.id.name
         if instance.definition is None or not instance.definition.enabled_script:
-            self._tell_scheduler(Rescheduled(name, reason))
-        elif (scope := self.lifecycle.begin_reconciliation(name, reason)) is not None:
+            self.tell_scheduler(Rescheduled(name, reason))
+        elif (scope := self.lifecycle.begin_vote(name)) is not None:
             tasks = self._pipeline(instance, scope).vote()
-            self._enqueue(tasks, scope, {tasks[0].name: lambda: self._tell_scheduler(Rescheduled(name, reason))})
+            self._enqueue(tasks, scope, {tasks[0].name: lambda: self._has_voted(instance, reason)})
 
-    def _remove(self, identity: PackageId, generation: int, written: JsonObject) -> bool:
+    def _has_voted(self, instance: Instance, reason: str) -> None:
+        self.restate_requirements(instance)
+        self.tell_scheduler(Rescheduled(instance.id.name, reason))
+
+    def restate_requirements(self, instance: Instance) -> None:
+        """Say what the scheduler has decided, whatever went wrong on the way there."""
+        decided = self.scheduler.decision(instance.id.name)
+        if decided is not None:
+            status = statuses.required(
+                instance.status, decided.reason, decided.message, self.now(), met=decided.allowed
+            )
+            self.set_status(instance, status)
+
+    def _remove(
+        self, identity: PackageId, generation: int, written: JsonObject, settings: ResolvedSettings | None
+    ) -> bool:
         name = identity.name
         if name in self._removed:
             return True
@@ -376,11 +337,12 @@ class Runtime:
             if instance is None:
                 status = statuses.restored(generation, written, self.now())
                 instance = self.instances[name] = Instance(identity, status)
-            self._set(
+                instance.wanted_settings = settings or instance.wanted_settings
+            self.set_status(
                 instance,
                 statuses.removing(instance.status, "Removing", "the release is being uninstalled", self.now()),
             )
-            self._tell_scheduler(NodeRemoved(name))
+            self.tell_scheduler(NodeRemoved(name))
             tasks = self._pipeline(instance, scope).removal()
             self._enqueue(tasks, scope, {tasks[-1].name: lambda: self._clean_later(name)})
         return False
@@ -388,11 +350,10 @@ class Runtime:
     # --- inside: the scheduler -----------------------------------------------------------------------------------------
 
     def tell_scheduler(self, event: Event) -> None:
-        """Tell the scheduler what no package says: versions, the start. Raises CycleError."""
-        self._tell_scheduler(event)
+        """Apply an event and perform what follows; an event told while performing is performed after what was there.
 
-    def _tell_scheduler(self, event: Event) -> None:
-        """Apply an event and perform what follows; an event told while performing is performed after what was there."""
+        Raises CycleError, and nothing has changed then.
+        """
         self._effects.extend(self.scheduler.apply(event))
         if self._performing:
             return
@@ -412,29 +373,45 @@ class Runtime:
                 pass  # its vote follows at once, and is told then
             case Decided(_, allowed, reason, message):
                 status = statuses.required(instance.status, reason, message, self.now(), met=allowed)
-                self._set(instance, status)
+                self.set_status(instance, status)
             case Schedule(_, run, reason, _):
                 instance.run = run
                 self._begin_reconciliation(instance, reason)
             case Disable(_, reason, _, uninstall):
-                scope = self.lifecycle.begin_reconciliation(instance.id.name, reason)
-                if scope is not None:
-                    self._enqueue(self._pipeline(instance, scope).disable(keep=not uninstall), scope, {})
+                self._begin_disable(instance, reason, uninstall=uninstall)
             case _:
                 assert_never(effect)
+
+    def _begin_disable(self, instance: Instance, reason: str, *, uninstall: bool) -> None:
+        scope, updating = self.lifecycle.begin_disable(instance.id.name)
+        if scope is None:
+            return
+        log.info("%s: put to rest: %s", instance.id, reason)
+        self.set_status(instance, statuses.stopped(instance.status, self.now()))
+        tasks = self._pipeline(instance, scope).disable(keep=not uninstall)
+        self._enqueue(tasks, scope, {tasks[-1].name: lambda: self.restate_requirements(instance)})
+        if updating:
+            self._begin_update(instance, instance.status.generation)
 
     def _begin_reconciliation(self, instance: Instance, reason: str) -> None:
         scope = self.lifecycle.begin_reconciliation(instance.id.name, reason)
         if scope is None:
             return
-        name, run = instance.id.name, instance.run
+        run = instance.run
         tasks = self._pipeline(instance, scope).reconciliation()
-        self._enqueue(tasks, scope, {"Run": lambda: self._tell_scheduler(Completed(name, run))})
+        self._enqueue(tasks, scope, {"Run": lambda: self._has_run(instance, run)})
+
+    def _has_run(self, instance: Instance, run: int) -> None:
+        self.lifecycle.complete_run(instance.id.name)
+        self.tell_scheduler(Completed(instance.id.name, run))
+        if instance.dirty:
+            instance.dirty = False
+            self.tell_scheduler(Rescheduled(instance.id.name, "HookValuesChanged"))
 
     # --- inside: queues and status -------------------------------------------------------------------------------------
 
     def _pipeline(self, instance: Instance, scope: WorkScope) -> Pipeline:
-        return Pipeline(instance, self.tools, self, scope)
+        return Pipeline(instance, self.tools, self.reports, scope)
 
     def _enqueue(
         self, tasks: tuple[StageTask, ...], scope: WorkScope, on_done: Mapping[str, Callable[[], None]]
@@ -443,19 +420,20 @@ class Runtime:
         for task in tasks:
             self.queues.enqueue(task.instance.id.name, task, scope, on_done=on_done.get(task.name))
 
-    def _enqueue_hook(self, instance: Instance, task: Task, lane: str, *, unique: bool) -> None:
+    def enqueue_hook(self, instance: Instance, task: Task, lane: str, *, unique: bool) -> bool:
         if instance.hook_scope is None:
-            return
+            return False
         try:
-            self.queues.enqueue(instance.id.name, task, instance.hook_scope, lane=lane, unique=unique)
+            return self.queues.enqueue(instance.id.name, task, instance.hook_scope, lane=lane, unique=unique)
         except QueueFull as error:
             # What happened waits in the hook's inbox; the next event of it asks again.
             log.warning("%s: %s", instance.id, error)
+            return False
 
     def _snapshot(self, instance: Instance) -> PackageSnapshot:
         return package_snapshot(instance, self.queues.dump_one(instance.id.name))
 
-    def _set(self, instance: Instance, status: PackageStatus) -> None:
+    def set_status(self, instance: Instance, status: PackageStatus) -> None:
         if status == instance.status:
             return
         before, instance.status = statuses.summary(instance.status)[0], status
@@ -475,10 +453,10 @@ class Runtime:
                 name = self._to_clean.pop(0)
                 await self.queues.remove(name)
                 self.instances.pop(name, None)
-                self._votes.pop(name, None)
-                self._give_up_release(name)
+                self.votes.pop(name, None)
+                self.claims.give_up(name)
                 self.lifecycle.complete_removal(name)
-                self._tell_scheduler(IntentSet(name, None))
+                self.tell_scheduler(IntentSet(name, None))
                 self._removed.add(name)
                 log.info("%s: removed", name)
                 self.on_change(name)

@@ -81,6 +81,13 @@ class Scheduler:
         entry = self._graph.entries.get(name)
         return entry is not None and entry.on
 
+    def decision(self, name: str) -> Decided | None:
+        """What was last decided about a package; None where it is not known, or its script is still being asked."""
+        entry = self._graph.entries.get(name)
+        if entry is None or entry.decision is None or entry.decision.pending:
+            return None
+        return Decided(name, entry.decision.on, entry.decision.reason.value, entry.decision.message)
+
     def settled(self, *names: str) -> bool:
         """Whether all of these that are there are active; never while paused."""
         entries = [self._graph.entries[name] for name in names if name in self._graph.entries]

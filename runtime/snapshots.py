@@ -62,7 +62,7 @@ class RuntimeInspector:
         if instance.definition.chart is None:
             return RenderSnapshot("", "", has_chart=False)
         try:
-            rendered = await render(instance, self.runtime.tools, self.runtime)
+            rendered = await render(instance, self.runtime.tools, self.runtime.reports)
         except EXPECTED as error:
             return RenderSnapshot("", instance.masked(classify(error).message), has_chart=True)
         return RenderSnapshot(rendered.manifest, "", has_chart=True)

@@ -8,6 +8,7 @@ superseded task has no say any more.
 from dataclasses import dataclass, replace
 
 from wharfinger.formats.json_value import JsonObject
+from wharfinger.hooks.package_hooks import Inbox, PackageHooks
 from wharfinger.queue.scope import WorkScope
 from wharfinger.queue.service import Task, TaskFailed
 from wharfinger.runtime.failures import EXPECTED, Failure, classify
@@ -36,6 +37,11 @@ class ScopedReporter:
         """See Reporter."""
         if not self.scope.cancelled:
             self.reporter.failed(instance, stage, failure)
+
+    def placed(self, instance: Instance) -> None:
+        """See Reporter."""
+        if not self.scope.cancelled:
+            self.reporter.placed(instance)
 
     def released(self, instance: Instance, revision: int) -> None:
         """See Reporter."""
@@ -66,10 +72,17 @@ class ScopedReporter:
         if not self.scope.cancelled:
             self.reporter.voted(instance, enabled, reason, failed=failed)
 
-    def run_later(self, instance: Instance, task: Task, lane: str) -> None:
+    def run_later(self, instance: Instance, task: Task, lane: str) -> bool:
         """See Reporter."""
-        if not self.scope.cancelled:
-            self.reporter.run_later(instance, task, lane)
+        return not self.scope.cancelled and self.reporter.run_later(instance, task, lane)
+
+    def build_kube_tasks(self, hooks: PackageHooks, inbox: Inbox) -> None:
+        """See Reporter."""
+        self.reporter.build_kube_tasks(hooks, inbox)
+
+    def event_hook_done(self, instance: Instance, hook: str, lane: str, error: str) -> None:
+        """See Reporter: what a hook did is true whoever asked for it."""
+        self.reporter.event_hook_done(instance, hook, lane, error)
 
     def global_values(self) -> JsonObject:
         """See Reporter."""
@@ -87,29 +100,29 @@ class StageTask:
     instance: Instance
     tools: Tools
     reporter: Reporter
+    parks: bool = True
+    """A permanent failure waits for an input to change; False: nothing that a person edits would unpark it, so it is retried."""
 
     async def execute(self) -> None:
         """Do the work once. Raises TaskFailed; a defect is reported, too, and let through to the queue's guard."""
         try:
             await self.work(self.instance, self.tools, self.reporter)
         except EXPECTED as error:
-            failure = self._report(classify(error))
+            failure = self._report(classify(error, self.instance.masked))
             raise TaskFailed(f"{failure.reason}: {failure.message}", permanent=failure.permanent) from error
         except TaskFailed:
             raise
         except Exception as error:
-            self._report(Failure("Internal", f"{type(error).__name__}: {error}", permanent=True))
+            self._report(Failure("Internal", self.instance.masked(f"{type(error).__name__}: {error}"), permanent=True))
             raise
         if self.stage is not None and self.ends_stage:
             self.reporter.succeeded(self.instance, self.stage)
 
     def _report(self, failure: Failure) -> Failure:
-        failure = replace(failure, message=self.instance.masked(failure.message))
-        if failure.stage is not None and self.stage is not None:
-            self.reporter.failed(self.instance, failure.stage, failure)
-            return failure
+        if not self.parks:
+            failure = replace(failure, permanent=False)
         if self.stage is not None:
-            self.reporter.failed(self.instance, self.stage, failure)
+            self.reporter.failed(self.instance, failure.stage or self.stage, failure)
             return failure
         # Nothing that a person can edit unparks a removal: it is tried again, whatever it was.
         self.reporter.removing(self.instance, failure.reason, failure.message)

@@ -14,11 +14,13 @@ from wharfinger.hooks import contexts
 from wharfinger.hooks.config import MAIN_QUEUE as HOOK_MAIN_QUEUE
 from wharfinger.hooks.config import HookConfig
 from wharfinger.hooks.discovery import Hook
+from wharfinger.hooks.errors import HookError
 from wharfinger.hooks.package_hooks import PackageHooks
-from wharfinger.packages.definition import Layout
-from wharfinger.packages.values import SettingsError, check_values, effective_settings
+from wharfinger.packages.definition import Definition, Layout
+from wharfinger.packages.values import SettingsError, check_values, effective_settings, merged_values
 from wharfinger.queue.scope import WorkScope
-from wharfinger.runtime.hook_runs import SynchronizeTask, run_hook, synchronize, wait_hooks_quiet
+from wharfinger.runtime.event_tasks import SynchronizeTask, lane_of, synchronize
+from wharfinger.runtime.hook_runs import run_hook, wait_hooks_quiet
 from wharfinger.runtime.instance import Instance, Reporter, Tools
 from wharfinger.runtime.status import Stage
 from wharfinger.runtime.values import values_of
@@ -30,31 +32,43 @@ async def configure(instance: Instance, tools: Tools, _reporter: Reporter) -> No
     """The only place where settings reach an instance; they are read late, so the latest wish is the one that counts."""
     definition = instance.loaded()
     record = await instance.recorded(tools.cluster)
-    settings = effective_settings(definition, instance.wanted_settings.settings)
+    wanted = instance.wanted_settings
+    settings = effective_settings(definition, wanted.settings)
     async with instance.values_lock:
         values = values_of(instance)
-        try:
-            check_values(definition, values)
-        except SettingsError as error:
-            if not instance.patches:
-                raise
-            # What hooks of another version have patched is not the user's to mend.
-            log.warning("%s: what its hooks had patched is dropped, it does not fit any more: %s", instance.id, error)
-            await record.update(lambda state: state.patched(()))
+        if instance.patches and not _fits(definition, values):
+            # Either the user's settings are wrong, which is theirs to mend and loses nothing, or what hooks of another
+            # version have patched does not fit any more: then the hooks have to start anew.
+            check_values(definition, merged_values(definition, wanted.settings))
+            log.warning(
+                "%s: what its hooks had patched does not fit this version any more, and is dropped", instance.id
+            )
+            await record.update(lambda state: state.started_anew())
+            if instance.hook_scope is not None:
+                instance.hook_scope.cancel("the hooks' values were dropped")
             values = values_of(instance)
-            check_values(definition, values)
-        instance.settings, instance.values = settings, values
+        check_values(definition, values)
+        instance.configured, instance.settings, instance.values = wanted, settings, values
+
+
+def _fits(definition: Definition, values: JsonObject) -> bool:
+    try:
+        check_values(definition, values)
+    except SettingsError:
+        return False
+    return True
 
 
 async def startup(instance: Instance, tools: Tools, reporter: Reporter) -> None:
-    """Start the hooks, once for each time they are loaded."""
+    """Start the hooks, once for each time they are loaded; hooks that were put to rest, wholly or half, are started afresh."""
     if not instance.hooks:
         return
-    if instance.started is None:
-        reporter.progressed(instance, Stage.HOOKS, "StartingHooks", f"starting {len(instance.hooks)} hooks")
     early = instance.loaded().layout is Layout.MODULE_FOLDER
     if instance.hook_scope is None or instance.hook_scope.cancelled:
+        await rest_hooks(instance, tools)
         instance.hook_scope = WorkScope(f"hooks of {instance.id.name}")
+    if instance.started is None:
+        reporter.progressed(instance, Stage.HOOKS, "StartingHooks", f"starting {len(instance.hooks)} hooks")
     if early:
         await _run_startup_hooks(instance, tools, reporter)
     if instance.started is None:
@@ -68,25 +82,23 @@ async def startup(instance: Instance, tools: Tools, reporter: Reporter) -> None:
 
 
 async def rest_hooks(instance: Instance, tools: Tools) -> None:
-    """Put the hooks to rest: interrupt those that run, and follow nothing any more."""
+    """Put the hooks to rest: interrupt those that run, and follow nothing any more.
+
+    Cut short, it leaves hooks that count as at rest, and are stopped when they are started the next time.
+    """
     if instance.hook_scope is not None:
         instance.hook_scope.cancel("the package's hooks are stopped")
-        await wait_hooks_quiet(instance)
-        instance.hook_scope = None
-    await tools.hook_services.stop(instance.id.name)
-    instance.started = None
+    instance.hook_scope = instance.started = None
     instance.startup_done.clear()
     instance.failing.clear()
+    await wait_hooks_quiet(instance)
+    await tools.hook_services.stop(instance.id.name)
 
 
-async def run_bound(
-    instance: Instance, tools: Tools, reporter: Reporter, binding: str, *, only: frozenset[str] | None = None
-) -> bool:
+async def run_bound(instance: Instance, tools: Tools, reporter: Reporter, binding: str) -> bool:
     """Run the hooks of a Helm binding (``beforeHelm`` …) in their order, with all their snapshots; True if values changed."""
     changed = False
     for hook in bound_hooks(instance.hooks, binding):
-        if only is not None and hook.name not in only:
-            continue
         changed |= await run_hook(
             instance, tools, reporter, hook, (contexts.helm_binding(binding, _snapshots(instance, hook)),)
         )
@@ -141,13 +153,9 @@ async def _synchronize_all(instance: Instance, tools: Tools, reporter: Reporter,
                 await synchronize(instance, tools, reporter, hooks, hook, binding)
             else:
                 task = SynchronizeTask(hook, binding, hooks, instance, tools, reporter)
-                reporter.run_later(instance, task, lane_of(binding.queue))
+                if not reporter.run_later(instance, task, lane_of(binding.queue)):
+                    raise HookError(hook.name, "its synchronisation found no room in the queue", transient=True)
             hooks.synchronized.add(key)
-
-
-def lane_of(queue: str) -> str:
-    """The lane of a hook queue, beside the package's main lane."""
-    return f"hooks/{queue}"
 
 
 def _snapshots(instance: Instance, hook: Hook) -> dict[str, tuple[JsonObject, ...]]:

@@ -62,6 +62,8 @@ class PackageStatus:
     version: str = ""
     digest: str = ""
     revision: int = 0
+    namespace: str = ""
+    """Where the release lives, from the moment something may be there; it stays there."""
     installed_since: datetime | None = None
     scale_checked: bool = False
     """What runs has been judged since it was last applied."""
@@ -74,7 +76,7 @@ class PackageStatus:
 
 
 PENDING_REASON: Final = "Pending"
-RETRIED_REASONS: Final = frozenset({"EnabledScriptError", "VersionLookupFailed"})
+RETRIED_REASONS: Final = frozenset({"EnabledScriptError"})
 """Nothing that is watched mends these: the package counts as stalled, and is looked at anew like everything that is."""
 OFF_REASONS: Final = frozenset({"DynamicallyDisabled", "DisabledByDefault", "DisabledByScript"})
 """Somebody does not want it: nothing is wrong, and nothing is waited for."""
@@ -91,7 +93,8 @@ TIPS: Final[Mapping[str, str]] = {
     "SettingsInvalid": "edit spec.settings, or what spec.settingsFrom names; the message says which fields",
     "SettingsSourceMissing": "create or edit what spec.settingsFrom names; it is noticed by itself",
     "HookInvalid": "correct the hook in the package and push it as another version",
-    "PackageHookFailed": "look at the hook's lines in the daemon's log; it is run again by itself",
+    "PackageHookFailed": "look at the hook's lines in the daemon's log; it is run again by itself (a removal goes on without "
+    "hooks once the resource has the annotation wharfinger.dev/skip-delete-hooks)",
     "EventHookFailed": "look at the hook's lines in the daemon's log; it is run again by itself",
     "ValuesLoop": "correct the afterHelm hook in the package: it must come to rest",
     "StateFailed": "look at the Secret that the message names",
@@ -144,6 +147,7 @@ def restored(generation: int, written: JsonObject, now: datetime) -> PackageStat
             version=find_str(written, "currentVersion", "version"),
             digest=find_str(written, "currentVersion", "digest"),
             revision=find_int(written, "release", "revision"),
+            namespace=find_str(written, "release", "namespace"),
             installed_since=since,
             told=told if since is None else {**told, "Installed": (Truth.TRUE, since)},
         ),
@@ -214,12 +218,34 @@ def required(status: PackageStatus, reason: str, message: str, now: datetime, *,
     return _with(status, Stage.REQUIREMENTS, condition, now)
 
 
+def stopped(status: PackageStatus, now: datetime) -> PackageStatus:
+    """Its hooks rest and nothing is applied any more: what was true of its run has to be made true again."""
+    stages = dict(status.stages)
+    for stage in (Stage.CONFIGURED, Stage.HOOKS, Stage.APPLIED):
+        stages[stage] = _moved(stages[stage], Truth.UNKNOWN, PENDING_REASON, "", now)
+    return _told(replace(status, stages=stages, scale_checked=False), now)
+
+
+def placed(status: PackageStatus, namespace: str) -> PackageStatus:
+    """From now on something of it may be in this namespace."""
+    return replace(status, namespace=namespace)
+
+
 def uninstalled(status: PackageStatus, now: datetime) -> PackageStatus:
     """Nothing of it is in the cluster any more, though it is still looked after."""
     unknown = Condition(Truth.UNKNOWN, PENDING_REASON, "", now)
     stages = {**status.stages, Stage.APPLIED: unknown, Stage.SCALED: unknown}
     return _told(
-        replace(status, version="", digest="", revision=0, installed_since=None, stages=stages, scale_checked=False),
+        replace(
+            status,
+            version="",
+            digest="",
+            revision=0,
+            namespace="",
+            installed_since=None,
+            stages=stages,
+            scale_checked=False,
+        ),
         now,
     )
 
@@ -277,8 +303,8 @@ def external(status: PackageStatus) -> JsonObject:
     }
     if status.version:
         body["currentVersion"] = {"version": status.version, "digest": status.digest}
-    if status.revision:
-        body["release"] = {"revision": status.revision}
+    if status.namespace:
+        body["release"] = {"namespace": status.namespace, "revision": status.revision}
     return body
 
 

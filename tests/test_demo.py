@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -11,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.programs import PATIENCE_S, program, run
+from tests.programs import PATIENCE_S, ROOT, program, run
+from tests.scale import FULL
 
 DEMO = (sys.executable, "examples/demo.py")
 STAGES = (
@@ -173,3 +175,37 @@ def command_line(process: int) -> bytes:
         return (Path("/proc") / str(process) / "cmdline").read_bytes()
     except OSError:
         return b""
+
+
+def tour() -> str:
+    """The shell blocks of the README's tour, as one script."""
+    page = (ROOT / "README.md").read_text().partition("## A tour")[2].partition("\n## ")[0]
+    return "".join(re.findall(r"^```sh\n(.*?)^```$", page, re.MULTILINE | re.DOTALL))
+
+
+@pytest.mark.skipif(not FULL, reason="a minute: with the full figures")
+def test_the_tour_of_the_readme_can_be_walked(folder: Path) -> None:
+    (folder / "demo").mkdir()
+    (folder / "tour").mkdir()
+    with program(*DEMO, "--stay", env={"PYTHONUNBUFFERED": "1", "TMPDIR": str(folder / "demo")}) as demo:
+        demo.wait_line("export PATH=")
+        exports = "".join(f"{line}\n" for line in demo.lines if line.startswith("  export "))
+        done = subprocess.run(
+            ["bash", "-euo", "pipefail", "-x", "-c", exports + tour()],
+            cwd=folder / "tour",
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=600,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout
+        assert "5 replicas\nsucceeded: true" in done.stdout
+        assert "token: must have at least 8 characters" in done.stdout
+        assert "correct-horse" not in "".join(line for line in done.stdout.splitlines() if not line.startswith("+"))
+        demo.process.send_signal(signal.SIGTERM)
+        assert demo.wait() == 0
+
+
+def test_the_tour_has_commands() -> None:
+    assert len(tour().splitlines()) > 50

@@ -310,3 +310,42 @@ def test_what_tar_packs_comes_out_the_same(tmp_path: Path, flags: list[str]) -> 
 def test_whiteouts_mean_nothing_outside_of_layers(into: Path) -> None:
     extract(tar(("a", b""), (".wh.a", b"x")), into)
     assert tree(into) == {".wh.a": "x", "a": ""}
+
+
+def test_a_hard_link_counts_as_a_file_of_its_own(into: Path) -> None:
+    """Ten names of one file cost whoever reads the tree ten files."""
+    most = SMALL.max_bytes // 40_000
+    links = [hard_link(f"link-{number}", "big") for number in range(most)]
+
+    assert "its files have more than 100000 bytes" in refused(tar(("big", b"x" * 40_000), *links), into)
+    shutil.rmtree(into)
+    report = extract(tar(("big", b"x" * 40_000), *links[1:]), into)
+    assert (report.hard_links, report.file_bytes) == (most - 1, 40_000)
+
+
+def test_links_that_leave_the_top_folder(into: Path) -> None:
+    """Once the folder is moved they lead to what is there."""
+    for target in ("../secret", "../chart/a", "d/../../secret", ".."):
+        data = tar(("chart/a", b""), ("chart/d", None), ("chart/l", target))
+        extract(data, into)
+        shutil.rmtree(into)
+        with pytest.raises(ArchiveError, match="'chart/l' is a symbolic link out of the tree"):
+            extract_tar(io.BytesIO(data), into, SMALL, what="chart.tgz", within_top=True)
+        shutil.rmtree(into)
+    data = tar(("chart/a", b""), ("chart/d/l", "../a"), ("chart/d/m", ".."))
+    extract_tar(io.BytesIO(data), into, SMALL, what="chart.tgz", within_top=True)
+    shutil.rmtree(into)
+    with pytest.raises(ArchiveError, match="symbolic link out of the tree"):
+        extract_tar(io.BytesIO(tar(("top", "../x"))), into, SMALL, what="chart.tgz", within_top=True)
+
+
+def test_links_to_folders_that_multiply(into: Path) -> None:
+    """2 to the power of 30 paths of one file, in an archive of a few kilobytes."""
+    doubling = [(f"d{n}/{name}", f"../d{n - 1}") for n in range(1, 15) for name in ("a", "b")]
+    assert "more than 50 paths where links to folders are followed" in refused(tar(("d0/f", b""), *doubling), into)
+    shutil.rmtree(into)
+    assert "more than 50 paths" in refused(tar(("d/a", "."), ("d/b", ".")), into)
+    shutil.rmtree(into)
+    extract(tar(("d0/f", b""), *doubling[:4], ("nowhere", "d9"), ("file", "d0/f"), ("same", "d0")), into)
+    shutil.rmtree(into)
+    extract(tar(("d/around", "."), ("d/f", b"")), into, ArchiveLimits(max_entries=100))

@@ -134,8 +134,8 @@ def test_keywords_with_values_they_cannot_have(document: JsonObject, said: str) 
 
 
 def test_so_many_patterns_are_compiled() -> None:
-    same: JsonObject = {"allOf": [{"pattern": "a"} for _ in range(MAX_PATTERNS + 1)]}
-    different: JsonObject = {"allOf": [{"pattern": f"a{n}"} for n in range(MAX_PATTERNS + 1)]}
+    same: JsonObject = {"properties": {f"p{n}": {"pattern": "a"} for n in range(MAX_PATTERNS + 1)}}
+    different: JsonObject = {"properties": {f"p{n}": {"pattern": f"a{n}"} for n in range(MAX_PATTERNS + 1)}}
 
     converted(same)
     with pytest.raises(SchemaError, match=f"more than {MAX_PATTERNS} different patterns"):

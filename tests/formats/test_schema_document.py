@@ -9,6 +9,8 @@ from tests.formats.values import json_values
 from wharfinger.formats import schema_document
 from wharfinger.formats.json_value import MAX_DEPTH, JsonObject, JsonValue
 from wharfinger.formats.schema_document import (
+    MAX_ALL_BRANCHES,
+    MAX_BRANCHES,
     SchemaError,
     ValuePath,
     alternatives,
@@ -184,3 +186,18 @@ def test_any_document_is_expanded_or_refused(document: JsonValue) -> None:
         expanded(document, what="s")
     except SchemaError as error:
         assert str(error).startswith("s: ")
+
+
+@pytest.mark.parametrize("keyword", ["allOf", "anyOf", "oneOf"])
+def test_alternatives_are_limited(keyword: str) -> None:
+    branches: list[JsonValue] = [{"type": "string"}] * MAX_BRANCHES
+    expanded({keyword: branches}, what="schema")
+    with pytest.raises(
+        SchemaError, match=f"schema: {keyword}: {MAX_BRANCHES + 1} alternatives are more than {MAX_BRANCHES}"
+    ):
+        expanded({"properties": {"b": {}}, keyword: [*branches, {}]}, what="schema")
+
+    most: JsonObject = {f"p{number}": {keyword: branches} for number in range(MAX_ALL_BRANCHES // MAX_BRANCHES)}
+    expanded({"properties": most}, what="schema")
+    with pytest.raises(SchemaError, match=f"more than {MAX_ALL_BRANCHES} alternatives"):
+        expanded({"properties": {**most, "more": {keyword: branches}}}, what="schema")

@@ -162,3 +162,44 @@ def test_write_only_paths(schema: JsonObject, value: JsonValue, paths: list[Valu
 def test_a_schema_without_secrets_is_known_as_such() -> None:
     assert not has_write_only({"properties": {"a": {"anyOf": [{"writeOnly": False}]}}})
     assert has_write_only({"properties": {"a": {"anyOf": [{}, SECRET]}}})
+
+
+def test_secrets_of_a_large_map_under_many_alternatives() -> None:
+    """A thousand schemas apply to each of ten thousand members; they are looked at once."""
+    branches: list[JsonValue] = [{"minLength": number} for number in range(1_000)]
+    schema: JsonObject = {"additionalProperties": {"anyOf": [*branches, {"writeOnly": True}]}}
+    value: JsonObject = {f"k{number}": "x" for number in range(10_000)}
+
+    assert write_only_paths(value, schema) == tuple((name,) for name in value)
+
+
+def test_where_finding_secrets_takes_too_long_all_is_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schema_values, "MAX_SEARCHED", 1_000)
+    secret: JsonObject = {"properties": {"a": {"writeOnly": True}}}
+    branches: list[JsonValue] = [{"additionalProperties": {"minLength": number}} for number in range(300)]
+
+    assert write_only_paths({"a": 1}, secret) == (("a",),)
+    assert write_only_paths({"a": [1] * 2_000}, {"anyOf": [*branches, secret]}) == ((),)
+    assert write_only_paths([1] * 2_000, {"items": secret}) == ((),)
+
+
+def test_a_schema_that_comes_twice_is_looked_at_once() -> None:
+    """Documents made of others share parts; each doubling here would double the work."""
+    shared: JsonObject = {"writeOnly": True}
+    for _ in range(100):
+        shared = {"anyOf": [shared, shared]}
+
+    assert write_only_paths("x", shared) == ((),)
+    assert write_only_paths(["x"], {"items": shared}) == ((0,),)
+
+
+def test_wide_schemas_cost_nothing_where_the_value_has_nothing() -> None:
+    """Ten thousand properties for each of a hundred thousand empty objects."""
+    names: list[str] = [f"p{number}" for number in range(10_000)]
+    schema: JsonObject = {"items": {"type": "object", "properties": {name: {"type": "string"} for name in names}}}
+    value: list[JsonValue] = [{} for _ in range(100_000)]
+
+    assert defaulted(value, schema) == value
+    assert pruned(value, schema) == value
+    keeping: JsonObject = {"items": [{}], "x-kubernetes-preserve-unknown-fields": True, "additionalItems": schema}
+    assert pruned([{"a": {"b": 1}}, [{}, {"z": 1}], 2], keeping) == [{"a": {"b": 1}}, [{}, {"z": 1}], 2]

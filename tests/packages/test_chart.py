@@ -307,3 +307,22 @@ def test_packing_reads_back(trial: int, tmp_path: Path) -> None:
     found = contents(archive)
     assert all(found[f"web/{name}"] == text.encode() for name, text in files.items())
     assert gzip.decompress(archive)
+
+
+def test_links_to_folders_that_multiply(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Thirty links make a thousand million paths; so many are not even listed."""
+    chart(tmp_path, files={"d0/x.txt": "x"})
+    for number in range(1, 31):
+        folder = tmp_path / f"d{number}"
+        folder.mkdir()
+        (folder / "a").symlink_to(f"../d{number - 1}")
+        (folder / "b").symlink_to(f"../d{number - 1}")
+    monkeypatch.setattr("wharfinger.packages.chart.MAX_PATHS", 2_000)
+
+    with pytest.raises(ArtifactError, match="more than 2000 paths where links to folders are followed"):
+        pack_chart(tmp_path)
+    monkeypatch.setattr("wharfinger.packages.chart.MAX_FILES", 5)
+    with pytest.raises(ArtifactError, match="more than 5 files"):
+        pack_folder(tmp_path)
+    (tmp_path / ".helmignore").write_text("d*/\n")
+    assert pack_chart(tmp_path)

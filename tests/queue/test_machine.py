@@ -190,12 +190,13 @@ def test_a_cancelled_scope_leaves_from_every_place_and_others_stay() -> None:
     assert phases(state, "events") == [(4, Ending(2, "superseded"))]
 
 
-def test_a_full_queue_refuses_and_is_as_it_was() -> None:
-    state, _ = after(task(1), task(2), task(3, lane="events"), task(4))
-    with pytest.raises(QueueFull, match="task 5: not queued, the queue holds 4 tasks, which is its limit"):
+def test_a_full_lane_refuses_and_is_as_it_was_and_other_lanes_have_room() -> None:
+    state, _ = after(task(1), task(2), task(3), task(4))
+    with pytest.raises(QueueFull, match="task 5: not queued, lane main holds 4 tasks, which is its limit"):
         step(state, task(5))
-    state, _ = after(Finished(1), Completed(1), task(5), state=state)
-    assert state.length == 4
+    state, _ = after(task(6, lane="events"), state=state)
+    state, _ = after(Finished(1), Completed(1), task(7), state=state)
+    assert state.length == 5
 
 
 def test_unique_leaves_room_for_one_that_runs_and_one_that_waits() -> None:

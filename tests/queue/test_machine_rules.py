@@ -103,7 +103,7 @@ class QueueMachine(RuleBasedStateMachine):
         try:
             self.send(Enqueued(self.tasks, name, scope, self.now, lane, unique))
         except QueueFull:
-            assert before.length == LIMIT
+            assert len(before.lanes[lane]) == LIMIT
             assert self.state is before
             self.dropped.append(self.tasks)
         else:
@@ -216,7 +216,7 @@ class QueueMachine(RuleBasedStateMachine):
 
     @invariant()
     def the_length_is_bounded_and_a_closed_queue_only_finishes(self) -> None:
-        assert self.state.length <= LIMIT
+        assert all(len(lane) <= LIMIT for lane in self.state.lanes.values())
         assert self.state.closing is None or all(len(lane) == 1 for lane in self.state.lanes.values())
 
     @invariant()

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from typing import cast
 
 from wharfinger.formats.json_value import JsonObject
+from wharfinger.hooks.package_hooks import Inbox, PackageHooks
 from wharfinger.queue.task import Task
 from wharfinger.runtime import status as statuses
 from wharfinger.runtime.failures import Failure
@@ -33,6 +34,9 @@ class Notes:
         self.said.append((f"failed {failure.reason}", stage))
         self.messages.append(failure.message)
 
+    def placed(self, instance: Instance) -> None:
+        self.said.append(("placed", None))
+
     def released(self, instance: Instance, revision: int) -> None:
         self.said.append(("released", None))
 
@@ -52,8 +56,16 @@ class Notes:
     def voted(self, instance: Instance, enabled: bool | None, reason: str, *, failed: bool) -> None:
         self.said.append((f"voted {enabled}", None))
 
-    def run_later(self, instance: Instance, task: Task, lane: str) -> None:
+    def run_later(self, instance: Instance, task: Task, lane: str) -> bool:
         self.said.append((f"later {task.name} in {lane}", None))
+        return True
+
+    def build_kube_tasks(self, hooks: PackageHooks, inbox: Inbox) -> None:
+        self.said.append((f"waits for {inbox.hook.name}", None))
+
+    def event_hook_done(self, instance: Instance, hook: str, lane: str, error: str) -> None:
+        self.said.append((f"event hook {hook} in {lane}", None))
+        self.messages.append(error)
 
     def global_values(self) -> JsonObject:
         return {}

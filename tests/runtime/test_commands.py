@@ -19,6 +19,7 @@ def test_defaults() -> None:
     args = parse()
     assert (args.kubeconfig, args.context, args.state_dir, args.socket) == (None, "", None, None)
     assert (args.helm, args.grace, args.log_format, args.log_level) == ("helm", 30.0, "text", "info")
+    assert (args.embedded, args.local_packages, args.platform_version, args.hook_timeout) == (False, [], "", 600.0)
 
 
 @pytest.mark.parametrize("seconds", ["0", "-1", "3601", "soon"])
@@ -27,6 +28,30 @@ def test_a_grace_time_is_between_0_and_3600_seconds(seconds: str, capsys: pytest
         parse("--grace", seconds)
     assert caught.value.code == 2
     assert "is not a number of seconds between 0 and 3600" in capsys.readouterr().err
+
+
+def test_folders_of_packages_may_be_several() -> None:
+    args = parse("--local-packages", "a", "--local-packages", "b")
+    assert args.local_packages == [Path("a"), Path("b")]
+
+
+@pytest.mark.parametrize("more", [("--kubeconfig", "x"), ("--context", "x")])
+def test_an_embedded_cluster_and_another_one_are_too_many(
+    more: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", "--embedded", *more]) == 2
+    assert "leave out --kubeconfig and --context" in capsys.readouterr().err
+
+
+def test_an_embedded_cluster_that_cannot_be_is_an_error_with_a_reason(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "embedded").mkdir()
+    (tmp_path / "embedded" / "data.db").mkdir()
+    assert main(["run", "--embedded", "--state-dir", str(tmp_path)]) == 1
+    said = capsys.readouterr().err
+    assert "error: the embedded control plane did not start" in said
+    assert "data.db" in said
 
 
 def test_no_helm_is_an_error_with_a_remedy(capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,6 +13,8 @@ import pytest
 from tests.packages.charts import chart
 from tests.programs import ROOT, Program, attempt, program, run, wharfinger
 from tests.registry_server import open_registry_server
+from tests.runtime.killing import Kubectl, application, children, embedded_daemon, held, held_hook, watched
+from tests.runtime.test_hook_runs import hooked
 
 
 @contextmanager
@@ -154,6 +156,63 @@ def test_relative_paths_mean_the_folder_it_was_started_in(tmp_path: Path) -> Non
             said = running.wait_line("ready:").rpartition("socket ")[2]
             assert Path(said).is_absolute()
             assert Path(said).samefile(tmp_path / "state" / "run" / "debug.sock")
+
+
+def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
+    """A hook that runs is let finish, unless a person is out of patience; it does not outlive the daemon."""
+    os.mkfifo(tmp_path / "held")
+    hooks = {"a.sh": held_hook(tmp_path, "{configVersion: v1, onStartup: 1}", "first")}
+    hooked(tmp_path / "packages" / "hooked", hooks)
+    with control_plane(tmp_path) as kubeconfig:
+        with daemon(tmp_path, kubeconfig, "--local-packages", str(tmp_path)) as running:
+            running.wait_line("ready:")
+            manifest = application("hooked", f"{{folder: {{path: '{tmp_path}/packages'}}}}")
+            Kubectl(kubeconfig).apply(tmp_path / "manifest", manifest)
+            hook, _below = held(tmp_path)
+            with watched(hook) as process:
+                running.process.terminate()
+                running.wait_line("stopping; 30 s for what runs")
+                assert not process.ended()
+                running.process.terminate()
+                assert running.wait() == 1
+                assert process.ended()
+        assert any("SIGTERM again: stopping at once" in line for line in running.lines)
+        assert "stopped before everything had ended" in running.lines[-1]
+
+
+def test_the_grace_time_bounds_the_whole(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "held")
+    hooks = {"a.sh": held_hook(tmp_path, "{configVersion: v1, onStartup: 1}", "first")}
+    hooked(tmp_path / "packages" / "hooked", hooks)
+    with control_plane(tmp_path) as kubeconfig:
+        with daemon(tmp_path, kubeconfig, "--local-packages", str(tmp_path), "--grace", "0.2") as running:
+            running.wait_line("ready:")
+            manifest = application("hooked", f"{{folder: {{path: '{tmp_path}/packages'}}}}")
+            Kubectl(kubeconfig).apply(tmp_path / "manifest", manifest)
+            hook, _below = held(tmp_path)
+            with watched(hook) as process:
+                running.process.terminate()
+                assert running.wait() == 1
+                assert process.ended()
+
+
+def test_a_damaged_ledger_is_said_and_set_aside(tmp_path: Path) -> None:
+    (tmp_path / "state").mkdir(mode=0o700)
+    (tmp_path / "state" / "journal.db").write_bytes(b"not a database at all" * 100)
+    with control_plane(tmp_path) as kubeconfig, daemon(tmp_path, kubeconfig) as running:
+        running.wait_line("ready:")
+        assert any("journal.db" in line and "WARNING" in line for line in running.lines)
+        running.process.terminate()
+        assert running.wait() == 0
+
+
+def test_an_embedded_control_plane_that_dies_ends_the_daemon_with_its_last_words(tmp_path: Path) -> None:
+    with embedded_daemon(tmp_path) as running:
+        running.wait_line("ready:")
+        (plane,) = children(running.process.pid, "control-plane")
+        os.kill(plane, signal.SIGKILL)
+        assert running.wait() == 1
+        assert "error: the embedded control plane died: killed by signal 9" in running.lines[-1]
 
 
 def applied(folder: Path, kubeconfig: Path, registry: str) -> None:

@@ -7,11 +7,26 @@ from wharfinger.cluster.ownership import ForeignObjectError
 from wharfinger.cluster.release import ReleaseError
 from wharfinger.cluster.release_hooks import HookFailedError
 from wharfinger.formats.errors import FormatError
+from wharfinger.formats.openapi_schema import Problem
+from wharfinger.hooks.config import HookConfigError
+from wharfinger.hooks.errors import HookError
+from wharfinger.hooks.filters import FilterError
 from wharfinger.packages import errors as packages
+from wharfinger.packages.values import SettingsError
 from wharfinger.process.errors import SpawnError, StuckError
-from wharfinger.runtime.failures import EXPECTED, Expected, Failure, WorkloadError, classify
+from wharfinger.runtime import failures
+from wharfinger.runtime.failures import (
+    EXPECTED,
+    Expected,
+    Failure,
+    HookRunError,
+    ValuesLoopError,
+    WorkloadError,
+    classify,
+)
 from wharfinger.runtime.identity import IdentityError
-from wharfinger.runtime.status import TIPS
+from wharfinger.runtime.package_state import PackageStateError
+from wharfinger.runtime.status import TIPS, Stage
 
 CASES: list[tuple[Expected, str, bool]] = [
     (packages.ArtifactNotFoundError("x"), "ArtifactNotFound", False),
@@ -37,13 +52,24 @@ CASES: list[tuple[Expected, str, bool]] = [
     (UnknownKindError("x"), "ClusterFailed", False),
     (SpawnError("helm", "not found", "install it"), "ProcessFailed", True),
     (StuckError("helm", 1, 2.0), "ProcessFailed", False),
+    (SettingsError((Problem("mode", "wrong"),)), "SettingsInvalid", True),
+    (HookConfigError("hooks/a.sh", ("kid: unknown",)), "HookInvalid", True),
+    (HookRunError("hooks/a.sh", "exit status 1"), "PackageHookFailed", False),
+    (ValuesLoopError("x"), "ValuesLoop", True),
+    (FilterError(".a", "x"), "HookInvalid", True),
+    (FilterError(".a", "x", transient=True), "HookInvalid", False),
+    (HookError("hooks/a.sh", "x", transient=True), "PackageHookFailed", False),
+    (HookError("hooks/a.sh", "x", transient=False), "PackageHookFailed", True),
+    (PackageStateError("x"), "StateFailed", True),
 ]
+STAGES = {HookRunError: Stage.HOOKS}
+"""Of what fails in another stage than its task's."""
 
 
 @pytest.mark.parametrize(("error", "reason", "permanent"), CASES, ids=lambda value: type(value).__name__)
 def test_every_expected_error_has_its_word(error: Expected, reason: str, permanent: bool) -> None:
     assert isinstance(error, EXPECTED)
-    assert classify(error) == Failure(reason, str(error), permanent)
+    assert classify(error) == Failure(reason, str(error), permanent, STAGES.get(type(error)))
     assert TIPS[reason]
 
 
@@ -54,3 +80,14 @@ def test_an_error_without_words_is_named_by_its_type() -> None:
 def test_what_is_not_expected_is_a_defect() -> None:
     with pytest.raises(AssertionError, match="KeyError"):
         classify(KeyError("x"))  # type: ignore[arg-type]
+
+
+def test_every_row_of_the_table_is_the_first_that_fits_some_error() -> None:
+    rows = failures._REASONS
+    met = [next(kind for kind, _, _ in rows if isinstance(error, kind)) for error, _, _ in CASES]
+    assert {kind for kind, _, _ in rows} == set(met)
+    assert {reason for _, reason, _ in rows} <= set(TIPS)
+
+
+def test_a_message_is_one_line() -> None:
+    assert classify(packages.ArtifactError("first\n  second")).message == "first second"

@@ -171,3 +171,62 @@ def test_whether_a_removal_runs() -> None:
     assert store.is_removing("a")
     store.complete_removal("a")
     assert not store.is_removing("a")
+
+
+def test_disabling_outranks_an_update_and_says_that_it_cut_one_short() -> None:
+    store = LifecycleStore()
+    assert store.begin_disable("a") == (None, False)
+    store.track("a")
+    update, run = store.begin_update("a"), store.begin_reconciliation("a", "r")
+    assert update is not None
+    assert run is not None
+    scope, updating = store.begin_disable("a")
+    assert scope is not None
+    assert updating
+    assert (update.cause, run.cause) == ("disabled", "disabled")
+    again = store.begin_update("a")
+    assert again is not None
+    assert not scope.cancelled  # what is unwanted leaves, whatever else happens
+    assert store.begin_disable("a")[1]
+    assert scope.cancelled
+    second, _ = store.begin_disable("a")
+    assert second is not None
+    store.begin_reconciliation("a", "enabled")
+    assert second.cause == "enabled"
+    store.begin_removal("a")
+    assert store.begin_disable("a") == (None, False)
+
+
+def test_a_vote_is_superseded_by_the_next_an_update_and_a_removal() -> None:
+    store = LifecycleStore()
+    assert store.begin_vote("a") is None
+    store.track("a")
+    first = store.begin_vote("a")
+    second = store.begin_vote("a")
+    assert first is not None
+    assert second is not None
+    assert first.cancelled
+    store.begin_reconciliation("a", "r")
+    assert not second.cancelled
+    store.begin_update("a")
+    assert second.cancelled
+    third = store.begin_vote("a")
+    assert third is not None
+    store.begin_removal("a")
+    assert third.cancelled
+    assert store.begin_vote("a") is None
+
+
+def test_whether_a_run_is_on_its_way() -> None:
+    store = LifecycleStore()
+    assert not store.is_applying("a")
+    store.track("a")
+    scope = store.begin_reconciliation("a", "r")
+    assert scope is not None
+    assert store.is_applying("a")
+    store.complete_run("a")
+    assert not store.is_applying("a")
+    assert not scope.cancelled  # the wait for readiness goes on
+    store.begin_reconciliation("a", "r")
+    store.begin_update("a")
+    assert not store.is_applying("a")

@@ -3,10 +3,14 @@
 from datetime import UTC, datetime
 from typing import cast
 
+import pytest
+
+from tests.cluster.clusters import memory_cluster
+from wharfinger.cluster.errors import ClusterError
 from wharfinger.formats.json_value import JsonObject, find, find_list, find_str
 from wharfinger.runtime import status as statuses
-from wharfinger.runtime.own_crds import CRD, own_crds
-from wharfinger.runtime.resources import APPLICATION, PACKAGE_REPOSITORY
+from wharfinger.runtime.own_crds import CRD, ensure_crds, own_crds
+from wharfinger.runtime.resources import APPLICATION, MODULE, PACKAGE_REPOSITORY
 
 
 def by_kind() -> dict[str, JsonObject]:
@@ -14,7 +18,7 @@ def by_kind() -> dict[str, JsonObject]:
 
 
 def test_they_serve_what_the_code_reads() -> None:
-    for resource in (APPLICATION, PACKAGE_REPOSITORY):
+    for resource in (APPLICATION, MODULE, PACKAGE_REPOSITORY):
         crd = by_kind()[resource.kind]
         assert find_str(crd, "metadata", "name") == f"{resource.plural}.{resource.group}"
         assert find_str(crd, "spec", "scope") == ("Namespaced" if resource.namespaced else "Cluster")
@@ -22,11 +26,11 @@ def test_they_serve_what_the_code_reads() -> None:
     assert CRD.kind == find_str(own_crds()[0], "kind")
 
 
-def test_the_status_schema_has_every_field_that_is_written() -> None:
-    properties = find(
-        by_kind()["Application"], "spec", "versions", 0, "schema", "openAPIV3Schema", "properties", "status"
-    )
-    status = statuses.released(statuses.fresh(1, datetime(2026, 1, 1, tzinfo=UTC)), "1.0.0", "sha256:aa", 1)
+@pytest.mark.parametrize("kind", ["Application", "Module"])
+def test_the_status_schema_has_every_field_that_is_written(kind: str) -> None:
+    properties = find(by_kind()[kind], "spec", "versions", 0, "schema", "openAPIV3Schema", "properties", "status")
+    fresh = statuses.placed(statuses.fresh(1, datetime(2026, 1, 1, tzinfo=UTC)), "prod")
+    status = statuses.released(fresh, "1.0.0", "sha256:aa", 1)
     written = statuses.external(status)
     declared = cast("JsonObject", find(properties, "properties"))
     assert set(written) == set(declared)
@@ -37,3 +41,31 @@ def test_the_status_schema_has_every_field_that_is_written() -> None:
     assert set(cast("JsonObject", written["summary"])) == set(
         cast("JsonObject", find(declared, "summary", "properties"))
     )
+
+
+async def test_they_are_established_and_putting_them_there_again_changes_nothing() -> None:
+    async with memory_cluster() as client:
+        await ensure_crds(client, "wharfinger")
+        before = (await client.list(CRD)).items
+        assert {find_str(crd, "spec", "names", "kind") for crd in before} == set(by_kind())
+        await ensure_crds(client, "wharfinger")
+        assert (await client.list(CRD)).items == before
+        for resource in (APPLICATION, MODULE, PACKAGE_REPOSITORY):
+            assert (await client.list(resource)).items == ()
+
+
+async def test_names_that_somebody_else_has_are_said() -> None:
+    foreign = by_kind()["Module"]
+    names = cast("JsonObject", find(foreign, "spec", "names"))
+    other: JsonObject = {
+        **foreign,
+        "metadata": {"name": f"others.{find_str(foreign, 'spec', 'group')}"},
+        "spec": {
+            **cast("JsonObject", foreign["spec"]),
+            "names": {**names, "plural": "others", "singular": "module", "kind": "Module"},
+        },
+    }
+    async with memory_cluster() as client:
+        await client.create(other)
+        with pytest.raises(ClusterError, match="another CRD may have its names"):
+            await ensure_crds(client, "wharfinger")

@@ -3,14 +3,16 @@
 import base64
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from wharfinger.cluster.client import ClusterClient
 from wharfinger.cluster.connection import Connection, bearer
 from wharfinger.cluster.control_plane.service import LOCAL, open_control_plane
-from wharfinger.cluster.errors import ConflictError, NotFoundError
+from wharfinger.cluster.errors import NotFoundError, UnreachableError
 from wharfinger.cluster.http_client import HttpClusterClient, open_client
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.formats.json_value import JsonObject, find_str
@@ -64,20 +66,61 @@ async def test_writing_what_is_there_is_no_write() -> None:
         assert find_str(await client.get(KEY), "metadata", "resourceVersion") == version
 
 
-async def test_another_process_wins_once() -> None:
+async def test_what_another_process_wrote_is_kept() -> None:
     async with open_cluster() as client:
         ours, theirs = state_record(client, APP), state_record(client, APP)
         await ours.read()
         await theirs.read()
         await theirs.update(lambda state: state.startup_done("theirs"))
-        with pytest.raises(ConflictError):
-            await ours.update(lambda state: state.startup_done("ours"))
-        await ours.read()
         await ours.update(lambda state: state.startup_done("ours"))
         assert (await theirs.read()).started == {"ours", "theirs"}
-        await theirs.delete()
-        with pytest.raises(ConflictError, match="deleted meanwhile"):
-            await ours.update(lambda state: state.startup_done("again"))
+
+
+async def test_a_state_that_was_deleted_by_hand_is_written_anew() -> None:
+    async with open_cluster() as client:
+        record = state_record(client, APP)
+        await record.read()
+        await record.update(lambda state: state.startup_done("a"))
+        await client.delete(KEY)
+        await record.update(lambda state: state.startup_done("b"))
+        assert (await state_record(client, APP).read()).started == {"a", "b"}
+
+
+class LosesAnswers:
+    """Passes calls on; while ``losing``, the answer of a write never comes though the server did it."""
+
+    def __init__(self, client: HttpClusterClient) -> None:
+        self.client = client
+        self.losing = False
+
+    async def get(self, key: ObjectKey) -> JsonObject:
+        return await self.client.get(key)
+
+    async def create(self, obj: JsonObject) -> JsonObject:
+        return self._lost(await self.client.create(obj))
+
+    async def replace(self, obj: JsonObject, *, subresource: str = "") -> JsonObject:
+        return self._lost(await self.client.replace(obj, subresource=subresource))
+
+    def _lost(self, answer: JsonObject) -> JsonObject:
+        if self.losing:
+            raise UnreachableError("no answer")
+        return answer
+
+
+async def test_a_write_whose_answer_was_lost_does_not_wedge_the_record() -> None:
+    async with open_cluster() as client:
+        losing = LosesAnswers(client)
+        record = state_record(cast("ClusterClient", losing), APP)
+        await record.read()
+        for word in ("created", "replaced"):
+            losing.losing = True
+            with pytest.raises(UnreachableError):
+                await record.update(lambda state, word=word: state.startup_done(word))
+            losing.losing = False
+            await record.update(lambda state, word=word: state.startup_done(f"after {word}"))
+        started = (await state_record(client, APP).read()).started
+        assert started == {"created", "after created", "replaced", "after replaced"}
 
 
 async def test_forgetting_is_done_twice() -> None:

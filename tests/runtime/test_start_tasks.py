@@ -9,8 +9,8 @@ from tests.runtime.test_hook_runs import bash, config_map, hooked
 from tests.runtime.world import World, open_world
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.formats.json_value import JsonObject, find_str
+from wharfinger.runtime.event_tasks import lane_of
 from wharfinger.runtime.resources import SECRET
-from wharfinger.runtime.start_tasks import lane_of
 
 
 def noting(folder: Path, config: str, word: str) -> str:

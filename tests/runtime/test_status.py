@@ -149,8 +149,9 @@ def test_external_times_move_only_with_the_external_status() -> None:
 
 
 def test_what_an_earlier_process_wrote_is_taken_up() -> None:
-    written = statuses.external(statuses.released(ready(T0), "1.0.0", "sha256:aa", 3))
+    written = statuses.external(statuses.released(statuses.placed(ready(T0), "prod"), "1.0.0", "sha256:aa", 3))
     status = statuses.restored(1, written, T2)
+    assert status.namespace == "prod"
     assert (status.version, status.digest, status.revision) == ("1.0.0", "sha256:aa", 3)
     assert conditions(status)["Installed"][0] == "True"
     assert times(status)["Installed"] == statuses.timestamp(T0)
@@ -188,10 +189,10 @@ def test_a_removal_says_what_it_waits_for() -> None:
 
 def test_the_body_carries_version_and_revision_once_there_are_any() -> None:
     assert "currentVersion" not in statuses.external(statuses.fresh(1, T0))
-    status = statuses.released(ready(), "1.0.0", "sha256:aa", 2)
+    status = statuses.released(statuses.placed(ready(), "prod"), "1.0.0", "sha256:aa", 2)
     body = statuses.external(status)
     assert body["currentVersion"] == {"version": "1.0.0", "digest": "sha256:aa"}
-    assert body["release"] == {"revision": 2}
+    assert body["release"] == {"namespace": "prod", "revision": 2}
 
 
 STEPS = st.lists(

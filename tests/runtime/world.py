@@ -99,9 +99,11 @@ class World:
         version: str = "1.0.0",
         settings: JsonObject | None = None,
         repository: str | None = None,
+        more: JsonObject | None = None,
     ) -> None:
-        """An Application."""
+        """An Application; ``more`` is what else its spec says."""
         obj = application(namespace, name, package=package, version=version, settings=settings, repository=repository)
+        find_object(obj, "spec").update(more or {})
         find_object(obj, "metadata").pop("uid")
         find_object(obj, "metadata").pop("generation")
         await self.client.create(obj)

@@ -1,6 +1,7 @@
 """The units, judged by systemd itself, and by what the daemon and its command line expect of them."""
 
 import argparse
+import re
 import shutil
 import subprocess
 from pathlib import Path, PurePosixPath
@@ -93,8 +94,8 @@ def test_and_would_be_found_loose(tmp_path: Path) -> None:
         ("CapabilityBoundingSet", [""]),
         ("AmbientCapabilities", [""]),
         ("ProtectSystem", ["strict"]),
-        ("MemoryDenyWriteExecute", ["yes"]),
-        ("RestrictAddressFamilies", ["AF_UNIX AF_INET AF_INET6"]),
+        ("PrivateTmp", ["yes"]),
+        ("RestrictAddressFamilies", ["AF_UNIX AF_INET AF_INET6 AF_NETLINK"]),
         ("SystemCallFilter", ["@system-service", "~@privileged"]),
     ],
 )
@@ -116,6 +117,43 @@ def test_the_command_line_is_one_the_daemon_takes() -> None:
     assert f"PATH={PurePosixPath(program).parent}:" in " ".join(unit["Service.Environment"])
     assert int(unit["Service.TimeoutStopSec"][0]) > args.grace
     assert int(unit["Service.WatchdogSec"][0]) > 0
+
+
+@pytest.mark.parametrize(
+    ("key", "why"),
+    [
+        ("MemoryDenyWriteExecute", "node and java compile while they run"),
+        ("NoExecPaths", "packages are unpacked in the state folder, and their hooks are run there"),
+        ("PrivateNetwork", "hooks call what they look after"),
+        ("IPAddressDeny", "hooks call what they look after"),
+        ("MemoryMax", "what a hook needs is not known"),
+        ("RootDirectory", "hooks call what the host has"),
+    ],
+)
+def test_what_hooks_need_is_not_taken_from_them(key: str, why: str) -> None:
+    assert f"Service.{key}" not in read_unit(SERVICE), why
+
+
+def test_hooks_find_programs_and_a_refused_call_is_an_error_and_no_crash() -> None:
+    unit = read_unit(SERVICE)
+    (path,) = [value for value in unit["Service.Environment"] if value.startswith("PATH=")]
+    assert {"/usr/bin", "/bin"} <= set(path.removeprefix("PATH=").split(":"))
+    assert unit["Service.SystemCallErrorNumber"] == ["EPERM"]
+
+
+def test_what_it_means_for_hooks_is_told() -> None:
+    page = (UNITS.parent / "docs" / "service.md").read_text()
+    unit = read_unit(SERVICE)
+    confining = [
+        key.partition(".")[2]
+        for key in unit
+        if re.match(r"Service\.(Protect|Private|Restrict|NoNew|DynamicU|UMask)", key)
+    ]
+    assert len(confining) > 10
+    assert [key for key in confining if f"`{key}" not in page] == []
+    told = {key for key in re.findall(r"`([A-Z][A-Za-z]+)(?:=[^`]*)?`", page) if not key.isupper()}
+    optional = {"ReadWritePaths", "MemoryDenyWriteExecute"}
+    assert [key for key in told - optional if not any(key == each.partition(".")[2] for each in unit)] == []
 
 
 def test_the_socket_is_its_owners_alone() -> None:

@@ -1,0 +1,132 @@
+"""Hook runs in lanes of their own: events, ticks, and synchronisations that nobody waits for.
+
+They live as long as the package's hooks are started and not a moment longer: their scope is that of the hooks. A failure is
+tried again with the lane's backoff and is the package's problem until that lane's next success; a defect is shown and retried as
+well, because a lane that stood still would say nothing and drop what happens.
+"""
+
+import logging
+from dataclasses import dataclass
+
+import trio
+from wharfinger.hooks.throttle import Throttle
+
+from wharfinger.hooks.config import KubernetesBinding
+from wharfinger.hooks.discovery import Hook
+from wharfinger.hooks.package_hooks import Inbox, PackageHooks
+from wharfinger.queue.service import TaskFailed
+from wharfinger.runtime.failures import EXPECTED, classify
+from wharfinger.runtime.hook_runs import run_hook
+from wharfinger.runtime.instance import Instance, Reporter, Tools
+
+log = logging.getLogger(__name__)
+
+
+def lane_of(queue: str) -> str:
+    """The lane of a hook queue, beside the package's main lane."""
+    return f"hooks/{queue}"
+
+
+@dataclass(frozen=True, slots=True)
+class EventHookTask:
+    """What waits in a hook's inbox, told to the hook."""
+
+    hook: Hook
+    inbox: Inbox
+    hooks: PackageHooks
+    instance: Instance
+    tools: Tools
+    reporter: Reporter
+
+    @property
+    def name(self) -> str:
+        """``hooks/10-labels.sh events``; the lane says which queue."""
+        return f"{self.hook.name} events"
+
+    async def execute(self) -> None:
+        """Run the hook for what has gathered. Raises TaskFailed; what it was told waits on then."""
+        await self._hold_back()
+        occurrences = self.inbox.offered()
+        if not occurrences:
+            return
+        try:
+            changed = await run_hook(
+                self.instance, self.tools, self.reporter, self.hook, self.hooks.contexts(self.hook, occurrences)
+            )
+        except Exception as error:
+            told = failed_event(self.instance, self.reporter, self.hook, lane_of(self.inbox.queue), error)
+            if not occurrences[0].binding.allow_failure or not isinstance(error, EXPECTED):
+                raise told from error
+            log.warning("%s: %s; it is allowed to fail", self.instance.id, told.message)
+            changed = False
+        self.inbox.told(occurrences)
+        self.reporter.event_hook_done(self.instance, self.hook.name, lane_of(self.inbox.queue), "")
+        if self.inbox.waiting:  # a version 0 hook is told one thing at a time
+            self.reporter.build_kube_tasks(self.hooks, self.inbox)
+        if changed:
+            self.reporter.values_changed(self.instance, self.hook.name)
+
+    async def _hold_back(self) -> None:
+        """Wait until the hook may run again by its own settings; what happens meanwhile is told in one run."""
+        config = self.hook.config
+        if config.min_interval is None:
+            return
+        throttle = self.instance.throttles.setdefault(self.hook.name, Throttle(config.min_interval, config.burst))
+        await trio.sleep(max(0.0, throttle.wait_s(trio.current_time())))
+        throttle.take(trio.current_time())
+
+
+@dataclass(frozen=True, slots=True)
+class SynchronizeTask:
+    """The first run for a binding that its package does not wait for."""
+
+    hook: Hook
+    binding: KubernetesBinding
+    hooks: PackageHooks
+    instance: Instance
+    tools: Tools
+    reporter: Reporter
+
+    @property
+    def name(self) -> str:
+        """``hooks/10-labels.sh synchronization of pods``."""
+        return f"{self.hook.name} synchronization of {self.binding.name}"
+
+    async def execute(self) -> None:
+        """Synchronise, then let the binding's events flow. Raises TaskFailed."""
+        lane = lane_of(self.binding.queue)
+        try:
+            changed = await synchronize(self.instance, self.tools, self.reporter, self.hooks, self.hook, self.binding)
+        except Exception as error:
+            raise failed_event(self.instance, self.reporter, self.hook, lane, error) from error
+        self.reporter.event_hook_done(self.instance, self.hook.name, lane, "")
+        if changed:
+            self.reporter.values_changed(self.instance, self.hook.name)
+
+
+async def synchronize(
+    instance: Instance, tools: Tools, reporter: Reporter, hooks: PackageHooks, hook: Hook, binding: KubernetesBinding
+) -> bool:
+    """Tell a hook all there is of a binding (if it wants that), then let events flow; True if the values changed."""
+    changed = False
+    if binding.on_synchronization and not binding.legacy:
+        try:
+            changed = await run_hook(instance, tools, reporter, hook, (hooks.synchronization(hook, binding),))
+        except EXPECTED as error:
+            if not binding.allow_failure:
+                raise
+            why = classify(error, instance.masked).message
+            log.warning("%s: %s failed, which it is allowed to: %s", instance.id, hook.name, why)
+    hooks.monitor(hook, binding).unlock()
+    return changed
+
+
+def failed_event(instance: Instance, reporter: Reporter, hook: Hook, lane: str, error: Exception) -> TaskFailed:
+    """Report that an event hook failed, and what its queue is told: that it is to be tried again, whatever it was."""
+    if isinstance(error, EXPECTED):
+        message = classify(error, instance.masked).message
+    else:
+        log.error("%s: %s: a bug in what runs it", instance.id, hook.name, exc_info=error)
+        message = instance.masked(f"Internal: {type(error).__name__}: {error}")
+    reporter.event_hook_done(instance, hook.name, lane, message)
+    return TaskFailed(message, permanent=False)

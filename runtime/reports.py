@@ -1,0 +1,127 @@
+"""What a package's tasks say, and what follows from it: the status changes, the scheduler is told, the controller hears.
+
+The one implementation of :class:`~wharfinger.runtime.instance.Reporter`. What a superseded task says never comes here: it speaks
+through its operation's scope (:mod:`~wharfinger.runtime.stage_task`).
+"""
+
+import logging
+from typing import TYPE_CHECKING
+
+from wharfinger.formats.json_value import JsonObject
+from wharfinger.hooks.package_hooks import Inbox, PackageHooks
+from wharfinger.queue.task import Task
+from wharfinger.runtime import status as statuses
+from wharfinger.runtime.failures import Failure
+from wharfinger.runtime.instance import HookHistory, Instance
+from wharfinger.runtime.scheduler import Failed, Rescheduled, ScriptVoted
+from wharfinger.runtime.status import Stage
+
+if TYPE_CHECKING:
+    from wharfinger.runtime.runtime import Runtime
+
+log = logging.getLogger(__name__)
+
+
+class Reports:
+    """Takes reports for one runtime, which it belongs to."""
+
+    def __init__(self, runtime: "Runtime") -> None:
+        self.runtime = runtime
+
+    def progressed(self, instance: Instance, stage: Stage, reason: str, message: str) -> None:
+        """A stage is at work."""
+        self.runtime.set_status(
+            instance, statuses.progressing(instance.status, stage, reason, message, self.runtime.now())
+        )
+
+    def succeeded(self, instance: Instance, stage: Stage) -> None:
+        """A stage is done. What ran through has no failed hook left, but for event hooks that wait for their next run."""
+        status = instance.status
+        if stage in (Stage.HOOKS, Stage.APPLIED) and not instance.failing:
+            status = statuses.succeeded(status, Stage.HOOKS, self.runtime.now())
+        if stage is not Stage.HOOKS:
+            status = statuses.succeeded(status, stage, self.runtime.now())
+        self.runtime.set_status(instance, status)
+
+    def failed(self, instance: Instance, stage: Stage, failure: Failure) -> None:
+        """A stage failed."""
+        log.warning("%s: %s: %s: %s", instance.id, stage, failure.reason, failure.message)
+        self.runtime.set_status(
+            instance,
+            statuses.failed(
+                instance.status, stage, failure.reason, failure.message, self.runtime.now(), permanent=failure.permanent
+            ),
+        )
+        # It may still be completed; meanwhile it holds back what needs it, and nobody else.
+        self.runtime.tell_scheduler(Failed(instance.id.name, instance.run))
+
+    def placed(self, instance: Instance) -> None:
+        """From now on something of it may be in its namespace."""
+        self.runtime.set_status(instance, statuses.placed(instance.status, instance.id.namespace))
+
+    def released(self, instance: Instance, revision: int) -> None:
+        """The version is applied as this revision of its release; 0 where it has none."""
+        digest = str(instance.manifest.descriptor.digest) if instance.manifest else ""
+        self.runtime.set_status(instance, statuses.released(instance.status, instance.version, digest, revision))
+
+    def uninstalled(self, instance: Instance) -> None:
+        """Nothing of it is in the cluster any more."""
+        self.runtime.set_status(instance, statuses.uninstalled(instance.status, self.runtime.now()))
+        self.runtime.restate_requirements(instance)
+
+    def removing(self, instance: Instance, reason: str, message: str) -> None:
+        """What the removal waits for, or what went wrong with it."""
+        if reason != "Removing":
+            log.warning("%s: removal: %s: %s", instance.id, reason, message)
+        self.runtime.set_status(instance, statuses.removing(instance.status, reason, message, self.runtime.now()))
+
+    def hook_ran(self, instance: Instance, hook: str, error: str) -> None:
+        """A hook ran; ``error`` is empty if it succeeded."""
+        history = instance.history.setdefault(hook, HookHistory())
+        history.runs += 1
+        history.last_run, history.last_error = self.runtime.now(), error
+
+    def event_hook_done(self, instance: Instance, hook: str, lane: str, error: str) -> None:
+        """An event hook ran in a lane; ``error`` is empty if it succeeded. A lane's failure lasts until its next success."""
+        if error:
+            instance.failing[hook, lane] = error
+            self.failed(instance, Stage.HOOKS, Failure("EventHookFailed", f"{error}", permanent=False))
+        elif instance.failing.pop((hook, lane), None) is not None:
+            left = next(iter(sorted(instance.failing.items())), None)
+            status = (
+                statuses.succeeded(instance.status, Stage.HOOKS, self.runtime.now())
+                if left is None
+                else statuses.failed(
+                    instance.status, Stage.HOOKS, "EventHookFailed", left[1], self.runtime.now(), permanent=False
+                )
+            )
+            self.runtime.set_status(instance, status)
+
+    def values_changed(self, instance: Instance, hook: str) -> None:
+        """An event hook has changed the values: what was rendered from them is out of date.
+
+        A run that is on its way is not interrupted for it, or a busy hook would keep the package from ever being applied.
+        """
+        log.info("%s: %s changed the values", instance.id, hook)
+        if self.runtime.lifecycle.is_applying(instance.id.name) and not statuses.is_stalled(instance.status):
+            instance.dirty = True
+        else:
+            self.runtime.tell_scheduler(Rescheduled(instance.id.name, "HookValuesChanged"))
+
+    def voted(self, instance: Instance, enabled: bool | None, reason: str, *, failed: bool) -> None:  # noqa: FBT001
+        """What the enabled script says; the scheduler hears it at once, or together with the node it is about."""
+        vote = ScriptVoted(instance.id.name, enabled, "" if failed else reason, reason if failed else "")
+        self.runtime.votes[instance.id.name] = vote
+        self.runtime.tell_scheduler(vote)
+
+    def run_later(self, instance: Instance, task: Task, lane: str) -> bool:
+        """Put a hook's run into a lane of its own; False if it was not taken."""
+        return self.runtime.enqueue_hook(instance, task, lane, unique=False)
+
+    def build_kube_tasks(self, hooks: PackageHooks, inbox: Inbox) -> None:
+        """Have a hook told what waits in its inbox."""
+        self.runtime.build_kube_tasks(hooks, inbox)
+
+    def global_values(self) -> JsonObject:
+        """What every package sees under ``global``."""
+        return self.runtime.global_values()

@@ -1,0 +1,164 @@
+"""What a package refers to: settings in Secrets and ConfigMaps, repositories with credentials. Their changes are noticed."""
+
+import logging
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+import trio
+import trio.testing
+
+from tests.registry_server import PASSWORD, USER
+from tests.runtime.test_bring_tasks import has_reason
+from tests.runtime.test_hook_runs import until_data
+from tests.runtime.world import World, open_ground, open_world
+from wharfinger.cluster.resource import ObjectKey
+from wharfinger.formats.json_value import JsonObject, find_str
+from wharfinger.runtime.resources import CONFIG_MAP, PACKAGE_REPOSITORY, SECRET
+from wharfinger.runtime.snapshots import RuntimeInspector
+
+FROM_SECRET: JsonObject = {"settingsFrom": [{"kind": "Secret", "name": "database", "key": "password", "path": "text"}]}
+QUOTING = '{{ if contains "wrong" (default "" .Values.text) }}{{ fail (printf "cannot use %s" .Values.text) }}{{ end }}'
+"""A template that fails and quotes a setting."""
+
+
+async def everything_said(world: World, name: str) -> str:
+    """Status, dump, queues and scheduler, as one text."""
+    inspector = RuntimeInspector(cluster="x", started=datetime.now(UTC), runtime=world.runtime)
+    snapshot = await inspector.package(name)
+    assert snapshot is not None
+    shown = (snapshot.settings, snapshot.values, snapshot.conditions, snapshot.message, snapshot.queue, snapshot.hooks)
+    obj = await world.until("prod", name.partition(".")[2], lambda _obj: True)
+    rendered = await inspector.render(name)
+    problem = rendered.problem if rendered is not None else ""
+    return str((obj["status"], shown, await inspector.queues(), await inspector.scheduler(), problem))
+
+
+async def test_a_secret_that_comes_later_wakes_the_package_and_a_changed_one_reconfigures_it(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await world.push("web", "1.0.0")
+        await world.repository()
+        await world.create("prod", "shop", more=FROM_SECRET)
+        missing = await world.until("prod", "shop", has_reason("SettingsSourceMissing"))
+        assert find_str(missing, "status", "summary", "state") == "Failed"
+        assert "Secret prod/database does not exist" in find_str(missing, "status", "summary", "message")
+        assert world.downloads == []
+        await world.secret("database", password="hunter-one")
+        await world.until_state("prod", "shop", "Ready")
+        await until_data(world, "shop", "text", "hunter-one")
+        downloads = len(world.downloads)
+        await world.secret("database", password="hunter-two")
+        await until_data(world, "shop", "text", "hunter-two")
+        assert len(world.downloads) == downloads
+        await world.until_state("prod", "shop", "Ready")
+        said = await everything_said(world, "prod.shop")
+        assert "hunter" not in said
+
+
+async def test_a_secret_is_shown_nowhere_even_where_a_chart_quotes_it(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG, logger="wharfinger")
+    async with open_world(tmp_path) as world:
+        await world.push("web", "1.0.0", {"templates/quoting.yaml": QUOTING})
+        await world.repository()
+        await world.secret("database", password="wrong-hunter")
+        await world.create("prod", "shop", more=FROM_SECRET)
+        failed = await world.until("prod", "shop", has_reason("RenderFailed"))
+        assert "cannot use" in find_str(failed, "status", "summary", "message")
+        assert "wrong-hunter" not in await everything_said(world, "prod.shop")
+        await world.secret("database", password="right-hunter")
+        await world.until_state("prod", "shop", "Ready")
+    assert "cannot use" in caplog.text
+    assert "hunter" not in caplog.text
+
+
+async def test_a_config_map_that_cannot_be_read_is_said_and_its_correction_noticed(tmp_path: Path) -> None:
+    def defaults(text: str) -> JsonObject:
+        metadata: JsonObject = {"name": "defaults", "namespace": "prod"}
+        return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"settings.yaml": text}}
+
+    async with open_world(tmp_path) as world:
+        await world.push("web", "1.0.0")
+        await world.repository()
+        await world.client.create(defaults("text: ["))
+        await world.create("prod", "shop", more={"settingsFrom": [{"kind": "ConfigMap", "name": "defaults"}]})
+        failed = await world.until("prod", "shop", has_reason("SettingsSourceMissing"))
+        assert "ConfigMap prod/defaults: settings.yaml" in find_str(failed, "status", "summary", "message")
+        await world.client.merge_patch(
+            ObjectKey(CONFIG_MAP, "prod", "defaults"), {"data": {"settings.yaml": "text: a"}}
+        )
+        await world.until_state("prod", "shop", "Ready")
+        await until_data(world, "shop", "text", "a")
+
+
+async def test_what_runs_goes_on_while_its_secret_is_away_also_over_a_restart(tmp_path: Path) -> None:
+    """Nothing is taken back, and the status says on what is installed."""
+    async with open_ground(tmp_path) as ground:
+        async with ground.open_world() as world:
+            await world.push("web", "1.0.0")
+            await world.repository()
+            await world.secret("database", password="hunter-one")
+            await world.create("prod", "shop", more=FROM_SECRET)
+            await world.until_state("prod", "shop", "Ready")
+            await world.client.delete(ObjectKey(SECRET, "prod", "database"))
+            await world.until("prod", "shop", has_reason("SettingsSourceMissing"))
+        async with ground.open_world() as world:
+            await world.until("prod", "shop", lambda _obj: world.runtime.status("prod.shop") is not None)
+            blocked = await world.until_state("prod", "shop", "Degraded")
+            assert find_str(blocked, "status", "currentVersion", "version") == "1.0.0"
+            assert find_str(world.condition(blocked, "Installed"), "status") == "True"
+            await world.secret("database", password="hunter-two")
+            await world.until_state("prod", "shop", "Ready")
+            await until_data(world, "shop", "text", "hunter-two")
+            assert len(world.downloads) == 1
+
+
+async def test_a_registry_with_a_password(tmp_path: Path) -> None:
+    """No Secret, a wrong one, the right one: a clear line each, and no hand needed but at the Secret."""
+    async with open_world(tmp_path, with_password=True) as world:
+        await world.push("web", "1.0.0")
+        await world.repository(credentials="login")
+        await world.create("prod", "shop")
+        missing = await world.until("prod", "shop", has_reason("RepositoryInvalid"))
+        assert "Secret prod/login does not exist" in find_str(missing, "status", "summary", "message")
+        await world.secret("login", username=USER, password="wrong-" + PASSWORD)
+        refused = await world.until("prod", "shop", has_reason("RegistryRefused"))
+        message = find_str(refused, "status", "summary", "message")
+        assert str(world.address) in message
+        assert "\n" not in message
+        await world.secret("login", username=USER, password=PASSWORD)
+        await world.until_state("prod", "shop", "Ready")
+        assert PASSWORD not in await everything_said(world, "prod.shop")
+
+
+async def test_a_new_password_alone_disturbs_nobody_who_runs(tmp_path: Path) -> None:
+    async with open_world(tmp_path, with_password=True) as world:
+        await world.push("web", "1.0.0")
+        await world.repository(credentials="login")
+        await world.secret("login", username=USER, password=PASSWORD)
+        await world.create("prod", "shop")
+        await world.until_state("prod", "shop", "Ready")
+        begun = world.runtime.instances["prod.shop"].begun
+        source = world.runtime.instances["prod.shop"].source
+        await world.secret("login", username=USER, password="rotated")
+        with trio.fail_after(30):
+            while world.runtime.instances["prod.shop"].source == source:
+                await trio.testing.wait_all_tasks_blocked(0.005)
+        assert world.runtime.instances["prod.shop"].begun == begun
+        await world.until_state("prod", "shop", "Ready")
+
+
+async def test_a_secret_without_a_login_is_said(tmp_path: Path) -> None:
+    async with open_world(tmp_path, with_password=True) as world:
+        await world.push("web", "1.0.0")
+        await world.repository(credentials="login")
+        await world.secret("login", token="x")
+        await world.create("prod", "shop")
+        refused = await world.until("prod", "shop", has_reason("RepositoryInvalid"))
+        assert "has no login for 127.0.0.1" in find_str(refused, "status", "summary", "message")
+        # A repository that needs no login any more lets the Secret go.
+        await world.client.merge_patch(
+            ObjectKey(PACKAGE_REPOSITORY, "", "default"), {"spec": {"registry": {"credentialsSecret": None}}}
+        )
+        await world.until("prod", "shop", has_reason("RegistryRefused"))

@@ -1,0 +1,153 @@
+"""Modules at the controller, and who may have which release."""
+
+import logging
+from pathlib import Path
+
+import pytest
+import trio
+import trio.testing
+
+from tests.runtime.objects import module
+from tests.runtime.test_bring_tasks import has_reason
+from tests.runtime.test_controller import refusing
+from tests.runtime.world import World, open_ground, open_world
+from wharfinger.cluster.errors import ClusterError, api_error
+from wharfinger.formats.json_value import find_int, find_list, find_object, find_str
+from wharfinger.runtime.identity import SYSTEM_NAMESPACE, AppId
+from wharfinger.runtime.resources import FINALIZER
+
+
+async def test_a_modules_life(tmp_path: Path) -> None:
+    """Its namespace is made for it, its package is named like itself, and all of it goes with it."""
+    async with open_world(tmp_path) as world:
+        await world.push("web", "1.0.0")
+        await world.repository()
+        await world.create_module("web")
+        ready = await world.until_state("", "web", "Ready")
+        assert find_list(ready, "metadata", "finalizers") == [FINALIZER]
+        assert await world.config_map(SYSTEM_NAMESPACE, "web") is not None
+        assert world.runtime.global_values()["enabledModules"] == ["web"]
+        await world.delete("", "web")
+        await world.until_gone("", "web")
+        assert await world.config_map(SYSTEM_NAMESPACE, "web") is None
+        assert world.runtime.global_values()["enabledModules"] == []
+        assert world.runtime.instances == {}
+
+
+async def test_a_module_that_is_installed_cannot_be_moved(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await world.push("web", "1.0.0")
+        await world.repository()
+        await world.create_module("web")
+        await world.until_state("", "web", "Ready")
+        await world.change("", "web", {"namespace": "prod"})
+        refused = await world.until("", "web", has_reason("SpecInvalid"))
+        assert f"the release is in {SYSTEM_NAMESPACE}" in find_str(refused, "status", "summary", "message")
+        assert await world.config_map(SYSTEM_NAMESPACE, "web") is not None
+        assert await world.config_map("prod", "web") is None
+        await world.change("", "web", {"namespace": SYSTEM_NAMESPACE})
+        await world.until_state("", "web", "Ready")
+        # Its removal takes what it has where it is, wherever the spec says it would be.
+        await world.change("", "web", {"namespace": "prod"})
+        await world.until("", "web", has_reason("SpecInvalid"))
+        await world.delete("", "web")
+        await world.until_gone("", "web")
+        assert await world.config_map(SYSTEM_NAMESPACE, "web") is None
+
+
+async def test_a_module_that_was_never_installed_may_move(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await world.push("web", "1.0.0")
+        await world.repository()
+        await world.create_module("web", version="2.0.0")
+        await world.until("", "web", has_reason("ArtifactNotFound"))
+        await world.change("", "web", {"namespace": "prod", "packageVersion": "1.0.0"})
+        await world.until_state("", "web", "Ready")
+        assert await world.config_map("prod", "web") is not None
+
+
+async def conflict(world: World) -> None:
+    """A Module has a release that an Application wants."""
+    await world.push("web", "1.0.0")
+    await world.repository()
+    await world.create_module("web", spec={"namespace": "prod", "settings": {"text": "module"}})
+    await world.until_state("", "web", "Ready")
+    await world.create("prod", "web")
+    await world.until("prod", "web", has_reason("SpecInvalid"))
+
+
+async def test_a_release_that_is_given_up_goes_to_who_waits_for_it(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await conflict(world)
+        await world.delete("", "web")
+        await world.until_gone("", "web")
+        await world.until_state("prod", "web", "Ready")
+        await world.delete("prod", "web")
+        await world.until_gone("prod", "web")
+        assert await world.config_map("prod", "web") is None
+
+
+async def test_who_asks_in_vain_takes_nothing_with_it(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await conflict(world)
+        await world.delete("prod", "web")
+        await world.until_gone("prod", "web")
+        kept = await world.config_map("prod", "web")
+        assert find_str(kept, "data", "text") == "module"
+        ready = await world.until_state("", "web", "Ready")
+        assert find_int(ready, "status", "release", "revision") == 1
+
+
+async def test_after_a_restart_a_release_is_still_whose_it_was(tmp_path: Path) -> None:
+    """Whoever is looked at first."""
+    async with open_ground(tmp_path) as ground:
+        async with ground.open_world() as world:
+            await conflict(world)
+        async with ground.open_world() as world:
+            await trio.testing.wait_all_tasks_blocked()
+            await world.until("prod", "web", lambda _obj: world.runtime.status("prod.web") is not None)
+            refused = await world.until("prod", "web", has_reason("SpecInvalid"))
+            assert "Module web has the release web" in find_str(refused, "status", "summary", "message")
+            await world.until("", "web", lambda _obj: world.runtime.status("web") is not None)
+            await world.until_state("", "web", "Ready")
+            kept = await world.config_map("prod", "web")
+            assert find_str(kept, "data", "text") == "module"
+
+
+async def test_an_object_that_goes_before_anything_was_done_leaves_nothing(tmp_path: Path) -> None:
+    wrap, made = refusing(api_error(409, "Conflict", "changed meanwhile"))
+    async with open_world(tmp_path, wrap) as world:
+        await world.push("web", "1.0.0")
+        await world.repository()
+        await world.create("prod", "shop")
+        await made[0].all_refused.wait()
+        await world.delete("prod", "shop")
+        await world.until_gone("prod", "shop")
+        world.runtime.object_gone(AppId("prod", "never-heard-of"))
+        await trio.testing.wait_all_tasks_blocked()
+        assert world.runtime.instances == {}
+        assert world.downloads == []
+
+
+async def test_a_module_with_a_dot_is_left_alone(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """It would be taken for an Application; an API server with the CRD refuses it, and one without is not followed."""
+    caplog.set_level(logging.ERROR, logger="wharfinger")
+    async with open_world(tmp_path) as world:
+        try:
+            await world.client.create(module("prod.web"))
+        except ClusterError as error:
+            assert "name" in str(error)
+        else:
+            await trio.testing.wait_all_tasks_blocked()
+            assert "Module prod.web is left alone" in caplog.text
+            assert world.runtime.instances == {}
+
+
+async def test_a_module_whose_spec_cannot_be_read(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        obj = module("web", spec={"settingsFrom": [{"kind": "Secret", "name": "a", "key": "b", "path": "c..d"}]})
+        await world.client.create(obj)
+        refused = await world.until("", "web", has_reason("SpecInvalid"))
+        assert "spec.settingsFrom[0].path" in find_str(refused, "status", "summary", "message")
+        assert find_object(refused, "status", "summary")["tip"]

@@ -1,0 +1,59 @@
+"""What an instance knows of itself: what may be shown, and what must have happened before."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.runtime.notes import SHOP, instance
+from tests.runtime.test_hook_runs import hooked
+from wharfinger.packages.definition import Definition, read_definition
+from wharfinger.runtime.identity import ModuleId
+from wharfinger.runtime.settings import ResolvedSettings
+
+WRITE_ONLY = "type: object\nproperties:\n  token: {type: string, writeOnly: true}\n  mode: {type: string}\n"
+
+
+def defined(folder: Path) -> Definition:
+    hooked(folder / "hooked", {}, files={"openapi/settings.yaml": WRITE_ONLY})
+    return read_definition(folder / "hooked", name="hooked", version="1.0.0")
+
+
+def test_what_a_task_made_is_there_only_after_it() -> None:
+    one = instance()
+    with pytest.raises(AssertionError, match="prod/shop: it is not loaded"):
+        one.loaded()
+    with pytest.raises(AssertionError, match="prod/shop: nothing was downloaded"):
+        one.fetched()
+    assert one.patches == ()
+
+
+def test_an_application_is_held_in_its_namespace_and_a_module_is_not() -> None:
+    assert instance(SHOP).isolation == "prod"
+    assert instance(ModuleId("web")).isolation is None
+
+
+def test_without_secrets_nothing_is_masked() -> None:
+    one = instance()
+    assert one.secrets == ()
+    assert one.hidden_paths == frozenset()
+    assert one.masked("hunter2") == "hunter2"
+
+
+def test_what_came_from_a_secret_is_masked() -> None:
+    one = instance()
+    one.wanted_settings = ResolvedSettings({"a": "hunter2"}, ("hunter2",), frozenset({("a",)}))
+    assert one.secrets == ("hunter2",)
+    assert one.hidden_paths == {("a",)}
+    assert "hunter2" not in one.masked("cannot use hunter2")
+    assert "cannot use" in one.masked("cannot use hunter2")
+
+
+def test_what_the_schema_calls_write_only_is_masked_once_it_is_loaded(tmp_path: Path) -> None:
+    one = instance()
+    one.wanted_settings = ResolvedSettings({"token": "hunter2", "mode": "fast"})
+    assert not one.secrets
+    one.definition = defined(tmp_path)
+    assert one.loaded() is one.definition
+    assert one.secrets == ("hunter2",)
+    assert one.hidden_paths == {("token",)}
+    assert one.masked("fast hunter2").startswith("fast ")

@@ -1,0 +1,137 @@
+"""The runtime's own methods (spec/runtime §1), and how an operation supersedes another one."""
+
+import os
+from pathlib import Path
+
+import trio
+import trio.testing
+
+from tests.runtime.killing import held, held_hook, watched
+from tests.runtime.test_hook_runs import VALUES, hooked
+from tests.runtime.test_runtime import SLOW_CONFIG
+from tests.runtime.test_start_tasks import notes
+from tests.runtime.world import World, open_world
+from wharfinger.cluster.resource import ObjectKey
+from wharfinger.formats.json_value import find_str
+from wharfinger.runtime.identity import SYSTEM_NAMESPACE
+from wharfinger.runtime.lifecycle import Decision
+from wharfinger.runtime.resources import CONFIG_MAP, read_module
+from wharfinger.runtime.settings import ResolvedSettings
+
+
+async def test_a_dump_has_every_package_by_name(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        assert world.runtime.dump() == ()
+        await world.push("web", "1.0.0")
+        await world.repository()
+        await world.create_module("web")
+        await world.create("prod", "shop")
+        await world.create("prod", "absent", package="absent")
+        await world.until_state("", "web", "Ready")
+        await world.until_state("prod", "shop", "Ready")
+        await world.until_state("prod", "absent", "Failed")
+        dump = world.runtime.dump()
+        assert [(one.name, one.kind, one.state) for one in dump] == [
+            ("prod.absent", "Application", "Failed"),
+            ("prod.shop", "Application", "Ready"),
+            ("web", "Module", "Ready"),
+        ]
+        assert dump[2].namespace == SYSTEM_NAMESPACE
+        assert world.runtime.dump_by_name("web") == dump[2]
+        assert world.runtime.dump_by_name("nobody") is None
+        assert world.runtime.status("nobody") is None
+        assert world.runtime.validate_settings("prod.absent", {"any": "thing"}) == ()
+
+
+async def test_a_wish_that_is_told_twice_is_one_wish(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await world.push("web", "1.0.0")
+        await world.repository()
+        await world.create_module("web")
+        obj = await world.until_state("", "web", "Ready")
+        source = world.runtime.instances["web"].source
+        assert source is not None
+        spec = read_module(obj)
+        assert world.runtime.update_module(spec, source, ResolvedSettings({})) is Decision.NONE
+        assert world.runtime.update_module(spec, source, ResolvedSettings({"text": "a"})) is Decision.RECONFIGURE
+
+
+async def test_a_wish_during_a_removal_is_heard_when_that_is_over(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await world.push("web", "1.0.0")
+        await world.repository()
+        await world.create_module("web")
+        obj = await world.until_state("", "web", "Ready")
+        source = world.runtime.instances["web"].source
+        assert source is not None
+        hold = ObjectKey(CONFIG_MAP, SYSTEM_NAMESPACE, "web")
+        await world.client.merge_patch(hold, {"metadata": {"finalizers": ["example.com/hold"]}})
+        await world.delete("", "web")
+        await world.until_state("", "web", "Removing")
+        assert world.runtime.update_module(read_module(obj), source, ResolvedSettings({})) is Decision.REMOVING
+        await world.client.merge_patch(hold, {"metadata": {"finalizers": []}})
+        await world.until_gone("", "web")
+
+
+async def test_a_superseded_hook_is_dead_before_its_successor_runs_and_a_removal_ends_that(tmp_path: Path) -> None:
+    """With all that descends from it; both hang until they are killed."""
+    os.mkfifo(tmp_path / "held")
+    startup = "{configVersion: v1, onStartup: 1}"
+    folder = hooked(tmp_path / "hooked", {"a.sh": held_hook(tmp_path, startup, "first")})
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        await world.push_folder(folder, "hooked", "1.0.0")
+        (folder / "package.yaml").write_text((folder / "package.yaml").read_text().replace("1.0.0", "1.1.0"))
+        (folder / "hooks" / "a.sh").write_text(held_hook(tmp_path, startup, "second"))
+        await world.push_folder(folder, "hooked", "1.1.0")
+        await world.create("prod", "app", package="hooked")
+        first, below = await trio.to_thread.run_sync(held, tmp_path)
+        with watched(first) as hook, watched(below) as child:
+            await world.change("prod", "app", {"packageVersion": "1.1.0"})
+            second, below_second = await trio.to_thread.run_sync(held, tmp_path)
+            assert hook.ended()
+            assert child.ended()
+        with watched(second) as hook, watched(below_second) as child:
+            await world.delete("prod", "app")
+            await world.until_gone("prod", "app")
+            assert hook.ended()
+            assert child.ended()
+        assert notes(tmp_path) == ["first", "second"]
+
+
+async def test_new_settings_interrupt_a_hook_too(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "held")
+    hooks = {"a.sh": held_hook(tmp_path, "{configVersion: v1, beforeHelm: 1}", "before")}
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        files = {"openapi/values.yaml": f"{VALUES}  mode: {{type: string}}\n"}
+        await world.push_folder(hooked(tmp_path / "hooked", hooks, files=files), "hooked", "1.0.0")
+        await world.create("prod", "app", package="hooked")
+        first, _below = await trio.to_thread.run_sync(held, tmp_path)
+        with watched(first) as hook:
+            (tmp_path / "go").touch()
+            await world.change("prod", "app", {"settings": {"mode": "fast"}})
+            await world.until_state("prod", "app", "Ready")
+            assert hook.ended()
+        assert notes(tmp_path) == ["before", "before"]
+        assert len(world.downloads) == 1
+
+
+async def stuck(world: World) -> None:
+    """A package whose Deployment never gets ready."""
+    await world.push("slow", "1.0.0", {"templates/slow.yaml": SLOW_CONFIG})
+    await world.repository()
+    await world.create("prod", "stuck", package="slow")
+    await world.until("prod", "stuck", lambda obj: find_str(world.condition(obj, "Scaled"), "reason") == "NotReady")
+
+
+async def test_stopping_interrupts_what_only_waits(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await stuck(world)
+        world.runtime.stop("the test says so")
+        with trio.fail_after(30):
+            while True:
+                errors = [task.error for task in world.runtime.queues.dump_one("prod.stuck").tasks]
+                if errors == ["stopped waiting: the test says so"]:
+                    break
+                await trio.testing.wait_all_tasks_blocked(0.005)

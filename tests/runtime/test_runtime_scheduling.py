@@ -1,0 +1,148 @@
+"""The scheduler at work in the runtime: what a package needs, and what comes and goes with it."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.packages.charts import write
+from tests.runtime.test_bring_tasks import has_reason
+from tests.runtime.test_hook_runs import hooked
+from tests.runtime.world import World, open_world
+from wharfinger.formats.json_value import JsonObject, find_int, find_str
+from wharfinger.packages.definition import Definition, read_definition
+from wharfinger.runtime.scheduler import ConstraintsError, CycleError
+
+TEMPLATE = "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: of-{name}}}\n"
+
+
+def needing(folder: Path, name: str, *modules: str, kind: str = "Application", more: str = "") -> Path:
+    """A package that needs modules, each ``name constraint``."""
+    needs = ", ".join("{{name: {}, constraint: '{}'}}".format(*module.split(" ", 1)) for module in modules)
+    text = (
+        f"apiVersion: v1\ntype: {kind}\nname: {name}\nversion: 1.0.0\n"
+        f"requirements: {{modules: {{mandatory: [{needs}]}}{more}}}\n"
+    )
+    return write(folder / name, {"package.yaml": text, "templates/out.yaml": TEMPLATE.format(name=name)})
+
+
+async def pushed(world: World, folder: Path) -> None:
+    await world.push_folder(folder, folder.name, "1.0.0")
+
+
+async def test_an_application_follows_the_module_it_needs(tmp_path: Path) -> None:
+    """It waits, runs, is suspended with nothing deleted, and runs again."""
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        await pushed(world, needing(tmp_path, "shop", "database >=1.0"))
+        await world.push("database", "1.0.0")
+        await world.create("prod", "shop", package="shop")
+        waits = await world.until("prod", "shop", has_reason("DependencyNotEnabled"))
+        assert find_str(waits, "status", "summary", "state") == "Pending"
+        assert "database" in find_str(waits, "status", "summary", "message")
+        assert await world.config_map("prod", "of-shop") is None
+
+        await world.create_module("database")
+        await world.until_state("prod", "shop", "Ready")
+        await world.until_state("", "database", "Ready")
+        downloads = len(world.downloads)
+
+        await world.change("", "database", {"enabled": False})
+        suspended = await world.until_state("prod", "shop", "Suspended")
+        assert has_reason("DependencyNotEnabled")(suspended)
+        assert find_str(suspended, "status", "currentVersion", "version") == "1.0.0"
+        assert await world.config_map("prod", "of-shop") is not None
+        await world.until_state("", "database", "Disabled")
+
+        await world.change("", "database", {"enabled": True})
+        await world.until_state("", "database", "Ready")
+        again = await world.until_state("prod", "shop", "Ready")
+        assert find_int(again, "status", "release", "revision") == 1
+        assert len(world.downloads) == downloads
+
+
+async def test_a_dependency_of_another_version_is_said(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        await pushed(world, needing(tmp_path, "shop", "database >=2.0"))
+        await world.push("database", "1.0.0")
+        await world.push("database", "2.1.0")
+        await world.create_module("database")
+        await world.create("prod", "shop", package="shop")
+        waits = await world.until("prod", "shop", has_reason("DependencyVersionMismatch"))
+        message = find_str(waits, "status", "summary", "message")
+        assert ">=2.0" in message
+        assert "1.0.0" in message
+        await world.change("", "database", {"packageVersion": "2.1.0"})
+        await world.until_state("prod", "shop", "Ready")
+
+
+async def test_a_cycle_names_everybody_in_it_and_disturbs_nobody_else(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        await pushed(world, needing(tmp_path, "ham", "eggs >=1", kind="Module"))
+        await pushed(world, needing(tmp_path, "eggs", "ham >=1", kind="Module"))
+        await world.push("web", "1.0.0")
+        await world.create_module("ham")
+        await world.until("", "ham", has_reason("DependencyNotEnabled"))
+        await world.create_module("eggs")
+        cycle = await world.until("", "eggs", has_reason("DependencyCycle"))
+        message = find_str(cycle, "status", "summary", "message")
+        assert "ham" in message
+        assert "eggs" in message
+        await world.create("prod", "shop")
+        await world.until_state("prod", "shop", "Ready")
+
+
+@pytest.mark.parametrize(
+    ("more", "reason", "word"),
+    [
+        (", kubernetes: {constraint: '>=99.0'}", "KubernetesRequirementsUnmet", ">=99.0"),
+        (", platform: {constraint: '>=1.0'}", "VersionLookupFailed", "platform"),
+    ],
+    ids=["kubernetes", "platform"],
+)
+async def test_versions_of_what_packages_run_on_are_facts(tmp_path: Path, more: str, reason: str, word: str) -> None:
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        await pushed(world, needing(tmp_path, "shop", more=more))
+        await world.create("prod", "shop", package="shop")
+        waits = await world.until("prod", "shop", has_reason(reason))
+        assert word in find_str(waits, "status", "summary", "message")
+        assert find_str(waits, "status", "summary", "tip")
+        assert await world.config_map("prod", "of-shop") is None
+
+
+def defined(folder: Path) -> Definition:
+    return read_definition(folder, name=folder.name, version="1.0.0")
+
+
+async def test_admission_asks_what_could_be_on(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        await world.push("database", "1.0.0")
+        shop = defined(needing(tmp_path, "shop", "database >=1.0"))
+        with pytest.raises(ConstraintsError, match="database") as caught:
+            world.runtime.check_constraints(shop, "prod.shop")
+        assert caught.value.reason == "DependencyNotEnabled"
+        await world.create_module("database")
+        await world.until_state("", "database", "Ready")
+        world.runtime.check_constraints(shop, "prod.shop")
+        await pushed(world, needing(tmp_path, "ham", "database >=1", kind="Module"))
+        await world.create_module("ham")
+        await world.until_state("", "ham", "Ready")
+        closing = defined(needing(tmp_path / "other", "database", "ham >=1", kind="Module"))
+        with pytest.raises(CycleError, match="ham"):
+            world.runtime.check_constraints(closing, "database")
+
+
+async def test_settings_are_validated_once_the_package_is_known(tmp_path: Path) -> None:
+    wrong: JsonObject = {"mode": 3, "mod": "x"}
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        await world.push_folder(hooked(tmp_path / "hooked", {}), "hooked", "1.0.0")
+        assert world.runtime.validate_settings("prod.app", wrong) == ()
+        await world.create("prod", "app", package="hooked")
+        await world.until_state("prod", "app", "Ready")
+        problems = world.runtime.validate_settings("prod.app", wrong)
+        assert sorted(problem.path.partition(".")[0] for problem in problems) in (["", "mode"], ["mod", "mode"])
+        assert world.runtime.validate_settings("prod.app", {"mode": "fast"}) == ()
