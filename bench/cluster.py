@@ -53,7 +53,7 @@ def _storage(folder: Path) -> Iterator[Ratio]:
         with open_sqlite_storage(folder / "state.db") as stored:
             what = f"{PUTS} x put of 2 kB, sqlite"
             yield compare("cluster", what, "write and fdatasync of its bytes", lambda: put(stored), append, budget=4.0)
-            yield compare("cluster", what, "memory storage", lambda: put(stored), lambda: put(memory), budget=200.0)
+            yield compare("cluster", what, "memory storage", lambda: put(stored), lambda: put(memory), budget=2000.0)
     finally:
         os.close(log)
 

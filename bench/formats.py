@@ -105,7 +105,7 @@ def _schema() -> Iterator[Ratio]:
     ours = repeated(TIMES, lambda: schema.defaulted(SETTINGS))
     theirs = repeated(TIMES, lambda: msgspec.json.decode(msgspec.json.encode(SETTINGS)))
     what = f"{TIMES} x defaulted, 50 properties"
-    yield compare("formats", what, "msgspec encode and decode", ours, theirs, budget=15.0)
+    yield compare("formats", what, "msgspec encode and decode", ours, theirs, budget=20.0)
 
 
 def _patch() -> Ratio:

@@ -70,8 +70,8 @@ async def _runs(folder: Path) -> list[Ratio]:
 
     what = f"{RUNS} x a bash hook"
     return [
-        await compare_async("hooks", what, "run_child of the same script", ours, child, budget=3.0),
-        await compare_async("hooks", what, "trio.run_process", ours, bare, budget=5.0),
+        await compare_async("hooks", what, "run_child of the same script", ours, child, budget=4.0),
+        await compare_async("hooks", what, "trio.run_process", ours, bare, budget=7.0),
     ]
 
 

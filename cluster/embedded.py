@@ -22,6 +22,7 @@ import trio
 from wharfinger.cluster.connection import load_connection
 from wharfinger.cluster.errors import ClusterError
 from wharfinger.process.command import Command
+from wharfinger.process.environment import child_environment
 from wharfinger.process.ledger import ProcessLedger
 from wharfinger.process.worker import Worker, open_worker
 
@@ -33,8 +34,6 @@ KUBECONFIG: Final = "kubeconfig"
 LOOPBACK: Final = "127.0.0.1"
 _LINE_BYTES: Final = 4096
 _LAST_LINES: Final = 5
-_NOT_THE_CHILDS: Final = ("NOTIFY_SOCKET", "WATCHDOG_", "LISTEN_")
-"""What systemd tells a service is not for its children (sd_notify(3), sd_listen_fds(3))."""
 
 
 class EmbeddedError(ClusterError):
@@ -78,9 +77,8 @@ def _prepare(folder: Path, environ: Mapping[str, str]) -> Command:
         *("control-plane", "--until-stdin-ends", "--listen", f"{LOOPBACK}:{_port_of_last_time(kubeconfig)}"),
         *("--data", str(folder / "data.db"), "--token-file", str(folder / "token"), "--kubeconfig", str(kubeconfig)),
     )
-    env = {name: value for name, value in environ.items() if not name.startswith(_NOT_THE_CHILDS)}
     # -P: what lies in the folder is data, and never to be imported.
-    return Command((sys.executable, "-P", "-m", "wharfinger", *arguments), folder, env)
+    return Command((sys.executable, "-P", "-m", "wharfinger", *arguments), folder, child_environment(environ))
 
 
 def _port_of_last_time(kubeconfig: Path) -> int:

@@ -56,7 +56,7 @@ class JqResults:
 
 @dataclass(frozen=True, slots=True)
 class JqRefusal:
-    """Why it gave nothing; ``message`` is jq's own."""
+    """Why it gave nothing; ``message`` is jq's own where the program does not compile, and never quotes the input."""
 
     kind: RefusalKind
     message: str

@@ -21,6 +21,7 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from typing import BinaryIO, Final, Protocol
 
+from wharfinger.formats.jq_messages import without_values
 from wharfinger.formats.jq_protocol import (
     LENGTH_BYTES,
     MAX_FRAME_BYTES,
@@ -48,6 +49,7 @@ def input: error("input is not available in a filter");
 def inputs: input;
 def input_line_number: input;
 def halt: error("halt is not available in a filter");
+def modulemeta: error("modulemeta is not available in a filter");
 def halt_error: halt;
 def halt_error($status): halt;
 def debug: .;
@@ -119,7 +121,7 @@ def answer(programs: Programs, request: JqRequest) -> bytes:
             if size > ANSWER_BYTES:
                 return _refusal(RefusalKind.SIZE, f"more than {ANSWER_BYTES} bytes of results")
     except ValueError as error:
-        return _refusal(RefusalKind.RUN, str(error))
+        return _refusal(RefusalKind.RUN, without_values(str(error)))
     return encode_results(texts)
 
 

@@ -9,10 +9,13 @@ So whoever asks waits for a free slot, and nothing piles up here. Invariants:
 * An exchange is finished or its worker is gone: a caller that is cancelled leaves, the slot reads the answer to its end
   and drops it, within the time limit that holds anyway. No worker is ever asked with an old answer still in its pipe.
 * What a request does to its worker (out of time, too large an answer, a crash) is an error of that request only.
-* Leaving the block kills all workers; callers that still wait get a FilterError.
+* Of what one owner asks (`JqPool.of`), one request at a time is in a slot, from when it is sent until its end, also where the
+  caller left. So a package whose filter loops costs others a slot and not the pool; who asks without an owner is not bounded.
+* A program that ran out of time is not tried again at once, and after some times in a row not at all for a while
+  (:mod:`~wharfinger.hooks.slow_programs`).
+* Leaving the block kills all workers; every caller is told, whatever its request was doing: with a FilterError.
 """
 
-import re
 import signal
 import sys
 from collections.abc import AsyncGenerator
@@ -20,6 +23,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+from weakref import WeakValueDictionary
 
 import trio
 
@@ -31,13 +35,13 @@ from wharfinger.formats.jq_protocol import (
     JqProtocolError,
     JqRefusal,
     JqRequest,
-    RefusalKind,
     decode_answer,
     encode_request,
     framed,
 )
 from wharfinger.formats.json_value import JsonValue, canonical_json
 from wharfinger.hooks.filters import FilterError
+from wharfinger.hooks.slow_programs import LATE_IN_A_ROW, REFUSED_S, SlowPrograms
 from wharfinger.process.command import Command
 from wharfinger.process.errors import ProcessError
 from wharfinger.process.ledger import ProcessLedger
@@ -46,7 +50,7 @@ from wharfinger.process.worker import Worker, open_worker
 CHUNK_BYTES: Final = 64 * 1024
 TERM_GRACE_S: Final = 0.1
 """A worker has nothing to clean up."""
-_QUOTED_VALUE: Final = re.compile(r"\((?:[^()]|\([^()]*\))*(?:\)|\Z)")
+_SHUT_DOWN: Final = "the filters were shut down"
 _COMMAND: Final = Command((sys.executable, "-I", "-m", jq_worker.__name__), cwd=Path("/"), env={})
 
 
@@ -70,11 +74,13 @@ class JqStatistics:
 
 
 class _Job:
-    """One request on its way, and what came of it."""
+    """One request on its way, and what came of it. ``turn`` is the owner's, given back at its end."""
 
-    def __init__(self, program: str, message: bytes) -> None:
+    def __init__(self, owner: str, program: str, message: bytes, turn: trio.Semaphore | None) -> None:
         self.program = program
+        self.key = (owner, program)
         self.message = message
+        self._turn = turn
         self.done = trio.Event()
         self.result: JqAnswer | FilterError | None = None
 
@@ -83,10 +89,44 @@ class _Job:
         if self.result is None:
             self.result = result
             self.done.set()
+            if self._turn is not None:
+                self._turn.release()
 
-    def fail(self, why: str, *, transient: bool) -> None:
+    def fail(self, why: str, *, transient: bool, at_once: bool = False) -> None:
         """Tell the caller that there is no answer."""
-        self.finish(FilterError(self.program, why, transient=transient))
+        self.finish(FilterError(self.program, why, transient=transient, at_once=at_once))
+
+    def shut_down(self) -> None:
+        """Tell a caller who was told nothing yet that nobody will answer any more."""
+        self.fail(_SHUT_DOWN, transient=True)
+
+
+class _Owner:
+    """Who asks: a package. Its requests go one after the other."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.turn = trio.Semaphore(1)
+
+
+class OwnedFilters:
+    """Implements :class:`wharfinger.hooks.filters.Filters` for one owner. Made by :meth:`JqPool.of`."""
+
+    def __init__(self, pool: "JqPool", owner: _Owner) -> None:
+        self._pool = pool
+        self._owner = owner
+
+    def of(self, owner: str) -> "OwnedFilters":
+        """The same for another owner."""
+        return self._pool.of(owner)
+
+    async def check(self, program: str) -> None:
+        """As JqPool's. Raises FilterError."""
+        await self._pool.ask(program, None, self._owner)
+
+    async def apply(self, program: str, value: JsonValue) -> JsonValue:
+        """As JqPool's. Raises FilterError."""
+        return await self._pool.run(program, value, self._owner)
 
 
 class JqPool:
@@ -99,20 +139,33 @@ class JqPool:
         self._workers = 0
         self._requests = 0
         self._replaced = 0
+        self._slow = SlowPrograms()
+        self._owners: WeakValueDictionary[str, _Owner] = WeakValueDictionary()
+
+    def of(self, owner: str) -> OwnedFilters:
+        """Filters for what ``owner`` asks. Two of one name share its turn."""
+        known = self._owners.get(owner)
+        if known is None:
+            known = self._owners[owner] = _Owner(owner)
+        return OwnedFilters(self, known)
 
     async def check(self, program: str) -> None:
         """Compile a program. Raises FilterError."""
-        await self._ask(program, None)
+        await self.ask(program, None, None)
 
     async def apply(self, program: str, value: JsonValue) -> JsonValue:
         """Run a program; spec hook-protocol §4.4 for how many results become one value. Raises FilterError."""
+        return await self.run(program, value, None)
+
+    async def run(self, program: str, value: JsonValue, owner: _Owner | None) -> JsonValue:
+        """As `apply`, in the owner's turn."""
         try:
             text = canonical_json(value)  # sorted keys: the order in which gojq goes through an object
         except FormatError as error:
             raise FilterError(program, f"the value has no JSON form: {error}") from error
         if len(text) > self._limits.input_bytes:
             raise FilterError(program, f"the value has {len(text)} bytes, the limit is {self._limits.input_bytes}")
-        results = await self._ask(program, text)
+        results = await self.ask(program, text, owner)
         match results:
             case ():
                 return None
@@ -133,36 +186,54 @@ class JqPool:
             except ProcessError as error:  # the worker could not be started, or would not die
                 job.fail(f"its worker failed: {error}", transient=error.transient)
             finally:
-                job.fail("the filters were shut down", transient=True)
+                job.shut_down()
 
     def close(self) -> None:
         """Nobody takes requests any more."""
         self._taken.close()
         self._jobs.close()
 
-    async def _ask(self, program: str, text: bytes | None) -> tuple[JsonValue, ...]:
+    async def ask(self, program: str, text: bytes | None, owner: _Owner | None) -> tuple[JsonValue, ...]:
+        """All results for a JSON text, none where there is no text; in the owner's turn. Raises FilterError."""
         if len(program) > self._limits.program_characters:
             raise FilterError(program, f"longer than {self._limits.program_characters} characters")
         try:
-            job = _Job(program, framed(encode_request(JqRequest(program, text))))
+            message = framed(encode_request(JqRequest(program, text)))
         except JqProtocolError as error:
             raise FilterError(program, str(error)) from error
-        try:
-            await self._jobs.send(job)
-        except (trio.BrokenResourceError, trio.ClosedResourceError) as error:
-            raise FilterError(program, "the filters were shut down", transient=True) from error
+        job = await self._sent(program, message, owner)
         await job.done.wait()
         match job.result:
             case FilterError() as failure:
                 raise failure
             case JqRefusal() as refusal:
-                # An error of a run quotes the values it stumbled over, and the object may be a Secret.
-                ran = refusal.kind is RefusalKind.RUN
-                raise FilterError(program, without_values(refusal.message) if ran else refusal.message)
+                raise FilterError(program, refusal.message)
             case None:
                 raise AssertionError("a finished job has a result")
             case results:
                 return results.values
+
+    async def _sent(self, program: str, message: bytes, owner: _Owner | None) -> _Job:
+        """The request in a slot. Raises FilterError where the program is refused, or nobody takes requests any more."""
+        name, turn = ("", None) if owner is None else (owner.name, owner.turn)
+        if turn is not None:
+            await turn.acquire()
+        job = _Job(name, program, message, turn)
+        try:
+            if self._slow.refused(job.key, trio.current_time()):
+                job.fail(
+                    f"it took longer than {self._limits.seconds:g} s {LATE_IN_A_ROW} times in a row, and is not run for "
+                    f"{REFUSED_S:g} s; make it faster",
+                    transient=True,
+                )
+            else:
+                await self._jobs.send(job)
+        except (trio.BrokenResourceError, trio.ClosedResourceError):
+            job.shut_down()
+        except trio.Cancelled:
+            job.shut_down()
+            raise
+        return job
 
     async def _serve_from(self, first: _Job) -> None:
         """Start a worker for ``first``, and let it serve until it must go."""
@@ -170,8 +241,12 @@ class JqPool:
         async with open_worker(_COMMAND, ledger=self._ledger, term_grace_s=TERM_GRACE_S) as worker:
             self._workers += 1
             try:
-                while job is not None and await self._exchange(worker, job):
-                    job = await self._next_job(worker)
+                while job is not None:
+                    try:
+                        usable = await self._exchange(worker, job)
+                    finally:
+                        job.shut_down()
+                    job = await self._next_job(worker) if usable else None
             finally:
                 self._workers -= 1
         self._replaced += 1
@@ -179,15 +254,20 @@ class JqPool:
     async def _next_job(self, worker: Worker) -> _Job | None:
         """The next request; None when the worker died while it had nothing to do."""
         job = None
-        async with trio.open_nursery() as nursery:
+        try:
+            async with trio.open_nursery() as nursery:
 
-            async def watch() -> None:
-                await worker.wait()
+                async def watch() -> None:
+                    await worker.wait()
+                    nursery.cancel_scope.cancel()
+
+                nursery.start_soon(watch)
+                job = await self._taken.receive()
                 nursery.cancel_scope.cancel()
-
-            nursery.start_soon(watch)
-            job = await self._taken.receive()
-            nursery.cancel_scope.cancel()
+        except BaseException:  # cancelled when it had come already, or the worker would not die
+            if job is not None:
+                job.shut_down()
+            raise
         return job
 
     async def _exchange(self, worker: Worker, job: _Job) -> bool:
@@ -201,11 +281,13 @@ class JqPool:
                 job.fail(f"it gives too much: {error}", transient=False)
                 return False
             except trio.BrokenResourceError:
-                job.fail(f"its worker died ({_ending(await worker.wait())})", transient=True)
+                job.fail(f"its worker died ({_ending(await worker.wait())})", transient=True, at_once=True)
                 return False
         if payload is None:
+            self._slow.late(job.key, trio.current_time())
             job.fail(f"it took longer than {self._limits.seconds:g} s", transient=True)
             return False
+        self._slow.in_time(job.key)
         try:
             job.finish(decode_answer(payload))
         except FormatError as error:
@@ -223,11 +305,6 @@ class JqPool:
                 raise trio.BrokenResourceError
             answer.feed(chunk)
         return payload
-
-
-def without_values(message: str) -> str:
-    """jq's message without the values it quotes: ``string ("abc") cannot be …`` → ``string (…) cannot be …``."""
-    return _QUOTED_VALUE.sub("(…)", message)
 
 
 @asynccontextmanager

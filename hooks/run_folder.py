@@ -3,7 +3,8 @@
 Every variable of the contract that names a file is set on every run, whether the hook has such a binding or not, and every
 file exists before the hook starts. The folder is 0700 and the files 0600, because values hold secrets. After the run the
 files are the hook's: it may have put a pipe, a link or a terabyte in their place, so reading them back neither follows, nor
-waits, nor reads more than a bound. All functions here block; they are for a worker thread.
+waits, nor reads more than a bound; and it may have left a tree that nobody could remove by ordinary means
+(:mod:`wharfinger.process.remove_tree`). All functions here block; they are for a worker thread.
 """
 
 import os
@@ -22,6 +23,7 @@ from wharfinger.hooks.errors import HookError
 from wharfinger.hooks.json_stream import MAX_BYTES
 from wharfinger.hooks.results import CONFIG_VALUES_PATCH, METRICS, OBJECT_PATCHES, VALUES_PATCH
 from wharfinger.hooks.runner import HookRun
+from wharfinger.process.remove_tree import remove_tree
 
 PREFIX: Final = "hook-"
 _NAME_CHARS: Final = 40
@@ -81,8 +83,8 @@ class RunFolder:
         return data
 
     def remove(self) -> None:
-        """Remove the folder with all that is in it. Raises OSError where that cannot be done."""
-        remove_tree(self.path)
+        """Remove the folder with all that is in it, what the daemon wrote first. Raises OSError where that cannot be done."""
+        remove_tree(self.path, first=INPUTS.values())
 
 
 def make_run_folder(scratch: Path, run: HookRun) -> RunFolder:
@@ -110,20 +112,6 @@ def make_run_folder(scratch: Path, run: HookRun) -> RunFolder:
             raise _unprepared(run, error) from error
         raise
     return folder
-
-
-def remove_tree(path: Path) -> None:
-    """Remove a folder even if the hook took away the permission to list or change a folder in it. Raises OSError."""
-    try:
-        shutil.rmtree(path)
-    except PermissionError:
-        path.chmod(0o700)
-        for folder, names, _ in os.walk(path):
-            for name in names:
-                inner = Path(folder, name)
-                if not inner.is_symlink():
-                    inner.chmod(0o700)
-        shutil.rmtree(path)
 
 
 def _write_new(path: Path, data: bytes) -> None:

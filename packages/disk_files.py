@@ -6,16 +6,25 @@ of the folder the name is in). Whatever the disk refuses becomes a StoreError th
 
 import errno
 import hashlib
-import io
 import os
 import shutil
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from operator import itemgetter
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final, TypeAlias
 
+from wharfinger.formats.archive import ExtractionStoppedError
 from wharfinger.packages.errors import StoreError
+
+MAX_NAMES: Final = 200_000
+MAX_DEEP: Final = 100
+"""Names and folders inside each other of a tree; more than any archive may have."""
+
+ShouldStop: TypeAlias = Callable[[], bool]
+
+_CHUNK: Final = 1024 * 1024
 
 _REMEDIES: Final = {
     errno.ENOSPC: "the disk is full: make room, or move the state folder (--state-dir)",
@@ -28,6 +37,10 @@ _REMEDIES: Final = {
     errno.ENFILE: "too many open files on this machine: raise fs.file-max",
     errno.ENAMETOOLONG: "the path is too long: choose a shorter --state-dir",
 }
+
+
+def _never() -> bool:
+    return False
 
 
 @contextmanager
@@ -62,12 +75,12 @@ def sync_file(path: Path) -> None:
 
 def sync_tree(folder: Path) -> None:
     """Make a folder and all that is in it last."""
-    for here, _, files in os.walk(folder):
-        for name in files:
-            path = Path(here) / name
-            if stat.S_ISREG(path.lstat().st_mode):
-                sync_file(path)
-        sync_folder(Path(here))
+    for path, _, status in _below(folder):
+        if stat.S_ISREG(status.st_mode):
+            sync_file(path)
+        elif stat.S_ISDIR(status.st_mode):
+            sync_folder(path)
+    sync_folder(folder)
 
 
 def publish(temporary: Path, final: Path) -> None:
@@ -76,27 +89,63 @@ def publish(temporary: Path, final: Path) -> None:
     sync_folder(final.parent)
 
 
-def matches(file: io.BufferedReader, hexdigest: str, size: int) -> bool:
-    """Whether the rest of an open file has this size and sha256."""
-    return os.fstat(file.fileno()).st_size == size and hashlib.file_digest(file, "sha256").hexdigest() == hexdigest
+def replace_tree(temporary: Path, final: Path, trash: Path) -> None:
+    """`publish` a folder in the place of what has the name, which goes to ``trash``. The name leads nowhere for two renames."""
+    with suppress(FileNotFoundError):
+        final.rename(trash)
+    publish(temporary, final)
 
 
-def content_digest(folder: Path) -> str:
-    """sha256 over every name below a folder: kind, whether it can be executed, and content (of a link: its target)."""
+def make_read_only(folder: Path) -> None:
+    """Take everybody's right to write to a folder and all that is in it, so that who runs what is in it does not change it.
+
+    The superuser writes all the same; `discard` and `delete` take what is read-only too.
+    """
+    for path, _, status in ((folder, (), folder.lstat()), *_below(folder)):
+        if stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode):
+            path.chmod(stat.S_IMODE(status.st_mode) & ~0o222)
+
+
+def matches(file: BinaryIO, hexdigest: str, size: int, should_stop: ShouldStop = _never) -> bool:
+    """Whether the rest of an open file has this size and sha256. Raises ExtractionStoppedError."""
+    return os.fstat(file.fileno()).st_size == size and _digest(file, should_stop) == hexdigest
+
+
+def content_digest(folder: Path, should_stop: ShouldStop = _never) -> str | None:
+    """sha256 over every name below a folder: kind, whether it can be executed, and content (of a link: its target).
+
+    None for more names than MAX_NAMES, or deeper ones than MAX_DEEP: nothing that was unpacked has so many. A file is read once
+    however many names it has. Raises ExtractionStoppedError.
+    """
     whole = hashlib.sha256()
-    for path in sorted(_below(folder)):
-        name = path.relative_to(folder).as_posix()
-        status = path.lstat()
+    known: dict[tuple[int, int], str] = {}
+    try:
+        below = sorted(_below(folder), key=itemgetter(1))
+    except _TooManyError:
+        return None
+    for path, name, status in below:
         if stat.S_ISLNK(status.st_mode):
             kind, content = "link", hashlib.sha256(os.fsencode(path.readlink())).hexdigest()
         elif stat.S_ISREG(status.st_mode):
             kind = "program" if status.st_mode & stat.S_IXUSR else "file"
-            with path.open("rb") as file:
-                content = hashlib.file_digest(file, "sha256").hexdigest()
+            inode = (status.st_dev, status.st_ino)
+            if inode not in known:
+                with path.open("rb") as file:
+                    known[inode] = _digest(file, should_stop)
+            content = known[inode]
         else:
             kind, content = "folder" if stat.S_ISDIR(status.st_mode) else "other", ""
-        whole.update(b"\0".join((kind.encode(), os.fsencode(name), content.encode(), b"")))
+        whole.update(b"\0".join((kind.encode(), os.fsencode("/".join(name)), content.encode(), b"")))
     return whole.hexdigest()
+
+
+def changed_since(folder: Path, record: Path) -> list[str]:
+    """What below a folder was written, renamed or given another mode after the file ``record`` was written: names, sorted."""
+    written = record.stat().st_mtime_ns
+    try:
+        return sorted("/".join(name) for _, name, status in _below(folder) if status.st_ctime_ns > written)
+    except _TooManyError:
+        return [f"more than {MAX_NAMES} names, or deeper than {MAX_DEEP} folders"]
 
 
 def delete(path: Path, trash: Path) -> bool:
@@ -106,6 +155,7 @@ def delete(path: Path, trash: Path) -> bool:
     except FileNotFoundError:
         return False
     if trash.is_dir() and not trash.is_symlink():
+        _unlock(trash)
         shutil.rmtree(trash)
     else:
         trash.unlink()
@@ -114,15 +164,54 @@ def delete(path: Path, trash: Path) -> bool:
 
 def discard(path: Path) -> None:
     """Delete a temporary file or folder as far as that is possible; what stays is left to `collect`."""
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path, ignore_errors=True)
-        return
     try:
-        path.unlink(missing_ok=True)
+        if path.is_dir() and not path.is_symlink():
+            _unlock(path)
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
     except OSError:
         return
 
 
-def _below(folder: Path) -> Iterator[Path]:
-    for here, folders, files in os.walk(folder):
-        yield from (Path(here) / name for name in (*folders, *files))
+def _unlock(folder: Path) -> None:
+    """Give back the right to write to a folder and those in it, without which nothing can be deleted from them."""
+    pending = [folder]
+    while pending:
+        here = pending.pop()
+        mode = stat.S_IMODE(here.lstat().st_mode)
+        if mode & stat.S_IRWXU != stat.S_IRWXU:
+            here.chmod(mode | stat.S_IRWXU)
+        with os.scandir(here) as entries:
+            pending += [Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False)]
+
+
+def _digest(file: BinaryIO, should_stop: ShouldStop) -> str:
+    digest = hashlib.sha256()
+    while chunk := file.read(_CHUNK):
+        if should_stop():
+            raise ExtractionStoppedError
+        digest.update(chunk)
+    return digest.hexdigest()
+
+
+class _TooManyError(Exception):
+    """More than MAX_NAMES, or deeper than MAX_DEEP."""
+
+
+def _below(folder: Path) -> Iterator[tuple[Path, tuple[str, ...], os.stat_result]]:
+    """Everything below a folder: where it is, its name from there, and what it is; links are not followed."""
+    count = 0
+    pending: list[tuple[Path, tuple[str, ...]]] = [(folder, ())]
+    while pending:
+        here, prefix = pending.pop()
+        with os.scandir(here) as entries:
+            for entry in entries:
+                count += 1
+                if count > MAX_NAMES or len(prefix) >= MAX_DEEP:
+                    raise _TooManyError
+                path, name = here / entry.name, (*prefix, entry.name)
+                status = entry.stat(follow_symlinks=False)
+                if stat.S_ISDIR(status.st_mode):
+                    pending.append((path, name))
+                yield path, name, status

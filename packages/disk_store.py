@@ -33,7 +33,16 @@ import trio
 
 from wharfinger.formats.archive import ArchiveLimits
 from wharfinger.packages.digest import Digest
-from wharfinger.packages.disk_files import delete, discard, disk_errors, matches, publish, sync_file, sync_folder
+from wharfinger.packages.disk_files import (
+    delete,
+    discard,
+    disk_errors,
+    matches,
+    publish,
+    replace_tree,
+    sync_file,
+    sync_folder,
+)
 from wharfinger.packages.errors import ArtifactError, StoreError
 from wharfinger.packages.keyed_locks import KeyedLocks
 from wharfinger.packages.manifest import blobs_of, package_layers
@@ -44,6 +53,8 @@ T = TypeVar("T")
 
 WRITE_BYTES: Final = 256 * 1024
 """Collected before a thread writes them: a thread costs as much as writing 64 KiB."""
+DISCARD_S: Final = 30.0
+"""Seconds that whoever is done waits for its temporary files to be deleted."""
 
 _HEX: Final = re.compile(r"[0-9a-f]{64}\Z")
 _NAME: Final = re.compile(r"[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?\Z")
@@ -103,8 +114,8 @@ class DiskStore:
         tree = self._trees / digest.hex
         self._pin(manifest)
         async with self._locks.held(f"tree {digest.hex}"):
-            if not await self._run(f"reading package {digest}", partial(is_sound, tree)):
-                with self._temporary() as temporary, self._temporary() as replaced:
+            if not await self._run(f"reading package {digest}", partial(is_sound, tree, _cancelled)):
+                async with self._temporary() as temporary, self._temporary() as replaced:
                     unpack = partial(self._unpack, manifest, layers, temporary, replaced)
                     await self._run(f"unpacking package {digest}", unpack)
         return tree / PACKAGE_FOLDER
@@ -113,7 +124,7 @@ class DiskStore:
         """The manifest of that digest, if its tree is here and sound; so nobody has to be asked for it. Raises StoreError."""
         tree = self._trees / digest.hex
         async with self._locks.held(f"tree {digest.hex}"):
-            record = await self._run(f"reading package {digest}", partial(sound_record, tree))
+            record = await self._run(f"reading package {digest}", partial(sound_record, tree, _cancelled))
             if record is None or record.manifest.descriptor.digest != digest:
                 return None
             self._pin(record.manifest)
@@ -124,7 +135,7 @@ class DiskStore:
         link = self._link(name)
         key = manifest.descriptor.digest.hex
         async with self._collecting, self._locks.held(f"tree {key}"):
-            with self._temporary() as temporary:
+            async with self._temporary() as temporary:
                 await self._run(f"deploying {name}", partial(self._point, link, self._trees / key, temporary))
             self._pins.pop(key, None)
         return link
@@ -159,7 +170,7 @@ class DiskStore:
 
     async def _fetch(self, registry: Registry, repository: str, blob: Descriptor) -> None:
         doing = f"downloading blob {blob.digest}"
-        with self._temporary() as temporary:
+        async with self._temporary() as temporary:
             with await self._run(doing, partial(_create, temporary)) as file:
                 async with registry.blob(repository, blob) as chunks:
                     pending = bytearray()
@@ -179,7 +190,7 @@ class DiskStore:
     def _has_blob(self, blob: Descriptor) -> bool:
         try:
             with (self._blobs / blob.digest.hex).open("rb") as file:
-                return matches(file, blob.digest.hex, blob.size)
+                return matches(file, blob.digest.hex, blob.size, _cancelled)
         except FileNotFoundError:
             return False
 
@@ -187,8 +198,8 @@ class DiskStore:
         tree = self._trees / manifest.descriptor.digest.hex
         with closing(self._opened_layers(manifest, layers)) as opened:
             build_tree(opened, manifest, temporary, self._limits.archive, should_stop=_cancelled)
-        delete(tree, replaced)  # one that is there was found damaged
-        publish(temporary, tree)
+        # One that is there was found damaged, but packages run from it: it goes when the new one is in its place.
+        replace_tree(temporary, tree, replaced)
 
     def _opened_layers(
         self, manifest: Manifest, layers: tuple[Descriptor, ...]
@@ -201,7 +212,7 @@ class DiskStore:
             except FileNotFoundError as error:
                 raise StoreError(f"{package}: not downloaded; download it first") from error
             with archive:
-                if not matches(archive, layer.digest.hex, layer.size):
+                if not matches(archive, layer.digest.hex, layer.size, _cancelled):
                     raise StoreError(
                         f"blob {layer.digest}: damaged on disk; download the package again, and check the disk"
                     )
@@ -237,7 +248,7 @@ class DiskStore:
         return len(left)
 
     async def _delete(self, path: Path) -> int:
-        with self._temporary() as trash:
+        async with self._temporary() as trash:
             return int(await self._run(f"deleting {path.name}", partial(delete, path, trash)))
 
     def _pin(self, manifest: Manifest) -> None:
@@ -259,15 +270,18 @@ class DiskStore:
             )
         return self._deployed / name
 
-    @contextmanager
-    def _temporary(self) -> Iterator[Path]:
-        """A name below ``tmp`` that nobody has; what is there at the end is deleted."""
+    @asynccontextmanager
+    async def _temporary(self) -> AsyncIterator[Path]:
+        """A name below ``tmp`` that nobody has; what is there at the end is deleted (what takes too long, by `collect`)."""
         path = self._tmp / f"{os.getpid()}-{next(self._numbers)}"
         self._in_work.add(path.name)
         try:
             yield path
         finally:
-            discard(path)
+            if _is_there(path):
+                with trio.move_on_after(DISCARD_S) as scope:
+                    scope.shield = True
+                    await trio.to_thread.run_sync(discard, path, limiter=self._threads, abandon_on_cancel=True)
             self._in_work.discard(path.name)
 
     async def _run(self, doing: str, work: Callable[[], T]) -> T:
@@ -328,11 +342,15 @@ def _write(file: io.FileIO, data: bytearray) -> None:
         view = view[file.write(view) :]
 
 
+def _is_there(path: Path) -> bool:
+    return os.path.lexists(path)
+
+
 def _digests_in(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir() if _HEX.match(path.name))
 
 
 def _refuse_foreign(link: Path) -> None:
     """Raise StoreError where something that is no link has the deployed name: the store did not put it there."""
-    if os.path.lexists(link) and not link.is_symlink():
+    if _is_there(link) and not link.is_symlink():
         raise StoreError(f"{link}: not a link of this store; move it away", transient=False)

@@ -6,13 +6,15 @@
         package/        the package's files: of a chart's archive its one folder, of an image its layers on top of each other
         tree.json       the record: the manifest it was unpacked from, and a digest over every file
 
-The record is what makes a tree trustworthy later: `is_sound` compares the files with it, so a tree that was edited, or that a
-crash of the machine left with empty files, is unpacked again instead of being used. A record of another form (of an older
-version of this program, say) is none, and its tree is unpacked again too.
+The package's files are read-only: hooks run in it, and an interpreter that puts its caches beside a hook's library would make
+another package of it. The record is what makes a tree trustworthy later: `is_sound` compares the files with it, so a tree that
+was edited, or that a crash of the machine left with empty files, is unpacked again instead of being used. A record of another
+form (of an older version of this program, say) is none, and its tree is unpacked again too.
 
 What the files mean is not asked here: whoever loads a package reads them.
 """
 
+import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +24,7 @@ from wharfinger.formats.archive import ArchiveLimits, extract_layers
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json_value import JsonObject, as_object, decode_json, encode_json, find, find_str
 from wharfinger.packages.chart_archive import unpack_chart
-from wharfinger.packages.disk_files import content_digest, sync_tree
+from wharfinger.packages.disk_files import changed_since, content_digest, make_read_only, sync_tree
 from wharfinger.packages.errors import ArtifactError, PackageError
 from wharfinger.packages.manifest import MAX_MANIFEST, is_chart, manifest_fields, manifest_from_fields
 from wharfinger.packages.registry import Manifest
@@ -30,6 +32,9 @@ from wharfinger.packages.registry import Manifest
 PACKAGE_FOLDER: Final = "package"
 RECORD_FILE: Final = "tree.json"
 MAX_RECORD: Final = 2 * MAX_MANIFEST
+MAX_LOGGED: Final = 10
+
+log: Final = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +74,11 @@ def build_tree(
             raise ArtifactError(str(error)) from error
         if not any(package.iterdir()):
             raise ArtifactError(f"{what}: its layers hold no files; push the package again")
-    record: JsonObject = {"manifest": manifest_fields(manifest), "content": content_digest(package)}
+    content = content_digest(package, should_stop)
+    if content is None:
+        raise ArtifactError(f"{what}: it has more files, or deeper folders, than a tree may have")
+    make_read_only(package)
+    record: JsonObject = {"manifest": manifest_fields(manifest), "content": content}
     (folder / RECORD_FILE).write_bytes(encode_json(record))
     sync_tree(folder)
 
@@ -85,13 +94,30 @@ def read_record(tree: Path) -> TreeRecord | None:
         return None
 
 
-def sound_record(tree: Path) -> TreeRecord | None:
-    """The record of a tree whose files are those that were unpacked; None where it is not there, or damaged."""
+def sound_record(tree: Path, should_stop: Callable[[], bool] = lambda: False) -> TreeRecord | None:
+    """The record of a tree whose files are those that were unpacked; None where it is not there, or damaged.
+
+    Of damage the log says what it is.
+    """
     record = read_record(tree)
-    sound = record is not None and record.content == content_digest(tree / PACKAGE_FOLDER)
-    return record if sound else None
+    if record is None:
+        if tree.exists():
+            log.warning(
+                "package sha256:%s: its tree has no record that can be read; it will be unpacked again", tree.name
+            )
+        return None
+    if record.content == content_digest(tree / PACKAGE_FOLDER, should_stop):
+        return record
+    changed = changed_since(tree / PACKAGE_FOLDER, tree / RECORD_FILE)
+    log.warning(
+        "package sha256:%s: its files are not those that were unpacked; it will be unpacked again. Changed since: %s%s",
+        tree.name,
+        ", ".join(map(repr, changed[:MAX_LOGGED])) or "nothing that still shows",
+        f" and {len(changed) - MAX_LOGGED} more" if len(changed) > MAX_LOGGED else "",
+    )
+    return None
 
 
-def is_sound(tree: Path) -> bool:
+def is_sound(tree: Path, should_stop: Callable[[], bool] = lambda: False) -> bool:
     """Whether a tree is there and its files are those that were unpacked."""
-    return sound_record(tree) is not None
+    return sound_record(tree, should_stop) is not None

@@ -2,10 +2,11 @@
 
 import fcntl
 import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from wharfinger.process.remove_tree import remove_tree
 
 
 class StartError(Exception):
@@ -20,7 +21,7 @@ def empty_folder(path: Path) -> Path:
     """A folder of mode 0700 with nothing in it, whatever was there. Raises StateDirError."""
     try:
         if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
+            remove_tree(path)
         else:
             path.unlink(missing_ok=True)
         path.mkdir(mode=0o700)

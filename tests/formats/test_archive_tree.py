@@ -11,7 +11,7 @@ from wharfinger.formats.archive_tree import ArchiveTree, Placed, TreeLimits
 from wharfinger.formats.errors import ArchiveError
 from wharfinger.formats.tar_reader import Entry, Kind
 
-LIMITS = TreeLimits(max_entries=100, max_depth=5, max_name_bytes=200)
+LIMITS = TreeLimits(max_entries=200, max_depth=5, max_name_bytes=200)
 
 
 def file(name: str) -> Entry:

@@ -91,10 +91,10 @@ REFUSES: Final[dict[str, tuple[RefusalKind, str]]] = {
     "[inputs]": (RefusalKind.RUN, "input is not available in a filter"),
     "1, halt": (RefusalKind.RUN, "halt is not available in a filter"),
     "halt_error, halt_error(3)": (RefusalKind.RUN, "halt is not available in a filter"),
-    '1, error("first"), error("second")': (RefusalKind.RUN, "first"),
-    ".text.name": (RefusalKind.RUN, 'Cannot index string with string ("name")'),
-    "error(null)": (RefusalKind.RUN, "null"),
-    'error("")': (RefusalKind.RUN, "no reason given"),
+    '1, error("first"), error("second")': (RefusalKind.RUN, "the program failed on this object"),
+    ".text.name": (RefusalKind.RUN, "Cannot index string with string"),
+    "error(null)": (RefusalKind.RUN, "the program failed on this object"),
+    '"m" | modulemeta': (RefusalKind.RUN, "modulemeta is not available in a filter"),
     '"x" * 20000000': (RefusalKind.SIZE, "more than 16777216 bytes of results"),
     'repeat("x" * 1000000)': (RefusalKind.SIZE, "more than"),
     # Differences that are left (docs/jq.md).
@@ -136,9 +136,9 @@ def test_a_module_is_not_even_looked_for(tmp_path_factory: pytest.TempPathFactor
 
 
 def test_a_long_message_is_cut() -> None:
-    said = ask('error("x" * 100000)')
+    said = ask("x" * 100_000)
     assert isinstance(said, JqRefusal)
-    assert said.message == "x" * MESSAGE_CHARACTERS
+    assert len(said.message) == MESSAGE_CHARACTERS
 
 
 def test_only_compiling_runs_nothing() -> None:

@@ -18,7 +18,13 @@ class PythonFilters:
         self.gate: trio.Event | None = None
         self.deaths = 0
         self.most_at_once = 0
+        self.owners: list[str] = []
         self._running = 0
+
+    def of(self, owner: str) -> "PythonFilters":
+        """There is no turn to wait for."""
+        self.owners.append(owner)
+        return self
 
     async def check(self, program: str) -> None:
         """Refuse a program that is not there."""
@@ -36,7 +42,7 @@ class PythonFilters:
                 await self.gate.wait()
             if self.deaths:
                 self.deaths -= 1
-                raise FilterError(program, "its worker died", transient=True)
+                raise FilterError(program, "its worker died", transient=True, at_once=True)
             try:
                 return self.programs[program](value)
             except ValueError as error:

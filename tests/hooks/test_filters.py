@@ -8,7 +8,9 @@ def test_the_error_names_the_filter_and_the_reason() -> None:
     error = FilterError(".a |", "syntax error")
     assert str(error) == "jq filter '.a |': syntax error"
     assert (error.program, error.why, error.transient) == (".a |", "syntax error", False)
-    assert FilterError(".", "died", transient=True).transient
+    assert FilterError(".", "late", transient=True).transient
+    assert not FilterError(".", "late", transient=True).at_once
+    assert FilterError(".", "died", transient=True, at_once=True).at_once
 
 
 def test_a_long_filter_is_not_shown_whole() -> None:
@@ -19,4 +21,6 @@ def test_the_pool_fits() -> None:
     pool = JqPool(None, JqLimits())
     filters: Filters = pool
     assert filters is pool
+    owned: Filters = filters.of("web").of("shop")
+    assert owned is not pool
     pool.close()

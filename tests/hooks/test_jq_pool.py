@@ -17,7 +17,8 @@ from tests.scale import scaled
 from wharfinger.formats.json_value import JsonValue
 from wharfinger.hooks import jq_pool
 from wharfinger.hooks.filters import FilterError
-from wharfinger.hooks.jq_pool import JqLimits, JqPool, open_jq_pool
+from wharfinger.hooks.jq_pool import JqLimits, JqPool, OwnedFilters, open_jq_pool
+from wharfinger.hooks.slow_programs import LATE_IN_A_ROW
 from wharfinger.process.command import Command
 from wharfinger.process.ledger import ProcessLedger, open_ledger
 
@@ -85,7 +86,7 @@ async def test_what_a_filter_runs_into_is_permanent_and_costs_no_worker(ledger: 
     async with one_worker(ledger) as pool:
         for program, why in (
             (".a.b", "Cannot index"),
-            ('1, error("x")', "x"),
+            ('1, error("x")', "the program failed on this object"),
             ("reduce range(300) as $i (.; [.])", "nested"),
         ):
             with pytest.raises(FilterError, match=why) as caught:
@@ -240,11 +241,14 @@ async def test_a_program_that_is_no_worker(
 @pytest.mark.parametrize(
     ("program", "said"),
     [
-        (".data + 1", "string (…) and number (…) cannot be added"),
-        (".data | tonumber", "(…)"),
-        (".data | keys", "string (…) has no keys"),
+        (".data + 1", "string and number cannot be added"),
+        (".data | tonumber", "string cannot be parsed as a number"),
+        (".data | keys", "string has no keys"),
         (".data.x", "Cannot index string"),
-        (".nested + 1", "object (…) and number (…) cannot be added"),
+        (".nested + 1", "object and number cannot be added"),
+        ("error(.data)", "the program failed on this object"),
+        ('.data | strptime("%Y")', "a date does not match the format"),
+        (".data | modulemeta", "modulemeta is not available in a filter"),
     ],
 )
 async def test_what_a_filter_stumbles_over_is_not_quoted(program: str, said: str) -> None:
@@ -254,3 +258,67 @@ async def test_what_a_filter_stumbles_over_is_not_quoted(program: str, said: str
             await pool.apply(program, {"data": "hunter22", "nested": {"a": {"b": "hunter22 (x)"}}})
     assert "hunter22" not in str(caught.value)
     assert said in str(caught.value)
+
+
+async def test_who_waits_for_a_used_worker_when_it_is_closed_is_told(ledger: ProcessLedger) -> None:
+    """Not only the first request of a worker: in the middle of an exchange, and between two."""
+    for turns in range(scaled(200, 40)):
+        async with trio.open_nursery() as nursery:
+
+            async def wait(pool: JqPool, program: str) -> None:
+                with pytest.raises(FilterError, match="shut down"):
+                    while True:
+                        await pool.apply(program, None)
+
+            async with one_worker(ledger) as pool:
+                assert await pool.apply(".", 1) == 1
+                nursery.start_soon(wait, pool, ENDLESS if turns % 2 else "1")
+                nursery.start_soon(wait, pool, "2")
+                for _ in range(turns):
+                    await trio.lowlevel.checkpoint()
+
+
+async def test_one_owner_takes_one_slot_whatever_it_asks(ledger: ProcessLedger) -> None:
+    async with open_jq_pool(ledger, workers=2, limits=PATIENT) as pool, trio.open_nursery() as nursery:
+        greedy, other = pool.of("greedy"), pool.of("other")
+        for number in range(8):
+            nursery.start_soon(greedy.apply, ENDLESS, number)
+        nursery.start_soon(greedy.of("greedy").check, ".")
+        while not pool.statistics().requests:
+            await trio.lowlevel.checkpoint()
+        await other.check(".")
+        for number in range(20):
+            assert await other.apply(".", number) == number
+        assert pool.statistics().requests == 22
+        nursery.cancel_scope.cancel()
+
+
+async def test_a_caller_who_leaves_does_not_give_the_slot_to_the_next_of_the_same_owner(ledger: ProcessLedger) -> None:
+    async with open_jq_pool(ledger, workers=2, limits=PATIENT) as pool, trio.open_nursery() as nursery:
+        greedy = pool.of("greedy")
+        leaving = trio.CancelScope()
+        nursery.start_soon(_left, leaving, greedy)
+        while not pool.statistics().requests:
+            await trio.lowlevel.checkpoint()
+        leaving.cancel()
+        nursery.start_soon(greedy.apply, ".", 1)
+        assert await pool.of("other").apply(".", 2) == 2
+        assert pool.statistics().requests == 2
+        nursery.cancel_scope.cancel()
+
+
+async def _left(scope: trio.CancelScope, filters: OwnedFilters) -> None:
+    with scope:
+        await filters.apply(ENDLESS, None)
+
+
+async def test_one_that_is_late_again_and_again_is_refused_without_being_run(ledger: ProcessLedger) -> None:
+    async with open_jq_pool(ledger, workers=1, limits=JqLimits(seconds=0.3)) as pool:
+        for _ in range(LATE_IN_A_ROW):
+            with pytest.raises(FilterError, match="longer than") as caught:
+                await pool.of("web").apply(ENDLESS, None)
+            assert (caught.value.transient, caught.value.at_once) == (True, False)
+        asked = pool.statistics().requests
+        with pytest.raises(FilterError, match="3 times in a row, and is not run for 60 s"):
+            await pool.of("web").apply(ENDLESS, None)
+        assert pool.statistics().requests == asked == LATE_IN_A_ROW

@@ -12,7 +12,7 @@ from wharfinger.formats.json_value import find
 from wharfinger.hooks.config import WatchVerb
 from wharfinger.hooks.errors import HookError
 from wharfinger.hooks.jq_pool import open_jq_pool
-from wharfinger.hooks.monitor import LIST_FILTERS, MonitorEvent, open_monitor
+from wharfinger.hooks.monitor import LIST_FILTERS, Monitor, MonitorEvent, open_monitors
 from wharfinger.hooks.monitor_backlog import LIMIT
 
 
@@ -52,13 +52,14 @@ async def test_events_come_after_the_lock_in_their_order(autojump_clock: MockClo
             assert watched.shown() == ["y"]
 
 
-async def test_what_a_snapshot_showed_while_locked_is_not_told_again(autojump_clock: MockClock) -> None:
+async def test_what_the_synchronization_showed_is_not_told_again(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client:
         await write(client, obj("a", v="1"))
         async with watching(client, VALUE) as watched:
             await watched.monitor.wait_listed()
             await write(client, obj("a", v="2"), obj("b", v="3"))
             await settle()
+            assert watched.monitor.synchronize() == watched.monitor.snapshot()
             assert watched.shown() == ["2", "3"]
             await client.delete(key("b"))
             await settle()
@@ -66,8 +67,41 @@ async def test_what_a_snapshot_showed_while_locked_is_not_told_again(autojump_cl
             assert watched.take() == [(DELETED, "3")]
             await write(client, obj("a", v="4"))
             await settle()
+            assert watched.monitor.synchronize() == watched.monitor.snapshot()
             assert watched.shown() == ["4"]
             assert watched.take() == [(MODIFIED, "4")]
+
+
+async def test_a_snapshot_that_another_run_reads_while_locked_takes_nothing_away(autojump_clock: MockClock) -> None:
+    async with memory_cluster() as client:
+        await write(client, obj("a", v="1"))
+        async with watching(client, VALUE) as watched:
+            await watched.monitor.wait_listed()
+            assert [find(item, "filterResult") for item in watched.monitor.synchronize()] == ["1"]
+            await client.delete(key("a"))
+            await write(client, obj("n", v="9"))
+            await settle()
+            assert watched.shown() == ["9"]
+            watched.monitor.unlock()
+            assert watched.take() == [(DELETED, "1"), (ADDED, "9")]
+
+
+async def test_what_goes_while_another_namespace_is_listed_leaves_no_ghost(autojump_clock: MockClock) -> None:
+    async with memory_cluster() as memory:
+        client = SlowLists(memory, "kube-public", 5)
+        await write(memory, obj("a", v="1"), obj("b", v="2"), obj("c", v="3"))
+        wanted = binding(jq_filter="value", namespaces=NamespaceSelector(("default", "kube-public"), ""), labels="app=x")
+        async with watching(client, wanted) as watched:
+            await trio.sleep(1)
+            await memory.delete(key("a"))
+            await memory.delete(key("b"))
+            await write(memory, obj("b", v="4"))
+            await trio.sleep(1)
+            await watched.monitor.wait_listed()
+            assert watched.shown() == ["4", "3"]
+            watched.monitor.unlock()
+            await settle()
+            assert watched.take() == []
 
 
 async def test_a_change_that_the_filter_does_not_see_is_no_event(autojump_clock: MockClock) -> None:
@@ -214,9 +248,8 @@ async def test_with_the_real_jq() -> None:
     async with memory_cluster() as client, open_jq_pool(None, workers=2) as filters:
         await write(client, obj("a", v="1"), obj("b"))
         wanted = binding(jq_filter=program, namespaces=HERE, labels="app=x", keep_full_objects=False)
-        async with open_monitor(
-            client, filters, wanted, hook="h", namespace=None, emit=told.send_nowait
-        ) as monitor:  # fmt: skip
+        monitor = Monitor(client, filters, wanted, hook="h", namespace=None, emit=told.send_nowait)
+        async with open_monitors([monitor]):
             with trio.fail_after(60):
                 await monitor.wait_listed()
                 assert monitor.snapshot() == ({"filterResult": {"n": "a", "v": 1}}, {"filterResult": None})
@@ -228,9 +261,9 @@ async def test_with_the_real_jq() -> None:
                 assert await heard.receive() == MonitorEvent(DELETED, {"filterResult": {"n": "b", "v": 2}})
                 assert "ConfigMap default/a" in monitor.statistics().last_error
                 assert monitor.snapshot() == ({"filterResult": {"n": "a", "v": 1.0}},)
-        async with open_monitor(
-            client, filters, binding(jq_filter=".a | ("), hook="h", namespace=None, emit=told.send_nowait
-        ) as monitor:
+        wanted = binding(jq_filter=".a | (")
+        monitor = Monitor(client, filters, wanted, hook="h", namespace=None, emit=told.send_nowait)
+        async with open_monitors([monitor]):
             with pytest.raises(HookError, match=r"binding watched: jq filter '\.a \| \('") as caught:
                 await monitor.wait_listed()
             assert not caught.value.transient

@@ -1,5 +1,7 @@
 """The inboxes of a package's hooks: what waits, what a run is told, what a failed run leaves."""
 
+from typing import cast
+
 import pytest
 from trio.testing import MockClock
 
@@ -7,8 +9,10 @@ from tests.cluster.client_contract import key
 from tests.cluster.clusters import memory_cluster
 from tests.hooks.hooked import WATCHING, hook
 from tests.hooks.watching import obj, settle, value_filters, write
+from wharfinger.cluster.client import ClusterClient
 from wharfinger.formats.json_value import find, find_list, find_object
 from wharfinger.hooks import package_hooks
+from wharfinger.hooks.discovery import Hook
 from wharfinger.hooks.errors import HookError
 from wharfinger.hooks.package_hooks import Inbox, Occurrence, PackageHooks, open_package_hooks
 
@@ -18,13 +22,19 @@ RINGING = hook(
 )
 
 
+def unopened(*hooks: Hook) -> PackageHooks:
+    """The hooks of a package that nobody follows."""
+    client = cast("ClusterClient", None)
+    return PackageHooks("p", hooks, client, value_filters(), namespace=None, on_event=lambda _hooks, _box: None)
+
+
 def occurrences(count: int) -> list[Occurrence]:
     """That many ticks, each its own."""
     return [Occurrence(RINGING.config.schedules[0], None) for _ in range(count)]
 
 
 def test_a_tick_goes_to_every_binding_of_exactly_that_crontab() -> None:
-    opened = PackageHooks("p", (RINGING,))
+    opened = unopened(RINGING)
     assert opened.crontabs() == ("* * * * *", "0 0 * * *")
     assert [(box.queue, len(box.waiting)) for box in opened.tick("* * * * *")] == [("main", 1), ("q", 1)]
     assert opened.tick("*/5 * * * *") == ()
@@ -74,7 +84,7 @@ def test_what_gave_way_during_a_run_takes_nothing_newer_with_it(monkeypatch: pyt
 
 def test_hooks_of_version_0_are_told_one_at_a_time() -> None:
     old = hook("{schedule: [{name: often, crontab: '* * * * *'}]}")
-    opened = PackageHooks("p", (old,))
+    opened = unopened(old)
     (box,) = opened.tick(old.config.schedules[0].crontab)
     opened.tick(old.config.schedules[0].crontab)
     assert old.config.version == "v0"
@@ -88,7 +98,7 @@ def test_hooks_of_version_0_are_told_one_at_a_time() -> None:
 def test_an_event_that_says_nothing_is_a_defect() -> None:
     watching = hook(WATCHING.replace(", includeSnapshotsFrom: [maps]", ""))
     with pytest.raises(AssertionError, match="maps"):
-        PackageHooks("p", (watching,)).contexts(watching, [Occurrence(watching.config.kubernetes[0], None)])
+        unopened(watching).contexts(watching, [Occurrence(watching.config.kubernetes[0], None)])
 
 
 async def test_events_wait_until_they_are_told_with_snapshots_of_then(autojump_clock: MockClock) -> None:
@@ -143,9 +153,23 @@ async def test_a_binding_that_cannot_be_followed_ends_the_start(autojump_clock: 
     unknown = hook("{configVersion: v1, kubernetes: [{kind: Unheard}]}")
     begun = False
     async with memory_cluster() as client:
-        with pytest.RaisesGroup(pytest.RaisesExc(HookError, match="Unheard"), flatten_subgroups=True):
+        with pytest.raises(HookError, match="Unheard"):
             async with open_package_hooks(
                 "p", (unknown,), client, value_filters(), namespace=None, on_event=lambda _hooks, _box: None
             ):
                 begun = True
     assert not begun
+
+
+async def test_a_package_has_so_many_watches_and_no_more() -> None:
+    names = ", ".join(f"n{number}" for number in range(package_hooks.MAX_WATCHES + 1))
+    greedy = hook(f"{{configVersion: v1, kubernetes: [{{kind: ConfigMap, nameSelector: {{matchNames: [{names}]}}}}]}}")
+    begun = False
+    async with memory_cluster() as client:
+        with pytest.raises(HookError, match="select with labels instead of names") as caught:
+            async with open_package_hooks(
+                "p", (greedy,), client, value_filters(), namespace="default", on_event=lambda _hooks, _box: None
+            ):
+                begun = True
+    assert not begun
+    assert not caught.value.transient

@@ -4,7 +4,6 @@ import json
 import os
 import socket
 import stat
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +13,7 @@ import pytest
 from tests.hooks.scripts import CONFIG_VALUES, CONTEXTS, VALUES, run_of
 from wharfinger.hooks.errors import HookError
 from wharfinger.hooks.json_stream import MAX_BYTES
-from wharfinger.hooks.run_folder import INPUTS, OUTPUTS, RunFolder, make_run_folder, remove_tree
+from wharfinger.hooks.run_folder import INPUTS, OUTPUTS, RunFolder, make_run_folder
 from wharfinger.hooks.runner import HookRun
 
 
@@ -114,36 +113,32 @@ def test_values_without_a_json_form_are_refused_and_leave_nothing(
     assert list((tmp_path / "scratch").iterdir()) == []
 
 
-def test_a_tree_whose_folders_were_locked_is_removed() -> None:
-    """As root nothing is locked, so this is done as somebody else, in a place that he can reach."""
-    with tempfile.TemporaryDirectory() as base, powerless(Path(base)):
-        top = Path(base) / "run"
-        (top / "a" / "b").mkdir(parents=True)
-        (top / "a" / "b" / "file").write_text("")
-        (top / "link").symlink_to("/")
-        for locked in (top / "a" / "b", top / "a", top):
-            locked.chmod(0)
-        remove_tree(top)
-        assert not top.exists()
+def test_nothing_is_left_however_deep_the_hook_built(folder: RunFolder) -> None:
+    with working_in(folder.path):
+        for _ in range(3_000):
+            Path("a").mkdir()
+            os.chdir("a")
+    folder.remove()
+    assert not folder.path.exists()
 
 
-def test_a_tree_that_is_gone_cannot_be_removed(tmp_path: Path) -> None:
+def test_what_the_daemon_wrote_goes_even_where_the_rest_cannot(
+    folder: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: str, *, dir_fd: int | None = None) -> None:
+        raise OSError(28, "No space left on device")
+
+    (folder.path / "a").mkdir()
+    monkeypatch.setattr(os, "rmdir", full)
+    with pytest.raises(OSError, match="No space left"):
+        folder.remove()
+    assert [path.name for path in folder.path.iterdir()] == ["a"]
+
+
+def test_a_folder_that_is_gone_cannot_be_removed(folder: RunFolder) -> None:
+    folder.remove()
     with pytest.raises(FileNotFoundError):
-        remove_tree(tmp_path / "gone")
-
-
-@contextmanager
-def powerless(folder: Path) -> Iterator[None]:
-    """Run the body as a user whom permissions bind; the folder is his for that time."""
-    if os.geteuid() != 0:
-        yield
-        return
-    os.chown(folder, 65534, 65534)
-    os.seteuid(65534)
-    try:
-        yield
-    finally:
-        os.seteuid(0)
+        folder.remove()
 
 
 @contextmanager

@@ -9,10 +9,11 @@ import trio
 from tests.cluster.client_contract import config_map
 from tests.hooks.bindings import binding
 from tests.hooks.python_filters import PythonFilters
+from wharfinger.cluster.client import ClusterClient
 from wharfinger.cluster.http_client import HttpClusterClient
 from wharfinger.formats.json_value import JsonObject, JsonValue, find, find_str
 from wharfinger.hooks.config import KubernetesBinding, NamespaceSelector, WatchVerb
-from wharfinger.hooks.monitor import Monitor, MonitorEvent, open_monitor
+from wharfinger.hooks.monitor import Monitor, MonitorEvent, open_monitors
 
 HERE = NamespaceSelector(("default",), "")
 VALUE = binding(jq_filter="value", namespaces=HERE, labels="app=x")
@@ -55,15 +56,16 @@ class Watched:
 
 @asynccontextmanager
 async def watching(
-    client: HttpClusterClient,
+    client: ClusterClient,
     wanted: KubernetesBinding,
     filters: PythonFilters | None = None,
     namespace: str | None = None,
 ) -> AsyncIterator[Watched]:
     events: list[MonitorEvent] = []
-    async with open_monitor(
+    monitor = Monitor(
         client, filters or value_filters(), wanted, hook="hooks/h.sh", namespace=namespace, emit=events.append
-    ) as monitor:
+    )
+    async with open_monitors([monitor]):
         yield Watched(monitor, events)
 
 

@@ -25,3 +25,11 @@ def listing(root: Path) -> dict[str, list[str]]:
         "deployed": root / "deployed",
     }
     return {name: sorted(path.name for path in folder.iterdir()) for name, folder in folders.items()}
+
+
+def edit(path: Path, text: str = "edited by hand") -> None:
+    """Write to a file of a tree, which is read-only for who is not root."""
+    for each in (path.parent, path):
+        if each.exists():
+            each.chmod(0o700)
+    path.write_text(text)

@@ -69,3 +69,16 @@ def test_what_is_no_archive_or_too_much(data: bytes, limits: ArchiveLimits, tmp_
 def test_it_can_be_stopped(tmp_path: Path) -> None:
     with pytest.raises(ExtractionStoppedError):
         unpack_chart(io.BytesIO(pack_chart(WEB_SERVICE)), tmp_path, what="x", limits=LIMITS, should_stop=lambda: True)
+
+
+def test_a_link_beside_the_chart_s_folder_is_refused(tmp_path: Path) -> None:
+    """In the archive it is a link to nothing; once the chart is in its place, to what lies beside it there."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as opened:
+        opened.addfile(tarfile.TarInfo("web/Chart.yaml"), io.BytesIO())
+        link = tarfile.TarInfo("web/values.yaml")
+        link.type, link.linkname = tarfile.SYMTYPE, "../tree.json"
+        opened.addfile(link)
+    packed.seek(0)
+    with pytest.raises(ArtifactError, match=r"'web/values.yaml' is a symbolic link out of the tree, to '../tree.json'"):
+        unpack_chart(packed, tmp_path, what="x", limits=LIMITS)

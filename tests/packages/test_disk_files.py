@@ -1,18 +1,25 @@
 import errno
 import hashlib
 import os
+import tempfile
 from pathlib import Path
 
 import pytest
 
 from tests.packages.charts import write
+from wharfinger.formats.archive import ExtractionStoppedError
 from wharfinger.packages.disk_files import (
+    MAX_DEEP,
+    MAX_NAMES,
+    changed_since,
     content_digest,
     delete,
     discard,
     disk_errors,
+    make_read_only,
     matches,
     publish,
+    replace_tree,
     sync_file,
     sync_folder,
     sync_tree,
@@ -75,7 +82,7 @@ def test_size_and_digest_of_an_open_file(tmp_path: Path) -> None:
 
 
 def test_the_content_of_a_folder_is_its_names_and_bytes(tmp_path: Path) -> None:
-    def digest() -> str:
+    def digest() -> str | None:
         return content_digest(tmp_path)
 
     write(tmp_path, {"a": "1", "d/b": "2"})
@@ -99,6 +106,100 @@ def test_the_content_of_a_folder_is_its_names_and_bytes(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "p")
     seen.append(digest())
     assert len(set(seen)) == len(seen)
+
+
+def test_a_file_with_many_names_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, {"a/big": "data", "b": "more"})
+    plain = content_digest(tmp_path)
+    for number in range(20):
+        (tmp_path / "a" / f"link-{number}").hardlink_to(tmp_path / "a/big")
+    linked = content_digest(tmp_path)
+    asked = 0
+
+    def should_stop() -> bool:
+        nonlocal asked
+        asked += 1
+        return False
+
+    assert content_digest(tmp_path, should_stop) == linked
+    assert linked not in {plain, None}
+    assert asked == 2
+    for number in range(20):
+        (tmp_path / "a" / f"link-{number}").unlink()
+        (tmp_path / "a" / f"link-{number}").write_text("data")
+    assert content_digest(tmp_path) == linked
+
+
+def test_hashing_can_be_stopped(tmp_path: Path) -> None:
+    write(tmp_path, {"a": "data"})
+    with pytest.raises(ExtractionStoppedError):
+        content_digest(tmp_path, lambda: True)
+    with (tmp_path / "a").open("rb") as file, pytest.raises(ExtractionStoppedError):
+        matches(file, "0" * 64, 4, lambda: True)
+
+
+def test_what_no_archive_can_have_has_no_digest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    deep = tmp_path / "deep"
+    at = deep
+    for _ in range(MAX_DEEP + 1):
+        at = at / "d"
+    at.mkdir(parents=True)
+    wide = write(tmp_path / "wide", {"a": "", "b": ""})
+    record = write(tmp_path, {"record": ""}) / "record"
+    os.utime(record, (1, 1))
+    assert content_digest(deep) is None
+    assert changed_since(deep, record) == [f"more than {MAX_NAMES} names, or deeper than {MAX_DEEP} folders"]
+    assert content_digest(wide) is not None
+    assert changed_since(wide, record) == ["a", "b"]
+    os.utime(record)
+    monkeypatch.setattr("wharfinger.packages.disk_files.MAX_NAMES", 1)
+    assert content_digest(wide) is None
+
+
+def test_replacing_a_tree(tmp_path: Path) -> None:
+    write(tmp_path, {"new/a": "2", "old/a": "1", "old/b": ""})
+    replace_tree(tmp_path / "new", tmp_path / "old", tmp_path / "trash")
+    assert (tmp_path / "old/a").read_text() == "2"
+    assert sorted(path.name for path in (tmp_path / "trash").iterdir()) == ["a", "b"]
+    replace_tree(tmp_path / "trash", tmp_path / "other", tmp_path / "none")
+    assert (tmp_path / "other/a").read_text() == "1"
+
+
+def test_read_only_trees_and_what_is_left_of_them() -> None:
+    """As a user whom modes stop: the superuser is not."""
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            if os.getuid() == 0:
+                os.setgid(65534)
+                os.setuid(65534)
+            with tempfile.TemporaryDirectory(dir="/tmp") as name:
+                read_only_tree(Path(name))
+            status = 0
+        finally:
+            os._exit(status)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def read_only_tree(root: Path) -> None:
+    for deletes in (False, True):
+        tree = write(root / "tree", {"a": "", "d/e/b": ""})
+        (tree / "d/link").symlink_to("/tmp")
+        before = content_digest(tree)
+        make_read_only(tree)
+        assert content_digest(tree) == before
+        for attempt in ((tree / "a").open, (tree / "d/e/new").open):
+            with pytest.raises(PermissionError):
+                attempt("wb")
+        with pytest.raises(PermissionError):
+            (tree / "d/e/b").unlink()
+        if deletes:
+            tree.chmod(0o755)  # a folder that cannot be written to cannot be moved
+            assert delete(tree, root / "trash")
+        else:
+            discard(tree)
+        assert list(root.iterdir()) == []
 
 
 def test_deleting_takes_the_name_first(tmp_path: Path) -> None:

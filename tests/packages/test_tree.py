@@ -1,5 +1,6 @@
 import io
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.packages.memory_registry import MemoryRegistry, chart_archive, packed, put, put_image
+from tests.packages.store_help import edit
 from tests.scale import scaled
 from wharfinger.formats.archive import ArchiveLimits
 from wharfinger.packages.errors import ArtifactError
@@ -56,11 +58,44 @@ async def test_a_tree_of_an_image(image: Manifest, tmp_path: Path) -> None:
 async def test_a_tree_that_was_changed_is_not_sound(manifest: Manifest, tmp_path: Path) -> None:
     tree = tmp_path / "tree"
     build(manifest, tree, chart_archive())
-    (tree / "package" / "Chart.yaml").write_bytes(b"")
+    edit(tree / "package" / "Chart.yaml")
     assert not is_sound(tree)
     assert sound_record(tree) is None
     assert read_record(tree) is not None
     assert not is_sound(tmp_path / "absent")
+
+
+async def test_a_tree_is_read_only_and_what_was_changed_is_logged(
+    image: Manifest, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    tree = tmp_path / ("0" * 64)
+    build(image, tree, packed({"lib/a.py": b"1", "run": b""}))
+    for path in (tree / "package", *(tree / "package").rglob("*")):
+        assert not path.stat().st_mode & 0o222
+    assert is_sound(tree)
+    os.utime(tree / "tree.json", (1, 1))
+    assert is_sound(tree)
+    assert caplog.messages == []
+    os.utime(tree / "tree.json")
+    edit(tree / "package/lib/a.pyc")
+    os.utime(tree / "tree.json", ns=(0, (tree / "package/lib").stat().st_ctime_ns - 1))
+    assert not is_sound(tree)
+    (message,) = caplog.messages
+    assert message.startswith(f"package sha256:{'0' * 64}: its files are not those that were unpacked")
+    assert message.endswith("Changed since: 'lib', 'lib/a.pyc'")
+    (tree / "tree.json").unlink()
+    assert not is_sound(tree)
+    assert "has no record that can be read" in caplog.messages[1]
+    assert not is_sound(tmp_path / "absent")
+    assert len(caplog.messages) == 2
+
+
+async def test_a_tree_that_nobody_could_check_is_not_made(
+    image: Manifest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("wharfinger.packages.disk_files.MAX_NAMES", 1)
+    with pytest.raises(ArtifactError, match="more files, or deeper folders"):
+        build(image, tmp_path / "tree", packed({"a": b"", "b": b""}))
 
 
 @pytest.mark.parametrize(

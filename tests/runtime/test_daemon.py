@@ -184,16 +184,16 @@ def test_the_grace_time_bounds_the_whole(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "held")
     hooks = {"a.sh": held_hook(tmp_path, "{configVersion: v1, onStartup: 1}", "first")}
     hooked(tmp_path / "packages" / "hooked", hooks)
-    with control_plane(tmp_path) as kubeconfig:
-        with daemon(tmp_path, kubeconfig, "--local-packages", str(tmp_path), "--grace", "0.2") as running:
-            running.wait_line("ready:")
-            manifest = application("hooked", f"{{folder: {{path: '{tmp_path}/packages'}}}}")
-            Kubectl(kubeconfig).apply(tmp_path / "manifest", manifest)
-            hook, _below = held(tmp_path)
-            with watched(hook) as process:
-                running.process.terminate()
-                assert running.wait() == 1
-                assert process.ended()
+    local = ("--local-packages", str(tmp_path))
+    with control_plane(tmp_path) as kubeconfig, daemon(tmp_path, kubeconfig, *local, "--grace", "0.2") as running:
+        running.wait_line("ready:")
+        manifest = application("hooked", f"{{folder: {{path: '{tmp_path}/packages'}}}}")
+        Kubectl(kubeconfig).apply(tmp_path / "manifest", manifest)
+        hook, _below = held(tmp_path)
+        with watched(hook) as process:
+            running.process.terminate()
+            assert running.wait() == 1
+            assert process.ended()
 
 
 def test_a_damaged_ledger_is_said_and_set_aside(tmp_path: Path) -> None:

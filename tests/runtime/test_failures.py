@@ -62,7 +62,7 @@ CASES: list[tuple[Expected, str, bool]] = [
     (HookError("hooks/a.sh", "x", transient=False), "PackageHookFailed", True),
     (PackageStateError("x"), "StateFailed", True),
 ]
-STAGES = {HookRunError: Stage.HOOKS}
+STAGES: dict[type[Exception], Stage] = {HookRunError: Stage.HOOKS}
 """Of what fails in another stage than its task's."""
 
 

@@ -186,9 +186,9 @@ def test_disabling_outranks_an_update_and_says_that_it_cut_one_short() -> None:
     assert (update.cause, run.cause) == ("disabled", "disabled")
     again = store.begin_update("a")
     assert again is not None
-    assert not scope.cancelled  # what is unwanted leaves, whatever else happens
+    assert scope.cause == ""  # what is unwanted leaves, whatever else happens
     assert store.begin_disable("a")[1]
-    assert scope.cancelled
+    assert scope.cause == "disabled"
     second, _ = store.begin_disable("a")
     assert second is not None
     store.begin_reconciliation("a", "enabled")
@@ -205,11 +205,11 @@ def test_a_vote_is_superseded_by_the_next_an_update_and_a_removal() -> None:
     second = store.begin_vote("a")
     assert first is not None
     assert second is not None
-    assert first.cancelled
+    assert first.cause == "asked again"
     store.begin_reconciliation("a", "r")
-    assert not second.cancelled
+    assert second.cause == ""
     store.begin_update("a")
-    assert second.cancelled
+    assert second.cause == "update started"
     third = store.begin_vote("a")
     assert third is not None
     store.begin_removal("a")

@@ -1,12 +1,15 @@
 """The CRDs that ship: whole, consistent with the code that reads them, and established at a real control plane."""
 
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import cast
 
 import pytest
 
 from tests.cluster.clusters import memory_cluster
+from wharfinger.cluster.client import ClusterClient, ObjectList
 from wharfinger.cluster.errors import ClusterError
+from wharfinger.cluster.resource import ResourceType
 from wharfinger.formats.json_value import JsonObject, find, find_list, find_str
 from wharfinger.runtime import status as statuses
 from wharfinger.runtime.own_crds import CRD, ensure_crds, own_crds
@@ -54,18 +57,27 @@ async def test_they_are_established_and_putting_them_there_again_changes_nothing
             assert (await client.list(resource)).items == ()
 
 
+@dataclass
+class NamesTaken:
+    """A ClusterClient of a cluster in which another CRD has the names of ours."""
+
+    client: ClusterClient
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.client, name)
+
+    async def list(
+        self, resource: ResourceType, namespace: str = "", *, label_selector: str = "", field_selector: str = ""
+    ) -> ObjectList:
+        listed = await self.client.list(
+            resource, namespace, label_selector=label_selector, field_selector=field_selector
+        )
+        condition: JsonObject = {"type": "NamesAccepted", "status": "False", "message": "already in use"}
+        taken: JsonObject = {"conditions": [condition]}
+        return replace(listed, items=tuple({**item, "status": taken} for item in listed.items))
+
+
 async def test_names_that_somebody_else_has_are_said() -> None:
-    foreign = by_kind()["Module"]
-    names = cast("JsonObject", find(foreign, "spec", "names"))
-    other: JsonObject = {
-        **foreign,
-        "metadata": {"name": f"others.{find_str(foreign, 'spec', 'group')}"},
-        "spec": {
-            **cast("JsonObject", foreign["spec"]),
-            "names": {**names, "plural": "others", "singular": "module", "kind": "Module"},
-        },
-    }
     async with memory_cluster() as client:
-        await client.create(other)
-        with pytest.raises(ClusterError, match="another CRD may have its names"):
-            await ensure_crds(client, "wharfinger")
+        with pytest.raises(ClusterError, match="already in use; another CRD may have its names"):
+            await ensure_crds(cast("ClusterClient", NamesTaken(client)), "wharfinger")

@@ -1,7 +1,7 @@
 """What outlives the process: written by compare-and-set, read by whoever comes next."""
 
 import base64
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import cast
 
@@ -86,6 +86,10 @@ async def test_a_state_that_was_deleted_by_hand_is_written_anew() -> None:
         assert (await state_record(client, APP).read()).started == {"a", "b"}
 
 
+def done(hook: str) -> Callable[[PackageState], PackageState]:
+    return lambda state: state.startup_done(hook)
+
+
 class LosesAnswers:
     """Passes calls on; while ``losing``, the answer of a write never comes though the server did it."""
 
@@ -116,9 +120,9 @@ async def test_a_write_whose_answer_was_lost_does_not_wedge_the_record() -> None
         for word in ("created", "replaced"):
             losing.losing = True
             with pytest.raises(UnreachableError):
-                await record.update(lambda state, word=word: state.startup_done(word))
+                await record.update(done(word))
             losing.losing = False
-            await record.update(lambda state, word=word: state.startup_done(f"after {word}"))
+            await record.update(done(f"after {word}"))
         started = (await state_record(client, APP).read()).started
         assert started == {"created", "after created", "replaced", "after replaced"}
 

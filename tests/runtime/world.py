@@ -128,6 +128,18 @@ class World:
             namespace, name, lambda obj: find_str(obj, "status", "summary", "state") not in ("Ready", "Failed")
         )
 
+    async def annotate(self, namespace: str, name: str, key: str, value: str) -> None:
+        """Set an annotation."""
+        await self.client.merge_patch(_key(namespace, name), {"metadata": {"annotations": {key: value}}})
+
+    async def until_notes(self, path: Path, words: set[str]) -> None:
+        """Wait until hooks have written all these words into a file."""
+        with trio.fail_after(PATIENCE_S):
+            while not path.exists() or not words <= set(path.read_text().split()):
+                # A file tells nobody that it has changed; the hook's own run does.
+                await self.runtime.queues.wait_idle("prod.app")
+                await trio.lowlevel.checkpoint()
+
     async def delete(self, namespace: str, name: str) -> None:
         """Ask for its deletion."""
         await self.client.delete(_key(namespace, name))

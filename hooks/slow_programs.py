@@ -1,0 +1,44 @@
+"""Programs that ran out of time again and again: they are refused for a while, since each attempt costs a worker. Pure."""
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+LATE_IN_A_ROW: Final = 3
+REFUSED_S: Final = 60.0
+KEPT: Final = 1_024
+
+OwnedProgram: TypeAlias = tuple[str, str]
+"""Who asks, and for which program."""
+
+
+@dataclass(slots=True)
+class _Late:
+    times: int = 0
+    until: float = 0.0
+
+
+class SlowPrograms:
+    """What is remembered of programs that were late; at most KEPT, the latest. Moments are those of any one clock, in s."""
+
+    def __init__(self) -> None:
+        self._late: OrderedDict[OwnedProgram, _Late] = OrderedDict()
+
+    def refused(self, program: OwnedProgram, now: float) -> bool:
+        """Whether it is not to be run now. After REFUSED_S it may be tried once, and once more after each time it is late."""
+        known = self._late.get(program)
+        return known is not None and now < known.until
+
+    def late(self, program: OwnedProgram, now: float) -> None:
+        """It ran out of time."""
+        known = self._late.setdefault(program, _Late())
+        self._late.move_to_end(program)
+        known.times += 1
+        if known.times >= LATE_IN_A_ROW:
+            known.until = now + REFUSED_S
+        if len(self._late) > KEPT:
+            self._late.popitem(last=False)
+
+    def in_time(self, program: OwnedProgram) -> None:
+        """It ended by itself: nothing is held against it any more."""
+        self._late.pop(program, None)

@@ -1,0 +1,19 @@
+"""What of this process's environment its children may have. Pure.
+
+Hooks, tools and the embedded control plane inherit the daemon's environment, since that is where people set proxies and paths.
+What systemd tells a service in it is for the service alone (sd_notify(3), sd_watchdog_enabled(3), sd_listen_fds(3)): a child
+that was told would report "ready" or "stopping" for the daemon, or take its sockets for its own.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+_NOT_THE_CHILDS: Final = ("NOTIFY_SOCKET", "WATCHDOG_", "LISTEN_")
+
+NO_BYTECODE: Final[Mapping[str, str]] = {"PYTHONDONTWRITEBYTECODE": "1"}
+"""For programs that lie in a package: one in Python that imports what lies beside it must not change the package's tree."""
+
+
+def child_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """``environ`` without what is not for children."""
+    return {name: value for name, value in environ.items() if not name.startswith(_NOT_THE_CHILDS)}

@@ -1,0 +1,110 @@
+"""Removes a folder that somebody hostile filled: however deep, whatever its permissions, wherever its links lead.
+
+``shutil.rmtree`` recurses, and gives up on a folder nested a thousand levels deep; walking by paths ends where a path gets
+longer than the kernel takes. Here nothing is deep: a folder found inside the tree is first moved up to its top, and emptied
+there. So two descriptors are open at a time, no path has more than one name, and every name is looked up in a folder that is
+held open, so that a link is never followed.
+"""
+
+import os
+import secrets
+import stat
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+_HOLD: Final = os.O_PATH | os.O_NOFOLLOW | os.O_DIRECTORY | os.O_CLOEXEC
+_LIST: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_OURS: Final = 0o700
+
+
+def remove_tree(path: Path, *, first: Iterable[str] = ()) -> None:
+    """Remove the folder and all in it. ``first``: names right in it that go before all else, such as those of secrets.
+
+    Blocking. Raises OSError: FileNotFoundError where there is none, NotADirectoryError where it is a link or a file, else the
+    first fault of removing; everything that could be removed is gone then.
+    """
+    top = _opened(path, None)
+    try:
+        _Removal(top).run(first)
+    finally:
+        os.close(top)
+    path.rmdir()
+
+
+class _Removal:
+    """The emptying of one folder, ``top``."""
+
+    def __init__(self, top: int) -> None:
+        self._top = top
+        self._prefix = f".{secrets.token_hex(8)}-"
+        self._moved = 0
+        self._fault: OSError | None = None
+
+    def run(self, first: Iterable[str]) -> None:
+        """Raises the first OSError, at the end."""
+        for name in first:
+            with suppress(OSError):  # it is not there, or no file any more: then it goes with the rest
+                os.unlink(name, dir_fd=self._top)
+        pending = self._emptied(self._top)
+        while pending:
+            pending += self._removed(pending.pop())
+        if self._fault is not None:
+            raise self._fault
+
+    def _removed(self, name: str) -> list[str]:
+        """Remove a folder of the top; the folders that were in it, under the names they have in the top now."""
+        try:
+            folder = _opened(name, self._top)
+        except OSError as error:
+            self._note(error)
+            return []
+        try:
+            found = self._emptied(folder)
+        finally:
+            os.close(folder)
+        self._try_rmdir(name)
+        return found
+
+    def _emptied(self, folder: int) -> list[str]:
+        """Take everything out of a folder; its folders' names in the top."""
+        found: list[str] = []
+        for name in os.listdir(folder):
+            try:
+                if not stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
+                    os.unlink(name, dir_fd=folder)
+                elif folder == self._top:
+                    found.append(name)
+                else:
+                    found.append(self._moved_up(name, folder))
+            except OSError as error:
+                self._note(error)
+        return found
+
+    def _moved_up(self, name: str, folder: int) -> str:
+        os.close(_opened(name, folder))  # a folder that may not be written cannot be moved either
+        self._moved += 1
+        new = f"{self._prefix}{self._moved}"
+        os.rename(name, new, src_dir_fd=folder, dst_dir_fd=self._top)
+        return new
+
+    def _try_rmdir(self, name: str) -> None:
+        try:
+            os.rmdir(name, dir_fd=self._top)
+        except OSError as error:
+            self._note(error)
+
+    def _note(self, error: OSError) -> None:
+        self._fault = self._fault or error
+
+
+def _opened(name: Path | str, inside: int | None) -> int:
+    """A descriptor of the folder, in which all is allowed to its owner from now on. Raises OSError."""
+    held = os.open(name, _HOLD, dir_fd=inside)
+    try:
+        if os.fstat(held).st_mode & _OURS != _OURS:
+            Path(f"/proc/self/fd/{held}").chmod(_OURS)  # the one held, whatever has its name by now
+        return os.open(".", _LIST, dir_fd=held)
+    finally:
+        os.close(held)

@@ -1,0 +1,99 @@
+"""Disabling, pausing, and coming back: nothing that is unwanted stays, nothing that is wanted is lost."""
+
+from pathlib import Path
+
+from tests.packages.charts import write
+from tests.runtime.test_hook_runs import bash, hooked
+from tests.runtime.world import World, open_world
+from wharfinger.formats.json_value import JsonObject, find_str
+from wharfinger.runtime.identity import SYSTEM_NAMESPACE
+
+
+async def a_module(world: World, name: str = "web", spec: JsonObject | None = None) -> None:
+    await world.create_module(name, spec=spec)
+    await world.until_state("", name, "Ready")
+
+
+async def test_a_version_that_cannot_be_had_does_not_keep_what_is_unwanted(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await world.push("web", "1.0.0")
+        await world.repository()
+        await a_module(world)
+        await world.change("", "web", {"packageVersion": "9.9.9"})
+        await world.until_state("", "web", "Degraded")
+        await world.change("", "web", {"enabled": False})
+        await world.until("", "web", lambda obj: "currentVersion" not in str(obj.get("status")))
+        assert await world.config_map(SYSTEM_NAMESPACE, "web") is None
+        await world.change("", "web", {"enabled": True, "packageVersion": "1.0.0"})
+        await world.until_state("", "web", "Ready")
+
+
+async def test_a_new_version_does_not_undo_a_disable(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await world.push("web", "1.0.0")
+        await world.push("web", "1.1.0")
+        await world.repository()
+        await a_module(world)
+        await world.change("", "web", {"enabled": False})
+        await world.change("", "web", {"packageVersion": "1.1.0"})
+        await world.until_state("", "web", "Disabled")
+        assert await world.config_map(SYSTEM_NAMESPACE, "web") is None
+        await world.change("", "web", {"enabled": True})
+        ready = await world.until_state("", "web", "Ready")
+        assert find_str(ready, "status", "currentVersion", "version") == "1.1.0"
+
+
+async def test_a_lost_dependency_pauses_and_deletes_nothing(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await world.push("web", "1.0.0")
+        await world.repository()
+        needy = hooked(tmp_path / "needy", {"a.sh": bash("{configVersion: v1, onStartup: 1}", ":")}, name="needy")
+        write(
+            needy,
+            {
+                "package.yaml": "apiVersion: v1\ntype: Application\nname: needy\nversion: 1.0.0\n"
+                "requirements: {modules: {mandatory: [{name: web, constraint: '>=1.0'}]}}\n"
+            },
+        )
+        await world.push_folder(needy, "needy", "1.0.0")
+        await world.create("prod", "app", package="needy")
+        await world.until_state("prod", "app", "Pending")
+        await a_module(world)
+        await world.until_state("prod", "app", "Ready")
+        await world.change("", "web", {"enabled": False})
+        await world.until_state("prod", "app", "Suspended")
+        assert await world.config_map("prod", "out") is not None
+        assert "prod.app" not in world.runtime.tools.hook_services.started()
+        await world.change("", "web", {"enabled": True})
+        await world.until_state("prod", "app", "Ready")
+        assert "prod.app" in world.runtime.tools.hook_services.started()
+
+
+async def test_a_removal_tells_its_hooks_the_settings_also_after_a_restart(tmp_path: Path) -> None:
+    hook = bash("{configVersion: v1, beforeDeleteHelm: 1}", f'jq -r .hooked.mode "$VALUES_PATH" >>"{tmp_path}/notes"')
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        await world.push_folder(hooked(tmp_path / "hooked", {"a.sh": hook}), "hooked", "1.0.0")
+        settings: JsonObject = {"mode": "careful"}
+        await world.create("prod", "app", package="hooked", settings=settings)
+        await world.until_state("prod", "app", "Ready")
+        await world.delete("prod", "app")
+        await world.until_gone("prod", "app")
+        assert (tmp_path / "notes").read_text() == "careful\n"
+
+
+async def test_a_removal_goes_on_without_hooks_where_a_person_says_so(tmp_path: Path) -> None:
+    hook = bash("{configVersion: v1, beforeDeleteHelm: 1}", "exit 1")
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        await world.push_folder(hooked(tmp_path / "hooked", {"a.sh": hook}), "hooked", "1.0.0")
+        await world.create("prod", "app", package="hooked")
+        await world.until_state("prod", "app", "Ready")
+        await world.delete("prod", "app")
+        stuck = await world.until(
+            "prod", "app", lambda obj: "hooks/a.sh" in find_str(obj, "status", "summary", "message")
+        )
+        assert "skip-delete-hooks" in find_str(stuck, "status", "summary", "tip")
+        await world.annotate("prod", "app", "wharfinger.dev/skip-delete-hooks", "yes")
+        await world.until_gone("prod", "app")
+        assert await world.config_map("prod", "out") is None
