@@ -67,6 +67,35 @@ def apply_json_patch(document: JsonValue, patch: Sequence[JsonValue]) -> JsonVal
     return work.root
 
 
+def pointer_steps(pointer: str) -> tuple[str, ...]:
+    """The steps of a JSON pointer (RFC 6901) that begins with ``/``; () for the whole document, ``""``."""
+    return tuple(step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:])
+
+
+def pointer_of(path: Sequence[str]) -> str:
+    """The JSON pointer with these steps."""
+    return "".join(f"/{step.replace('~', '~0').replace('/', '~1')}" for step in path)
+
+
+def list_index(step: str, most: int) -> int | None:
+    """The index that a step means in a list, up to ``most``; None where it is none: ``-``, ``01``, ``+1``, too large."""
+    if not step.isascii() or not step.isdigit() or len(step) > 9 or (len(step) > 1 and step.startswith("0")):
+        return None
+    return int(step) if int(step) <= most else None
+
+
+def value_at(document: JsonValue, path: Sequence[str]) -> tuple[bool, JsonValue]:
+    """Whether there is something at the path, and what."""
+    for step in path:
+        if isinstance(document, dict) and step in document:
+            document = document[step]
+        elif isinstance(document, list) and (index := list_index(step, len(document) - 1)) is not None:
+            document = document[index]
+        else:
+            return False, None
+    return True, document
+
+
 def _called(index: int, item: JsonValue) -> str:
     """``operation 3 (remove /spec/a)``, as far as it can be told."""
     words = [item.get("op"), item.get("path")] if isinstance(item, dict) else []
@@ -100,7 +129,7 @@ class _Work:
             case _:
                 raise _Refused(f"{name[:_SHOWN]!r} is no operation: add, remove, replace, move, copy, test are")
 
-    def add(self, path: list[str], value: JsonValue) -> None:
+    def add(self, path: tuple[str, ...], value: JsonValue) -> None:
         if not path:
             self.root = value
             return
@@ -112,7 +141,7 @@ class _Work:
         else:
             raise _missing(path)
 
-    def replace(self, path: list[str], value: JsonValue) -> None:
+    def replace(self, path: tuple[str, ...], value: JsonValue) -> None:
         if not path:
             self.root = value
             return
@@ -124,7 +153,7 @@ class _Work:
         else:
             raise _missing(path)
 
-    def remove(self, path: list[str]) -> JsonValue:
+    def remove(self, path: tuple[str, ...]) -> JsonValue:
         if not path:
             found, self.root = self.root, None
             return found
@@ -135,7 +164,7 @@ class _Work:
             return parent.pop(_position(parent, step, path, end=False))
         raise _missing(path)
 
-    def move(self, source: list[str], path: list[str]) -> None:
+    def move(self, source: tuple[str, ...], path: tuple[str, ...]) -> None:
         if path[: len(source)] == source and len(path) > len(source):
             raise _Refused(f"{_text(source)} cannot be moved into itself")
         if len(path) > len(source):
@@ -165,16 +194,15 @@ def _value(operation: JsonObject) -> JsonValue:
     return operation["value"]
 
 
-def _pointer(operation: JsonObject, name: str) -> list[str]:
+def _pointer(operation: JsonObject, name: str) -> tuple[str, ...]:
     text = find_str(operation, name)
     if name not in operation:
         raise _Refused(f"it has no {name!r}")
     if text and not text.startswith("/"):
         raise _Refused(f"{name}: {text[:_SHOWN]!r} is no JSON pointer: one starts with /")
-    steps = text.split("/")[1:]
-    if len(steps) > MAX_DEPTH:
+    if text.count("/") > MAX_DEPTH:
         raise _Refused(f"{name} is deeper than {MAX_DEPTH} levels")
-    return [step.replace("~1", "/").replace("~0", "~") for step in steps]
+    return pointer_steps(text)
 
 
 def _equal(left: JsonValue, right: JsonValue) -> bool:
@@ -187,31 +215,25 @@ def _equal(left: JsonValue, right: JsonValue) -> bool:
     return left == right
 
 
-def _text(path: list[str]) -> str:
-    return "".join(f"/{step.replace('~', '~0').replace('/', '~1')}" for step in path)[:_SHOWN]
+def _text(path: tuple[str, ...]) -> str:
+    return pointer_of(path)[:_SHOWN]
 
 
-def _missing(path: list[str]) -> _Missing:
+def _missing(path: tuple[str, ...]) -> _Missing:
     return _Missing(f"path {_text(path)} does not exist")
 
 
-def _position(items: list[JsonValue], step: str, path: list[str], *, end: bool) -> int:
+def _position(items: list[JsonValue], step: str, path: tuple[str, ...], *, end: bool) -> int:
     if step == "-" and end:
         return len(items)
-    if not step.isascii() or not step.isdigit() or len(step) > 9 or (len(step) > 1 and step.startswith("0")):
-        raise _missing(path)
-    position = int(step)
-    if position > len(items) or (position == len(items) and not end):
+    position = list_index(step, len(items) if end else len(items) - 1)
+    if position is None:
         raise _missing(path)
     return position
 
 
-def _get(target: JsonValue, path: list[str]) -> JsonValue:
-    for step in path:
-        if isinstance(target, dict) and step in target:
-            target = target[step]
-        elif isinstance(target, list):
-            target = target[_position(target, step, path, end=False)]
-        else:
-            raise _missing(path)
-    return target
+def _get(target: JsonValue, path: tuple[str, ...]) -> JsonValue:
+    found, value = value_at(target, path)
+    if not found:
+        raise _missing(path)
+    return value

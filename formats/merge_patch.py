@@ -3,9 +3,11 @@
 A patch is a document of the target's shape: an object in it is merged member by member, ``null`` removes a member, and
 everything else, lists included, replaces what was there. So a list can never be merged and a ``null`` never stored,
 which is why the formats that Kubernetes adds beside this one exist.
+
+:func:`overlaid` is the same for layers of settings, where a null is a value like any other and removes nothing.
 """
 
-from wharfinger.formats.json_value import JsonObject, JsonValue, canonical_json
+from wharfinger.formats.json_value import MAX_DEPTH, JsonObject, JsonValue, ShapeError, canonical_json
 
 
 def merge_patch(target: JsonValue, patch: JsonValue) -> JsonValue:
@@ -44,6 +46,27 @@ def diff_merge_patch(old: JsonObject, new: JsonObject) -> JsonObject:
         elif value is not None and canonical_json(value) != canonical_json(before):
             patch[name] = _copy(value)
     return patch
+
+
+def overlaid(below: JsonObject, above: JsonObject) -> JsonObject:
+    """``above`` over ``below``: objects merged member by member, everything else, lists and nulls included, replaced.
+
+    The result shares parts with both; neither is changed. Raises ShapeError where both are nested beyond MAX_DEPTH.
+    """
+    return _overlaid(below, above, 0)
+
+
+def _overlaid(below: JsonObject, above: JsonObject, depth: int) -> JsonObject:
+    if depth > MAX_DEPTH:
+        raise ShapeError(f"nested deeper than {MAX_DEPTH} levels")
+    merged = dict(below)
+    for name, value in above.items():
+        under = merged.get(name)
+        if isinstance(under, dict) and isinstance(value, dict):
+            merged[name] = _overlaid(under, value, depth + 1)
+        else:
+            merged[name] = value
+    return merged
 
 
 def _copy(value: JsonValue) -> JsonValue:

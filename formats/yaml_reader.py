@@ -21,6 +21,8 @@ from wharfinger.formats.json_value import MAX_DEPTH, JsonValue
 from wharfinger.formats.yaml_tree import Refused, TreeBuilder, TreeLimits
 
 DEFAULT_MAX_BYTES: Final = 4 * 1024 * 1024
+MAX_DOCUMENTS: Final = 100_000
+"""In one stream, empty ones included: each costs some microseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,9 @@ def read_yaml(data: bytes | str, *, what: str, limits: YamlLimits = DEFAULT_LIMI
     Empty documents beside it (comments, a trailing ``---``) do not count; nothing but those is None. Raises YamlError.
     """
     found: JsonValue = None
-    for document, line in _documents(data, what, limits):
+    for number, (document, line) in enumerate(_documents(data, what, limits), 1):
+        if number > MAX_DOCUMENTS:
+            raise YamlError(what, f"more than {MAX_DOCUMENTS} documents", line, 1)
         if document is None:
             continue
         if found is not None:
@@ -68,9 +72,17 @@ def read_yaml(data: bytes | str, *, what: str, limits: YamlLimits = DEFAULT_LIMI
     return found
 
 
-def read_yaml_all(data: bytes | str, *, what: str, limits: YamlLimits = DEFAULT_LIMITS) -> list[JsonValue]:
-    """Read a stream of documents; empty ones are dropped. Raises YamlError."""
-    return [document for document, _ in _documents(data, what, limits) if document is not None]
+def read_yaml_all(
+    data: bytes | str, *, what: str, limits: YamlLimits = DEFAULT_LIMITS, max_documents: int = MAX_DOCUMENTS
+) -> list[JsonValue]:
+    """Read a stream of at most ``max_documents``, of which empty ones are dropped. Raises YamlError."""
+    found: list[JsonValue] = []
+    for number, (document, line) in enumerate(_documents(data, what, limits), 1):
+        if number > max_documents:
+            raise YamlError(what, f"more than {max_documents} documents", line, 1)
+        if document is not None:
+            found.append(document)
+    return found
 
 
 def _documents(data: bytes | str, what: str, limits: YamlLimits) -> Iterator[tuple[JsonValue, int]]:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, timedelta
 from enum import StrEnum
+from functools import partial
 from typing import Final, TypeVar
 
 from wharfinger.formats.cron import parse_cron
@@ -26,9 +27,12 @@ from wharfinger.hooks.config_schema import problems as shape_problems
 from wharfinger.hooks.config_selectors import field_selector, label_selector
 from wharfinger.hooks.config_v0 import as_version_1, coerced
 from wharfinger.hooks.errors import HookError
+from wharfinger.hooks.object_names import need_namespace, need_object_name
 
 MAIN_QUEUE: Final = "main"
 MAX_BYTES: Final = 1024 * 1024
+MAX_WATCHES: Final = 256
+"""Of one kubernetes binding: one for each of its names in each of its namespaces."""
 _LIMITS: Final = YamlLimits(max_bytes=MAX_BYTES, max_nodes=100_000, max_characters=2 * MAX_BYTES)
 _MAX_PROBLEMS: Final = 20
 _MAX_CHARS: Final = 300
@@ -164,6 +168,13 @@ class _Problems:
         if self._found:
             raise self.error()
 
+    def check(self, read: Callable[[], object]) -> None:
+        """Note what ``read`` refuses with."""
+        try:
+            read()
+        except FormatError as error:
+            self.add(str(error))
+
     def value_of(self, read: Callable[[], _T], where: str, default: _T) -> _T:
         """What ``read`` gives; ``default`` where it refuses, which is noted under ``where``."""
         try:
@@ -247,12 +258,17 @@ def _groups(watched: Sequence[JsonValue]) -> dict[str, tuple[str, ...]]:
 
 def _kubernetes(item: JsonValue, snapshots: _Snapshots, problems: _Problems, *, legacy: bool) -> KubernetesBinding:
     where = "onKubernetesEvent" if legacy else "kubernetes"
-    names, queue = _names(item, "nameSelector"), find_str(item, "queue")
+    names = _names(item, "nameSelector", problems, where, need_object_name)
+    namespaces, queue = _namespaces(item, problems, where), find_str(item, "queue")
     api_version = find_str(item, "apiVersion")
     if api_version and not _API_VERSION.fullmatch(api_version):
         problems.add(f"{where}.apiVersion is invalid: {api_version!r} is neither a version nor group/version")
     if names and any(find(term, "field") == "metadata.name" for term in _field_terms(item)):
         problems.add(f"{where}: nameSelector and a fieldSelector on metadata.name exclude each other; keep one of them")
+    if (wanted := len(names or ("",)) * len((namespaces and namespaces.names) or ("",))) > MAX_WATCHES:
+        problems.add(
+            f"{where}: {wanted} watches, one for each name in each namespace, are more than {MAX_WATCHES}; select with labels"
+        )
     return KubernetesBinding(
         name=_name(item, "kubernetes"),
         kind=find_str(item, "kind"),
@@ -273,7 +289,7 @@ def _kubernetes(item: JsonValue, snapshots: _Snapshots, problems: _Problems, *, 
         field_selector=problems.value_of(
             lambda: field_selector(find_object(item, "fieldSelector")), f"{where}.fieldSelector", ""
         ),
-        namespaces=_namespaces(item, problems, where),
+        namespaces=namespaces,
         legacy=legacy,
     )
 
@@ -312,13 +328,18 @@ def _namespaces(item: JsonValue, problems: _Problems, where: str) -> NamespaceSe
             "",
         )
         return NamespaceSelector(None, labels) if labels else None
-    names = _names(item, "namespace", "nameSelector")
+    names = _names(find(item, "namespace"), "nameSelector", problems, f"{where}.namespace", need_namespace)
     return None if names is None else NamespaceSelector(names, "")
 
 
-def _names(item: JsonValue, *path: str) -> tuple[str, ...] | None:
+def _names(
+    item: JsonValue, key: str, problems: _Problems, where: str, need: Callable[[str, str], str]
+) -> tuple[str, ...] | None:
     """The names of a nameSelector, each once; None where it is missing or empty, which both mean any."""
-    return tuple(dict.fromkeys(str(name) for name in find_list(item, *path, "matchNames"))) or None
+    names = tuple(dict.fromkeys(str(name) for name in find_list(item, key, "matchNames")))
+    for name in names:
+        problems.check(partial(need, name, f"{where}.{key}.matchNames"))
+    return names or None
 
 
 def _verbs(item: JsonValue) -> frozenset[WatchVerb]:

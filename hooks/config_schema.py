@@ -12,6 +12,8 @@ from wharfinger.formats.json_value import JsonObject, JsonValue
 
 MAX_BINDINGS: Final = 256
 """Of one kind in one hook: every one costs a watch or an entry in the clock."""
+MAX_NAMES: Final = 100
+"""In one ``matchNames``: every one costs a watch."""
 _MAX_SHOWN: Final = 60
 _INT64: Final = range(-(2**63), 2**63)
 _UINT32: Final = range(2**32)
@@ -75,7 +77,7 @@ Shape: TypeAlias = Text | Flag | Whole | ListOf | MapOf | Record | Unserved
 _FILLED: Final = Text(filled=True)
 _TEXTS: Final = ListOf(Text())
 _SNAPSHOTS: Final = ListOf(Text(), least=1)
-_NAMES: Final = Record({"matchNames": _TEXTS}, required=("matchNames",))
+_NAMES: Final = Record({"matchNames": ListOf(Text(), most=MAX_NAMES)}, required=("matchNames",))
 _LABEL_OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist")
 _LABELS: Final = Record(
     {
@@ -176,7 +178,7 @@ _KUBERNETES_0: Final = Record(
         "kind": _FILLED,
         "selector": _LABELS_0,
         "objectName": Text(),
-        "namespaceSelector": Record({"matchNames": _TEXTS, "any": Flag()}, free=True),
+        "namespaceSelector": Record({"matchNames": ListOf(Text(), most=MAX_NAMES), "any": Flag()}, free=True),
         "jqFilter": Text(),
         "allowFailure": Flag(),
     },

@@ -1,8 +1,9 @@
 """A package's hooks, each with what it asks for: found on disk, then asked with ``--config`` (spec hook-protocol §1.2-§1.5).
 
 One hook that cannot say what it wants fails the whole package, as the contract has it: running half of a package's hooks is
-worse than none. Asking is running foreign code, so it has a time limit, no input, bounded output and no variable of a run; and
-the same file is asked once, since packages are loaded far more often than they change.
+worse than none. Asking is running foreign code, so it has a time limit (each hook, and all of a package together), no input,
+bounded output and no variable of a run; and the same file is asked once, since packages are loaded far more often than they
+change.
 """
 
 import hashlib
@@ -22,6 +23,7 @@ from wharfinger.hooks.hook_files import HookFile, find_hook_files
 from wharfinger.packages.definition import Layout
 from wharfinger.process.child import run_child
 from wharfinger.process.command import Command, Ending, Limits, Outcome
+from wharfinger.process.environment import NO_BYTECODE, child_environment
 from wharfinger.process.errors import ProcessError, SpawnError
 from wharfinger.process.ledger import ProcessLedger
 
@@ -29,9 +31,12 @@ log = logging.getLogger(__name__)
 
 CONFIG_ARGUMENT: Final = "--config"
 CONFIG_LIMITS: Final = Limits(wall_s=30.0, stdout_bytes=MAX_BYTES)
+DISCOVERY_S: Final = 120.0
+"""For all hooks of a package together."""
 _MAX_AT_ONCE: Final = 4
 _MAX_REASON_CHARS: Final = 1024
 _CACHE_BYTES: Final = 8 * 1024 * 1024
+_CACHE_ENTRIES: Final = 4_096
 _BLOCK: Final = 1024 * 1024
 
 
@@ -67,26 +72,56 @@ async def discover_hooks(package: Path, layout: Layout, reader: ConfigReader) ->
         raise HookError("hooks", f"the folder cannot be read: {error}", transient=True) from error
     for warning in found.warnings:
         log.warning("%s: %s", package, warning)
-    answers: dict[str, Hook | HookError] = {}
-    slots = trio.CapacityLimiter(_MAX_AT_ONCE)
+    asking = _Asking(found.hooks, reader)
+    with trio.move_on_after(DISCOVERY_S):
+        async with trio.open_nursery() as nursery:
+            for _ in range(_MAX_AT_ONCE):
+                nursery.start_soon(asking.ask, name=f"configurations of {package}")
+    return asking.hooks()
 
-    async def ask(file: HookFile) -> None:
-        async with slots:
-            try:
-                answers[file.name] = await read_hook(file, reader)
-            except HookError as error:
-                answers[file.name] = error
 
-    async with trio.open_nursery() as nursery:
-        for file in found.hooks:
-            nursery.start_soon(ask, file, name=f"configuration of {file.name}")
-    hooks: list[Hook] = []
-    for file in found.hooks:
-        answer = answers[file.name]
-        if isinstance(answer, HookError):
-            raise answer
-        hooks.append(answer)
-    return tuple(hooks)
+class _Asking:
+    """Several tasks ask the hooks in their order. Where one fails, nobody behind it is asked any more: it decides."""
+
+    def __init__(self, files: tuple[HookFile, ...], reader: ConfigReader) -> None:
+        self._files = files
+        self._reader = reader
+        self._next = 0
+        self._end = len(files)
+        self._answers: dict[int, Hook | HookError] = {}
+        self._scopes: dict[int, trio.CancelScope] = {}
+
+    async def ask(self) -> None:
+        """Ask one after the other until there are none left."""
+        while self._next < self._end:
+            number = self._next
+            self._next += 1
+            with trio.CancelScope() as self._scopes[number]:
+                try:
+                    self._answers[number] = await read_hook(self._files[number], self._reader)
+                except HookError as error:
+                    self._answers[number] = error
+                    self._end = min(self._end, number)
+                    for behind, scope in self._scopes.items():
+                        if behind > number:
+                            scope.cancel(reason="a hook before it failed")
+            del self._scopes[number]
+
+    def hooks(self) -> tuple[Hook, ...]:
+        """All of them. Raises the HookError of the first that failed, or was not asked in time."""
+        hooks: list[Hook] = []
+        for number, file in enumerate(self._files):
+            answer = self._answers.get(number)
+            if answer is None:
+                raise HookError(
+                    file.name,
+                    f"cannot get its configuration: the hooks of its package took longer than {DISCOVERY_S:g} s to tell theirs",
+                    transient=True,
+                )
+            if isinstance(answer, HookError):
+                raise answer
+            hooks.append(answer)
+        return tuple(hooks)
 
 
 async def read_hook(file: HookFile, reader: ConfigReader) -> Hook:
@@ -107,7 +142,7 @@ class ProcessConfigReader:
     ) -> None:
         """``environment`` is what hooks inherit (default: this process's)."""
         self._ledger = ledger
-        self._environment = dict(os.environ if environment is None else environment)
+        self._environment = {**child_environment(os.environ if environment is None else environment), **NO_BYTECODE}
         self._limits = limits
         self._kept: OrderedDict[tuple[str, ...], bytes] = OrderedDict()
         self._kept_bytes = 0
@@ -146,10 +181,12 @@ class ProcessConfigReader:
         return outcome.stdout
 
     def _keep(self, key: tuple[str, ...], answer: bytes) -> None:
+        if not answer:
+            return
         self._kept_bytes += len(answer) - len(self._kept.get(key, b""))
         self._kept[key] = answer
         self._kept.move_to_end(key)
-        while self._kept_bytes > _CACHE_BYTES:
+        while self._kept_bytes > _CACHE_BYTES or len(self._kept) > _CACHE_ENTRIES:
             _, dropped = self._kept.popitem(last=False)
             self._kept_bytes -= len(dropped)
 

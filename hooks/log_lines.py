@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 MAX_LINE_CHARS: Final = 10_000
+MAX_LINES: Final = 5_000
 TRUNCATED: Final = ":truncated"
 _UTF8_MAX: Final = 4
 
@@ -49,7 +50,7 @@ class LogLines:
     """Both streams of one run, in the order in which their lines were completed."""
 
     def __init__(self, max_chars: int, on_line: Callable[[str], None] | None = None) -> None:
-        """Keep at most ``max_chars`` characters; ``on_line`` is told every line as it comes, kept or not."""
+        """Keep at most ``max_chars`` characters and MAX_LINES lines; ``on_line`` is told every line as it comes, kept or not."""
         self.stdout = LineBuffer(self._take)
         self.stderr = LineBuffer(self._take)
         self._max_chars = max_chars
@@ -76,8 +77,7 @@ class LogLines:
         if self._on_line is not None:
             self._on_line(line)
         self._lines.append(line)
-        # One more for each line: a million of one character are not small.
         self._chars += len(line) + 1
-        while self._chars > self._max_chars and len(self._lines) > 1:
+        while len(self._lines) > 1 and (self._chars > self._max_chars or len(self._lines) > MAX_LINES):
             self._chars -= len(self._lines.popleft()) + 1
             self._lost += 1

@@ -24,11 +24,10 @@ from wharfinger.cluster.informer import Informer, open_informer
 from wharfinger.cluster.object_cache import ObjectChange, OnChange
 from wharfinger.cluster.resource import ObjectKey, ResourceType
 from wharfinger.formats.json_value import JsonObject, ShapeError, find_object
-from wharfinger.hooks.config import KubernetesBinding, NamespaceSelector
+from wharfinger.hooks.config import MAX_WATCHES, KubernetesBinding, NamespaceSelector
 
 log = logging.getLogger(__name__)
 
-MAX_WATCHES: Final = 256
 _TOLD_APART_BY: Final = ("name", "namespace", "uid", "resourceVersion")
 
 

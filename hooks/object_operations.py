@@ -9,6 +9,7 @@ creations find their target in the object itself. Not kept: a ``jsonPatch`` may 
 as ``remove``; every operation of a ``jsonPatch`` is looked at, not just the first.
 """
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -20,6 +21,7 @@ from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json_value import JsonObject, JsonValue, as_object, find_str, need_str, type_name
 from wharfinger.formats.yaml_reader import YamlLimits, read_yaml
 from wharfinger.hooks.errors import HookError
+from wharfinger.hooks.object_names import need_namespace, need_object_name
 from wharfinger.hooks.results import OBJECT_PATCHES
 
 _JSON_PATCH: Final = {
@@ -31,6 +33,8 @@ _JSON_PATCH: Final = {
     "copy": ("from",),
 }
 """Operations of RFC 6902 and what each needs beside ``op`` and ``path``."""
+
+_SUBRESOURCE: Final = re.compile(r"[a-z]{1,63}")
 
 
 class IfThere(StrEnum):
@@ -164,11 +168,7 @@ def _operation(document: JsonObject) -> Operation:
     match name:
         case "Create" | "CreateIfNotExists" | "CreateOrUpdate":
             obj = _mapping(document, "object")
-            (api_version, kind) = kind_of(obj)
-            target = Target(
-                api_version, kind, namespace_of(obj), name_of(obj) or find_str(obj, "metadata", "generateName")
-            )
-            return Create(target, obj, IfThere(name))
+            return Create(_target_of(obj, IfThere(name)), obj, IfThere(name))
         case "Delete":
             return Delete(_target(document), Propagation.FOREGROUND, wait=True)
         case "DeleteInBackground":
@@ -186,17 +186,31 @@ def _operation(document: JsonObject) -> Operation:
 
 
 def _target(document: JsonObject) -> Target:
+    namespace = find_str(document, "namespace")
     return Target(
         find_str(document, "apiVersion"),
         need_str(document, "kind"),
-        find_str(document, "namespace"),
-        need_str(document, "name"),
+        namespace and need_namespace(namespace, "namespace"),
+        need_object_name(need_str(document, "name"), "name"),
     )
+
+
+def _target_of(obj: JsonObject, if_there: IfThere) -> Target:
+    """What is to be created. Only where it must be new may the server think of a name."""
+    api_version, kind = kind_of(obj)
+    name, namespace = name_of(obj), namespace_of(obj)
+    if namespace:
+        need_namespace(namespace, "object.metadata.namespace")
+    if name or if_there is not IfThere.FAIL:
+        need_object_name(name, "object.metadata.name")
+    return Target(api_version, kind, namespace, name or need_str(obj, "metadata", "generateName"))
 
 
 def _options(document: JsonObject) -> tuple[str, bool, bool]:
     """``subresource``, ``ignoreMissingObject``, ``ignoreHookError``."""
     subresource = find_str(document, "subresource").strip("/")
+    if subresource and not _SUBRESOURCE.fullmatch(subresource):
+        raise FormatError(f"subresource: {subresource[:60]!r} is none, such as status")
     return subresource, _flag(document, "ignoreMissingObject"), _flag(document, "ignoreHookError")
 
 

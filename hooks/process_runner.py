@@ -1,7 +1,8 @@
 """Runs hooks as child processes: the contract's files before, the hook in between, its results after.
 
-The hook gets the daemon's environment and the file variables, its working folder, /dev/null as stdin, and a time limit; what
-it prints becomes log lines while it runs (spec hook-protocol §1.3, §1.6, §3). Its folder is removed on every way out.
+The hook gets the daemon's environment (but what is not for children) and the file variables, its working folder, /dev/null as
+stdin, and a time limit; what it prints becomes log lines while it runs (spec hook-protocol §1.3, §1.6, §3). Its folder is removed
+on every way out.
 
 What a failed run left behind. A hook that failed may still have asked for object patches that report its failure
 (spec/runtime §7.3), so results are read after a failure too; but then a file that cannot be read is a line in the log and
@@ -33,6 +34,7 @@ from wharfinger.hooks.run_folder import RunFolder, make_run_folder
 from wharfinger.hooks.runner import HookOutcome, HookRun
 from wharfinger.process.child import run_child
 from wharfinger.process.command import Command, Limits, Outcome, Sinks
+from wharfinger.process.environment import NO_BYTECODE, child_environment
 from wharfinger.process.errors import ProcessError
 from wharfinger.process.ledger import ProcessLedger
 
@@ -70,7 +72,7 @@ class ProcessHookRunner:
         self._scratch = scratch
         self._limits = limits
         self._ledger = ledger
-        self._environment = dict(os.environ if environment is None else environment)
+        self._environment = {**child_environment(os.environ if environment is None else environment), **NO_BYTECODE}
         self._file_workers = trio.CapacityLimiter(_MAX_FILE_WORKERS)
 
     async def run(self, run: HookRun) -> HookOutcome:
@@ -106,7 +108,7 @@ class ProcessHookRunner:
         with trio.move_on_after(REMOVE_S, shield=True) as limit:
             try:
                 await trio.to_thread.run_sync(folder.remove, abandon_on_cancel=True, limiter=self._file_workers)
-            except (OSError, RecursionError) as error:
+            except OSError as error:
                 log.warning("hook %s: its folder %s could not be removed: %s", folder.hook, folder.path, error)
         if limit.cancelled_caught:
             log.warning("hook %s: its folder %s is still being removed after %g s", folder.hook, folder.path, REMOVE_S)

@@ -78,9 +78,8 @@ def _object_patches(data: bytes) -> list[JsonValue]:
     try:
         documents = read_json_stream(data, what=what)
     except FormatError as error:
-        documents = read_yaml_all(data, what=f"{what} (read as YAML because it is not JSON: {error})")
-    if len(documents) > MAX_DOCUMENTS:
-        raise FormatError(f"{what}: more than {MAX_DOCUMENTS} documents")
+        what_yaml = f"{what} (read as YAML because it is not JSON: {error})"
+        documents = read_yaml_all(data, what=what_yaml, max_documents=MAX_DOCUMENTS)
     for number, document in enumerate(documents, 1):
         where = f"{what}: document {number}"
         _known(_object(document, where), "operation", OBJECT_OPERATIONS, where)

@@ -9,7 +9,6 @@ waits, nor reads more than a bound; and it may have left a tree that nobody coul
 
 import os
 import re
-import shutil
 import stat
 import tempfile
 from collections.abc import Mapping
@@ -107,7 +106,7 @@ def make_run_folder(scratch: Path, run: HookRun) -> RunFolder:
         for name in sorted(set(folder.outputs().values())):
             _write_new(path / name, b"")
     except BaseException as error:
-        shutil.rmtree(path, ignore_errors=True)
+        remove_tree(path)
         if isinstance(error, OSError | FormatError | ValueError):
             raise _unprepared(run, error) from error
         raise

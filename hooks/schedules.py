@@ -9,6 +9,8 @@ suspended. So the task looks at the wall clock again at least every :data:`LOOK_
   machine that wakes on Monday runs its hourly hooks once, not sixty times;
 * it is earlier than when last looked at (the clock was set back): every entry is reckoned anew from now, or they would be silent
   until the old time comes again.
+
+An entry without a next time that could be told (beyond the year 9999) is dropped with a line in the log.
 """
 
 import logging
@@ -65,7 +67,11 @@ class Schedules:
         entry = self._entries.get(crontab)
         if entry is None:
             cron = parse_cron(crontab, zone=self._zone)
-            entry = self._entries[crontab] = _Entry(cron, _after(cron, self._utc()))
+            due = _after(cron, self._utc())
+            if due is None:
+                _tell_dropped(crontab)
+                return
+            entry = self._entries[crontab] = _Entry(cron, due)
             self._changed.set()
         entry.owners.add(owner)
 
@@ -93,16 +99,25 @@ class Schedules:
         now = self._utc()
         if now < self._looked_at - SET_BACK:
             log.warning("the clock was set back from %s to %s: schedules go on from there", self._looked_at, now)
-            for entry in self._entries.values():
-                entry.due = _after(entry.cron, now)
+            for crontab, entry in list(self._entries.items()):
+                self._put_off(crontab, entry, _after(entry.cron, now))
         self._looked_at = now
         for crontab, entry in list(self._entries.items()):
             if entry.due <= now and self._entries.get(crontab) is entry:
                 # From when it was due, so that intervals do not drift; from now where that is past, too.
                 following = _after(entry.cron, entry.due)
-                entry.due = following if following > now else _after(entry.cron, now)
+                if following is not None and following <= now:
+                    following = _after(entry.cron, now)
+                self._put_off(crontab, entry, following)
                 self._ticks += 1
                 self._on_tick(crontab)
+
+    def _put_off(self, crontab: str, entry: _Entry, due: datetime | None) -> None:
+        if due is None:
+            del self._entries[crontab]
+            _tell_dropped(crontab)
+        else:
+            entry.due = due
 
     def _next_due(self) -> datetime | None:
         return min((entry.due for entry in self._entries.values()), default=None)
@@ -116,8 +131,16 @@ class Schedules:
         return self._now().astimezone(UTC)
 
 
-def _after(cron: Cron, moment: datetime) -> datetime:
-    return cron.next_after(moment).astimezone(UTC)
+def _after(cron: Cron, moment: datetime) -> datetime | None:
+    """When it is next due; None where the calendar ends before that."""
+    try:
+        return cron.next_after(moment).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _tell_dropped(crontab: str) -> None:
+    log.warning("schedule %r: it has no next time before the year 10000; it is dropped", crontab)
 
 
 @asynccontextmanager

@@ -1,35 +1,25 @@
-"""How often a hook may run: a token bucket (spec hook-protocol §2.7). Pure; the clock's reading comes in, in seconds."""
+"""How often a hook may run (``settings``, spec hook-protocol §1.4): a token bucket. Pure; moments are a steady clock's, in s."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
 
 
 @dataclass(slots=True)
 class Throttle:
-    """One run each ``interval``, and up to ``burst`` at once after a pause; 0 s is no bound, a burst of 0 counts as 1."""
+    """At most ``burst`` runs at once, and one more for each ``interval`` that passes.
+
+    Kept as the one moment at which the bucket will be full again, so that nothing has to tick.
+    """
 
     interval: timedelta
     burst: int
-    _tokens: float = field(init=False)
-    _at: float | None = None
-
-    def __post_init__(self) -> None:
-        """Full at first."""
-        self._tokens = float(max(1, self.burst))
+    _full_at: float = float("-inf")
 
     def wait_s(self, now: float) -> float:
-        """How long until the next run may begin; 0.0 if it may now."""
-        if self.interval <= timedelta():
-            return 0.0
-        return max(0.0, (1.0 - self._refilled(now)) * self.interval.total_seconds())
+        """How long the next run must still wait; 0 where it may begin."""
+        room = (self.burst - 1) * self.interval.total_seconds()
+        return max(0.0, self._full_at - now - room)
 
     def take(self, now: float) -> None:
-        """A run begins."""
-        if self.interval > timedelta():
-            self._tokens, self._at = self._refilled(now) - 1.0, now
-
-    def _refilled(self, now: float) -> float:
-        if self._at is None:
-            return self._tokens
-        gained = max(0.0, now - self._at) / self.interval.total_seconds()
-        return min(float(max(1, self.burst)), self._tokens + gained)
+        """A run begins. One that did not wait is counted all the same."""
+        self._full_at = max(self._full_at, now) + self.interval.total_seconds()

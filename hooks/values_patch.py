@@ -21,9 +21,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from wharfinger.formats.json_patch import apply_json_patch
-
 from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json_patch import apply_json_patch, list_index, pointer_of, pointer_steps, value_at
 from wharfinger.formats.json_value import JsonObject, JsonValue, as_object, find_str, need_str, to_json, type_name
 
 MAX_STORED: Final = 10_000
@@ -56,7 +55,7 @@ def _check_place(operation: JsonObject, number: int, root: str) -> None:
     names = ("path", "from") if operation.get("op") == "move" else ("path",)
     for name in names:
         place = find_str(operation, name)
-        if _tokens(place)[:1] != (root,):
+        if pointer_steps(place)[:1] != (root,):
             raise ValuesPatchError(
                 f"values patch: operation {number}: {name} {place[:80]!r} is not below /{root}, which is all this hook may change"
             )
@@ -114,7 +113,7 @@ class _Entry:
         op, pointer = find_str(found, "op"), need_str(found, "path")
         if op not in ("add", "remove") or not pointer.startswith("/"):
             raise ValuesPatchError(f"stored patch: {op!r} of {pointer[:80]!r} is not something that is kept")
-        path = _tokens(pointer)
+        path = pointer_steps(pointer)
         return _Entry(op, pointer, path, found.get("value"), _list_at(document, path))
 
     def place(self) -> _Path:
@@ -150,7 +149,7 @@ def _resolved(operation: JsonObject, document: JsonValue) -> list[JsonObject]:
             return []
         case "copy" | "move" as op:
             source = find_str(operation, "from")
-            found, value = _get(document, _tokens(source))
+            found, value = value_at(document, pointer_steps(source))
             if not found:
                 raise ValuesPatchError(f"cannot compact the values patch: {op} from {source[:80]} does not apply")
             add: JsonObject = {"op": "add", "path": pointer, "value": to_json(value)}
@@ -163,9 +162,9 @@ def _shorten_lists(kept: "_Kept", document: JsonValue) -> None:
     """Lists with too many operations as one that puts the whole list in place."""
     counts = Counter(entry.list_at for entry in kept.entries() if entry.list_at is not None)
     for place, count in counts.items():
-        found, value = _get(document, place)
+        found, value = value_at(document, place)
         if count > MAX_IN_LIST and found:
-            kept.add(_Entry("add", _pointer(place), place, to_json(value), None))
+            kept.add(_Entry("add", pointer_of(place), place, to_json(value), None))
 
 
 class _Kept:
@@ -198,21 +197,9 @@ def _prefixes(path: _Path) -> list[_Path]:
     return [path[:length] for length in range(1, len(path) + 1)]
 
 
-def _get(document: JsonValue, path: _Path) -> tuple[bool, JsonValue]:
-    """Whether there is something at the path, and what."""
-    for step in path:
-        if isinstance(document, dict) and step in document:
-            document = document[step]
-        elif isinstance(document, list) and (index := _index(step, len(document) - 1)) is not None:
-            document = document[index]
-        else:
-            return False, None
-    return True, document
-
-
 def _apply(document: JsonValue, entry: _Entry) -> bool:
     """Change the document in place; False, and nothing changed, where the operation does not fit it."""
-    found, holder = _get(document, entry.path[:-1])
+    found, holder = value_at(document, entry.path[:-1])
     last = entry.path[-1]
     if not found:
         return False
@@ -226,25 +213,11 @@ def _apply(document: JsonValue, entry: _Entry) -> bool:
     if not isinstance(holder, list):
         return False
     if entry.op == "add":
-        index = len(holder) if last == "-" else _index(last, len(holder))
+        index = len(holder) if last == "-" else list_index(last, len(holder))
         if index is not None:
             holder.insert(index, to_json(entry.value))
         return index is not None
-    index = _index(last, len(holder) - 1)
+    index = list_index(last, len(holder) - 1)
     if index is not None:
         del holder[index]
     return index is not None
-
-
-def _index(step: str, most: int) -> int | None:
-    if not (step.isascii() and step.isdigit()) or (len(step) > 1 and step[0] == "0") or len(step) > len(str(most)):
-        return None
-    return int(step) if int(step) <= most else None
-
-
-def _tokens(pointer: str) -> _Path:
-    return tuple(step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:])
-
-
-def _pointer(path: _Path) -> str:
-    return "".join("/" + step.replace("~", "~0").replace("/", "~1") for step in path)

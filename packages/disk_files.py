@@ -7,7 +7,6 @@ of the folder the name is in). Whatever the disk refuses becomes a StoreError th
 import errno
 import hashlib
 import os
-import shutil
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -17,6 +16,7 @@ from typing import BinaryIO, Final, TypeAlias
 
 from wharfinger.formats.archive import ExtractionStoppedError
 from wharfinger.packages.errors import StoreError
+from wharfinger.process.remove_tree import remove_tree
 
 MAX_NAMES: Final = 200_000
 MAX_DEEP: Final = 100
@@ -155,8 +155,7 @@ def delete(path: Path, trash: Path) -> bool:
     except FileNotFoundError:
         return False
     if trash.is_dir() and not trash.is_symlink():
-        _unlock(trash)
-        shutil.rmtree(trash)
+        remove_tree(trash)
     else:
         trash.unlink()
     return True
@@ -166,24 +165,11 @@ def discard(path: Path) -> None:
     """Delete a temporary file or folder as far as that is possible; what stays is left to `collect`."""
     try:
         if path.is_dir() and not path.is_symlink():
-            _unlock(path)
-            shutil.rmtree(path, ignore_errors=True)
+            remove_tree(path)
         else:
             path.unlink(missing_ok=True)
     except OSError:
         return
-
-
-def _unlock(folder: Path) -> None:
-    """Give back the right to write to a folder and those in it, without which nothing can be deleted from them."""
-    pending = [folder]
-    while pending:
-        here = pending.pop()
-        mode = stat.S_IMODE(here.lstat().st_mode)
-        if mode & stat.S_IRWXU != stat.S_IRWXU:
-            here.chmod(mode | stat.S_IRWXU)
-        with os.scandir(here) as entries:
-            pending += [Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False)]
 
 
 def _digest(file: BinaryIO, should_stop: ShouldStop) -> str:

@@ -6,6 +6,9 @@ a JSON schema with a remote ``$ref`` fails at once instead of making a request o
 read; of a package, Helm gets a folder of links to what is its chart (:mod:`wharfinger.packages.chart_folder`). Values travel in
 a file of mode 0600, never on the command line, where every user of the machine could read them.
 
+A chart decides how much memory its templates take, so the run has a limit: RLIMIT_DATA, which the kernel holds against the heap
+that Go has really mapped (RLIMIT_AS would count what Go only reserves). A shell that sets it and becomes Helm is how it gets there.
+
 Errors: what Helm says about chart or values is permanent; a run that was cut (time, a signal) is transient.
 """
 
@@ -44,13 +47,22 @@ _NAMESPACE: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?\Z")
 _KUBE_VERSION: Final = re.compile(r"v?\d{1,4}(?:\.\d{1,4}){1,2}(?:[-+][0-9A-Za-z.+-]{1,100})?\Z")
 _API_VERSION: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9./-]{0,300}\Z")
 
+_LIMITED: Final = 'ulimit -d "$0" 2>/dev/null; exec "$@"'
+"""Where a stricter limit is set already, that one stays."""
+_NOT_RUN: Final = frozenset({126, 127})
+"""What the shell exits with where it cannot become Helm."""
+_OUT_OF_MEMORY: Final = re.compile(
+    rb"^(?:fatal error: |runtime: )(?:runtime: )?(?:out of|cannot allocate) memory", re.MULTILINE
+)
+
 
 @dataclass(frozen=True, slots=True)
 class RenderLimits:
-    """Bounds of one render, and how many run at a time (a render costs a process of 50 MiB)."""
+    """Bounds of one render, and how many run at a time (a render costs a process of 50 MiB; large charts take 300)."""
 
     wall_s: float = 60.0
     output_bytes: int = 64 * 1024 * 1024
+    memory_bytes: int = 2 * 1024 * 1024 * 1024
     at_once: int = 2
 
 
@@ -82,7 +94,9 @@ class HelmRenderer:
                 return replace(rendered, crds=(*crds, *rendered.crds))
 
     async def _helm_template(self, arguments: list[str], work: Path, request: RenderRequest) -> Outcome:
-        command = Command((str(self._helm), "template", *arguments), work, _environment(work))
+        limit = str(self._limits.memory_bytes // 1024)
+        run = ("/bin/sh", "-c", _LIMITED, limit, str(self._helm), "template", *arguments)
+        command = Command(run, work, _environment(work))
         limits = Limits(wall_s=self._limits.wall_s, stdout_bytes=self._limits.output_bytes)
         try:
             return await run_child(command, limits, ledger=self._ledger)
@@ -148,6 +162,7 @@ def _environment(work: Path) -> dict[str, str]:
         "HTTP_PROXY": nowhere,
         "HTTPS_PROXY": nowhere,
         "LC_ALL": "C.UTF-8",
+        "GOTRACEBACK": "none",  # the reason is the first line; a megabyte of stacks would push it out
     }
 
 
@@ -186,6 +201,12 @@ def _text(outcome: Outcome, request: RenderRequest, limits: RenderLimits, hide: 
         )
     if outcome.ending is Ending.OUTPUT_LIMIT:
         raise RenderError(f"{release}: the chart renders to more than {limits.output_bytes} bytes; make it render less")
+    if outcome.returncode in _NOT_RUN:
+        said = clean_message(outcome.stderr.decode(errors="replace"), hide)
+        raise RenderError(f"{release}: helm cannot be run: {said}; look at --helm", transient=True)
+    if not outcome.ok and _OUT_OF_MEMORY.search(outcome.stderr):
+        most = limits.memory_bytes // 1024**2
+        raise RenderError(f"{release}: the chart takes more than {most} MiB of memory to render; make it smaller")
     if not outcome.ok:
         killed = outcome.returncode < 0
         said = clean_message(outcome.stderr.decode(errors="replace"), hide)

@@ -25,7 +25,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from wharfinger.formats.errors import FormatError
-from wharfinger.formats.json_value import MAX_DEPTH, JsonObject, JsonValue, encode_json, type_name
+from wharfinger.formats.json_value import JsonObject, JsonValue, encode_json, type_name
+from wharfinger.formats.merge_patch import overlaid
 from wharfinger.formats.openapi_schema import Problem, Schema
 from wharfinger.packages.definition import Definition, Layout, PackageType
 from wharfinger.packages.errors import PackageError
@@ -189,15 +190,11 @@ def _repository(definition: Definition, context: RenderContext) -> str:
     return f"{context.registry}/{definition.name}" if context.registry else definition.name
 
 
-def _merged(below: JsonObject, above: JsonObject, depth: int = 0) -> JsonObject:
-    """``above`` over ``below``: objects member by member, everything else replaced."""
-    if depth > MAX_DEPTH:
-        raise SettingsError([Problem("", f"nested deeper than {MAX_DEPTH} levels")], subject="values")
-    merged = dict(below)
-    for key, value in above.items():
-        under = merged.get(key)
-        merged[key] = _merged(under, value, depth + 1) if isinstance(under, dict) and isinstance(value, dict) else value
-    return merged
+def _merged(below: JsonObject, above: JsonObject) -> JsonObject:
+    try:
+        return overlaid(below, above)
+    except FormatError as error:
+        raise SettingsError([Problem("", str(error))], subject="values") from error
 
 
 def _check(schema: Schema, value: JsonObject, subject: str) -> None:

@@ -203,7 +203,7 @@ class QueueWorker:
                 self._forget(number)
             case Dropped(number, cause):
                 self._counters.dropped += 1
-                log.info("%s: dropped: %s", self._handles[number].task.name, cause)
+                log.debug("%s: superseded: %s", self._handles[number].task.name, cause)
                 self._forget(number)
             case _:
                 assert_never(effect)

@@ -112,7 +112,7 @@ _REASONS: Final[tuple[tuple[type[Exception], str, bool | None], ...]] = (
     (FilterError, "HookInvalid", None),
     (HookError, "PackageHookFailed", None),
     (PackageStateError, "StateFailed", None),
-    (ConflictError, "ConflictingOwner", False),
+    (ConflictError, "FieldConflict", False),
     (ClusterError, "ClusterFailed", None),
     (ProcessError, "ProcessFailed", None),
     (PackageError, "ArtifactInvalid", None),

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
 from typing import Final, cast
 
 from jsonschema import ValidationError
@@ -35,6 +34,10 @@ from wharfinger.formats.schema_explain import MAX_WORK
 from wharfinger.formats.schema_keywords import WorkError, explaining_validator, quiet
 
 MAX_ERRORS: Final = 20
+_MOST_FOUND: Final = 10 * MAX_ERRORS
+"""Found before they are sorted and the first are said."""
+_MOST_COMPARED: Final = 32 * 1024 * 1024
+"""Bytes of values that are compared with those that were there; values inside each other count each time."""
 _SHOWN_CHARS: Final = 300
 _ROOT: Final = "<nil>"
 """How the kube-apiserver calls the object itself."""
@@ -82,20 +85,25 @@ class CustomSchema:
         problems = compiled.schema.problems(obj, limit=1)
         if not problems:
             return []
-        found: list[tuple[ValuePath, FieldError]] = []
+        unchanged = _Unchanged(obj, old)
+        found: list[FieldError] = []
+        looked_at_all = seen = False
         errors = cast(
             "Iterable[ValidationError]",
             explaining_validator(compiled.converted.schema, MAX_WORK).iter_errors(quiet(obj)),
         )
         with suppress(WorkError, RecursionError):  # what was found by then is said
-            found.extend(
-                (tuple(error.absolute_path), _said(error, compiled.converted))
-                for error in islice(errors, 10 * MAX_ERRORS)
-            )
-        if not found:
+            for error in errors:
+                seen = True
+                if not unchanged.at(tuple(error.absolute_path)):
+                    found.append(_said(error, compiled.converted))
+                if len(found) >= _MOST_FOUND:
+                    break
+            looked_at_all = True
+        if not found and not (seen and looked_at_all):
+            # Nothing new was found, and there may be something: an object is let in for what is known of it.
             return [FieldError(problem.path or _ROOT, *_invalid(problem.message)) for problem in problems]
-        changed = [error for path, error in found if not _unchanged(path, obj, old)]
-        return sorted(changed, key=lambda error: error.field)[:MAX_ERRORS]
+        return sorted(found, key=lambda error: error.field)[:MAX_ERRORS]
 
     @cached_property
     def _compiled(self) -> _Compiled | str:
@@ -106,13 +114,30 @@ class CustomSchema:
             return str(error)
 
 
-def _unchanged(path: ValuePath, obj: JsonObject, old: JsonObject | None) -> bool:
-    """Whether the value there is as it was; an absent one was not."""
-    if not path or old is None:
-        return False
-    before, holder = find(old, *path), find(old, *path[:-1])
-    there = before is not None or (isinstance(holder, dict) and path[-1] in holder)
-    return there and canonical_json(before) == canonical_json(find(obj, *path))  # in Python True is 1
+class _Unchanged:
+    """Which values of an object are as they were in ``old``; each is compared once, and all of them within a budget."""
+
+    def __init__(self, obj: JsonObject, old: JsonObject | None) -> None:
+        self._obj = obj
+        self._old = old
+        self._known: dict[ValuePath, bool] = {}
+        self._left = _MOST_COMPARED
+
+    def at(self, path: ValuePath) -> bool:
+        """Whether the value there is as it was; an absent one was not, nor was one when the budget is spent."""
+        if path not in self._known:
+            self._known[path] = self._left > 0 and self._compared(path)
+        return self._known[path]
+
+    def _compared(self, path: ValuePath) -> bool:
+        if not path or self._old is None:
+            return False
+        before, holder = find(self._old, *path), find(self._old, *path[:-1])
+        if before is None and not (isinstance(holder, dict) and path[-1] in holder):
+            return False
+        one, other = canonical_json(before), canonical_json(find(self._obj, *path))  # in Python True is 1
+        self._left -= len(one) + len(other)
+        return one == other
 
 
 def _has_defaults(schema: JsonValue) -> bool:

@@ -11,6 +11,10 @@ from wharfinger.formats.json_patch import (
     JsonPatchError,
     JsonPatchFailedError,
     apply_json_patch,
+    list_index,
+    pointer_of,
+    pointer_steps,
+    value_at,
 )
 from wharfinger.formats.json_value import MAX_DEPTH, JsonObject, JsonValue, encode_json
 
@@ -231,3 +235,33 @@ def test_any_patch_is_applied_or_refused(target: JsonValue, patch: list[JsonValu
         patched = None
     assert json.dumps([target, patch]) == before
     encode_json(patched)
+
+
+@given(st.lists(st.text(max_size=4), max_size=5))
+def test_pointers_and_their_steps(steps: list[str]) -> None:
+    assert pointer_steps(pointer_of(steps)) == tuple(steps)
+
+
+@pytest.mark.parametrize(
+    ("path", "found", "value"),
+    [
+        ((), True, {"a": [1, None], "01": 2}),
+        (("a", "0"), True, 1),
+        (("a", "1"), True, None),
+        (("01",), True, 2),
+        (("a", "2"), False, None),
+        (("a", "-"), False, None),
+        (("a", "00"), False, None),
+        (("a", "\u0661"), False, None),
+        (("a", "9" * 5_000), False, None),
+        (("a", "0", "x"), False, None),
+        (("b",), False, None),
+    ],
+)
+def test_what_is_at_a_path(path: tuple[str, ...], found: bool, value: JsonValue) -> None:
+    assert value_at({"a": [1, None], "01": 2}, path) == (found, value)
+
+
+def test_indexes_of_a_list() -> None:
+    assert [list_index(step, 2) for step in ("0", "2", "3", "-", "", "02", "+1", " 1")] == [0, 2, *[None] * 6]
+    assert list_index("0", -1) is None

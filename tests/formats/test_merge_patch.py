@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wharfinger.formats.json_value import JsonValue
-from wharfinger.formats.merge_patch import merge_patch
+from wharfinger.formats.json_value import MAX_DEPTH, JsonObject, JsonValue, ShapeError
+from wharfinger.formats.merge_patch import merge_patch, overlaid
 
 RFC_EXAMPLES: Final[list[tuple[JsonValue, JsonValue, JsonValue]]] = [
     ({"a": "b"}, {"a": "c"}, {"a": "c"}),
@@ -64,3 +64,23 @@ def _scribble(value: JsonValue) -> None:
         for item in value.values():
             _scribble(item)
         value["scribble"] = "scribble"
+
+
+def test_layers_of_settings() -> None:
+    below: JsonObject = {"a": {"b": 1, "c": [1]}, "d": 1, "e": {"f": 1}}
+    above: JsonObject = {"a": {"c": [2], "g": 2}, "d": {"h": 2}, "e": None}
+    before = copy.deepcopy((below, above))
+
+    assert overlaid(below, above) == {"a": {"b": 1, "c": [2], "g": 2}, "d": {"h": 2}, "e": None}
+    assert overlaid(below, {}) == overlaid({}, below) == overlaid(below, below) == below
+    assert (below, above) == before
+
+
+def test_layers_nested_too_deep() -> None:
+    deep: JsonObject = {}
+    for _ in range(5_000):
+        deep = {"a": deep}
+
+    assert overlaid(deep, {"b": 1}) is not deep
+    with pytest.raises(ShapeError, match=f"nested deeper than {MAX_DEPTH} levels"):
+        overlaid(deep, deep)

@@ -1,47 +1,53 @@
-"""How often a hook may run."""
+"""How often hooks may run."""
 
 from datetime import timedelta
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from wharfinger.hooks.throttle import Throttle
 
 
-def test_a_burst_then_one_each_interval() -> None:
-    throttle = Throttle(timedelta(seconds=5), 2)
-    for _ in range(2):
-        assert throttle.wait_s(100.0) == 0.0
+def test_a_burst_and_then_one_in_each_interval() -> None:
+    throttle = Throttle(timedelta(seconds=10), 3)
+    for _ in range(3):
+        assert throttle.wait_s(100.0) == 0
         throttle.take(100.0)
-    assert throttle.wait_s(100.0) == 5.0
-    assert throttle.wait_s(103.0) == 2.0
-    assert throttle.wait_s(105.0) == 0.0
-    throttle.take(105.0)
-    assert throttle.wait_s(105.0) == 5.0
+    assert throttle.wait_s(100.0) == 10
+    assert throttle.wait_s(104.0) == 6
+    assert throttle.wait_s(110.0) == 0
+    throttle.take(110.0)
+    assert throttle.wait_s(110.0) == 10
 
 
-def test_no_interval_is_no_bound_and_a_burst_of_nothing_is_one() -> None:
-    free = Throttle(timedelta(), 0)
-    for _ in range(100):
-        free.take(1.0)
-    assert free.wait_s(1.0) == 0.0
-    once = Throttle(timedelta(seconds=1), 0)
-    assert once.wait_s(0.0) == 0.0
-    once.take(0.0)
-    assert once.wait_s(0.0) == 1.0
+def test_what_was_not_used_is_not_saved_beyond_the_burst() -> None:
+    throttle = Throttle(timedelta(seconds=1), 2)
+    for _ in range(2):
+        assert throttle.wait_s(1e6) == 0
+        throttle.take(1e6)
+    assert throttle.wait_s(1e6) == pytest.approx(1)
+
+
+def test_one_that_did_not_wait_makes_the_next_wait_longer() -> None:
+    throttle = Throttle(timedelta(seconds=5), 1)
+    throttle.take(0.0)
+    throttle.take(0.0)
+    assert throttle.wait_s(0.0) == 10
 
 
 @given(
-    st.integers(1, 5),
-    st.lists(st.floats(0, 20, allow_nan=False), max_size=30),
+    st.integers(1, 20), st.integers(1, 5), st.lists(st.integers(0, 60), max_size=60)
 )
-def test_in_no_stretch_of_time_are_there_more_runs_than_allowed(burst: int, pauses: list[float]) -> None:
-    throttle, now, runs = Throttle(timedelta(seconds=2), burst), 0.0, list[float]()
+def test_never_more_than_the_burst_and_what_time_gave(interval: int, burst: int, pauses: list[int]) -> None:
+    throttle = Throttle(timedelta(seconds=interval), burst)
+    now, taken = 0.0, list[float]()
     for pause in pauses:
         now += pause
         now += throttle.wait_s(now)
+        assert throttle.wait_s(now) == 0
         throttle.take(now)
-        runs.append(now)
-    for at, first in enumerate(runs):
-        for count, last in enumerate(runs[at:], 1):
-            assert count <= burst + (last - first) / 2 + 1e-6
+        taken.append(now)
+    for first in range(len(taken)):
+        for last in range(first, len(taken)):
+            assert last - first + 1 <= burst + (taken[last] - taken[first]) // interval

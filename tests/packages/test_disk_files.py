@@ -156,6 +156,23 @@ def test_what_no_archive_can_have_has_no_digest(tmp_path: Path, monkeypatch: pyt
     assert content_digest(wide) is None
 
 
+def test_deep_folders_are_no_trouble(tmp_path: Path) -> None:
+    """Deeper than Python calls itself, and than a path may be long: made by whoever runs in a tree."""
+    for remove in (discard, lambda path: delete(path, tmp_path / "trash")):
+        root = tmp_path / "root"
+        root.mkdir()
+        at = os.open(root, os.O_RDONLY)
+        for _ in range(2_500):
+            os.mkdir("d", dir_fd=at)
+            inner = os.open("d", os.O_RDONLY, dir_fd=at)
+            os.close(at)
+            at = inner
+        os.close(at)
+        assert content_digest(root) is None
+        remove(root)
+        assert list(tmp_path.iterdir()) == []
+
+
 def test_replacing_a_tree(tmp_path: Path) -> None:
     write(tmp_path, {"new/a": "2", "old/a": "1", "old/b": ""})
     replace_tree(tmp_path / "new", tmp_path / "old", tmp_path / "trash")

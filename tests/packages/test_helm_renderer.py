@@ -328,6 +328,17 @@ async def test_too_much_output(program: str, tmp_path: Path) -> None:
     assert not caught.value.transient
 
 
+async def test_too_much_memory(program: str, tmp_path: Path) -> None:
+    """Forty doublings of a text: a terabyte."""
+    doubling = '{{- $s := "x" -}}{{- range until 40 }}{{- $s = printf "%s%s" $s $s }}{{- end }}\na: {{ len $s }}\n'
+    folder = chart(tmp_path / "web", files={"templates/bomb.yaml": doubling})
+    limited = HelmRenderer(tool(program), tmp_path / "scratch", limits=RenderLimits(memory_bytes=512 * 1024**2))
+    with pytest.raises(RenderError, match="release web: the chart takes more than 512 MiB of memory") as caught:
+        await limited.render(request(folder))
+    assert not caught.value.transient
+    assert await limited.render(request(WEB_SERVICE))
+
+
 def script(folder: Path, text: str) -> Path:
     path = folder / "fake-helm"
     path.write_text("#!/bin/sh\n" + text)
@@ -359,8 +370,11 @@ async def test_a_helm_that_breaks(text: str, says: str, transient: bool, tmp_pat
 
 
 async def test_no_helm(tmp_path: Path) -> None:
-    with pytest.raises(RenderError, match="helm"):
-        await HelmRenderer(tmp_path / "helm", tmp_path / "scratch").render(request(WEB_SERVICE))
+    for name in ("absent", "not-executable"):
+        (tmp_path / "not-executable").write_text("")
+        with pytest.raises(RenderError, match="helm cannot be run: .*look at --helm") as caught:
+            await HelmRenderer(tmp_path / name, tmp_path / "scratch").render(request(WEB_SERVICE))
+        assert caught.value.transient
 
 
 async def test_values_are_for_no_other_user(tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ CASES: list[tuple[Expected, str, bool]] = [
     (FormatError("x"), "ArtifactInvalid", True),
     (IdentityError("x"), "SpecInvalid", True),
     (api_error(422, "Invalid", "x"), "ApplyFailed", True),
-    (api_error(409, "Conflict", "x"), "ConflictingOwner", False),
+    (api_error(409, "Conflict", "x"), "FieldConflict", False),
     (ForeignObjectError("x"), "ConflictingOwner", False),
     (HookFailedError("x"), "HookFailed", False),
     (ReleaseError("x"), "ClusterFailed", True),

@@ -238,6 +238,32 @@ def test_what_a_write_leaves_as_it_was_is_not_held_against_it() -> None:
     assert said(one, {"n": True}, {"spec": {"n": 1}}) != []
 
 
+def test_many_old_faults_do_not_hide_a_new_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = schema(items={"type": "array", "items": {"type": "integer"}}, z={"type": "integer"})
+    bad: list[JsonValue] = ["bad"] * 1_000
+    old: JsonObject = {"spec": {"items": bad, "z": 1}}
+
+    assert said(one, {"items": bad, "z": 2}, old) == []
+    (error,) = said(one, {"items": bad, "z": "broken"}, old)
+    assert error.startswith('spec.z: Invalid value: "string"')
+    # What is not looked at any more may be new: it is refused, not let in.
+    monkeypatch.setattr(custom_schema, "MAX_WORK", 2_500)
+    (error,) = said(one, {"items": bad, "z": 2}, old)
+    assert error.startswith("spec.items[0]: ")
+    monkeypatch.undo()
+    monkeypatch.setattr(custom_schema, "_MOST_COMPARED", 100)
+    assert len(said(one, {"items": bad, "z": 2}, old)) == MAX_ERRORS
+
+
+def test_a_value_with_many_faults_is_compared_once() -> None:
+    names = [f"p{number}" for number in range(3_000)]
+    one = schema(x={"type": "object", "required": [*names]})
+    spec: JsonObject = {"x": {"text": "x" * 500_000}}
+
+    assert said(one, spec, {"spec": spec}) == []
+    assert len(said(one, {"x": {"text": "y"}}, {"spec": spec})) == MAX_ERRORS
+
+
 def test_a_schema_that_cannot_be_compiled_keeps_nobody_out() -> None:
     one = CustomSchema({"type": "object", "properties": {"a": {"type": "string", "pattern": "("}}}, what="the schema")
     assert one.problem.startswith("the schema: properties.a.pattern: ")
