@@ -258,13 +258,13 @@ def _groups(watched: Sequence[JsonValue]) -> dict[str, tuple[str, ...]]:
 
 def _kubernetes(item: JsonValue, snapshots: _Snapshots, problems: _Problems, *, legacy: bool) -> KubernetesBinding:
     where = "onKubernetesEvent" if legacy else "kubernetes"
-    names = _names(item, "nameSelector", problems, where, need_object_name)
-    namespaces, queue = _namespaces(item, problems, where), find_str(item, "queue")
+    names, queue = _names(item, "nameSelector", problems, where, need_object_name), find_str(item, "queue")
     api_version = find_str(item, "apiVersion")
     if api_version and not _API_VERSION.fullmatch(api_version):
         problems.add(f"{where}.apiVersion is invalid: {api_version!r} is neither a version nor group/version")
     if names and any(find(term, "field") == "metadata.name" for term in _field_terms(item)):
         problems.add(f"{where}: nameSelector and a fieldSelector on metadata.name exclude each other; keep one of them")
+    namespaces = _namespaces(item, problems, where)
     if (wanted := len(names or ("",)) * len((namespaces and namespaces.names) or ("",))) > MAX_WATCHES:
         problems.add(
             f"{where}: {wanted} watches, one for each name in each namespace, are more than {MAX_WATCHES}; select with labels"

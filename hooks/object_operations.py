@@ -203,7 +203,7 @@ def _target_of(obj: JsonObject, if_there: IfThere) -> Target:
         need_namespace(namespace, "object.metadata.namespace")
     if name or if_there is not IfThere.FAIL:
         need_object_name(name, "object.metadata.name")
-    return Target(api_version, kind, namespace, name or need_str(obj, "metadata", "generateName"))
+    return Target(api_version, kind, namespace, name or find_str(obj, "metadata", "generateName"))
 
 
 def _options(document: JsonObject) -> tuple[str, bool, bool]:

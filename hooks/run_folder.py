@@ -12,6 +12,7 @@ import re
 import stat
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -106,7 +107,8 @@ def make_run_folder(scratch: Path, run: HookRun) -> RunFolder:
         for name in sorted(set(folder.outputs().values())):
             _write_new(path / name, b"")
     except BaseException as error:
-        remove_tree(path)
+        with suppress(OSError):
+            remove_tree(path)
         if isinstance(error, OSError | FormatError | ValueError):
             raise _unprepared(run, error) from error
         raise

@@ -7,7 +7,7 @@ read; of a package, Helm gets a folder of links to what is its chart (:mod:`whar
 a file of mode 0600, never on the command line, where every user of the machine could read them.
 
 A chart decides how much memory its templates take, so the run has a limit: RLIMIT_DATA, which the kernel holds against the heap
-that Go has really mapped (RLIMIT_AS would count what Go only reserves). A shell that sets it and becomes Helm is how it gets there.
+that Go has really mapped (RLIMIT_AS would count what Go only reserves). A shell sets it, and becomes Helm.
 
 Errors: what Helm says about chart or values is permanent; a run that was cut (time, a signal) is transient.
 """

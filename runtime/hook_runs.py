@@ -117,7 +117,8 @@ async def _apply_object_patches(instance: Instance, tools: Tools, hook: Hook, ou
         return (str(error),)
     if not outcome.succeeded:
         operations = despite_failure(operations)
-    failures = await apply_operations(tools.cluster, tools.filters, operations, namespace=instance.isolation)
+    filters = tools.filters.of(instance.id.name)
+    failures = await apply_operations(tools.cluster, filters, operations, namespace=instance.isolation)
     return tuple(str(failure) for failure in failures)
 
 

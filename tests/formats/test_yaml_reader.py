@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.formats.yaml_table import ACCEPTED, ONLY_WE_REFUSE, REFUSED, WE_KEEP
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json_value import MAX_DEPTH, JsonValue, canonical_json, find, find_list
-from wharfinger.formats.yaml_reader import YamlError, YamlLimits, read_yaml, read_yaml_all
+from wharfinger.formats.yaml_reader import MAX_DOCUMENTS, YamlError, YamlLimits, read_yaml, read_yaml_all
 
 SMALL = YamlLimits(max_bytes=10_000, max_depth=10, max_nodes=1_000, max_characters=5_000)
 
@@ -213,3 +213,12 @@ def test_any_bytes_are_read_or_refused(data: bytes) -> None:
     except YamlError:
         return
     data.decode()
+
+
+def test_documents_are_bounded_the_empty_ones_too() -> None:
+    assert read_yaml_all("---\n---\n1\n---\n", what="x", max_documents=3) == [1]
+    with pytest.raises(YamlError, match="x: line 3, column 1: more than 2 documents"):
+        read_yaml_all("---\n---\n---\n", what="x", max_documents=2)
+    for read in (read_yaml, read_yaml_all):
+        with pytest.raises(YamlError, match=f"more than {MAX_DOCUMENTS} documents"):
+            read("---\n" * (MAX_DOCUMENTS + 1), what="x")

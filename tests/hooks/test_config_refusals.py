@@ -3,8 +3,9 @@
 import pytest
 
 from tests.hooks.configs import kubernetes, kubernetes_refused, read, refused
-from wharfinger.formats.json_value import JsonObject
-from wharfinger.hooks.config_schema import MAX_BINDINGS
+from wharfinger.formats.json_value import JsonObject, JsonValue
+from wharfinger.hooks.config import NamespaceSelector
+from wharfinger.hooks.config_schema import MAX_BINDINGS, MAX_NAMES
 
 
 def test_only_startup_may_have_an_order_below_zero() -> None:
@@ -102,8 +103,8 @@ def test_faults_of_sense_come_out_together_too() -> None:
     assert [problem.partition(" ")[0] for problem in problems] == [
         "settings.executionMinInterval",
         "kubernetes.apiVersion",
-        "kubernetes.labelSelector",
         "kubernetes.namespace.labelSelector",
+        "kubernetes.labelSelector",
         "kubernetes.fieldSelector",
     ]
 
@@ -167,3 +168,28 @@ def test_faults_of_version_0_have_its_words() -> None:
     (problem,) = refused("onKubernetesEvent: [{kind: pod, selector: {matchLabels: {a: '?'}}}]")
     assert problem.startswith("onKubernetesEvent.labelSelector is invalid: '?' is no label value")
     assert refused("onKubernetesEvent: [{name: x}]") == ("onKubernetesEvent.kind is required",)
+
+
+@pytest.mark.parametrize("name", ["", "a,metadata.namespace=x", "../x?y", "a b"])
+def test_what_names_nothing_is_refused(name: str) -> None:
+    (problem,) = kubernetes_refused(nameSelector={"matchNames": ["a", name]})
+    assert problem.startswith(f"kubernetes.nameSelector.matchNames: {name!r} is no name of an object")
+    (problem,) = kubernetes_refused(namespace={"nameSelector": {"matchNames": ["a", name]}})
+    assert problem.startswith(f"kubernetes.namespace.nameSelector.matchNames: {name!r} is no name of a namespace")
+
+
+def test_every_name_costs_a_watch_so_there_are_not_many() -> None:
+    names: list[JsonValue] = [f"n{number}" for number in range(MAX_NAMES + 1)]
+    for wanted in ({"nameSelector": {"matchNames": names}}, {"namespace": {"nameSelector": {"matchNames": names}}}):
+        (problem,) = kubernetes_refused(**wanted)
+        assert problem.endswith("matchNames should have at most 100 items, has 101")
+    binding = kubernetes(
+        nameSelector={"matchNames": names[:16]}, namespace={"nameSelector": {"matchNames": names[:16]}}
+    )
+    assert (len(binding.names or ()), binding.namespaces) == (16, NamespaceSelector(tuple(map(str, names[:16])), ""))
+    (problem,) = kubernetes_refused(
+        nameSelector={"matchNames": names[:16]}, namespace={"nameSelector": {"matchNames": names[:17]}}
+    )
+    assert problem == (
+        "kubernetes: 272 watches, one for each name in each namespace, are more than 256; select with labels"
+    )

@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 
 import pytest
+import trio
 
 from tests.hooks.scripts import bash, python, write_hook
 from tests.process.children import PATH
@@ -227,3 +228,53 @@ async def test_hooks_inherit_the_environment_of_the_process(hooks: Path, monkeyp
     (hook,) = await discovered(hooks, ProcessConfigReader())
     assert hook.config.on_startup == 5
     assert "FROM_THE_DAEMON" in os.environ
+
+
+QUICK = Limits(wall_s=60.0, stdout_bytes=1000, term_grace_s=0.05, drain_s=0.05)
+
+
+async def test_nobody_is_asked_behind_one_that_failed(hooks: Path, tmp_path: Path) -> None:
+    go_on = tmp_path / "go-on"
+    os.mkfifo(go_on)
+    bash(hooks, f"read -r <{go_on}; exit 4", name="0.sh")
+    for number in range(1, 9):
+        bash(hooks, f"echo x >{go_on}; sleep 1000", name=f"{number}.sh")
+    with trio.fail_after(50):
+        error = await refused(hooks, ProcessConfigReader(environment={"PATH": PATH}, limits=QUICK))
+    assert error.hook == "hooks/0.sh"
+
+
+async def test_all_hooks_of_a_package_together_have_a_limit(hooks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(discovery, "DISCOVERY_S", 0.3)
+    bash(hooks, CONFIG % 1, name="0.sh")
+    for number in range(1, 9):
+        bash(hooks, "sleep 1000", name=f"{number}.sh")
+    with trio.fail_after(50):
+        error = await refused(hooks, ProcessConfigReader(environment={"PATH": PATH}, limits=QUICK))
+    assert "took longer than 0.3 s" in str(error)
+    assert error.transient
+
+
+async def test_so_many_answers_are_kept_and_empty_ones_are_not(
+    tmp_path: Path, reader: ProcessConfigReader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(discovery, "_CACHE_ENTRIES", 2)
+    count = tmp_path / "count"
+
+    async def ask(name: str, said: str) -> int:
+        if not (tmp_path / name).exists():
+            bash(tmp_path, f"echo x >>{count}; printf '{said}'", name=name)
+        assert await reader.config_of(hook_file(tmp_path / name)) == said.encode()
+        return len(count.read_text().splitlines())
+
+    assert [await ask(name, "x") for name in ("a", "b", "a", "c", "a", "b")] == [1, 2, 2, 3, 3, 4]
+    assert [await ask("empty", "") for _ in range(2)] == [5, 6]
+
+
+async def test_a_hook_is_not_told_what_systemd_told_the_daemon_and_leaves_no_bytecode(
+    hooks: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NOTIFY_SOCKET", "/run/n")
+    bash(hooks, 'echo "onStartup: ${NOTIFY_SOCKET:+5}$PYTHONDONTWRITEBYTECODE"')
+    (hook,) = await discovered(hooks, ProcessConfigReader())
+    assert hook.config.on_startup == 1

@@ -281,11 +281,12 @@ async def test_who_waits_for_a_used_worker_when_it_is_closed_is_told(ledger: Pro
 async def test_one_owner_takes_one_slot_whatever_it_asks(ledger: ProcessLedger) -> None:
     async with open_jq_pool(ledger, workers=2, limits=PATIENT) as pool, trio.open_nursery() as nursery:
         greedy, other = pool.of("greedy"), pool.of("other")
-        for number in range(8):
-            nursery.start_soon(greedy.apply, ENDLESS, number)
-        nursery.start_soon(greedy.of("greedy").check, ".")
+        nursery.start_soon(greedy.apply, ENDLESS, 0)
         while not pool.statistics().requests:
             await trio.lowlevel.checkpoint()
+        for number in range(1, 8):
+            nursery.start_soon(greedy.apply, ENDLESS, number)
+        nursery.start_soon(greedy.of("greedy").check, ".")
         await other.check(".")
         for number in range(20):
             assert await other.apply(".", number) == number

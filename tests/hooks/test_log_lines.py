@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wharfinger.hooks.log_lines import MAX_LINE_CHARS, TRUNCATED, LineBuffer, LogLines
+from wharfinger.hooks.log_lines import MAX_LINE_CHARS, MAX_LINES, TRUNCATED, LineBuffer, LogLines
 
 
 def lines_of(*chunks: bytes) -> list[str]:
@@ -82,3 +82,9 @@ def test_the_last_line_is_kept_even_if_it_is_too_long_alone() -> None:
     log = LogLines(3)
     log.stdout.feed(b"first\nsecond\n")
     assert log.kept() == ("(1 earlier lines are left out)", "second")
+
+
+def test_so_many_lines_are_kept_however_short_they_are() -> None:
+    log = LogLines(1024 * 1024)
+    log.stdout.feed(b"x\n" * (MAX_LINES + 7))
+    assert log.kept() == ("(7 earlier lines are left out)", *("x",) * MAX_LINES)

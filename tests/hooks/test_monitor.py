@@ -8,8 +8,11 @@ from tests.cluster.client_contract import config_map, key
 from tests.cluster.clusters import memory_cluster
 from tests.hooks.bindings import binding
 from tests.hooks.watching import ADDED, DELETED, HERE, MODIFIED, VALUE, obj, settle, value_filters, watching, write
+from wharfinger.cluster.client import ObjectList
+from wharfinger.cluster.http_client import HttpClusterClient
+from wharfinger.cluster.resource import ResourceType
 from wharfinger.formats.json_value import find
-from wharfinger.hooks.config import WatchVerb
+from wharfinger.hooks.config import NamespaceSelector, WatchVerb
 from wharfinger.hooks.errors import HookError
 from wharfinger.hooks.jq_pool import open_jq_pool
 from wharfinger.hooks.monitor import LIST_FILTERS, Monitor, MonitorEvent, open_monitors
@@ -86,11 +89,28 @@ async def test_a_snapshot_that_another_run_reads_while_locked_takes_nothing_away
             assert watched.take() == [(DELETED, "1"), (ADDED, "9")]
 
 
+class SlowLists(HttpClusterClient):
+    """A client whose lists of one namespace take their time."""
+
+    def __init__(self, client: HttpClusterClient, namespace: str, seconds: float) -> None:
+        self.__dict__.update(client.__dict__)
+        self._slow = (namespace, seconds)
+
+    async def list(
+        self, resource: ResourceType, namespace: str = "", *, label_selector: str = "", field_selector: str = ""
+    ) -> ObjectList:
+        slow, seconds = self._slow
+        await trio.sleep(seconds if namespace == slow else 0)
+        return await super().list(resource, namespace, label_selector=label_selector, field_selector=field_selector)
+
+
 async def test_what_goes_while_another_namespace_is_listed_leaves_no_ghost(autojump_clock: MockClock) -> None:
     async with memory_cluster() as memory:
         client = SlowLists(memory, "kube-public", 5)
         await write(memory, obj("a", v="1"), obj("b", v="2"), obj("c", v="3"))
-        wanted = binding(jq_filter="value", namespaces=NamespaceSelector(("default", "kube-public"), ""), labels="app=x")
+        wanted = binding(
+            jq_filter="value", namespaces=NamespaceSelector(("default", "kube-public"), ""), labels="app=x"
+        )
         async with watching(client, wanted) as watched:
             await trio.sleep(1)
             await memory.delete(key("a"))

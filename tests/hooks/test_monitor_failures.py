@@ -6,10 +6,12 @@ from trio.testing import MockClock
 from tests.cluster.client_contract import key, widget_crd
 from tests.cluster.clusters import memory_cluster
 from tests.hooks.bindings import binding
+from tests.hooks.python_filters import PythonFilters
 from tests.hooks.watching import ADDED, DELETED, HERE, VALUE, obj, settle, value_filters, watching, write
-from wharfinger.formats.json_value import JsonObject
+from wharfinger.formats.json_value import JsonObject, JsonValue
 from wharfinger.hooks.config import NamespaceSelector
 from wharfinger.hooks.errors import HookError
+from wharfinger.hooks.filters import FilterError
 
 # -- filters that fail
 
@@ -140,3 +142,28 @@ async def test_a_module_s_hook_does(autojump_clock: MockClock) -> None:
             async with watching(client, binding(kind="namespaces", namespaces=asked)) as watched:
                 await watched.monitor.wait_listed()
                 assert "kube-public" in watched.shown()
+
+
+async def test_a_selection_of_too_many_namespaces_is_permanent() -> None:
+    wanted = binding(names=tuple(map(str, range(17))), namespaces=NamespaceSelector(tuple(map(str, range(16))), ""))
+    async with memory_cluster() as client, watching(client, wanted) as watched:
+        with pytest.raises(HookError, match="binding watched: 272 watches of ConfigMap would be needed") as caught:
+            await watched.monitor.wait_listed()
+        assert not caught.value.transient
+
+
+async def test_a_filter_that_was_late_is_not_asked_at_once_again(autojump_clock: MockClock) -> None:
+    asked: list[str] = []
+
+    def late(document: JsonValue) -> JsonValue:
+        asked.append("x")
+        raise FilterError("late", "it took longer than 5 s", transient=True)
+
+    async with memory_cluster() as client:
+        filters = PythonFilters({"late": late})
+        await write(client, obj("a"))
+        async with watching(client, binding(jq_filter="late", namespaces=HERE, labels="app=x"), filters) as watched:
+            with pytest.raises(HookError, match="longer than 5 s") as caught:
+                await watched.monitor.wait_listed()
+            assert caught.value.transient
+    assert asked == ["x"]

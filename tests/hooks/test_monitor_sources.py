@@ -15,8 +15,16 @@ from wharfinger.cluster.http_client import HttpClusterClient
 from wharfinger.cluster.object_cache import ObjectChange
 from wharfinger.cluster.resource import ObjectKey, ResourceType
 from wharfinger.formats.json_value import JsonObject
-from wharfinger.hooks.config import KubernetesBinding, NamespaceSelector
-from wharfinger.hooks.monitor_sources import Selection, _Source, open_sources, selection
+from wharfinger.hooks import monitor_sources
+from wharfinger.hooks.config import MAX_WATCHES, KubernetesBinding, NamespaceSelector
+from wharfinger.hooks.monitor_sources import (
+    Selection,
+    TooManyWatchesError,
+    _Source,
+    open_sources,
+    selection,
+    watches,
+)
 
 CONFIG_MAP = ResourceType("", "v1", "ConfigMap", "configmaps", namespaced=True)
 NAMESPACE = ResourceType("", "v1", "Namespace", "namespaces", namespaced=False)
@@ -208,3 +216,58 @@ async def test_a_namespace_that_goes_while_it_is_listed_does_not_hold_the_list(a
             sources._close("one")
             await settle()
         assert len(sources) == 0
+
+
+# -- how many there may be
+
+
+async def test_a_selection_of_too_many_is_refused() -> None:
+    async with memory_cluster() as client:
+        for namespaces, names in ((("a",) * 16, ("x",) * 17), (("",), ("x",) * (MAX_WATCHES + 1))):
+            wanted = Selection(namespaces, "", names, "", "")
+            async with open_sources(client, CONFIG_MAP, wanted, Told()) as sources:
+                with pytest.raises(TooManyWatchesError, match="watches of ConfigMap would be needed"):
+                    await sources.wait_listed()
+                assert len(sources) == 0
+
+
+async def test_namespaces_that_begin_too_many_are_refused(
+    autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(monitor_sources, "MAX_WATCHES", 3)
+    async with memory_cluster() as client:
+        for name in ("a", "b"):
+            await client.create(namespace(name, "a"))
+        async with open_sources(client, CONFIG_MAP, Selection(("",), "team=a", ("x", "y"), "", ""), Told()) as sources:
+            with pytest.raises(TooManyWatchesError, match="4 watches of ConfigMap"):
+                await sources.wait_listed()
+
+
+async def test_a_namespace_that_comes_when_there_is_no_room_waits_for_it(
+    autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(monitor_sources, "MAX_WATCHES", 2)
+    told = Told()
+    async with memory_cluster() as client:
+        for name in ("a", "b"):
+            await client.create(namespace(name, "a"))
+        async with open_sources(client, CONFIG_MAP, Selection(("",), "team=a", (), "", ""), told) as sources:
+            await sources.wait_listed()
+            for name in ("c", "d"):
+                await client.create(namespace(name, "a"))
+                await client.create(config_map("m", name))
+            await settle()
+            assert (len(sources), told.take()) == (2, [])
+            lines = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
+            assert [line.partition(" is selected")[0] for line in lines] == ["namespace c", "namespace d"]
+            await label(client, "c", None)
+            await label(client, "a", None)
+            await settle()
+            assert (len(sources), told.take()) == (2, ["ADDED d/m"])
+
+
+def test_how_many_watches_a_binding_needs() -> None:
+    two = NamespaceSelector(("a", "b"), "")
+    assert watches(binding(), None) == watches(binding(namespaces=TEAM), None) == 1
+    assert watches(binding(names=("x", "y", "z"), namespaces=two), None) == 6
+    assert watches(binding(names=("x", "y", "z"), namespaces=two), "own") == 3

@@ -67,7 +67,7 @@ async def test_its_own_namespace_is_meant_where_none_is_named(autojump_clock: Mo
 async def test_an_object_of_a_strange_shape_is_a_failure_like_others() -> None:
     async with memory_cluster() as client:
         obj: JsonObject = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": "a"}
-        failure = await failed(client, {"operation": "CreateOrUpdate", "object": obj}, "default")
+        failure = await failed(client, {"operation": "Create", "object": obj}, "default")
         assert (failure.message, failure.transient) == (
             "Create object v1/ConfigMap//: metadata: expected an object, found a string",
             False,

@@ -286,3 +286,23 @@ def test_fuzz() -> None:
             taken += bool(operations)
     assert taken > 300
     assert refused > 300
+
+
+@pytest.mark.parametrize("name", ["?x=1", "a?dryRun=All", "../x", "a\nb", "a b"])
+@pytest.mark.parametrize("key", ["name", "namespace", "subresource"])
+def test_what_would_get_out_of_its_place_in_a_path_is_refused(key: str, name: str) -> None:
+    with pytest.raises(HookError, match=f"{key}: .* is n"):
+        one({"operation": "MergePatch", **POD, "mergePatch": {"a": 1}, key: name})
+
+
+@pytest.mark.parametrize("key", ["name", "namespace"])
+def test_that_holds_for_what_is_created_too(key: str) -> None:
+    metadata: JsonObject = {"name": "a", key: "../kube-system"}
+    with pytest.raises(HookError, match=rf"object\.metadata\.{key}: "):
+        one({"operation": "Create", "object": {"kind": "Job", "metadata": metadata}})
+
+
+@pytest.mark.parametrize("name", ["CreateIfNotExists", "CreateOrUpdate"])
+def test_what_may_be_there_already_needs_a_name(name: str) -> None:
+    with pytest.raises(HookError, match=r"object\.metadata\.name: '' is no name"):
+        one({"operation": name, "object": {"kind": "Job", "metadata": {"generateName": "j-"}}})

@@ -31,7 +31,7 @@ async def test_create() -> None:
         assert "already exists" in str(failure)
         assert failure.transient
         assert await data_of(client) == {"v": "1"}
-        failure = await failed(client, {"operation": "Create", "object": config_map("Bad Name")})
+        failure = await failed(client, {"operation": "Create", "object": config_map("Bad.Name")})
         assert not failure.transient
         failure = await failed(client, {"operation": "Create", "object": {"kind": "ConfigMap"}})
         assert (failure.message[:23], failure.transient) == ("Create object /ConfigMa", False)
@@ -338,6 +338,6 @@ async def test_with_the_real_jq() -> None:
             failures = await apply_operations(client, filters, read_operations(documents, hook="h"))
         assert [one.message.removeprefix("Filter object /configmap/default/a: ")[:60] for one in failures] == [
             "the jq filter must make an object of the object it is given,"
-        ] * 3 + ["jq filter '.data.v |= error': 2"]
+        ] * 3 + ["jq filter '.data.v |= error': the program failed on this obj"]
         assert [one.transient for one in failures] == [False] * 4
         assert await data_of(client) == {"v": "2"}

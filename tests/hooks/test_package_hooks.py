@@ -162,8 +162,9 @@ async def test_a_binding_that_cannot_be_followed_ends_the_start(autojump_clock: 
 
 
 async def test_a_package_has_so_many_watches_and_no_more() -> None:
-    names = ", ".join(f"n{number}" for number in range(package_hooks.MAX_WATCHES + 1))
-    greedy = hook(f"{{configVersion: v1, kubernetes: [{{kind: ConfigMap, nameSelector: {{matchNames: [{names}]}}}}]}}")
+    names = ", ".join(f"n{number}" for number in range(100))
+    one = f"{{kind: ConfigMap, nameSelector: {{matchNames: [{names}]}}}}"
+    greedy = hook(f"{{configVersion: v1, kubernetes: [{one}, {one}, {one}]}}")
     begun = False
     async with memory_cluster() as client:
         with pytest.raises(HookError, match="select with labels instead of names") as caught:
@@ -173,3 +174,74 @@ async def test_a_package_has_so_many_watches_and_no_more() -> None:
                 begun = True
     assert not begun
     assert not caught.value.transient
+
+
+@pytest.mark.parametrize("kind", ["ConfigMap", "Unheard"])
+async def test_as_many_watches_as_a_package_may_have_start_and_fail_like_one(
+    kind: str, autojump_clock: MockClock
+) -> None:
+    """Not one nursery in the other for each: hundreds of those cannot be left."""
+    bindings = ", ".join(f"{{name: b{number}, kind: {kind}}}" for number in range(package_hooks.MAX_WATCHES // 2))
+    many = (hook(f"{{configVersion: v1, kubernetes: [{bindings}]}}", "a"),
+            hook(f"{{configVersion: v1, kubernetes: [{bindings}]}}", "b"))  # fmt: skip
+    async with memory_cluster() as client:
+        opening = open_package_hooks(
+            "p", many, client, value_filters(), namespace="default", on_event=lambda _hooks, _box: None
+        )
+        if kind == "Unheard":
+            with pytest.raises(HookError, match="binding b0: Unheard"):
+                await opening.__aenter__()
+            return
+        async with opening as opened:
+            assert len(opened.monitors()) == package_hooks.MAX_WATCHES
+            assert all(monitor.statistics().listed for monitor in opened.monitors())
+
+
+async def test_two_equal_bindings_of_a_hook_have_a_monitor_each(autojump_clock: MockClock) -> None:
+    one = "{kind: ConfigMap, labelSelector: {matchLabels: {app: x}}}"
+    twins = hook(f"{{configVersion: v1, kubernetes: [{one}, {one}]}}")
+    first, second = twins.config.kubernetes
+    assert first == second
+    async with (
+        memory_cluster() as client,
+        open_package_hooks(
+            "p", (twins,), client, value_filters(), namespace="default", on_event=lambda _hooks, _box: None
+        ) as opened,
+    ):
+        assert opened.monitor(twins, first) is not opened.monitor(twins, second)
+        for binding in twins.config.kubernetes:
+            opened.monitor(twins, binding).unlock()
+        assert [monitor.statistics().locked for monitor in opened.monitors()] == [False, False]
+
+
+async def test_what_one_package_filters_is_its_own(autojump_clock: MockClock) -> None:
+    filters = value_filters()
+    async with (
+        memory_cluster() as client,
+        open_package_hooks(
+            "web", (hook(WATCHING),), client, filters, namespace="default", on_event=lambda _hooks, _box: None
+        ),
+    ):
+        assert filters.owners == ["web"]
+
+
+async def test_the_synchronization_of_one_binding_leaves_the_events_of_another(autojump_clock: MockClock) -> None:
+    """Reading another binding's snapshot, as a run that includes it does, takes nothing away from it."""
+    watching = hook(
+        "{configVersion: v1, kubernetes: [{name: maps, kind: ConfigMap, labelSelector: {matchLabels: {app: x}}},"
+        " {name: other, kind: Secret, includeSnapshotsFrom: [maps]}]}"
+    )
+    maps, other = watching.config.kubernetes
+    async with (
+        memory_cluster() as client,
+        open_package_hooks(
+            "p", (watching,), client, value_filters(), namespace="default", on_event=lambda _hooks, _box: None
+        ) as opened,
+    ):
+        opened.synchronization(watching, maps)
+        await write(client, obj("a"))
+        await settle()
+        opened.synchronization(watching, other)
+        opened.monitor(watching, maps).unlock()
+        assert len(opened.inbox(watching, "main").waiting) == 1
+        opened.synchronization(watching, maps)

@@ -3,6 +3,7 @@
 import logging
 import os
 import stat
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 import trio
 
 from tests.hooks.runner_contract import CONTRACT, PATIENT, Contract
-from tests.hooks.scripts import bash, run_of
+from tests.hooks.scripts import bash, python, run_of, write_hook
 from tests.process.children import PATH
 from wharfinger.hooks import process_runner
 from wharfinger.hooks.errors import HookError
@@ -171,3 +172,37 @@ async def test_what_a_hook_hides_in_its_folder_is_removed_too(make: MakeRunner, 
     assert left_in(scratch) == []
     assert (outside / "file").read_text() == "kept"
     assert mode_of(scratch) == 0o700
+
+
+async def test_a_hook_is_not_told_what_systemd_told_the_daemon(
+    scratch: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NOTIFY_SOCKET", "/run/n")
+    monkeypatch.setenv("LISTEN_FDS", "1")
+    script = bash(tmp_path, 'echo "<${NOTIFY_SOCKET:-}${LISTEN_FDS:-}>"')
+    outcome = await ProcessHookRunner(scratch, limits(PATIENT)).run(run_of(script))
+    assert outcome.log_lines == ("<>",)
+
+
+async def test_a_hook_that_imports_what_lies_beside_it_leaves_its_package_as_it_was(
+    scratch: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "hooks"
+    folder.mkdir()
+    (folder / "helper.py").write_text("X = 1\n")
+    script = write_hook(folder, f"#!{sys.executable}\nimport helper\nprint(helper.X)\n", name="h.py")
+    outcome = await ProcessHookRunner(scratch, limits(PATIENT)).run(run_of(script))
+    assert outcome.log_lines == ("1",)
+    assert sorted(path.name for path in folder.iterdir()) == ["h.py", "helper.py"]
+
+
+async def test_a_hook_cannot_leave_its_values_behind_in_a_tree_too_deep_to_remove(
+    scratch: Path, tmp_path: Path
+) -> None:
+    script = python(
+        tmp_path,
+        'os.chdir(os.path.dirname(os.environ["VALUES_PATH"]))\nfor _ in range(1500):\n  os.mkdir("a"); os.chdir("a")',
+    )
+    outcome = await ProcessHookRunner(scratch, limits(PATIENT)).run(run_of(script))
+    assert outcome.succeeded
+    assert list(scratch.iterdir()) == []

@@ -291,3 +291,9 @@ def test_only_hook_errors_come_out_of_noise(file: str, data: bytes) -> None:
         READERS[file](data)
     except HookError:
         return
+
+
+def test_documents_are_counted_while_they_are_read_the_empty_ones_too() -> None:
+    with pytest.raises(HookError, match=f"more than {MAX_DOCUMENTS} documents"):
+        read_object_patches(b"---\n" * (MAX_DOCUMENTS + 1), hook="h")
+    assert read_object_patches(b"---\n" * MAX_DOCUMENTS, hook="h") == ()

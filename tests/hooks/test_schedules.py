@@ -189,3 +189,23 @@ async def test_a_crontab_that_is_none_is_refused() -> None:
         with pytest.raises(CronError):
             schedules.add("a", "every hour")
         assert schedules.statistics().crontabs == 0
+
+
+@pytest.mark.parametrize("crontab", ["0 0 29 2 1", "@every 2562047h", "0 0 1 1 *"])
+def test_what_is_not_due_before_the_calendar_ends_is_dropped(crontab: str, caplog: pytest.LogCaptureFixture) -> None:
+    schedules = Schedules(lambda _: None, lambda: datetime(9999, 12, 30, tzinfo=UTC), UTC)
+    schedules.add("a", crontab)
+    assert schedules.statistics().crontabs == 0
+    assert f"schedule {crontab!r}: it has no next time before the year 10000" in caplog.text
+
+
+async def test_one_that_has_ticked_for_the_last_time_is_dropped(
+    autojump_clock: MockClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with scheduled() as (schedules, wall):
+        wall.off = datetime(9999, 12, 31, 22, 59, 30, tzinfo=UTC) - EPOCH
+        schedules.add("a", "0 23 * * *")
+        await trio.sleep(MINUTE)
+        assert wall.take() == [("0 23 * * *", "23:00:00")]
+        assert schedules.statistics().crontabs == 0
+    assert "it has no next time" in caplog.text

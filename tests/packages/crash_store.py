@@ -20,6 +20,7 @@ from tests.packages.memory_registry import MemoryRegistry, chart_files, packed, 
 from wharfinger.packages.digest import digest_of
 from wharfinger.packages.disk_store import DiskStore, open_store
 from wharfinger.packages.tree import is_sound
+from wharfinger.process.remove_tree import remove_tree
 
 CALLS = ("rename", "fsync", "symlink", "mkdir", "unlink", "rmdir", "open", "link", "replace", "chmod", "utime")
 MOST = 2_000
@@ -131,7 +132,7 @@ def main(folder: Path) -> int:
         if ended not in {0, -signal.SIGKILL} or in_child(check, root):
             sys.stderr.write(f"failed after a kill at step {step}\n")
             return 1
-        shutil.rmtree(root)
+        remove_tree(root)
         if ended == 0:
             sys.stdout.write(f"{step - 1}\n")
             return 0

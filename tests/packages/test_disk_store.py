@@ -1,15 +1,11 @@
 """The store on a real disk: concurrency, cancellation, damage, refusals; crashes in crash_store.py."""
 
 import json
-import os
 import shutil
 import stat
 import subprocess
 import sys
-import threading
-from collections.abc import Callable
 from pathlib import Path
-from typing import ParamSpec, TypeVar
 
 import pytest
 import trio
@@ -18,14 +14,12 @@ from trio.testing import MockClock
 from tests.packages.charts import ROOT
 from tests.packages.memory_registry import MemoryRegistry, chart_files, packed, put, put_image
 from tests.packages.store_help import REPOSITORY, bring, edit, listing
-from wharfinger.packages.disk_files import content_digest, discard
+from wharfinger.packages.disk_files import content_digest
 from wharfinger.packages.disk_store import StoreLimits, open_store
-from wharfinger.packages.errors import ArtifactError, StoreError
+from wharfinger.packages.errors import StoreError
 from wharfinger.packages.registry import Descriptor
 from wharfinger.packages.tree import is_sound
 
-P = ParamSpec("P")
-T = TypeVar("T")
 NEVER_SPARE = StoreLimits(spare_s=0)
 
 
@@ -162,54 +156,6 @@ async def test_a_damaged_tree_is_unpacked_again(tmp_path: Path) -> None:
             assert deployed_version(tmp_path) == "1.0.0"
         assert listing(tmp_path)["tmp"] == []
     assert set(registry.fetched.values()) == {1}
-
-
-async def test_a_damaged_tree_stays_until_the_new_one_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Packages run from it: nothing but two renames is between the old one and the new one."""
-    registry = MemoryRegistry()
-    manifest = await put(registry)
-    tree = tmp_path / "store/trees" / manifest.descriptor.digest.hex
-    calls: list[str] = []
-
-    def noted(call: Callable[P, T]) -> Callable[P, T]:
-        def instead(*args: P.args, **kwargs: P.kwargs) -> T:
-            calls.append(f"{call.__name__} {'there' if tree.exists() else 'gone'}")
-            return call(*args, **kwargs)
-
-        return instead
-
-    async with open_store(tmp_path) as store:
-        await bring(store, registry, manifest)
-        edit(tree / "package/more")
-        for name in ("rename", "unlink", "rmdir", "mkdir", "symlink", "fsync"):
-            monkeypatch.setattr(os, name, noted(getattr(os, name)))
-        await store.install(manifest)
-        monkeypatch.undo()
-        assert is_sound(tree)
-        assert not (tree / "package/more").exists()
-    assert [call for call in calls if call.endswith("gone")] == ["rename gone"]
-    assert {"unlink there", "rename there"} <= set(calls)
-
-
-async def test_what_is_left_of_a_failure_is_deleted_beside_the_event_loop(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    registry = MemoryRegistry()
-    manifest = await put_image(registry, packed({"a": b""}), b"no archive")
-    threads: list[bool] = []
-
-    def noted(path: Path) -> None:
-        threads.append(threading.current_thread() is threading.main_thread())
-        discard(path)
-
-    monkeypatch.setattr("wharfinger.packages.disk_store.discard", noted)
-    async with open_store(tmp_path) as store:
-        await store.download(registry, REPOSITORY, manifest)
-        with pytest.raises(ArtifactError):
-            await store.install(manifest)
-        assert threads == [False]
-        assert listing(tmp_path)["tmp"] == []
-        assert store.statistics()["temporary"] == 0
 
 
 async def test_one_artifact_for_many_is_downloaded_once(tmp_path: Path) -> None:

@@ -3,16 +3,24 @@
 import errno
 import io
 import os
+import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import ParamSpec, TypeVar
 
 import pytest
 
 from tests.packages.memory_registry import MemoryRegistry, chart_archive, packed, put, put_image
-from tests.packages.store_help import REPOSITORY, bring, listing
+from tests.packages.store_help import REPOSITORY, bring, edit, listing
 from wharfinger.formats.archive import ArchiveLimits
+from wharfinger.packages.disk_files import discard
 from wharfinger.packages.disk_store import StoreLimits, open_store
 from wharfinger.packages.errors import ArtifactError, ArtifactNotFoundError, DigestError, StoreError
 from wharfinger.packages.manifest import package_layers
+from wharfinger.packages.tree import is_sound
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 async def test_a_transfer_that_fails_leaves_nothing(tmp_path: Path) -> None:
@@ -160,3 +168,51 @@ async def test_a_full_disk_while_downloading(tmp_path: Path, monkeypatch: pytest
         with pytest.raises(StoreError, match="the disk is full"):
             await store.download(registry, REPOSITORY, manifest)
         assert listing(tmp_path)["blobs"] == []
+
+
+async def test_a_damaged_tree_stays_until_the_new_one_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Packages run from it: nothing but two renames is between the old one and the new one."""
+    registry = MemoryRegistry()
+    manifest = await put(registry)
+    tree = tmp_path / "store/trees" / manifest.descriptor.digest.hex
+    calls: list[str] = []
+
+    def noted(call: Callable[P, T]) -> Callable[P, T]:
+        def instead(*args: P.args, **kwargs: P.kwargs) -> T:
+            calls.append(f"{call.__name__} {'there' if tree.exists() else 'gone'}")
+            return call(*args, **kwargs)
+
+        return instead
+
+    async with open_store(tmp_path) as store:
+        await bring(store, registry, manifest)
+        edit(tree / "package/more")
+        for name in ("rename", "unlink", "rmdir", "mkdir", "symlink", "fsync"):
+            monkeypatch.setattr(os, name, noted(getattr(os, name)))
+        await store.install(manifest)
+        monkeypatch.undo()
+        assert is_sound(tree)
+        assert not (tree / "package/more").exists()
+    assert [call for call in calls if call.endswith("gone")] == ["rename gone"]
+    assert {"unlink there", "rename there"} <= set(calls)
+
+
+async def test_what_is_left_of_a_failure_is_deleted_beside_the_event_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    registry = MemoryRegistry()
+    manifest = await put_image(registry, packed({"a": b""}), b"no archive")
+    threads: list[bool] = []
+
+    def noted(path: Path) -> None:
+        threads.append(threading.current_thread() is threading.main_thread())
+        discard(path)
+
+    monkeypatch.setattr("wharfinger.packages.disk_store.discard", noted)
+    async with open_store(tmp_path) as store:
+        await store.download(registry, REPOSITORY, manifest)
+        with pytest.raises(ArtifactError):
+            await store.install(manifest)
+        assert threads == [False]
+        assert listing(tmp_path)["tmp"] == []
+        assert store.statistics()["temporary"] == 0

@@ -336,7 +336,7 @@ async def test_too_much_memory(program: str, tmp_path: Path) -> None:
     with pytest.raises(RenderError, match="release web: the chart takes more than 512 MiB of memory") as caught:
         await limited.render(request(folder))
     assert not caught.value.transient
-    assert await limited.render(request(WEB_SERVICE))
+    assert (await limited.render(request(WEB_SERVICE))).objects
 
 
 def script(folder: Path, text: str) -> Path:
@@ -372,7 +372,7 @@ async def test_a_helm_that_breaks(text: str, says: str, transient: bool, tmp_pat
 async def test_no_helm(tmp_path: Path) -> None:
     for name in ("absent", "not-executable"):
         (tmp_path / "not-executable").write_text("")
-        with pytest.raises(RenderError, match="helm cannot be run: .*look at --helm") as caught:
+        with pytest.raises(RenderError, match=r"helm cannot be run: .*look at --helm") as caught:
             await HelmRenderer(tmp_path / name, tmp_path / "scratch").render(request(WEB_SERVICE))
         assert caught.value.transient
 

@@ -77,7 +77,16 @@ def held_hook(folder: Path, config: str, word: str) -> str:
 
 def held(folder: Path) -> list[int]:
     """Wait until a hook made by `held_hook` is at its hold; its processes. Make the FIFO before."""
-    return [int(number) for number in (folder / "held").read_text().split()]
+    said = b""
+    descriptor = os.open(folder / "held", os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        while not said.endswith(b"\n"):
+            ready, _, _ = select.select([descriptor], [], [], PATIENCE_S)
+            assert ready, "no hook came to its hold"
+            said += os.read(descriptor, 100)
+    finally:
+        os.close(descriptor)
+    return [int(number) for number in said.split()]
 
 
 @dataclass

@@ -11,7 +11,10 @@ from wharfinger.formats.json_value import JsonObject, find_str
 from wharfinger.runtime.resources import CONFIG_MAP
 
 PACKAGE = "apiVersion: v1\ntype: Application\nname: {name}\nversion: 1.0.0\n"
-VALUES = "x-extend: {schema: settings.yaml}\ntype: object\nproperties:\n  seen: {type: integer, minimum: 0, maximum: 5, default: 0}\n"
+VALUES = (
+    "x-extend: {schema: settings.yaml}\ntype: object\n"
+    "properties:\n  seen: {type: integer, minimum: 0, maximum: 5, default: 0}\n"
+)
 TEMPLATE = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: out}\ndata: {seen: {{ .Values.seen | quote }}}\n"
 
 
