@@ -71,7 +71,7 @@ async def discover_hooks(package: Path, layout: Layout, reader: ConfigReader) ->
     except OSError as error:
         raise HookError("hooks", f"the folder cannot be read: {error}", transient=True) from error
     for warning in found.warnings:
-        log.warning("%s: %s", package, warning)
+        log.warning("%s", warning)
     asking = _Asking(found.hooks, reader)
     with trio.move_on_after(DISCOVERY_S):
         async with trio.open_nursery() as nursery:

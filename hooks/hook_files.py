@@ -69,7 +69,7 @@ def find_hook_files(package: Path, layout: Layout) -> HookFiles:
     if len(found) > MAX_HOOKS:
         raise HookError(FOLDER, f"{len(found)} executables, over the limit of {MAX_HOOKS} hooks of one package")
     warnings += _programs_in_lib(root)
-    hooks = [_hook_file(path, package, layout, warnings) for path in sorted(found, key=os.fsencode)]
+    hooks = [_hook_file(path, package, layout) for path in sorted(found, key=os.fsencode)]
     return HookFiles(tuple(hooks), tuple(warnings))
 
 
@@ -130,14 +130,10 @@ def _programs_in_lib(root: Path) -> list[str]:
     ]
 
 
-def _hook_file(path: Path, package: Path, layout: Layout, warnings: list[str]) -> HookFile:
+def _hook_file(path: Path, package: Path, layout: Layout) -> HookFile:
     root = package / FOLDER
     name = f"{FOLDER}/{path.relative_to(root)}"
     executable, argv, environment = _start_of(path, root)
-    if path.suffix == ".py" and executable == path:
-        warnings.append(
-            f"{name}: there is no {FOLDER}/venv/bin/python3 to run it; it is run by what its first line names"
-        )
     if layout is Layout.MODULE_FOLDER:
         return HookFile(name, executable, argv, package, package, environment)
     return HookFile(name, executable, argv, path.parent, root, environment)

@@ -12,6 +12,7 @@ from typing import Final
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json_value import JsonObject, JsonValue, as_object, checksum, find, find_object, find_str
+from wharfinger.formats.merge_patch import overlaid
 from wharfinger.formats.yaml_reader import read_yaml
 from wharfinger.runtime.repositories import secret_data
 from wharfinger.runtime.resources import PackageSpec, SettingsSource
@@ -50,17 +51,16 @@ def resolve_settings(spec: PackageSpec, objects: Mapping[ObjectKey, JsonObject |
                 hidden.add(path)
                 if isinstance(value, str) and len(value) >= MIN_SECRET:
                     secrets.add(value)
-        merged = overlaid(merged, layer)
-    return ResolvedSettings(overlaid(merged, spec.settings), tuple(sorted(secrets)), frozenset(hidden))
+        merged = _overlaid(merged, layer, f"spec.settingsFrom[{number}]")
+    settings = _overlaid(merged, spec.settings, "spec.settings")
+    return ResolvedSettings(settings, tuple(sorted(secrets)), frozenset(hidden))
 
 
-def overlaid(below: JsonObject, above: JsonObject) -> JsonObject:
-    """``above`` over ``below``: objects merged member by member, everything else replaced."""
-    merged = dict(below)
-    for key, value in above.items():
-        under = merged.get(key)
-        merged[key] = overlaid(under, value) if isinstance(under, dict) and isinstance(value, dict) else value
-    return merged
+def _overlaid(below: JsonObject, above: JsonObject, where: str) -> JsonObject:
+    try:
+        return overlaid(below, above)
+    except FormatError as error:
+        raise SettingsSourceError(f"{where}: {error}") from error
 
 
 def texts_at(value: JsonValue, paths: Iterable[tuple[str | int, ...]]) -> frozenset[str]:

@@ -175,7 +175,7 @@ def test_a_python_hook_without_an_environment_is_run_directly(hooks: Path) -> No
     path = program(hooks, "x.py")
     (hook,) = find_hook_files(hooks.parent, Layout.PACKAGE).hooks
     assert (hook.executable, hook.argv, hook.environment) == (path, (), {})
-    assert "there is no hooks/venv/bin/python3 to run it" in warnings(hooks)[0]
+    assert warnings(hooks) == ()
 
 
 def test_a_python_hook_is_run_by_the_environment_beside_it(hooks: Path) -> None:

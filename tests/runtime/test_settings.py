@@ -3,8 +3,6 @@
 import base64
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.runtime.objects import application
 from wharfinger.cluster.resource import ObjectKey
@@ -13,7 +11,6 @@ from wharfinger.runtime.resources import CONFIG_MAP, SECRET, PackageSpec, read_a
 from wharfinger.runtime.settings import (
     ResolvedSettings,
     SettingsSourceError,
-    overlaid,
     resolve_settings,
     texts_at,
 )
@@ -104,22 +101,10 @@ def test_absent_and_empty_settings_are_the_same() -> None:
     assert resolve_settings(spec([]), {}).checksum == ResolvedSettings({}).checksum
 
 
-VALUES: st.SearchStrategy[JsonValue] = st.recursive(
-    st.none() | st.integers() | st.text(max_size=4),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("abc"), inner, max_size=3),
-    max_leaves=8,
-)
-OBJECTS = st.dictionaries(st.sampled_from("abc"), VALUES, max_size=3)
-
-
-@given(OBJECTS, OBJECTS, OBJECTS)
-def test_overlaying_is_associative_and_keeps_what_is_above(a: JsonObject, b: JsonObject, c: JsonObject) -> None:
-    assert overlaid(a, {}) == a
-    assert overlaid({}, a) == a
-    assert overlaid(a, a) == a
-    if not any(isinstance(value, dict) for value in [*a.values(), *b.values(), *c.values()]):
-        assert overlaid(overlaid(a, b), c) == overlaid(a, overlaid(b, c))
-    assert overlaid(a, b).keys() == a.keys() | b.keys()
+def test_settings_nested_too_deep_are_said_and_not_merged() -> None:
+    entry: JsonObject = {"kind": "ConfigMap", "name": "defaults", "key": "k", "path": ".".join("a" * 250)}
+    with pytest.raises(SettingsSourceError, match=r"spec\.settingsFrom\[1\]"):
+        resolve_settings(spec([entry, entry]), {DEFAULTS: {"data": {"k": "x"}}})
 
 
 def test_texts_at_paths() -> None:

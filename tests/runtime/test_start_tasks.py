@@ -61,7 +61,7 @@ async def test_addon_operators_modules_run_on_startup_first_and_at_every_start(t
     }
     folder = hooked(tmp_path / "module", hooks)
     (folder / "package.yaml").unlink()
-    (folder / "openapi" / "settings.yaml").unlink()
+    (folder / "openapi" / "settings.yaml").rename(folder / "openapi" / "config-values.yaml")
     write(folder, {"Chart.yaml": "apiVersion: v2\nname: module\nversion: 1.0.0\n"})
     write(folder, {"templates/out.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: out}\n"})
     async with open_world(tmp_path) as world:
