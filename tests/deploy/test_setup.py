@@ -14,7 +14,21 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-COREUTILS = ("sh", "env", "cat", "cksum", "dirname", "tr", "rm", "true", "chmod", "bash", "jq", "openssl", "systemd-analyze")
+COREUTILS = (
+    "sh",
+    "env",
+    "cat",
+    "cksum",
+    "dirname",
+    "tr",
+    "rm",
+    "true",
+    "chmod",
+    "bash",
+    "jq",
+    "openssl",
+    "systemd-analyze",
+)
 PROJECT = """\
 [build-system]
 requires = []

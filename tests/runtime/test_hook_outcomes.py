@@ -1,0 +1,164 @@
+"""What becomes of what a hook leaves behind: lines, patches of objects and values, of a good run and of a bad one."""
+
+import base64
+import json
+import logging
+from pathlib import Path
+
+import pytest
+
+from tests.runtime.test_hook_runs import VALUES, bash, hooked
+from tests.runtime.test_start_tasks import notes, noting
+from tests.runtime.world import World, open_ground, open_world
+from wharfinger.cluster.resource import ObjectKey
+from wharfinger.formats.json_value import JsonObject, find_str
+from wharfinger.runtime.hook_runs import MAX_LOGGED
+from wharfinger.runtime.resources import APPLICATION, SECRET
+from wharfinger.runtime.snapshots import RuntimeInspector
+
+ON_STARTUP = "{configVersion: v1, onStartup: 1}"
+STATE = ObjectKey(SECRET, "prod", "wharfinger.app.app")
+
+
+def leaving(*documents: JsonObject, variable: str, then: str = "true", config: str = ON_STARTUP) -> str:
+    """A hook that leaves these in one of its files."""
+    lines = "\n".join(json.dumps(document) for document in documents)
+    return bash(config, f"cat >\"${variable}\" <<'J'\n{lines}\nJ\n{then}")
+
+
+async def installed(world: World, folder: Path, hook: str, *, state: str, files: dict[str, str] | None = None) -> str:
+    """A package with this hook; what its summary says once it is in that state."""
+    await world.repository()
+    await world.push_folder(hooked(folder / "hooked", {"a.sh": hook}, files=files), "hooked", "1.0.0")
+    await world.create("prod", "app", package="hooked")
+    obj = await world.until_state("prod", "app", state)
+    return find_str(obj, "status", "summary", "message")
+
+
+async def test_a_hook_that_failed_may_still_write_a_status_where_it_says_so(tmp_path: Path) -> None:
+    quota: JsonObject = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "pods", "namespace": "prod"},
+        "spec": {"hard": {"pods": "9"}},
+    }
+    target: JsonObject = {"operation": "MergePatch", "apiVersion": "v1", "kind": "ResourceQuota", "name": "pods"}
+    target["namespace"] = "prod"
+    reported: JsonObject = {
+        **target,
+        "subresource": "status",
+        "ignoreHookError": True,
+        "mergePatch": {"status": {"used": {"pods": "7"}}},
+    }
+    silent: JsonObject = {**target, "mergePatch": {"metadata": {"labels": {"touched": "yes"}}}}
+    hook = leaving(reported, silent, variable="KUBERNETES_PATCH_PATH", then="exit 1")
+    async with open_world(tmp_path) as world:
+        await world.client.create(quota)
+        assert "exit status 1" in await installed(world, tmp_path, hook, state="Failed")
+        resource = await world.client.resource_type("v1", "ResourceQuota")
+        seen = await world.until_object(
+            ObjectKey(resource, "prod", "pods"), lambda obj: find_str(obj, "status", "used", "pods") == "7"
+        )
+        assert find_str(seen, "metadata", "labels", "touched") == ""
+
+
+@pytest.mark.parametrize(("then", "why"), [("true", "operation"), ("exit 1", "exit status 1")], ids=["good", "bad"])
+async def test_patches_that_say_nothing_fail_the_hook(tmp_path: Path, then: str, why: str) -> None:
+    hook = leaving({"operation": "Unheard"}, variable="KUBERNETES_PATCH_PATH", then=then)
+    async with open_world(tmp_path) as world:
+        message = await installed(world, tmp_path, hook, state="Failed")
+        assert "hooks/a.sh" in message
+        assert why in message
+
+
+async def test_the_settings_are_not_a_hooks_to_patch(tmp_path: Path) -> None:
+    patch: JsonObject = {"op": "add", "path": "/hooked/mode", "value": "fast"}
+    async with open_world(tmp_path) as world:
+        hook = leaving(patch, variable="CONFIG_VALUES_JSON_PATCH_PATH")
+        assert "spec.settings and are not a hook's" in await installed(world, tmp_path, hook, state="Failed")
+
+
+async def test_a_patch_that_changes_nothing_is_not_recorded(tmp_path: Path) -> None:
+    patch: JsonObject = {"op": "add", "path": "/hooked/seen", "value": 0}
+    async with open_world(tmp_path) as world:
+        await installed(world, tmp_path, leaving(patch, variable="VALUES_JSON_PATCH_PATH"), state="Ready")
+        assert world.runtime.instances["prod.app"].patches == ()
+
+
+async def test_a_hook_that_prints_without_end_is_not_logged_without_end(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, logger="wharfinger")
+    async with open_world(tmp_path) as world:
+        await installed(world, tmp_path, bash(ON_STARTUP, f"seq 1 {MAX_LOGGED + 50}"), state="Ready")
+    said = [record.message for record in caplog.records if record.message.startswith("hooks/a.sh: ")]
+    assert len(said) == MAX_LOGGED + 1
+    assert said[-1] == f"hooks/a.sh: more than {MAX_LOGGED} lines; the rest of this run is not logged"
+
+
+async def test_an_unreadable_record_is_said_and_does_not_hold_a_removal_up(tmp_path: Path) -> None:
+    async with open_ground(tmp_path) as ground:
+        async with ground.open_world() as world:
+            hook = noting(tmp_path, "{configVersion: v1, beforeDeleteHelm: 1}", "before")
+            await installed(world, tmp_path, hook, state="Ready")
+        broken = base64.b64encode(b"{").decode()
+        await ground.client.merge_patch(STATE, {"data": {"state.json": broken}})
+        async with ground.open_world() as world:
+            failed = await world.until_state("prod", "app", "Degraded")
+            assert "delete the Secret to start anew" in find_str(failed, "status", "summary", "message")
+        await ground.client.delete(app_key("app"))
+        async with ground.open_world() as world:
+            await world.until_gone("prod", "app")
+            assert await world.config_map("prod", "out") is None
+            await world.until_no_object(STATE)
+        assert notes(tmp_path) == []
+
+
+async def test_patched_values_that_fit_a_new_version_no_more_are_dropped_and_its_hooks_start_anew(
+    tmp_path: Path,
+) -> None:
+    patch: JsonObject = {"op": "add", "path": "/hooked/seen", "value": 5}
+    folder = tmp_path / "hooked"
+    async with open_world(tmp_path) as world:
+        await installed(world, tmp_path, leaving(patch, variable="VALUES_JSON_PATCH_PATH"), state="Ready")
+        assert find_str(await world.config_map("prod", "out"), "data", "seen") == "5"
+        (folder / "package.yaml").write_text((folder / "package.yaml").read_text().replace("1.0.0", "1.1.0"))
+        (folder / "openapi" / "values.yaml").write_text(VALUES.replace("maximum: 5", "maximum: 3"))
+        lower: JsonObject = {**patch, "value": 2}
+        (folder / "hooks" / "a.sh").write_text(leaving(lower, variable="VALUES_JSON_PATCH_PATH"))
+        await world.push_folder(folder, "hooked", "1.1.0")
+        await world.change("prod", "app", {"packageVersion": "1.1.0"})
+        await world.until_state("prod", "app", "Ready")
+        assert find_str(await world.config_map("prod", "out"), "data", "seen") == "2"
+
+
+async def test_a_synchronisation_that_may_fail_holds_nothing_up(tmp_path: Path) -> None:
+    config = (
+        "configVersion: v1\nkubernetes:\n"
+        "- {kind: ConfigMap, labelSelector: {matchLabels: {a: b}}, allowFailure: true}\n"
+    )
+    (tmp_path / "fail-sync").touch()
+    async with open_world(tmp_path) as world:
+        await installed(world, tmp_path, noting(tmp_path, config, "sync"), state="Ready")
+        assert notes(tmp_path) == ["sync"]
+
+
+async def test_a_package_without_a_chart_has_nothing_to_render(tmp_path: Path) -> None:
+    folder = hooked(tmp_path / "hooked", {"a.sh": noting(tmp_path, ON_STARTUP, "x")})
+    (folder / "templates" / "out.yaml").unlink()
+    (folder / "templates").rmdir()
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        await world.push_folder(folder, "hooked", "1.0.0")
+        await world.create("prod", "app", package="hooked")
+        await world.until_state("prod", "app", "Ready")
+        inspector = RuntimeInspector("x", world.runtime.now(), world.runtime)
+        rendered = await inspector.render("prod.app")
+        assert rendered is not None
+        assert (rendered.manifest, rendered.problem, rendered.has_chart) == ("", "", False)
+        assert world.runtime.dump()[0].release_revision == 0
+
+
+def app_key(name: str) -> ObjectKey:
+    """An Application in ``prod``."""
+    return ObjectKey(APPLICATION, "prod", name)
