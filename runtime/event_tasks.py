@@ -9,11 +9,11 @@ import logging
 from dataclasses import dataclass
 
 import trio
-from wharfinger.hooks.throttle import Throttle
 
 from wharfinger.hooks.config import KubernetesBinding
 from wharfinger.hooks.discovery import Hook
 from wharfinger.hooks.package_hooks import Inbox, PackageHooks
+from wharfinger.hooks.throttle import Throttle
 from wharfinger.queue.service import TaskFailed
 from wharfinger.runtime.failures import EXPECTED, classify
 from wharfinger.runtime.hook_runs import run_hook
