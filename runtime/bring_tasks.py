@@ -12,16 +12,17 @@ import trio
 from wharfinger.cluster.errors import ConflictError, NotFoundError
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.formats.json_value import JsonObject
+from wharfinger.hooks.config import HookConfigError
 from wharfinger.hooks.discovery import discover_hooks
 from wharfinger.hooks.enabled_script import run_enabled_script
 from wharfinger.hooks.errors import HookError
+from wharfinger.hooks.filters import FilterError
 from wharfinger.packages.address import tag_of_version
 from wharfinger.packages.definition import read_definition
 from wharfinger.packages.digest import Digest
-from wharfinger.packages.errors import ArtifactError
 from wharfinger.packages.source import FolderSource, Source, source_text
 from wharfinger.packages.values import hook_values
-from wharfinger.runtime.identity import ModuleId
+from wharfinger.runtime.identity import IdentityError, ModuleId
 from wharfinger.runtime.instance import Instance, Reporter, Tools
 from wharfinger.runtime.package_state import PackageState
 from wharfinger.runtime.status import Stage
@@ -78,15 +79,20 @@ async def read_package(instance: Instance, tools: Tools) -> None:
     definition = await trio.to_thread.run_sync(lambda: read_definition(tree, name=name, version=version))
     if definition.type is not None and definition.type.value != instance.id.kind:
         article = "an Application" if instance.id.kind == "Application" else "a Module"
-        raise ArtifactError(
+        raise IdentityError(
             f"package {name} {version} is of type {definition.type.value}, and {article} asks for it; "
             f"use a resource of kind {definition.type.value}"
         )
     hooks = await discover_hooks(tree, definition.layout, tools.config_reader) if definition.hooks else ()
     for hook in hooks:
-        for binding in hook.config.kubernetes:
-            if binding.jq_filter:
-                await tools.filters.check(binding.jq_filter)
+        for number, binding in enumerate(hook.config.kubernetes):
+            try:
+                if binding.jq_filter:
+                    await tools.filters.check(binding.jq_filter)
+            except FilterError as error:
+                if error.transient:
+                    raise
+                raise HookConfigError(hook.name, (f"kubernetes[{number}].jqFilter: {error}",)) from error
     instance.definition, instance.hooks = definition, hooks
 
 

@@ -11,6 +11,7 @@ import trio
 
 from wharfinger.cluster.connection import ConnectionConfigError
 from wharfinger.cluster.embedded import EmbeddedError
+from wharfinger.formats.version_constraint import ConstraintError, parse_version
 from wharfinger.packages.errors import StoreError
 from wharfinger.process.errors import LedgerError
 from wharfinger.runtime.daemon import HOOK_TIMEOUT_S, DaemonConfig, ServeInspector, run_daemon
@@ -102,6 +103,8 @@ def run(args: argparse.Namespace) -> int:
     kubeconfig = cast("Path | None", args.kubeconfig)
     if args.embedded and (kubeconfig is not None or args.context):
         return _failed("--embedded brings its own cluster; leave out --kubeconfig and --context", code=2)
+    if problem := _wrong_options(args):
+        return _failed(problem, code=2)
     # Absolute, all of them: helm runs in a folder of its own.
     config = DaemonConfig(
         kubeconfig=kubeconfig.resolve() if kubeconfig else None,
@@ -123,6 +126,19 @@ def run(args: argparse.Namespace) -> int:
     else:
         return_code = 0 if clean else FORCED_EXIT
     return return_code
+
+
+def _wrong_options(args: argparse.Namespace) -> str:
+    """What is wrong with the options; empty if nothing is."""
+    for path in cast("list[Path]", args.local_packages):
+        if not path.is_dir():
+            return f"--local-packages {path}: not a folder; name one that is there"
+    try:
+        if args.platform_version:
+            parse_version(args.platform_version)
+    except ConstraintError as error:
+        return f"--platform-version: {error}; give a version such as 1.2.3"
+    return ""
 
 
 def _socket_variable() -> Path | None:

@@ -154,6 +154,15 @@ class LifecycleStore:
         package.removal = WorkScope(f"removal of {name}")
         return RemovalStart.STARTED, package.removal
 
+    def restart_removal(self, name: str) -> WorkScope | None:
+        """A new scope for a removal that runs, whose tasks so far are interrupted; None where none runs."""
+        package = self._packages.get(name)
+        if package is None or package.removal is None:
+            return None
+        package.removal.cancel("removal started again")
+        package.removal = WorkScope(f"removal of {name}")
+        return package.removal
+
     def complete_removal(self, name: str) -> bool:
         """Forget a removed package; False (and nothing changes) unless it is being removed."""
         package = self._packages.get(name)

@@ -27,7 +27,7 @@ from wharfinger.runtime.failures import EXPECTED, ValuesLoopError, WorkloadError
 from wharfinger.runtime.identity import IdentityError, PackageId
 from wharfinger.runtime.instance import Instance, Reporter, Tools
 from wharfinger.runtime.package_state import PACKAGE_LABEL, state_record
-from wharfinger.runtime.start_tasks import rest_hooks, run_bound
+from wharfinger.runtime.start_tasks import bound_hooks, rest_hooks, run_bound
 from wharfinger.runtime.status import Stage
 from wharfinger.runtime.values import values_of
 
@@ -208,12 +208,21 @@ async def _uninstall(instance: Instance, tools: Tools, reporter: Reporter, *, du
         release.holder == tools.holder and release.labels.get(PACKAGE_LABEL, instance.id.name) == instance.id.name
         for release in history
     )
+
+    async def run_hooks(binding: str) -> None:
+        hooks = bound_hooks(instance.hooks, binding)
+        if not hooks or instance.skip_delete_hooks:
+            return
+        if during_removal:
+            names = ", ".join(hook.name for hook in hooks)
+            reporter.removing(instance, "Removing", f"running its {binding} hooks: {names}")
+        await run_bound(instance, tools, reporter, binding)
+
     if ours:
-        if not instance.skip_delete_hooks:
-            await run_bound(instance, tools, reporter, "beforeDeleteHelm")
+        await run_hooks("beforeDeleteHelm")
         await tools.releases.uninstall(name, namespace, progress=progress)
-    if (ours or instance.status.version) and not instance.skip_delete_hooks:
-        await run_bound(instance, tools, reporter, "afterDeleteHelm")
+    if ours or instance.status.version:
+        await run_hooks("afterDeleteHelm")
     await rest_hooks(instance, tools)
     instance.objects = ()
 

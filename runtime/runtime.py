@@ -163,16 +163,16 @@ class Runtime:
         if instance is not None and not instance.skip_delete_hooks:
             log.warning("%s: its delete hooks are passed over, as asked for", instance.id)
             instance.skip_delete_hooks = True
+            if (scope := self.lifecycle.restart_removal(name)) is not None:
+                self._enqueue_removal(instance, scope)
 
     def object_gone(self, identity: PackageId) -> None:
         """The package's object is no more: what is still here of it is removed, and a finished removal is forgotten."""
         name = identity.name
         self._removed.discard(name)
         if name in self.instances:
-            self.instances[
-                name
-            ].skip_delete_hooks = True  # whoever took the finalizer off does not want to wait for them
             self._remove(self.instances[name].id, 0, {}, None)
+            self.skip_delete_hooks(name)  # whoever took the finalizer off does not want to wait for them
         else:
             self.claims.give_up(name)
 
@@ -343,9 +343,12 @@ class Runtime:
                 statuses.removing(instance.status, "Removing", "the release is being uninstalled", self.now()),
             )
             self.tell_scheduler(NodeRemoved(name))
-            tasks = self._pipeline(instance, scope).removal()
-            self._enqueue(tasks, scope, {tasks[-1].name: lambda: self._clean_later(name)})
+            self._enqueue_removal(instance, scope)
         return False
+
+    def _enqueue_removal(self, instance: Instance, scope: WorkScope) -> None:
+        tasks = self._pipeline(instance, scope).removal()
+        self._enqueue(tasks, scope, {tasks[-1].name: lambda: self._clean_later(instance.id.name)})
 
     # --- inside: the scheduler -----------------------------------------------------------------------------------------
 

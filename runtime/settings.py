@@ -7,18 +7,15 @@ a status, not in a log, not on the debug socket (`ResolvedSettings.secrets`).
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final
 
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json_value import JsonObject, JsonValue, as_object, checksum, find, find_object, find_str
 from wharfinger.formats.merge_patch import overlaid
+from wharfinger.formats.redaction import SHORTEST_SECRET
 from wharfinger.formats.yaml_reader import read_yaml
 from wharfinger.runtime.repositories import secret_data
 from wharfinger.runtime.resources import PackageSpec, SettingsSource
-
-MIN_SECRET: Final = 3
-"""Shorter texts are not masked in messages: every message would be full of masks."""
 
 
 class SettingsSourceError(Exception):
@@ -49,8 +46,7 @@ def resolve_settings(spec: PackageSpec, objects: Mapping[ObjectKey, JsonObject |
         if entry.is_secret:
             for path, value in _leaves(layer):
                 hidden.add(path)
-                if isinstance(value, str) and len(value) >= MIN_SECRET:
-                    secrets.add(value)
+                secrets |= _texts(value)
         merged = _overlaid(merged, layer, f"spec.settingsFrom[{number}]")
     settings = _overlaid(merged, spec.settings, "spec.settings")
     return ResolvedSettings(settings, tuple(sorted(secrets)), frozenset(hidden))
@@ -64,9 +60,21 @@ def _overlaid(below: JsonObject, above: JsonObject, where: str) -> JsonObject:
 
 
 def texts_at(value: JsonValue, paths: Iterable[tuple[str | int, ...]]) -> frozenset[str]:
-    """The texts at these paths and below, those too short to be masked left out."""
+    """The texts at these paths and below, in the forms they may come up in; those too short to be masked left out."""
     found = (leaf for path in paths for _, leaf in _leaves(find(value, *path)))
-    return frozenset(leaf for leaf in found if isinstance(leaf, str) and len(leaf) >= MIN_SECRET)
+    return frozenset(text for leaf in found for text in _texts(leaf))
+
+
+def _texts(leaf: JsonValue) -> frozenset[str]:
+    """The forms in which a value may come up in a text, but for those too short to be masked: texts, and numbers as they
+    are written in JSON and by Go's templates (``98765432``, ``9.8765432e+07``)."""
+    forms: set[str] = set()
+    if isinstance(leaf, str):
+        forms.add(leaf)
+    elif isinstance(leaf, int | float) and not isinstance(leaf, bool) and len(str(leaf)) >= SHORTEST_SECRET:
+        mantissa, _, exponent = f"{float(leaf):.16e}".partition("e")
+        forms |= {str(leaf), f"{mantissa.rstrip('0').rstrip('.')}e{exponent}"}
+    return frozenset(form for form in forms if len(form) >= SHORTEST_SECRET)
 
 
 def _layer(entry: SettingsSource, obj: JsonObject | None, where: str) -> JsonObject:

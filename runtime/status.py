@@ -116,7 +116,7 @@ TIPS: Final[Mapping[str, str]] = {
     "ConflictingOwner": "remove the object from the other release, or the other release",
     "FieldConflict": "the manager named has set these fields: set the same in spec.settings, or let it give them up",
     "HookFailed": "look at the logs of the hook's Job or Pod; it is made anew at the next attempt",
-    "SpecInvalid": "edit the Application; the field is named in the message",
+    "SpecInvalid": "edit the resource; the message says what of it",
     "RepositoryInvalid": "edit the PackageRepository; the field is named in the message",
     "RepositoryNotFound": "create the PackageRepository, or correct spec.packageRepositoryName",
     "NotReady": "look at the objects named; they have been applied and are starting, or failing",

@@ -65,7 +65,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(arguments: list[str]) -> int:
     parser = build_parser(asked_for=_first_word(arguments))
-    args = parser.parse_args(arguments)
+    args, rest = parser.parse_known_args(arguments)
+    # argparse takes an optional NAME only beside what it belongs to; people write it last: `get packages -o yaml NAME`.
+    if len(rest) == 1 and not rest[0].startswith("-") and getattr(args, "name", "") is None:
+        args.name, rest = rest[0], []
+    if rest:
+        parser.error(f"unrecognized arguments: {' '.join(rest)}")
     handler = cast("Callable[[argparse.Namespace], int] | None", getattr(args, "handler", None))
     if handler is None:
         parser.print_help()

@@ -230,3 +230,18 @@ def test_whether_a_run_is_on_its_way() -> None:
     store.begin_reconciliation("a", "r")
     store.begin_update("a")
     assert not store.is_applying("a")
+
+
+def test_a_removal_can_be_started_again() -> None:
+    store = LifecycleStore()
+    assert store.restart_removal("a") is None
+    store.track("a")
+    assert store.restart_removal("a") is None
+    _, first = store.begin_removal("a")
+    assert first is not None
+    second = store.restart_removal("a")
+    assert second is not None
+    assert first.cause == "removal started again"
+    assert store.is_removing("a")
+    assert store.complete_removal("a")
+    assert second.cause == "removal complete"

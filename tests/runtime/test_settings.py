@@ -58,7 +58,7 @@ def test_everything_in_a_secrets_document_is_secret() -> None:
     resolved = resolve_settings(
         spec([{"kind": "Secret", "name": "database"}]), {PASSWORD: secret(**{"settings.yaml": text})}
     )
-    assert resolved.secrets == ("abcdef", "ghijkl", "mnopqr")
+    assert resolved.secrets == ("5.432e+03", "5432", "abcdef", "ghijkl", "mnopqr")
     assert resolved.hidden == {("token",), ("list",), ("port",), ("short",)}
 
 
