@@ -105,8 +105,9 @@ def test_an_answer_without_a_token(answer: bytes) -> None:
 
 
 def test_exchanging_a_token_of_identity() -> None:
-    challenge = BearerChallenge("https://auth.example/token?x=1", "wharf", "")
-    assert str(realm_url(challenge, registry=httpx.URL("https://a.example"))) == "https://auth.example/token?x=1"
+    realm, asked = "https://auth.example/token?x=1", httpx.URL("https://a.example")
+    challenge = BearerChallenge(realm, "wharf", "")
+    assert str(realm_url(challenge, registry=asked)) == realm
     form = parse_qs(token_form(challenge, scope="repository:web:pull", identity_token="a b&c").decode())
     assert form == {
         "grant_type": ["refresh_token"],
