@@ -142,3 +142,29 @@ def test_ctrl_c_hides_no_failure_beside_it(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_commands_are_built_only_when_asked_for() -> None:
     assert "--kubeconfig" not in build_parser(None).format_help()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("dump", "-o", "json", "demo.web"),
+        ("get", "packages", "-o", "yaml", "demo.web"),
+        ("get", "packages", "demo.web"),
+    ],
+)
+def test_a_name_may_come_after_the_options(
+    words: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is understood, so that what fails is the question, not the command line."""
+    assert main([*words, "--socket", str(tmp_path / "none.sock")]) == 1
+    assert "none.sock" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words", [("get", "packages", "a.b", "c.d"), ("version", "more"), ("get", "packages", "--odd")]
+)
+def test_what_is_left_over_is_refused(words: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(list(words))
+    assert caught.value.code == 2
+    assert f"unrecognized arguments: {words[-1]}" in capsys.readouterr().err

@@ -43,6 +43,21 @@ def test_an_embedded_cluster_and_another_one_are_too_many(
     assert "leave out --kubeconfig and --context" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("option", "value", "said"),
+    [
+        ("--local-packages", "/no/such/folder", "not a folder; name one that is there"),
+        ("--platform-version", "zzz", "give a version such as 1.2.3"),
+    ],
+)
+def test_an_option_that_cannot_be_meant_is_refused_before_anything_starts(
+    option: str, value: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", "--state-dir", str(tmp_path / "state"), option, value]) == 2
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "state").exists()
+
+
 def test_an_embedded_cluster_that_cannot_be_is_an_error_with_a_reason(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
