@@ -12,7 +12,7 @@ two nodes that exclude each other through a cycle, the one placed later yields.
 Messages name the subject, what it asks for and what is there; members are sorted, so that a status does not flap.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
@@ -125,6 +125,26 @@ def decide(
         if (wanted := (assumed | on) - refuted) == assumed:
             return decisions
         assumed = wanted
+
+
+def decide_some(
+    names: Iterable[str],
+    nodes: Mapping[str, Node],
+    facts: Facts,
+    opinions: Mapping[str, Opinion],
+    decisions: Mapping[str, Decision],
+) -> dict[str, Decision]:
+    """What `decide` says about ``names``, in topological order, where all others stay as ``decisions`` has them.
+
+    For graphs without late members and refusers only.
+    """
+    changed: dict[str, Decision] = {}
+    for name in names:
+        node = nodes[name]
+        wanted = {each: changed.get(each) or decisions.get(each) for each in node.names()}
+        enabled = {each: nodes[each].version for each, decision in wanted.items() if decision and decision.on}
+        changed[name] = _decision(node, facts, Others(enabled), opinions[name])
+    return changed
 
 
 def unmet_gate(node: Node, facts: Facts, enabled: Mapping[str, str]) -> Vote | None:

@@ -63,6 +63,13 @@ class Node:
             declared = [*((each, False) for each in mandatory), *((each, True) for each in conditional)]
             yield from sorted(declared, key=lambda pair: (pair[0].name, pair[1]))
 
+    def names(self) -> set[str]:
+        """Everybody that its requirements name."""
+        wanted = self.requirements
+        groups = (*wanted.any_of, *wanted.none_of)
+        members = (each.name for group in groups for each in group.members)
+        return {*(each.name for each, _ in self.dependencies()), *members} - {self.name}
+
 
 @dataclass(frozen=True, slots=True)
 class Topology:
@@ -70,6 +77,7 @@ class Topology:
 
     ``waits_for``: what must be active before a node may be scheduled. ``effective``: its order, raised. ``late``: any-of
     members placed after a node that names them. ``refused_by``: for a node, those placed before it that exclude it.
+    ``named_by``: for a name, there or not, the nodes whose requirements have it.
     """
 
     order: tuple[str, ...] = ()
@@ -77,6 +85,47 @@ class Topology:
     effective: Mapping[str, int] = field(default_factory=dict)
     late: frozenset[str] = frozenset()
     refused_by: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    named_by: Mapping[str, frozenset[str]] = field(default_factory=dict)
+
+    def affected_by(self, name: str) -> list[str] | None:
+        """Nodes whose decisions may follow from that of ``name``, in order; None where nothing less than all will do."""
+        if self.late or self.refused_by:
+            return None
+        found, to_see = {name}, [name]
+        while to_see:
+            new = [each for each in self.named_by.get(to_see.pop(), ()) if each not in found]
+            found.update(new)
+            to_see += new
+        if len(found) == 1:
+            return [name]
+        return [each for each in self.order if each in found]
+
+
+def with_node(before: Topology, nodes: Mapping[str, Node], name: str, old: Node | None) -> Topology:
+    """`topology` of ``nodes``, from what it was before ``name`` came among them, or came anew. Raises CycleError.
+
+    A node that asks for the same changes nothing, and one that nobody names finds its place among the others.
+    """
+    new = nodes[name]
+    if old is not None and (old.requirements, old.order) == (new.requirements, new.order):
+        return before
+    simple = not (new.requirements.any_of or new.requirements.none_of or before.late or before.refused_by)
+    if old is not None or not simple or before.named_by.get(name):
+        return topology(nodes)
+    named = {each.name for each, _ in new.dependencies()}
+    if name in named:
+        return topology(nodes)
+    wanted = sorted(each for each in named if each in nodes)
+    start = max((before.order.index(each) + 1 for each in wanted), default=0)
+    key = (new.order, name)
+    rest = range(start, len(before.order))
+    at = next((i for i in rest if (nodes[before.order[i]].order, before.order[i]) > key), len(before.order))
+    return Topology(
+        (*before.order[:at], name, *before.order[at:]),
+        {**before.waits_for, name: tuple(wanted)},
+        {**before.effective, name: max([new.order, *(before.effective[each] for each in wanted)])},
+        named_by={**before.named_by, **{each: before.named_by.get(each, frozenset()) | {name} for each in named}},
+    )
 
 
 def topology(nodes: Mapping[str, Node]) -> Topology:
@@ -100,6 +149,10 @@ def topology(nodes: Mapping[str, Node]) -> Topology:
         else:
             before[name].add(member)
     order = _placed(nodes, before)
+    named_by: dict[str, set[str]] = {}
+    for name, node in nodes.items():
+        for each in node.names():
+            named_by.setdefault(each, set()).add(name)
     effective: dict[str, int] = {}
     for name in order:
         effective[name] = max([nodes[name].order, *(effective[each] for each in waits_for[name])])
@@ -109,6 +162,7 @@ def topology(nodes: Mapping[str, Node]) -> Topology:
         effective,
         frozenset(late),
         refused_by,
+        {name: frozenset(namers) for name, namers in named_by.items()},
     )
 
 

@@ -20,12 +20,12 @@ While paused, everything is taken in and nothing is decided. It starts paused.
 No clock, no I/O, no waiting: `step` returns the next graph and what to do, in an order that depends on the graph alone.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias, assert_never
 
-from wharfinger.runtime.gates import Decision, Facts, Opinion, ScriptVote, decide
-from wharfinger.runtime.scheduler_graph import Node, Topology, topology
+from wharfinger.runtime.gates import Decision, Facts, Opinion, ScriptVote, decide, decide_some
+from wharfinger.runtime.scheduler_graph import Node, Topology, topology, with_node
 
 _FIRST_REASON: Final = "Scheduled"
 
@@ -217,6 +217,14 @@ class Graph:
         opinions = {name: Opinion(self.intents.get(name), entry.vote) for name, entry in self.entries.items()}
         return decide(self.nodes(), self.topology, self.facts, opinions)
 
+    def decisions_of(self, names: list[str]) -> dict[str, Decision]:
+        """What is decided about some, where what was decided about all others stands."""
+        opinions = {name: Opinion(self.intents.get(name), self.entries[name].vote) for name in names}
+        around = {each for name in names for each in self.entries[name].node.names() if each in self.entries}
+        nodes = {name: self.entries[name].node for name in {*names, *around}}
+        known = {name: decision for name in around if (decision := self.entries[name].decision) is not None}
+        return decide_some(names, nodes, self.facts, opinions, known)
+
 
 # --- the machine -----------------------------------------------------------------------------------------------------------
 
@@ -229,6 +237,13 @@ def step(graph: Graph, event: Event) -> tuple[Graph, tuple[Effect, ...]]:
     if isinstance(event, Completed | Failed | Rescheduled):  # how far work is has no influence on what may be on
         decision = after.entries[event.name].decision
         return _passed(after, {event.name: decision} if decision else {})
+    if isinstance(event, NodeAdded | IntentSet | ScriptVoted) and not graph.paused:
+        name = event.node.name if isinstance(event, NodeAdded) else event.name
+        if name not in after.entries:
+            return after, ()
+        affected = after.topology.affected_by(name)
+        if affected is not None:
+            return _passed(after, after.decisions_of(affected))
     return _passed(after, after.decisions())
 
 
@@ -270,7 +285,26 @@ def _with_node(graph: Graph, node: Node) -> Graph:
         vote = ScriptVote(enabled=None)  # what is on stays on until a script that is new says otherwise
     decision = old.decision if old else None
     entry = Entry(node, decision=decision, vote=vote, vote_due=node.script)
-    return _rebuilt(graph, {**graph.entries, node.name: entry})
+    entries = {**graph.entries, node.name: entry}
+    nodes = _Nodes(entries)
+    order = with_node(graph.topology, nodes, node.name, old.node if old else None)
+    return replace(graph, entries=entries, topology=order)
+
+
+class _Nodes(Mapping[str, Node]):
+    """The nodes of entries, looked up and not copied."""
+
+    def __init__(self, entries: Mapping[str, Entry]) -> None:
+        self._entries = entries
+
+    def __getitem__(self, name: str) -> Node:
+        return self._entries[name].node
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
 
 
 def _rebuilt(graph: Graph, entries: Mapping[str, Entry]) -> Graph:
@@ -299,13 +333,16 @@ def _passed(graph: Graph, decisions: Mapping[str, Decision]) -> tuple[Graph, tup
     for name, decision in decisions.items():
         entries[name], told = _judged(entries[name], decision)
         effects += told
-    barrier = barrier_of(entries, graph.topology)
-    enabled = tuple(sorted(name for name, entry in entries.items() if entry.on))
+    unrest = [name for name in graph.topology.order if entries[name].phase.__class__ is not Active]
+    barrier = min((graph.topology.effective[name] for name in unrest if not _released(entries[name].phase)), default=0)
+    enabled: tuple[str, ...] | None = None
     runs = graph.runs
-    for name in graph.topology.order:
+    for name in unrest:
         entry = entries[name]
         if isinstance(entry.phase, Idle) and not waits_for(name, entries, graph.topology, barrier):
             runs += 1
+            if enabled is None:
+                enabled = tuple(sorted(each for each, one in entries.items() if one.on))
             effects.append(Schedule(name, runs, entry.phase.reason, enabled))
             entries[name] = replace(entry, phase=Scheduled(runs))
     return replace(graph, entries=entries, runs=runs), tuple(effects)
