@@ -1,60 +1,107 @@
-"""Running children: what own session, sweep and streaming cost over trio's own call."""
+"""Running children: what own session, sweep and streaming cost over trio's own call, and what many at once cost over one."""
 
 import os
+import statistics
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
 import trio
 
 from bench.measure import Ratio, compare_async
 from wharfinger.process.child import run_child
-from wharfinger.process.command import Command, Limits
-from wharfinger.process.ledger import open_ledger
+from wharfinger.process.command import Command, Limits, Sinks
+from wharfinger.process.ledger import ProcessLedger, open_ledger
 
+Run = Callable[[], Awaitable[object]]
+Many = Callable[[Run], Awaitable[None]]
+
+ENV = {"PATH": os.defpath}
+TRUE = Command(("/bin/true",), Path("/"), ENV)
+MEGA = Command(("/bin/sh", "-c", "head -c 1000000 /dev/zero"), Path("/"), ENV)
+LIMITS = Limits(wall_s=30, stdout_bytes=2_000_000)
 ROUNDS = 20
+TOGETHER = 100
+ENDINGS = 5
+DEAF = Command(("/bin/bash", "-c", "(trap '' TERM; echo ready; sleep 1000; :) & wait"), Path("/"), ENV)
+"""Its child ignores SIGTERM, so each ending takes all of the grace, and the sweep finds somebody."""
 
 
 def measure() -> Iterator[Ratio]:
-    """/bin/true, with and without the ledger, and a megabyte of output."""
+    """/bin/true, with and without the ledger, one by one and all at once; a megabyte of output; many cancelled at once."""
     yield from trio.run(_measure)
 
 
 async def _measure() -> list[Ratio]:
-    env = {"PATH": os.defpath}
-    true = Command(("/bin/true",), Path("/"), env)
-    mega = Command(("/bin/sh", "-c", "head -c 1000000 /dev/zero"), Path("/"), env)
-    limits = Limits(wall_s=30, stdout_bytes=2_000_000)
-
-    async def trio_true() -> None:
-        for _ in range(ROUNDS):
-            await trio.run_process(["/bin/true"], env=env, capture_stdout=True, capture_stderr=True)
-
-    async def ours_true() -> None:
-        for _ in range(ROUNDS):
-            await run_child(true, limits)
-
-    async def trio_mega() -> None:
-        for _ in range(ROUNDS):
-            await trio.run_process(["/bin/sh", "-c", "head -c 1000000 /dev/zero"], env=env, capture_stdout=True)
-
-    async def ours_mega() -> None:
-        for _ in range(ROUNDS):
-            await run_child(mega, limits)
-
     with tempfile.TemporaryDirectory() as folder, open_ledger(Path(folder) / "journal.db") as ledger:
-
-        async def ours_journalled() -> None:
-            for _ in range(ROUNDS):
-                await run_child(true, limits, ledger=ledger)
-
-        what = f"{ROUNDS} x /bin/true"
         return [
-            await compare_async("process", what, "trio.run_process", ours_true, trio_true, budget=4.0),
+            *await _compare_true(ledger),
             await compare_async(
-                "process", f"{what}, journalled", "trio.run_process", ours_journalled, trio_true, budget=5.0
+                "process",
+                f"{ROUNDS} x 1 MB of output",
+                "trio.run_process",
+                lambda: _in_turn(lambda: run_child(MEGA, LIMITS)),
+                lambda: _in_turn(lambda: trio.run_process(MEGA.argv, env=ENV, capture_stdout=True)),
+                budget=3.0,
             ),
-            await compare_async(
-                "process", f"{ROUNDS} x 1 MB of output", "trio.run_process", ours_mega, trio_mega, budget=3.0
-            ),
+            await _compare_endings(ledger),
         ]
+
+
+async def _compare_true(ledger: ProcessLedger) -> list[Ratio]:
+    async def ours() -> None:
+        await run_child(TRUE, LIMITS)
+
+    async def journalled() -> None:
+        await run_child(TRUE, LIMITS, ledger=ledger)
+
+    async def theirs() -> None:
+        await trio.run_process(TRUE.argv, env=ENV, capture_stdout=True, capture_stderr=True)
+
+    async def compared(what: str, many: Many, one: Run, budget: float) -> Ratio:
+        return await compare_async(
+            "process", what, "trio.run_process", lambda: many(one), lambda: many(theirs), budget=budget
+        )
+
+    return [
+        await compared(f"{ROUNDS} x /bin/true", _in_turn, ours, 4.0),
+        await compared(f"{ROUNDS} x /bin/true, journalled", _in_turn, journalled, 5.0),
+        await compared(f"{TOGETHER} x /bin/true at once, journalled", _at_once, journalled, 3.0),
+    ]
+
+
+async def _in_turn(run: Run) -> None:
+    for _ in range(ROUNDS):
+        await run()
+
+
+async def _at_once(run: Run) -> None:
+    async with trio.open_nursery() as nursery:
+        for _ in range(TOGETHER):
+            nursery.start_soon(run)
+
+
+async def _compare_endings(ledger: ProcessLedger) -> Ratio:
+    """The grace is in both, so 1 would be that the others come for nothing; the budget keeps them all within a second."""
+    pairs = [(await _ending_s(TOGETHER, ledger), await _ending_s(1, ledger)) for _ in range(ENDINGS)]
+    many, one = (statistics.median(column) for column in zip(*pairs, strict=True))
+    return Ratio("process", f"{TOGETHER} x cancelled at once, deaf to SIGTERM", "one of them", many, one, budget=3.0)
+
+
+async def _ending_s(count: int, ledger: ProcessLedger) -> float:
+    """How long ``count`` children that run take from their cancellation until the last of their descendants is dead."""
+    started, starts = trio.open_memory_channel[None](count)
+
+    async def run() -> None:
+        limits = Limits(wall_s=1000, stdout_bytes=1000)
+        await run_child(DEAF, limits, sinks=Sinks(stdout=lambda _: started.send_nowait(None)), ledger=ledger)
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(count):
+            nursery.start_soon(run)
+        for _ in range(count):
+            await starts.receive()
+        begin = time.perf_counter()
+        nursery.cancel_scope.cancel()
+    return time.perf_counter() - begin

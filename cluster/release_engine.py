@@ -21,7 +21,7 @@ import trio
 
 from wharfinger.cluster.apply import Applier
 from wharfinger.cluster.client import ClusterClient
-from wharfinger.cluster.errors import ClusterError, NotFoundError
+from wharfinger.cluster.errors import ClusterError, NotFoundError, UnknownKindError
 from wharfinger.cluster.install_order import INSTALL_ORDER, rank
 from wharfinger.cluster.object_waits import Progress, silent, wait_gone
 from wharfinger.cluster.ownership import Owner, flattened
@@ -190,6 +190,35 @@ class ReleaseEngine:
     async def history(self, name: str, namespace: str) -> list[Release]:
         """All revisions of a release, oldest first."""
         return [stored.release for stored in await self._store.history(name, namespace)]
+
+    async def objects(self, name: str, namespace: str) -> tuple[ObjectKey, ...]:
+        """What the last revision of a release has in its manifest, as far as its kinds are served; () where there is none."""
+        history = await self._store.history(name, namespace)
+        if not history:
+            return ()
+        applier = self._applier(Owner(name, namespace), silent)
+        keys: list[ObjectKey] = []
+        for obj in await self._manifest_objects(history[-1].release):
+            with suppress(UnknownKindError):
+                keys.append(await applier.key_of(obj))
+        return tuple(keys)
+
+    async def ensure_crds(
+        self, name: str, namespace: str, crds: Sequence[JsonObject], *, progress: Progress = silent
+    ) -> tuple[ObjectKey, ...]:
+        """Apply definitions that a release is going to need, and wait until they are established; they belong to no release."""
+        return tuple(await self._applier(Owner(name, namespace), progress).apply_crds(crds))
+
+    async def apply_early(
+        self, name: str, namespace: str, objects: Sequence[JsonObject], *, progress: Progress = silent
+    ) -> tuple[ObjectKey, ...]:
+        """Apply objects of a release before the release itself, which is going to have them in its manifest.
+
+        Raises ForeignObjectError and UnknownKindError before the first write, and whatever the client raises.
+        """
+        applier = self._applier(Owner(name, namespace), progress)
+        await applier.check(objects, ())
+        return tuple(await applier.apply(objects))
 
     # -- steps
 

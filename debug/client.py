@@ -15,6 +15,7 @@ import httpx
 import msgspec
 
 from wharfinger.debug.encoding import (
+    answer_from_json,
     daemon_from_json,
     nodes_from_json,
     package_from_json,
@@ -22,10 +23,26 @@ from wharfinger.debug.encoding import (
     queues_from_json,
 )
 from wharfinger.debug.errors import DebugAnswerError, NoDaemonError
-from wharfinger.debug.routes import NO_CHART, NO_PACKAGE, RENDER, RENDER_FAILED, SHOW_SECRETS
+from wharfinger.debug.routes import (
+    MAX_SETTINGS,
+    NO_CHART,
+    NO_PACKAGE,
+    RENDER,
+    RENDER_FAILED,
+    SETTINGS_VERSION,
+    SHOW_SECRETS,
+    VALIDATE,
+)
 from wharfinger.debug.text import printable, shorten
-from wharfinger.formats.json_value import JsonValue, ShapeError
-from wharfinger.runtime.inspector import DaemonSnapshot, NodeSnapshot, PackageSnapshot, QueueSnapshot, RenderSnapshot
+from wharfinger.formats.json_value import JsonObject, JsonValue, ShapeError, encode_json
+from wharfinger.runtime.inspector import (
+    DaemonSnapshot,
+    NodeSnapshot,
+    PackageSnapshot,
+    QueueSnapshot,
+    RenderSnapshot,
+    SettingsAnswer,
+)
 from wharfinger.runtime.paths import SOCKET_VARIABLE
 
 MAX_ANSWER_BYTES: Final = 256 * 1024 * 1024
@@ -98,9 +115,7 @@ class DebugClient:
     async def render(self, name: str, *, show_secrets: bool = False) -> RenderSnapshot | None:
         """What a package would apply now, redacted unless ``show_secrets``; None when there is no such package."""
         parameters = {SHOW_SECRETS: "true"} if show_secrets else {}
-        # Dots too: a name of nothing else would be taken for a way through folders.
-        path = RENDER + quote(name, safe="").replace(".", "%2E")
-        status, body = await self._fetch(path, parameters, _RENDER_TIMEOUT)
+        status, body = await self._fetch(RENDER + _quoted(name), parameters, _RENDER_TIMEOUT)
         text = body.decode("utf-8", "replace")
         match status:
             case httpx.codes.OK:
@@ -113,8 +128,27 @@ class DebugClient:
                 return RenderSnapshot("", problem=text.removeprefix(RENDER_FAILED).rstrip("\n"), has_chart=True)
         raise self._refused(status, body)
 
+    async def validate(self, name: str, settings: JsonObject, version: int = 0) -> SettingsAnswer | None:
+        """Whether a package would take these settings; None when there is no such package."""
+        try:
+            question = encode_json(settings)
+        except ShapeError as error:
+            raise DebugAnswerError(f"these settings cannot be asked about: {error}") from error
+        if len(question) > MAX_SETTINGS:
+            raise DebugAnswerError(f"these settings cannot be asked about: more than {MAX_SETTINGS} bytes")
+        path = VALIDATE + _quoted(name)
+        status, body = await self._fetch(path, {SETTINGS_VERSION: str(version)}, _RENDER_TIMEOUT, question)
+        if status == httpx.codes.NOT_FOUND and body.decode("utf-8", "replace").startswith(NO_PACKAGE):
+            return None
+        try:
+            return answer_from_json(self._document(status, body))
+        except ShapeError as error:
+            raise self._misunderstood(error) from error
+
     async def _ask(self, route: str, **parameters: str) -> JsonValue:
-        status, body = await self._fetch(route, parameters)
+        return self._document(*await self._fetch(route, parameters))
+
+    def _document(self, status: int, body: bytes) -> JsonValue:
         if status != httpx.codes.OK:
             raise self._refused(status, body)
         try:
@@ -123,10 +157,17 @@ class DebugClient:
             raise self._misunderstood(error) from error
 
     async def _fetch(
-        self, route: str, parameters: Mapping[str, str], patience: httpx.Timeout = _TIMEOUT
+        self,
+        route: str,
+        parameters: Mapping[str, str],
+        patience: httpx.Timeout = _TIMEOUT,
+        question: bytes | None = None,
     ) -> tuple[int, bytes]:
+        """The answer's status and body; a ``question`` goes with POST."""
+        method = "GET" if question is None else "POST"
+        asking = self._client.stream(method, route, params=parameters, content=question, timeout=patience)
         try:
-            async with self._client.stream("GET", route, params=parameters, timeout=patience) as response:
+            async with asking as response:
                 # The server says how long its answer is before it comes, so nothing endless is ever begun.
                 size = int(response.headers.get("content-length", MAX_ANSWER_BYTES + 1))
                 body = await response.aread() if size <= MAX_ANSWER_BYTES else b""
@@ -165,6 +206,11 @@ class DebugClient:
                 return NoDaemonError(
                     f"no daemon answers on {self._path}: {reason or str(error) or 'closed'}; {_REMEDY}"
                 )
+
+
+def _quoted(name: str) -> str:
+    """As the last part of a path. Dots too: a name of nothing else would be taken for a way through folders."""
+    return quote(name, safe="").replace(".", "%2E")
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

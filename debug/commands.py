@@ -1,4 +1,4 @@
-"""`wharfinger get`, `dump`, `queues`, `scheduler` and `render`: looking into a running daemon.
+"""`wharfinger get`, `dump`, `queues`, `scheduler`, `render` and `validate`: looking into a running daemon.
 
 All of them ask over the debug socket, print to stdout, and explain a failure in one line on stderr. What they print was
 written by strangers: tables and documents leave nothing in it that a terminal would obey.
@@ -9,27 +9,43 @@ import shutil
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Final, cast
+from typing import Final, assert_never, cast
 
 import trio
 
 from wharfinger.debug.client import DebugClient, open_debug_client
-from wharfinger.debug.encoding import node_to_json, nodes_to_json, package_to_json, packages_to_json, queues_to_json
+from wharfinger.debug.encoding import (
+    answer_to_json,
+    node_to_json,
+    nodes_to_json,
+    package_to_json,
+    packages_to_json,
+    queues_to_json,
+)
 from wharfinger.debug.errors import DebugError
 from wharfinger.debug.output import OUTPUT_FORMATS, OutputFormat, render
+from wharfinger.debug.routes import MAX_SETTINGS, MAX_SETTINGS_VERSION
 from wharfinger.debug.table import layout
 from wharfinger.debug.text import printable
-from wharfinger.runtime.inspector import Inspector, PackageSnapshot
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json_value import JsonObject, as_object
+from wharfinger.formats.yaml_reader import read_yaml
+from wharfinger.runtime.inspector import Inspector, InvalidSettings, PackageSnapshot, UnknownSettings, ValidSettings
 from wharfinger.runtime.paths import SOCKET_VARIABLE, default_socket
 
 _HEADER: Final = ("NAME", "KIND", "PACKAGE", "VERSION", "STATE", "MESSAGE")
 _WIDE_HEADER: Final = ("NAME", "KIND", "PACKAGE", "VERSION", "REVISION", "DIGEST", "QUEUED", "STATE", "TIP", "MESSAGE")
 _DIGEST_DIGITS: Final = 12
 ARROW: Final = "→"
+EXIT_UNKNOWN: Final = 3
 
 
 class NoSuchPackageError(DebugError):
     """The daemon has no package of this name."""
+
+
+class SettingsFileError(DebugError):
+    """A file that has no settings in it."""
 
 
 class RenderFailedError(DebugError):
@@ -90,6 +106,30 @@ def add_render(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(handler=_render)
 
 
+def add_validate(parser: argparse.ArgumentParser) -> None:
+    """`wharfinger validate NAME --settings FILE`."""
+    parser.description = (
+        "Ask a running daemon whether a package would take these settings. Nothing is changed. Exit code 0: it would; 1: it "
+        f"would not, or nobody could be asked; {EXIT_UNKNOWN}: not known yet."
+    )
+    _add_name(parser, required=True)
+    parser.add_argument(
+        "--settings", type=Path, required=True, metavar="FILE", help="the settings, YAML or JSON; - is standard input"
+    )
+    parser.add_argument(
+        "--settings-version",
+        type=_settings_version,
+        default=0,
+        metavar="N",
+        help="the version of the package's schema that they are written for (default: the newest)",
+    )
+    parser.add_argument(
+        "-o", "--output", choices=("text", *OUTPUT_FORMATS), default="text", help="text (default), json or yaml"
+    )
+    _add_socket(parser)
+    parser.set_defaults(handler=_validate)
+
+
 async def packages_text(
     inspector: Inspector, name: str | None, output: str, columns: int | None, arrow: str = ARROW
 ) -> str:
@@ -148,6 +188,28 @@ async def render_text(client: DebugClient, name: str, *, show_secrets: bool) -> 
     return rendered.manifest
 
 
+async def validate_text(
+    inspector: Inspector, name: str, settings: JsonObject, version: int, output: str
+) -> tuple[str, int]:
+    """What `validate` prints, and its exit code. Raises NoSuchPackageError."""
+    answer = await inspector.validate(name, settings, version)
+    if answer is None:
+        raise await _no_such_package(inspector, name)
+    match answer:
+        case ValidSettings(package, warnings):
+            code, lines, verdict = 0, [f"warning: {each}" for each in warnings], f"valid for version {package}"
+        case InvalidSettings(package, problems, warnings):
+            lines = [*(f"error: {each}" for each in problems), *(f"warning: {each}" for each in warnings)]
+            code, verdict = 1, f"not valid for version {package}"
+        case UnknownSettings(why):
+            code, lines, verdict = EXIT_UNKNOWN, [], f"not known: {why}"
+        case _:
+            assert_never(answer)
+    if output in OUTPUT_FORMATS:
+        return render(answer_to_json(answer), output), code
+    return "".join(f"{printable(line)}\n" for line in [*lines, f"{name}: {verdict}"]), code
+
+
 def _get(args: argparse.Namespace) -> int:
     columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     arrow = ARROW if _encoding().replace("-", "").lower().startswith("utf") else "->"
@@ -179,6 +241,37 @@ def _render(args: argparse.Namespace) -> int:
         return printable(manifest, allow="\n\t") if sys.stdout.isatty() else manifest
 
     return _print_answer(args, text, when_empty="no manifests")
+
+
+def _validate(args: argparse.Namespace) -> int:
+    name, version, output = cast("str", args.name), cast("int", args.settings_version), cast("str", args.output)
+    code = 0
+
+    async def text(client: DebugClient) -> str:
+        nonlocal code
+        settings = read_settings_file(cast("Path", args.settings))
+        answer, code = await validate_text(client, name, settings, version, output)
+        return answer
+
+    return _print_answer(args, text) or code
+
+
+def read_settings_file(path: Path) -> JsonObject:
+    """The object of settings in a file, `-` being standard input; nothing in it is none. Raises SettingsFileError."""
+    try:
+        if str(path) == "-":
+            data = sys.stdin.buffer.read(MAX_SETTINGS + 1)
+        else:
+            with path.open("rb") as file:
+                data = file.read(MAX_SETTINGS + 1)
+        if len(data) > MAX_SETTINGS:
+            raise SettingsFileError(f"{path}: more than {MAX_SETTINGS} bytes")
+        found = read_yaml(data, what=str(path))
+        return {} if found is None else as_object(found, str(path))
+    except OSError as error:
+        raise SettingsFileError(f"{path}: cannot be read: {error.strerror}") from error
+    except FormatError as error:
+        raise SettingsFileError(str(error)) from error
 
 
 def _print_answer(
@@ -268,6 +361,13 @@ def _add_name(parser: argparse.ArgumentParser, *, required: bool = False) -> Non
 
 def _add_document_output(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", choices=OUTPUT_FORMATS, default="yaml", help="yaml (default) or json")
+
+
+def _settings_version(text: str) -> int:
+    """An argument's value. Raises ArgumentTypeError."""
+    if not (text.isascii() and text.isdigit() and int(text[:9]) <= MAX_SETTINGS_VERSION):
+        raise argparse.ArgumentTypeError(f"{text!r} is no version: a number up to {MAX_SETTINGS_VERSION}")
+    return int(text)
 
 
 def _add_socket(parser: argparse.ArgumentParser) -> None:

@@ -14,6 +14,7 @@ Shapes (spec/runtime §3 and §9.1; every time is also there in seconds)::
     queue:     {length, tasks: [{index, name, lane, attempt, running, enqueued, enqueued_seconds,
                 next_retry?, next_retry_seconds?, error?, cause?}]}      (no tasks: no key)
     scheduler: {nodes: {<name>: node}}
+    answer:    {verdict: Valid | Invalid | Unknown, version?, problems?: [{path, message}], warnings?: [...], message?}
     node:      {version, order, state, decision: {kind, reason, message}, dependencies: {<name>: {constraint, optional}}}
 
 ``definition`` is what is wanted. `PackageSnapshot.secrets` is left out.
@@ -21,6 +22,7 @@ Shapes (spec/runtime §3 and §9.1; every time is also there in seconds)::
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from typing import assert_never
 
 from wharfinger.formats.json_value import (
     JsonObject,
@@ -35,15 +37,20 @@ from wharfinger.formats.json_value import (
     need_str,
     type_name,
 )
+from wharfinger.formats.openapi_schema import Problem
 from wharfinger.runtime.inspector import (
     ConditionSnapshot,
     DaemonSnapshot,
     DependencySnapshot,
     HookSnapshot,
+    InvalidSettings,
     NodeSnapshot,
     PackageSnapshot,
     QueueSnapshot,
+    SettingsAnswer,
     TaskSnapshot,
+    UnknownSettings,
+    ValidSettings,
 )
 
 
@@ -284,6 +291,43 @@ def _condition_from_json(value: JsonValue) -> ConditionSnapshot:
         message=find_str(value, "message"),
         last_transition=_read_time(value, "lastTransitionTime"),
     )
+
+
+def answer_to_json(answer: SettingsAnswer) -> JsonObject:
+    """What is to be said of settings."""
+    match answer:
+        case ValidSettings(version, warnings):
+            return {"verdict": "Valid", "version": version, "problems": [], "warnings": _problems(warnings)}
+        case InvalidSettings(version, problems, warnings):
+            listed = {"problems": _problems(problems), "warnings": _problems(warnings)}
+            return {"verdict": "Invalid", "version": version, **listed}
+        case UnknownSettings(why):
+            return {"verdict": "Unknown", "message": why}
+        case _:
+            assert_never(answer)
+
+
+def answer_from_json(value: JsonValue) -> SettingsAnswer:
+    """Read `answer_to_json` back. Raises ShapeError."""
+    verdict = need_str(as_object(value, "answer"), "verdict")
+    match verdict:
+        case "Valid":
+            return ValidSettings(find_str(value, "version"), _read_problems(value, "warnings"))
+        case "Invalid":
+            version, problems = find_str(value, "version"), _read_problems(value, "problems")
+            return InvalidSettings(version, problems, _read_problems(value, "warnings"))
+        case "Unknown":
+            return UnknownSettings(find_str(value, "message"))
+    raise ShapeError(f"verdict: {verdict!r} is none of Valid, Invalid, Unknown")
+
+
+def _problems(problems: Iterable[Problem]) -> list[JsonValue]:
+    return [{"path": each.path, "message": each.message} for each in problems]
+
+
+def _read_problems(value: JsonValue, key: str) -> tuple[Problem, ...]:
+    entries = (as_object(each, key) for each in find_list(value, key))
+    return tuple(Problem(find_str(each, "path"), find_str(each, "message")) for each in entries)
 
 
 def _time(moment: datetime) -> str:

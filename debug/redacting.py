@@ -7,10 +7,21 @@ bad as the setting. What nothing names is found by its form only.
 
 from collections.abc import Collection, Iterable
 from dataclasses import replace
+from typing import assert_never
 
 from wharfinger.formats.json_value import JsonObject, JsonValue
+from wharfinger.formats.openapi_schema import Problem
 from wharfinger.formats.redaction import MARK, TextRedactor, redact_object
-from wharfinger.runtime.inspector import HookSnapshot, NodeSnapshot, PackageSnapshot, QueueSnapshot
+from wharfinger.runtime.inspector import (
+    HookSnapshot,
+    InvalidSettings,
+    NodeSnapshot,
+    PackageSnapshot,
+    QueueSnapshot,
+    SettingsAnswer,
+    UnknownSettings,
+    ValidSettings,
+)
 
 
 def redact_package(package: PackageSnapshot) -> PackageSnapshot:
@@ -45,6 +56,25 @@ def redact_queue(queue: QueueSnapshot, secrets: Collection[str]) -> QueueSnapsho
 def redact_node(node: NodeSnapshot, secrets: Collection[str]) -> NodeSnapshot:
     """The node with its message redacted: it may quote what an enabled script said."""
     return replace(node, message=TextRedactor(secrets).redact(node.message))
+
+
+def redact_answer(answer: SettingsAnswer, secrets: Collection[str]) -> SettingsAnswer:
+    """The answer with its messages redacted: a rule may quote what is set now, and nobody gave that with the question."""
+    text = TextRedactor(secrets)
+    match answer:
+        case ValidSettings(_, warnings):
+            return replace(answer, warnings=_redact_problems(warnings, text))
+        case InvalidSettings(_, problems, warnings):
+            redacted = _redact_problems(problems, text)
+            return replace(answer, problems=redacted, warnings=_redact_problems(warnings, text))
+        case UnknownSettings(why):
+            return UnknownSettings(text.redact(why))
+        case _:
+            assert_never(answer)
+
+
+def _redact_problems(problems: Iterable[Problem], text: TextRedactor) -> tuple[Problem, ...]:
+    return tuple(Problem(text.redact(each.path), text.redact(each.message)) for each in problems)
 
 
 def secrets_in(packages: Iterable[PackageSnapshot]) -> frozenset[str]:

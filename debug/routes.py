@@ -1,9 +1,10 @@
 """What the debug socket answers: one table of routes over an Inspector (spec/runtime §9.2).
 
-Reading only: GET and HEAD. Whatever is asked for in a way this server does not know is refused, never answered with a
-silent default. Everything leaves redacted (see :mod:`wharfinger.debug.redacting`), with one exception that must be asked for
-by name: ``?show-secrets=true`` gives a rendered manifest as it would be applied. Who may ask is who may open the socket, and
-that is the daemon's user alone (0600, in a folder of 0700).
+Reading only: GET and HEAD, and POST for the one question that brings settings with it. Whatever is asked for in a way this
+server does not know is refused, never answered with a silent default. Everything leaves redacted (see
+:mod:`wharfinger.debug.redacting`), with one exception that must be asked for by name: ``?show-secrets=true`` gives a rendered
+manifest as it would be applied. Who may ask is who may open the socket, and that is the daemon's user alone (0600, in a
+folder of 0700).
 """
 
 from collections.abc import Awaitable, Callable
@@ -14,6 +15,7 @@ from typing import Final
 import trio
 
 from wharfinger.debug.encoding import (
+    answer_to_json,
     daemon_to_json,
     node_to_json,
     nodes_to_json,
@@ -23,15 +25,20 @@ from wharfinger.debug.encoding import (
 )
 from wharfinger.debug.manifests import redacted_manifest
 from wharfinger.debug.output import MEDIA_TYPES, OUTPUT_FORMATS, render
-from wharfinger.debug.redacting import redact_node, redact_package, redact_queue, secrets_in, secrets_of
+from wharfinger.debug.redacting import redact_answer, redact_node, redact_package, redact_queue, secrets_in, secrets_of
 from wharfinger.formats.errors import FormatError
-from wharfinger.formats.json_value import JsonObject
+from wharfinger.formats.json_value import JsonObject, as_object, decode_json
 from wharfinger.formats.redaction import TextRedactor
 from wharfinger.httpd.messages import Handler, Request, Response
 from wharfinger.runtime.inspector import Inspector
 
 RENDER: Final = "/api/v1/packages/render/"
-"""The one path that goes on: with the name of a package."""
+VALIDATE: Final = "/api/v1/packages/validate/"
+"""These two paths go on: with the name of a package."""
+SETTINGS_VERSION: Final = "settings-version"
+MAX_SETTINGS_VERSION: Final = 1_000
+MAX_SETTINGS: Final = 1024 * 1024
+"""Bytes of settings in a question; an object in a cluster has little more."""
 SHOW_SECRETS: Final = "show-secrets"
 NO_CHART: Final = "package has no Helm chart"
 RENDER_FAILED: Final = "render failed: "
@@ -45,17 +52,26 @@ class _Route:
 
     answer: Callable[[Inspector, Request], Awaitable[Response]]
     parameters: frozenset[str] = frozenset()
+    post: bool = False
+    """It is asked with POST, and nothing else."""
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """What it may be asked with."""
+        return ("POST",) if self.post else ("GET", "HEAD")
 
 
 def make_handler(inspector: Inspector) -> Handler:
     """The handler of a debug server that answers from ``inspector``."""
 
     async def handle(request: Request) -> Response:
-        route = ROUTES.get(f"{RENDER}{{name}}" if request.path.startswith(RENDER) else request.path)
+        named = next((prefix for prefix in (RENDER, VALIDATE) if request.path.startswith(prefix)), "")
+        route = ROUTES.get(f"{named}{{name}}" if named else request.path)
         if route is None:
             return _text(404, f"no such path: {request.path}; /endpoints lists them")
-        if request.method not in {"GET", "HEAD"}:
-            return replace(_text(405, "this socket only answers GET"), headers=(("Allow", "GET, HEAD"),))
+        if request.method not in route.methods:
+            allowed = ", ".join(route.methods)
+            return replace(_text(405, f"this path only answers {route.methods[0]}"), headers=(("Allow", allowed),))
         if unknown := sorted(request.query.keys() - route.parameters):
             return _text(400, f"unknown query parameter: {unknown[0]}; known here: {_listing(route.parameters)}")
         return await route.answer(inspector, request)
@@ -75,7 +91,7 @@ async def _readyz(inspector: Inspector, _request: Request) -> Response:
 
 
 async def _endpoints(_inspector: Inspector, _request: Request) -> Response:
-    return _text(200, "\n".join(f"GET {path}" for path in ROUTES))
+    return _text(200, "\n".join(f"{route.methods[0]} {path}" for path, route in ROUTES.items()))
 
 
 async def _daemon(inspector: Inspector, request: Request) -> Response:
@@ -130,6 +146,24 @@ async def _render(inspector: Inspector, request: Request) -> Response:
     return Response(200, shown.encode(), MEDIA_TYPES["yaml"])
 
 
+async def _validate(inspector: Inspector, request: Request) -> Response:
+    name = request.path.removeprefix(VALIDATE)
+    written = request.arg(SETTINGS_VERSION, "0")
+    if not (written.isascii() and written.isdigit() and int(written[:9]) <= MAX_SETTINGS_VERSION):
+        return _text(400, f"{SETTINGS_VERSION}: {written}: expected a number up to {MAX_SETTINGS_VERSION}")
+    try:
+        body = decode_json(request.body or b"{}", max_bytes=MAX_SETTINGS, what="settings")
+        settings = as_object(body, "settings")
+    except FormatError as error:
+        return _text(400, str(error))
+    answer = await inspector.validate(name, settings, int(written))
+    if answer is None:
+        return _text(404, f"{NO_PACKAGE}{name!r}")
+    package = await inspector.package(name)
+    secrets = secrets_of(package) if package else frozenset[str]()
+    return _document(request, answer_to_json(redact_answer(answer, secrets)))
+
+
 ROUTES: Final[dict[str, _Route]] = {
     "/healthz": _Route(_healthz),
     "/readyz": _Route(_readyz),
@@ -139,6 +173,7 @@ ROUTES: Final[dict[str, _Route]] = {
     "/api/v1/queues/dump": _Route(_queues, frozenset({"name", "output"})),
     "/api/v1/scheduler/dump": _Route(_scheduler, frozenset({"name", "output"})),
     f"{RENDER}{{name}}": _Route(_render, frozenset({SHOW_SECRETS})),
+    f"{VALIDATE}{{name}}": _Route(_validate, frozenset({SETTINGS_VERSION, "output"}), post=True),
 }
 
 

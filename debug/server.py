@@ -13,13 +13,19 @@ from typing import Final
 import trio
 
 from wharfinger.debug.activation import inherited_listener
-from wharfinger.debug.routes import make_handler
+from wharfinger.debug.routes import MAX_SETTINGS, make_handler
 from wharfinger.debug.socket_file import bind_socket_file, remove_socket_file
 from wharfinger.httpd.server import HttpLimits, open_server
 from wharfinger.runtime.inspector import Inspector
 
 LIMITS: Final = HttpLimits(
-    header_bytes=16 * 1024, body_bytes=4096, idle_s=30, header_read_s=5, body_read_s=5, write_s=30, connections=64
+    header_bytes=16 * 1024,
+    body_bytes=MAX_SETTINGS,
+    idle_s=30,
+    header_read_s=5,
+    body_read_s=5,
+    write_s=30,
+    connections=64,
 )
 
 

@@ -10,3 +10,12 @@ class FormatError(Exception):
 
 class ArchiveError(FormatError):
     """An archive was refused: not a tar, damaged, over a limit, or with an entry that must not reach the disk."""
+
+
+class ProgramError(Exception):
+    """A foreign program (a jq filter, a conversion) gave no result; its runner's own error is a kind of this.
+
+    ``transient``: trying again without a change can help, as where the worker that ran it died.
+    """
+
+    transient: bool = False

@@ -7,6 +7,10 @@ A schema is compiled once (:func:`compile_schema`) and then only asked. Compilin
 * jsonschema-rs compiles that, and decides about values from then on, within what ``schema_cost`` lets through;
 * ``schema_explain`` says why a value was refused, in the words of ``schema_problems``.
 
+JSON Schema has no words for some of what Kubernetes and Deckhouse add: ``schema_lists`` (sets, maps, embedded resources) is part
+of deciding. ``schema_immutable`` needs the value that was there before, ``schema_deprecations`` warns, and the rules of
+``schema_validations`` are foreign programs: of them a Schema only knows which there are (``rules``).
+
 What a schema does to values beside judging them (defaults, pruning, ``writeOnly``) follows Kubernetes and is in
 ``schema_values``; ``schema_transforms`` makes schemas of schemas, as addon-operator does.
 
@@ -20,12 +24,16 @@ import jsonschema_rs
 from wharfinger.formats.json_value import JsonObject, JsonValue, ShapeError
 from wharfinger.formats.schema_conversion import Converted, to_json_schema
 from wharfinger.formats.schema_cost import MAX_COST, size, width
+from wharfinger.formats.schema_deprecations import deprecation_warnings, has_deprecated
 from wharfinger.formats.schema_document import SchemaError, ValuePath, expanded
 from wharfinger.formats.schema_explain import explain
 from wharfinger.formats.schema_formats import OWN_FORMATS
+from wharfinger.formats.schema_immutable import has_immutable, immutable_problems
+from wharfinger.formats.schema_lists import has_list_types, list_problems
 from wharfinger.formats.schema_patterns import pattern_options
 from wharfinger.formats.schema_problems import Problem
 from wharfinger.formats.schema_transforms import closed, extended, required_for_helm
+from wharfinger.formats.schema_validations import SchemaRules, rules_of
 from wharfinger.formats.schema_values import defaulted, has_write_only, pruned, write_only_paths
 
 __all__ = ["Problem", "Schema", "SchemaError", "closed", "compile_schema", "extended", "required_for_helm"]
@@ -33,13 +41,20 @@ __all__ = ["Problem", "Schema", "SchemaError", "closed", "compile_schema", "exte
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """A compiled schema. ``document`` is what was compiled, with references put in place; extensions (``x-…``) are in it."""
+    """A compiled schema. ``document`` is what was compiled, with references put in place; extensions (``x-…``) are in it.
+
+    ``rules``: its rules in CEL, None where it has none; ``problems`` does not evaluate them.
+    """
 
     document: JsonObject
+    rules: SchemaRules | None
     _converted: Converted = field(repr=False, compare=False)
     _decider: jsonschema_rs.Draft202012Validator = field(repr=False, compare=False)
     _has_secrets: bool = field(repr=False, compare=False)
     _width: int = field(repr=False, compare=False)
+    _has_lists: bool = field(repr=False, compare=False)
+    _has_immutable: bool = field(repr=False, compare=False)
+    _has_deprecated: bool = field(repr=False, compare=False)
 
     def problems(self, value: JsonValue, *, limit: int = 20) -> tuple[Problem, ...]:
         """What is wrong with the value, at most ``limit``; () if it fits. Never raises.
@@ -51,11 +66,30 @@ class Schema:
         if (parts := size(value, most)) > most:
             return (Problem("", f"has {parts} parts or more; with this schema at most {most} can be checked"),)
         try:
-            if self._decider.is_valid(value):
-                return ()
-            return explain(self._converted, self._decider, value, self.write_only_paths(value), max(limit, 1))
+            found: tuple[Problem, ...] = ()
+            if not self._decider.is_valid(value):
+                found = explain(self._converted, self._decider, value, self.write_only_paths(value), max(limit, 1))
+            if self._has_lists and len(found) < limit:
+                found += list_problems(value, self.document, limit - len(found))
+            return found
         except (ValueError, ShapeError):
             return (Problem("", "has something in it that has no form in JSON"),)
+
+    @property
+    def compares(self) -> bool:
+        """Whether a value may be refused for what was there before it."""
+        return self._has_immutable or self.rules is not None
+
+    def changes(self, value: JsonValue, old: JsonValue) -> tuple[Problem, ...]:
+        """What differs from the old value and is immutable; both with their defaults. Never raises."""
+        try:
+            return immutable_problems(value, old, self.document) if self._has_immutable else ()
+        except ShapeError:
+            return (Problem("", "has something in it that has no form in JSON"),)
+
+    def warnings(self, value: JsonValue) -> tuple[Problem, ...]:
+        """What of the value, given without defaults, is deprecated."""
+        return deprecation_warnings(value, self.document) if self._has_deprecated else ()
 
     def defaulted(self, value: JsonValue) -> JsonValue:
         """The value with defaults, as Kubernetes fills them in: where a property is missing, or null and not nullable.
@@ -82,7 +116,17 @@ def compile_schema(document: JsonValue, *, what: str) -> Schema:
     converted = to_json_schema(schema, what=what)
     try:
         decider = _decider(converted.schema)
-        return Schema(schema, converted, decider, has_write_only(schema), width(converted.schema))
+        return Schema(
+            schema,
+            rules_of(schema, what=what),
+            converted,
+            decider,
+            has_write_only(schema),
+            width(converted.schema),
+            has_list_types(schema, what=what),
+            has_immutable(schema),
+            has_deprecated(schema),
+        )
     except (jsonschema_rs.ValidationError, ValueError) as error:
         raise SchemaError(f"{what}: {str(error).partition(chr(10))[0]}") from error
 

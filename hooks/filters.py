@@ -5,12 +5,13 @@ Implementation: :mod:`wharfinger.hooks.jq_pool`. What a filter may do is said in
 
 from typing import Final, Protocol
 
+from wharfinger.formats.errors import ProgramError
 from wharfinger.formats.json_value import JsonValue
 
 _SHOWN_CHARACTERS: Final = 120
 
 
-class FilterError(Exception):
+class FilterError(ProgramError):
     """A filter gave no result. ``transient``: trying again without a change can help (its worker died, or ran out of time).
 
     ``at_once``: it can help right now, which is so only where the worker died.

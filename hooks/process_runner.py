@@ -43,6 +43,8 @@ log = logging.getLogger(__name__)
 MAX_LOG_CHARS: Final = 1024 * 1024
 REMOVE_S: Final = 10.0
 """How long a run waits for its folder to be removed; what takes longer goes on behind it."""
+REMOVE_CANCELLED_S: Final = 0.2
+"""How long a run that is cancelled waits for that: what comes after it must begin within a second."""
 _MAX_REASON_CHARS: Final = 1024
 _MAX_FILE_WORKERS: Final = 8
 
@@ -105,13 +107,28 @@ class ProcessHookRunner:
         return outcome
 
     async def _remove(self, folder: RunFolder) -> None:
-        with trio.move_on_after(REMOVE_S, shield=True) as limit:
+        """Wait for REMOVE_S, shielded; a cancellation, before or meanwhile, leaves REMOVE_CANCELLED_S of that."""
+        patience = trio.CancelScope(shield=True, deadline=trio.current_time() + REMOVE_S)
+        over = trio.Event()
+        async with trio.open_nursery() as removal:
+            removal.start_soon(self._removed, folder, patience, over)
             try:
-                await trio.to_thread.run_sync(folder.remove, abandon_on_cancel=True, limiter=self._file_workers)
+                await over.wait()
+            except trio.Cancelled:
+                patience.deadline = min(patience.deadline, trio.current_time() + REMOVE_CANCELLED_S)
+                raise
+
+    async def _removed(self, folder: RunFolder, patience: trio.CancelScope, over: trio.Event) -> None:
+        with patience:
+            try:
+                # A thread of its own: where it had to wait for one, the folder could stay when the patience is over.
+                alone = trio.CapacityLimiter(1)
+                await trio.to_thread.run_sync(folder.remove, abandon_on_cancel=True, limiter=alone)
             except OSError as error:
                 log.warning("hook %s: its folder %s could not be removed: %s", folder.hook, folder.path, error)
-        if limit.cancelled_caught:
-            log.warning("hook %s: its folder %s is still being removed after %g s", folder.hook, folder.path, REMOVE_S)
+        if patience.cancelled_caught:
+            log.warning("hook %s: its folder %s is still being removed", folder.hook, folder.path)
+        over.set()
 
 
 def _read_results(folder: RunFolder, succeeded: bool) -> _Results:  # noqa: FBT001 - one bit of the outcome

@@ -1,21 +1,24 @@
-"""``wharfinger package push`` and ``wharfinger package inspect``: the author's side of a registry."""
+"""``wharfinger package push``, ``inspect`` and ``check``: the author's side of packages."""
 
 import argparse
 import os
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias, cast
 
 import trio
 
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json_value import JsonObject, as_object, decode_json
 from wharfinger.packages.address import RepositoryAddress, is_repository, is_tag, parse_reference
+from wharfinger.packages.cel_pool import open_cel_pool
 from wharfinger.packages.chart import MAX_CHART_FILE
+from wharfinger.packages.check_report import report_json, report_text
+from wharfinger.packages.conversions import MAX_VERSION, JqRunner
 from wharfinger.packages.credentials import Credentials
 from wharfinger.packages.digest import Digest
 from wharfinger.packages.docker_config import MAX_DOCKER_CONFIG, read_docker_config
@@ -23,11 +26,17 @@ from wharfinger.packages.errors import AddressError, ArtifactError, PackageError
 from wharfinger.packages.manifest import HELM_CONFIG, PACKAGE_CONFIG
 from wharfinger.packages.oci_layout import OciLayout
 from wharfinger.packages.oci_registry import open_registry
+from wharfinger.packages.package_check import CheckReport, GivenSettings, check_package, read_given_settings
 from wharfinger.packages.pusher import Package, load_package, push_package
 from wharfinger.packages.registry import Manifest, Registry, WritableRegistry
 from wharfinger.packages.registry_wire import MAX_CA
+from wharfinger.packages.settings_check import SettingsChecker
+from wharfinger.packages.values import MAX_VALUES
 
 LAYOUT: Final = "oci-layout:"
+OpenJq: TypeAlias = Callable[[], AbstractAsyncContextManager[JqRunner]]
+"""Where `check` has jq run: the daemon's pool is above this part, and is given by who puts the command line together."""
+
 MAX_PASSWORD: Final = 64 * 1024
 
 _SHOWN: Final = {
@@ -41,7 +50,7 @@ _SHOWN: Final = {
 
 
 def add_package(parser: argparse.ArgumentParser) -> None:
-    """``package push PATH REFERENCE`` and ``package inspect REFERENCE``."""
+    """``package push PATH REFERENCE``, ``package inspect REFERENCE`` and ``package check FOLDER``."""
     actions = parser.add_subparsers(metavar="ACTION", title="actions", required=True)
     push = actions.add_parser(
         "push",
@@ -70,6 +79,31 @@ def add_package(parser: argparse.ArgumentParser) -> None:
     )
     _add_registry_arguments(inspect)
     inspect.set_defaults(handler=_inspect)
+    _add_check(actions)
+
+
+def _add_check(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """``open_jq`` is a default of the parser, set by who knows where jq runs."""
+    check = actions.add_parser(
+        "check",
+        help="look a package's folder over, as the daemon would",
+        description="Read a package as the daemon does when it loads one: what it says of itself, schemas and their rules, "
+        "conversions of settings; convert the examples that it brings (openapi/conversions/testcases.yaml); and, with "
+        "--settings, check settings against it. Exit code 0 without errors, else 1. Hooks are not run.",
+    )
+    check.add_argument("folder", type=Path, metavar="FOLDER", help="the package's folder")
+    check.add_argument(
+        "--settings", type=Path, metavar="FILE", help="settings to check, YAML or JSON; - is standard input"
+    )
+    check.add_argument(
+        "--settings-version",
+        type=_version,
+        default=0,
+        metavar="N",
+        help="the version of the schema that they are written for (default: the newest)",
+    )
+    check.add_argument("-o", "--output", choices=("text", "json"), default="text", help="text (default) or json")
+    check.set_defaults(handler=_check)
 
 
 def _add_registry_arguments(parser: argparse.ArgumentParser) -> None:
@@ -97,6 +131,43 @@ def _push(args: argparse.Namespace) -> int:
 
 def _inspect(args: argparse.Namespace) -> int:
     return _run(partial(_inspect_async, args))
+
+
+def _check(args: argparse.Namespace) -> int:
+    path = cast("Path | None", args.settings)
+    try:
+        given = None if path is None else _given(path, cast("int", args.settings_version))
+        report = trio.run(_check_async, cast("Path", args.folder), cast("OpenJq", args.open_jq), given)
+    except PackageError as error:
+        hint = "; this may pass by itself, try again" if error.transient else ""
+        print(f"error: {_printable(str(error))}{hint}", file=sys.stderr)
+        return 1
+    print(report_json(report) if args.output == "json" else report_text(report))
+    return 0 if report.passed else 1
+
+
+async def _check_async(folder: Path, open_jq: OpenJq, given: GivenSettings | None) -> CheckReport:
+    async with open_jq() as jq, open_cel_pool(None, workers=1) as rules:
+        return await check_package(folder, SettingsChecker(jq, rules), given)
+
+
+def _given(path: Path, version: int) -> GivenSettings:
+    try:
+        if str(path) == "-":
+            data = sys.stdin.buffer.read(MAX_VALUES + 1)
+        else:
+            with path.open("rb") as file:
+                data = file.read(MAX_VALUES + 1)
+    except OSError as error:
+        raise ArtifactError(f"{path}: cannot be read: {error.strerror}") from error
+    return read_given_settings(data, str(path), version)
+
+
+def _version(text: str) -> int:
+    """An argument's value. Raises ArgumentTypeError."""
+    if not text.isascii() or not text.isdigit() or int(text[:9]) > MAX_VERSION:
+        raise argparse.ArgumentTypeError(f"{text!r} is no version: a number up to {MAX_VERSION}")
+    return int(text)
 
 
 def _run(work: Callable[[], Awaitable[list[str]]]) -> int:

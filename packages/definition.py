@@ -28,6 +28,7 @@ from wharfinger.formats.json_value import JsonObject, find_str, type_name
 from wharfinger.formats.openapi_schema import Schema, closed, compile_schema, extended, required_for_helm
 from wharfinger.formats.version_constraint import parse_version
 from wharfinger.packages.chart import CHART_FILE, MAX_CHART_FILE, Chart, read_chart_file, synthetic_chart
+from wharfinger.packages.conversions import NO_CONVERSIONS, ConversionChain, read_conversions
 from wharfinger.packages.digest import Digest
 from wharfinger.packages.errors import ArtifactError, DigestError
 from wharfinger.packages.module_folder import (
@@ -116,6 +117,8 @@ class Definition:
     enabled_script: bool
     crds: bool
     images: Mapping[str, str] = field(repr=False)
+    conversions: ConversionChain = field(default=NO_CONVERSIONS, repr=False)
+    """What brings settings of older versions to the newest."""
 
     @property
     def camel(self) -> str:
@@ -203,6 +206,7 @@ def _package(files: PackageFiles, said: PackageFile, what: str, name: str, versi
         enabled_script=said.type is PackageType.MODULE and files.has_file(ENABLED_SCRIPT),
         crds=files.has_folder(CRDS_FOLDER),
         images=_images(files, name),
+        conversions=_conversions(files, settings),
     )
 
 
@@ -230,6 +234,7 @@ def _module_folder(files: PackageFiles, name: str, weight: int | None, version: 
         enabled_script=files.has_file(ENABLED_SCRIPT),
         crds=files.has_folder(CRDS_FOLDER),
         images=_images(files, name),
+        conversions=_conversions(files, settings),
     )
 
 
@@ -307,6 +312,11 @@ def _schemas(files: PackageFiles) -> tuple[Schema | None, Schema | None, Schema 
     except FormatError as error:
         message = str(error).removeprefix("schema: ")
         raise ArtifactError(message if message.startswith(f"{what}:") else f"{what}: {message}") from error
+
+
+def _conversions(files: PackageFiles, settings: Schema | None) -> ConversionChain:
+    schema_file = next((name for name in SETTINGS_SCHEMAS if files.has_file(name)), SETTINGS_SCHEMAS[0])
+    return read_conversions(files, {} if settings is None else settings.document, schema_file)
 
 
 def _images(files: PackageFiles, name: str) -> Mapping[str, str]:

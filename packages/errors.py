@@ -9,7 +9,9 @@
     ├── AddressError              an address that cannot be read
     ├── ArtifactError             the artifact is not a package (media types, broken archive, no Chart.yaml)
     ├── StoreError                the disk failed
-    └── RenderError               helm refused the chart or the values
+    ├── RulesError                the rules of a schema could not be evaluated, through no fault of theirs
+    ├── RenderError               helm refused the chart or the values
+    └── ConversionError           settings of an older version could not be brought to the newest
 """
 
 
@@ -62,5 +64,21 @@ class RenderError(PackageError):
     """The chart could not be rendered with these values. Transient where helm did not get to say so (killed, too slow)."""
 
     def __init__(self, message: str, *, transient: bool = False) -> None:
+        super().__init__(message)
+        self.transient = transient
+
+
+class ConversionError(PackageError):
+    """Settings could not be converted to the newest version. Transient where jq did not get to say so (killed, too slow)."""
+
+    def __init__(self, message: str, *, transient: bool = False) -> None:
+        super().__init__(message)
+        self.transient = transient
+
+
+class RulesError(PackageError):
+    """The rules of a schema could not be evaluated, through no fault of theirs. Transient, as a process may start later."""
+
+    def __init__(self, message: str, *, transient: bool = True) -> None:
         super().__init__(message)
         self.transient = transient

@@ -66,7 +66,7 @@ def read_output(output: str) -> Rendered:
     objects: list[JsonObject] = []
     manifest: list[str] = []
     for document in split_documents(output):
-        found = _objects(document)
+        found = document_objects(document)
         if document.is_crd:
             crds.extend(found)
         elif found and isinstance(find(found[0], "metadata", "annotations", HOOK_ANNOTATION), str):
@@ -77,19 +77,8 @@ def read_output(output: str) -> Rendered:
     return Rendered(tuple(crds), tuple(hooks), tuple(objects), "".join(manifest))
 
 
-def clean_message(stderr: str, hide: dict[str, str]) -> str:
-    """Helm's own words for why it failed: without warnings and hints, with paths of ours replaced, in one bounded line."""
-    start = stderr.rfind("\nError: ")
-    told = stderr[start + 1 :] if start >= 0 else stderr
-    lines = [line.strip() for line in told.splitlines() if line.strip() and not _NOISE.match(line)]
-    message = " ".join(lines).removeprefix("Error: ")
-    for path, name in hide.items():
-        message = message.replace(path, name)
-    message = "".join(character if character.isprintable() else " " for character in message)
-    return message if len(message) <= MAX_MESSAGE else message[: MAX_MESSAGE - 1] + "…"
-
-
-def _objects(document: Document) -> list[JsonObject]:
+def document_objects(document: Document) -> list[JsonObject]:
+    """The objects of one document, those of a ``kind: List`` for themselves. Raises RenderError naming the template."""
     try:
         value = read_yaml(document.text.encode(), what=document.source or "output")
         if value is None:
@@ -106,3 +95,15 @@ def _objects(document: Document) -> list[JsonObject]:
         where = "" if document.source in str(error) else f"{document.source}: "
         raise RenderError(f"{where}{error}; correct the template or the values it uses") from error
     return found
+
+
+def clean_message(stderr: str, hide: dict[str, str]) -> str:
+    """Helm's own words for why it failed: without warnings and hints, with paths of ours replaced, in one bounded line."""
+    start = stderr.rfind("\nError: ")
+    told = stderr[start + 1 :] if start >= 0 else stderr
+    lines = [line.strip() for line in told.splitlines() if line.strip() and not _NOISE.match(line)]
+    message = " ".join(lines).removeprefix("Error: ")
+    for path, name in hide.items():
+        message = message.replace(path, name)
+    message = "".join(character if character.isprintable() else " " for character in message)
+    return message if len(message) <= MAX_MESSAGE else message[: MAX_MESSAGE - 1] + "…"

@@ -7,6 +7,7 @@ pipe is never waited for, and nothing is read beyond its limit. Errors name a fi
 import os
 import stat
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -33,6 +34,20 @@ class PackageFiles:
         """Whether there is such a folder."""
         path = self._inside(name)
         return path is not None and path.is_dir()
+
+    def names(self, folder: str, *, limit: int) -> tuple[str, ...]:
+        """The names of what is in a folder, sorted; () where there is none. Raises ArtifactError for more than ``limit``."""
+        path = self._inside(folder)
+        if path is None or not path.is_dir():
+            return ()
+        try:
+            with os.scandir(path) as entries:
+                found = [entry.name for entry in islice(entries, limit + 1)]
+        except OSError as error:
+            raise ArtifactError(f"{folder}: cannot be read: {error.strerror}") from error
+        if len(found) > limit:
+            raise ArtifactError(f"{folder}: more than {limit} files")
+        return tuple(sorted(found))
 
     def read(self, name: str, *, limit: int = MAX_FILE) -> bytes | None:
         """The content of a file; None where there is none. Raises ArtifactError where it is no file, or over ``limit``."""

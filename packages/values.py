@@ -15,6 +15,9 @@ Objects are merged member by member, everything else, lists included, is replace
 * *hook values*: ``{"global": …, "<camelName>": …}``, what hooks find in their files;
 * *Helm values*: what templates see, which differs by layout (`helm_values`).
 
+What a schema cannot say by itself (rules, what may not change) is looked at by `check_settings` and `check_values_rules`, which
+have to wait for a worker process and give back all problems and warnings; the others raise at the first wrong value.
+
 A plain chart has no schema of ours: Helm merges its ``values.yaml`` itself and checks ``values.schema.json``.
 
 Everything given is left as it was, and what comes back shares parts with it: treat all of them as unchangeable.
@@ -28,15 +31,21 @@ from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json_value import JsonObject, JsonValue, encode_json, type_name
 from wharfinger.formats.merge_patch import overlaid
 from wharfinger.formats.openapi_schema import Problem, Schema
+from wharfinger.packages.cel_pool import Rules
 from wharfinger.packages.definition import Definition, Layout, PackageType
-from wharfinger.packages.errors import PackageError
+from wharfinger.packages.errors import ArtifactError, PackageError
 from wharfinger.packages.module_folder import camel_name
+from wharfinger.packages.settings_report import SettingsReport, report_on
 
 __all__ = [
     "RenderContext",
     "SettingsError",
+    "SettingsReport",
     "camel_name",
+    "check_package_rules",
+    "check_settings",
     "check_values",
+    "check_values_rules",
     "effective_settings",
     "helm_values",
     "hook_values",
@@ -115,6 +124,49 @@ def check_values(definition: Definition, values: JsonObject) -> None:
     """Raise SettingsError where the values schema refuses the values."""
     if definition.values_schema is not None:
         _check(definition.values_schema, values, "values")
+
+
+async def check_package_rules(definition: Definition, rules: Rules) -> None:
+    """Compile the rules of the package's schemas; once, when it is loaded.
+
+    Raises ArtifactError naming each schema's place and what is wrong with the rule there, RulesError.
+    """
+    wrong: list[str] = []
+    for schema in (definition.settings_schema, definition.values_schema):
+        if schema is not None and schema.rules is not None:
+            wrong += [f"{finding.at}: {finding.message}" for finding in await rules.check(schema.rules)]
+    if wrong:
+        more = f"; and {len(wrong) - MAX_SHOWN} more" if len(wrong) > MAX_SHOWN else ""
+        shown = [each if len(each) <= MAX_MESSAGE else each[: MAX_MESSAGE - 1] + "…" for each in wrong[:MAX_SHOWN]]
+        raise ArtifactError(f"package {definition.name}: {'; '.join(shown)}{more}")
+
+
+async def check_settings(
+    definition: Definition, settings: JsonObject, old: JsonObject | None, rules: Rules
+) -> SettingsReport:
+    """All problems and warnings of what the user set, against what was set before (None: nothing; neither with defaults).
+
+    Its ``settings`` are the effective ones where there are no problems. Raises RulesError, nothing else.
+    """
+    schema = definition.settings_schema
+    try:
+        if schema is None:
+            return SettingsReport((), (), effective_settings(definition, settings))
+        value = _defaulted(schema, _bounded(settings, "spec.settings"), "spec.settings")
+        before = None if old is None else _defaulted(schema, old, "spec.settings")
+    except SettingsError as error:
+        return SettingsReport(error.problems, (), settings)
+    return await report_on(schema, settings, value, before, rules)
+
+
+async def check_values_rules(
+    definition: Definition, values: JsonObject, old: JsonObject | None, rules: Rules
+) -> SettingsReport:
+    """As `check_values`, with the rules: all problems and warnings of values, against the values before. Raises RulesError."""
+    schema = definition.values_schema
+    if schema is None:
+        return SettingsReport((), (), values)
+    return await report_on(schema, values, values, old, rules)
 
 
 def hook_values(definition: Definition, global_values: JsonObject, values: JsonObject) -> JsonObject:

@@ -34,7 +34,8 @@ async def run_child(
 
     Error handling: SpawnError where the program could not be started, LedgerError where that could not be journalled before,
     StuckError where it would not die of SIGKILL. What a sink raises comes out in an exception group.
-    Cancelled comes out only when all are dead: after at most ``term_grace_s`` and what SWEEP_S, DYING_S and FLUSH_S allow.
+    Cancelled comes out only when all are dead: after at most ``cancel_grace_s`` and what SWEEP_S, DYING_S and
+    FLUSH_CANCELLED_S allow; mostly a moment after the grace, however many are cancelled at once.
     """
     child = await start(command, ledger)
     run = Run(child, command.argv[0], limits)

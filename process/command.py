@@ -28,12 +28,16 @@ class Limits:
     After ``wall_s`` the group gets SIGTERM, after ``term_grace_s`` more SIGKILL. Output beyond ``stdout_bytes`` ends the run
     the same way; ``stderr_bytes`` only bounds what is kept (the last bytes; errors come last). ``drain_s`` is how long the
     pipes may stay open after the leader ended before whoever holds them is killed.
+
+    ``cancel_grace_s`` is the grace after a cancellation, never more than ``term_grace_s``: whoever cancels waits for the end,
+    and what comes after it must begin within a second.
     """
 
     wall_s: float
     stdout_bytes: int
     stderr_bytes: int = 64 * 1024
     term_grace_s: float = 5.0
+    cancel_grace_s: float = 0.3
     drain_s: float = 1.0
 
 

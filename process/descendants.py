@@ -16,15 +16,17 @@ not give a number away while a group or a session bears it).
 
 import errno
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from wharfinger.process.proc_stat import ProcessStat, parse_stat, parse_tokens
+from wharfinger.process.proc_stat import ProcessStat, parse_start_ticks, parse_stat, parse_tokens
 
 ENVIRON_BYTES_MAX: Final = 8 * 1024 * 1024
 """The kernel allows 6 MiB for arguments and environment together (execve(2), "Limits on size")."""
 _READ_BYTES: Final = 128 * 1024
+_STAT_BYTES: Final = 4 * 1024
+"""More than fifty numbers and a name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +54,45 @@ class Seen:
 
 def belonging(seen: Iterable[Seen], mark: Mark) -> list[Seen]:
     """Those who belong to ``mark``, zombies included, a held leader excepted. Pure."""
-    young = [one for one in seen if one.stat.start_ticks >= mark.start_ticks]
-    proven = mark.pid > 0 and (mark.held or any(_proves(one, mark) for one in young))
-    return [
-        one
-        for one in young
-        if (mark.token in one.tokens or (proven and mark.pid in (one.stat.pgid, one.stat.sid)))
-        and not (mark.held and one.stat.pid == mark.pid)
-    ]
+    return belonging_to_each(seen, [mark])[0]
+
+
+def belonging_to_each(seen: Iterable[Seen], marks: Sequence[Mark]) -> list[list[Seen]]:
+    """`belonging` for many marks in one go: an entry for each of them, in its order."""
+    signs = _Signs(marks)
+    pairs = [(one, number) for one in seen for number in signs.of(one)]
+    proven = {number for one, number in pairs if marks[number].held or _proves(one, marks[number])}
+    found: list[list[Seen]] = [[] for _ in marks]
+    for one, number in pairs:
+        mark = marks[number]
+        if mark.token in one.tokens or number in proven:
+            found[number].append(one)
+    return found
+
+
+class _Signs:
+    """Which of many marks a process has a sign of, without asking each of them."""
+
+    def __init__(self, marks: Sequence[Mark]) -> None:
+        self._marks = marks
+        self._by_token: dict[str, list[int]] = {}
+        self._by_pid: dict[int, list[int]] = {}
+        for number, mark in enumerate(marks):
+            self._by_token.setdefault(mark.token, []).append(number)
+            if mark.pid > 0:
+                self._by_pid.setdefault(mark.pid, []).append(number)
+
+    def of(self, one: Seen) -> set[int]:
+        """The indices of marks whose token, group or session it bears, if it is young enough and no held leader itself."""
+        stat = one.stat
+        signs = {*self._by_pid.get(stat.pgid, ()), *self._by_pid.get(stat.sid, ())}
+        for token in one.tokens:
+            signs.update(self._by_token.get(token, ()))
+        return {number for number in signs if self._may_belong(stat, self._marks[number])}
+
+    @staticmethod
+    def _may_belong(stat: ProcessStat, mark: Mark) -> bool:
+        return stat.start_ticks >= mark.start_ticks and not (mark.held and stat.pid == mark.pid)
 
 
 def _proves(one: Seen, mark: Mark) -> bool:
@@ -83,8 +116,11 @@ def scan(since_ticks: int) -> list[Seen]:
 
 def look(pid: int, since_ticks: int = 0) -> Seen | None:
     """One process; None when it is gone, too old, or a kernel thread."""
-    stat = read_stat(pid)
-    if stat is None or stat.kernel_thread or stat.start_ticks < since_ticks:
+    line = _read(f"/proc/{pid}/stat", _STAT_BYTES, _STAT_BYTES)
+    if not line or parse_start_ticks(line) < since_ticks:  # most are older, so this comes before all else
+        return None
+    stat = parse_stat(line)
+    if stat.kernel_thread:
         return None
     if not stat.alive:
         return Seen(stat, frozenset(), undecided=False)
@@ -109,13 +145,13 @@ def _environ_of_threads(pid: int) -> bytes | None:
 
 def read_stat(pid: int) -> ProcessStat | None:
     """/proc/<pid>/stat; None when there is no such process."""
-    data = _read(f"/proc/{pid}/stat", _READ_BYTES)
-    return parse_stat(data) if data else None
+    line = _read(f"/proc/{pid}/stat", _STAT_BYTES, _STAT_BYTES)
+    return parse_stat(line) if line else None
 
 
 def last_pid() -> bytes:
     """The number given out last (proc_loadavg(5)): while it stays the same, no process was born."""
-    return (_read("/proc/loadavg", _READ_BYTES) or b"").split()[-1]
+    return (_read("/proc/loadavg", _STAT_BYTES, _STAT_BYTES) or b"").split()[-1]
 
 
 def _numbers(folder: str) -> list[int]:
@@ -123,18 +159,21 @@ def _numbers(folder: str) -> list[int]:
         return [int(entry.name) for entry in entries if entry.name.isdecimal()]
 
 
-def _read(path: str, limit: int) -> bytes | None:
-    """The content of a file of /proc; None when its process is gone, may not be looked into, or unmapped what is asked."""
+def _read(path: str, limit: int, at_once: int = _READ_BYTES) -> bytes | None:
+    """The content of a file of /proc; None when its process is gone, may not be looked into, or unmapped what is asked.
+
+    ``at_once``: the memory that is set aside for one read, which costs more than the read where it is large.
+    """
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except (FileNotFoundError, ProcessLookupError, PermissionError):
         return None
     try:
-        data = os.read(fd, _READ_BYTES)
-        if len(data) < _READ_BYTES:  # all there is
+        data = os.read(fd, at_once)
+        if len(data) < at_once:  # all there is
             return data
         parts, size = [data], len(data)
-        while size < limit and (data := os.read(fd, _READ_BYTES)):
+        while size < limit and (data := os.read(fd, at_once)):
             parts.append(data)
             size += len(data)
         return b"".join(parts)

@@ -20,6 +20,8 @@ given to somebody else, so signals sent by number can only reach this run.
 
 * Every way to the end leads through Killing: even a child that exits by itself may leave somebody behind.
 * There is at most one timer; each SetTimer replaces the one before. Killing has none: its effect is bounded by itself.
+* Who cancels waits for the end, and so does what comes after: a cancellation has a grace of its own, shortens one that is
+  under way (Terminating) and the wait for output that nobody will see (Flushing), and never lengthens either.
 * The first cause of an end is kept, with two exceptions: output over the limit makes an EXITED an OUTPUT_LIMIT (what was
   kept is not all), and a cancellation makes it ``None`` (nobody will see an outcome).
 * In Terminating the grace belongs to the whole group: when the leader dies of SIGTERM at once (a shell does), what it
@@ -37,6 +39,8 @@ DYING_S: Final = 10.0
 """How long the leader may take to end after SIGKILL before it counts as stuck in the kernel."""
 FLUSH_S: Final = 5.0
 """How long to wait for the pipes' end when all are dead; only somebody out of reach who holds a pipe makes this pass."""
+FLUSH_CANCELLED_S: Final = 0.1
+"""The same after a cancellation: enough to read what is there, which a sink may still want."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +148,13 @@ class SetTimer:
 
 
 @dataclass(frozen=True, slots=True)
+class HastenTimer:
+    """Let the TimerFired that is set come after ``seconds`` at the latest."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class TerminateGroup:
     """Send SIGTERM to the process group."""
 
@@ -153,7 +164,7 @@ class KillEverything:
     """SIGKILL to the group, the session and whoever has the marker, until nobody is left; answered by Swept."""
 
 
-Effect = SetTimer | TerminateGroup | KillEverything
+Effect = SetTimer | HastenTimer | TerminateGroup | KillEverything
 
 
 class IllegalEventError(Exception):
@@ -174,7 +185,7 @@ def step(state: State, event: Event, limits: Limits) -> tuple[State, tuple[Effec
         case Running():
             return _step_running(state, event, limits)
         case Terminating():
-            return _step_terminating(state, event)
+            return _step_terminating(state, event, limits)
         case Draining():
             return _step_draining(state, event)
         case Killing():
@@ -191,7 +202,8 @@ def step(state: State, event: Event, limits: Limits) -> tuple[State, tuple[Effec
 
 def _step_running(state: Running, event: Event, limits: Limits) -> tuple[State, tuple[Effect, ...]]:
     def terminate(ending: Ending | None) -> tuple[State, tuple[Effect, ...]]:
-        return Terminating(ending, state.pipes), (TerminateGroup(), SetTimer(limits.term_grace_s))
+        grace_s = limits.term_grace_s if ending is not None else _cancel_grace_s(limits)
+        return Terminating(ending, state.pipes), (TerminateGroup(), SetTimer(grace_s))
 
     match event:
         case LeaderExited():
@@ -212,14 +224,18 @@ def _step_running(state: Running, event: Event, limits: Limits) -> tuple[State, 
             assert_never(event)
 
 
-def _step_terminating(state: Terminating, event: Event) -> tuple[State, tuple[Effect, ...]]:
+def _step_terminating(state: Terminating, event: Event, limits: Limits) -> tuple[State, tuple[Effect, ...]]:
+    effects: tuple[Effect, ...] = ()
     match event:
         case LeaderExited() if not state.leader_gone:
             following = replace(state, leader_gone=True)
         case PipeClosed():
             following = replace(state, pipes=_one_less(state, event))
-        case OutputExceeded() | CancelAsked():
+        case OutputExceeded():
             following = replace(state, ending=_cause(state.ending, event))
+        case CancelAsked():
+            following = replace(state, ending=None)
+            effects = (HastenTimer(_cancel_grace_s(limits)),)
         case TimerFired():
             return _kill(state.ending, state.pipes, leader_gone=state.leader_gone)
         case LeaderExited() | Swept():
@@ -228,7 +244,7 @@ def _step_terminating(state: Terminating, event: Event) -> tuple[State, tuple[Ef
             assert_never(event)
     if following.leader_gone and following.pipes == 0:
         return _kill(following.ending, 0, leader_gone=True)
-    return following, ()
+    return following, effects
 
 
 def _step_draining(state: Draining, event: Event) -> tuple[State, tuple[Effect, ...]]:
@@ -285,8 +301,10 @@ def _step_flushing(state: Flushing, event: Event) -> tuple[State, tuple[Effect, 
         case PipeClosed():
             pipes = _one_less(state, event)
             return (Flushing(state.ending, pipes) if pipes else Ended(state.ending)), ()
-        case OutputExceeded() | CancelAsked():
+        case OutputExceeded():
             return Flushing(_cause(state.ending, event), state.pipes), ()
+        case CancelAsked():
+            return Flushing(None, state.pipes), (HastenTimer(FLUSH_CANCELLED_S),)
         case TimerFired():
             return Ended(state.ending), ()
         case LeaderExited() | Swept():
@@ -301,8 +319,13 @@ def _kill(ending: Ending | None, pipes: int, *, leader_gone: bool) -> tuple[Stat
 
 def _flush(ending: Ending | None, pipes: int) -> tuple[State, tuple[Effect, ...]]:
     if pipes:
-        return Flushing(ending, pipes), (SetTimer(FLUSH_S),)
+        return Flushing(ending, pipes), (SetTimer(FLUSH_S if ending is not None else FLUSH_CANCELLED_S),)
     return Ended(ending), ()
+
+
+def _cancel_grace_s(limits: Limits) -> float:
+    """Nobody who is cancelled gets more time than who ran into the deadline."""
+    return min(limits.cancel_grace_s, limits.term_grace_s)
 
 
 def _one_less(state: Running | Terminating | Draining | Killing | Dying | Flushing, event: PipeClosed) -> int:

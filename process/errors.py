@@ -6,7 +6,8 @@
     ├── SpawnError         the program could not be started
     │   └── FileBusyError  somebody still has it open for writing
     ├── StuckError         it was killed and would not die: it hangs in the kernel
-    └── LedgerError        the journal of process groups cannot be read or written
+    ├── JournalFileError   the journal of the state folder cannot be opened, read or written
+    └── LedgerError        its table of process groups cannot be
 """
 
 
@@ -48,7 +49,13 @@ class StuckError(ProcessError):
         self.pid = pid
 
 
+class JournalFileError(ProcessError):
+    """The journal of the state folder failed: disk full, no permission, locked for too long, damaged while in use."""
+
+    transient = True
+
+
 class LedgerError(ProcessError):
-    """The journal of process groups failed: disk full, no permission, locked for too long."""
+    """The ledger of process groups failed, for one of the journal's reasons."""
 
     transient = True

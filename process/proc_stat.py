@@ -18,6 +18,7 @@ _MARKER_VALUE: Final = re.compile(rb"(?:\A|\0)" + MARKER.encode() + rb"=([^\0]*)
 _EXITING: Final = 0x0000_0004  # PF_EXITING and
 _KERNEL_THREAD: Final = 0x0020_0000  # PF_KTHREAD of the kernel's include/linux/sched.h
 _FIELDS_AFTER_NAME: Final = 49  # state (field 3) up to env_end (field 51, Linux 3.5)
+_START: Final = 19  # starttime (field 22) among them
 _DEAD_STATES: Final = frozenset("ZXx")
 
 
@@ -51,13 +52,25 @@ class ProcessStat:
         return self.state not in _DEAD_STATES or self.threads > 1
 
 
+def parse_start_ticks(data: bytes) -> int:
+    """Only ``start_ticks`` of a line of /proc/<pid>/stat, at a tenth of the cost. Raises ProcFormatError."""
+    _, found, tail = data.rpartition(b")")
+    fields = tail.split(None, _START + 1)
+    try:
+        if found and len(fields) > _START + 1:
+            return int(fields[_START])
+    except ValueError:
+        pass
+    raise _refusal(data)
+
+
 def parse_stat(data: bytes) -> ProcessStat:
     """Read one line of /proc/<pid>/stat. Raises ProcFormatError."""
     head, _, _ = data.partition(b"(")
     _, found, tail = data.rpartition(b")")
     fields = tail.split()
     if not found or len(fields) < _FIELDS_AFTER_NAME:
-        raise ProcFormatError(f"not a line of /proc/<pid>/stat: {data[:80]!r}")
+        raise _refusal(data)
     try:
         return ProcessStat(
             pid=int(head),
@@ -65,14 +78,18 @@ def parse_stat(data: bytes) -> ProcessStat:
             ppid=int(fields[1]),
             pgid=int(fields[2]),
             sid=int(fields[3]),
-            start_ticks=int(fields[19]),
+            start_ticks=int(fields[_START]),
             threads=int(fields[17]),
             exiting=bool(int(fields[6]) & _EXITING),
             kernel_thread=bool(int(fields[6]) & _KERNEL_THREAD),
             environ_bytes=int(fields[48]) - int(fields[47]) if int(fields[48]) else -1,
         )
     except ValueError as error:
-        raise ProcFormatError(f"not a line of /proc/<pid>/stat: {data[:80]!r}") from error
+        raise _refusal(data) from error
+
+
+def _refusal(data: bytes) -> ProcFormatError:
+    return ProcFormatError(f"not a line of /proc/<pid>/stat: {data[:80]!r}")
 
 
 def parse_tokens(environ: bytes) -> frozenset[str]:

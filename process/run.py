@@ -10,6 +10,9 @@ zombie keeps its number, and the kernel gives no number away that a process, a g
 leader is not reaped, ``killpg(pid)`` and "session == pid" mean this run and nobody else. Only when the sweep has found
 nobody any more does ``wait4`` reap it, which gives the usage of exactly this child. Nothing here may wait for "any child"
 (``waitpid(-1)``), and nobody else in this process may either.
+
+Runs that end at the same time are swept together (:mod:`wharfinger.process.shared_sweep`): the end of a hundred costs what the end
+of a few does, and a cancelled one is over a moment after its grace.
 """
 
 import math
@@ -31,6 +34,7 @@ from wharfinger.process.ending import (
     Effect,
     Ended,
     Event,
+    HastenTimer,
     KillEverything,
     LeaderExited,
     PipeClosed,
@@ -44,8 +48,9 @@ from wharfinger.process.ending import (
 )
 from wharfinger.process.errors import FileBusyError, LedgerError, StuckError
 from wharfinger.process.ledger import ProcessLedger
+from wharfinger.process.shared_sweep import shared_sweep
 from wharfinger.process.spawn import Spawned, spawn
-from wharfinger.process.sweep import SweepResult, sweep
+from wharfinger.process.sweep import SweepResult
 
 CHUNK_BYTES: Final = 64 * 1024
 """The largest piece that is read, written or handed to a sink at once."""
@@ -179,6 +184,8 @@ class Run:
         match effect:
             case SetTimer():
                 self._timer = trio.current_time() + effect.seconds
+            case HastenTimer():
+                self._timer = min(self._timer, trio.current_time() + effect.seconds)
             case TerminateGroup():
                 self._signal_group(signal.SIGTERM)
                 self._signal_group(signal.SIGCONT)  # or who is stopped could not use the grace
@@ -195,7 +202,7 @@ class Run:
             os.killpg(self.child.mark.pid, number)
 
     async def _sweep(self) -> None:
-        self.swept = await _in_thread(lambda: sweep([self.child.mark], SWEEP_S))
+        self.swept = await shared_sweep().sweep(self.child.mark, SWEEP_S)
 
     async def _watch_leader(self) -> None:
         await wait_zombie(self.child.pidfd)

@@ -1,4 +1,4 @@
-"""Killing everybody who belongs to a run, until nobody is left: a blocking loop for a worker thread, bounded in time.
+"""Killing everybody who belongs to a run, until nobody is left: blocking rounds for a worker thread, bounded in time.
 
 No process is killed by a number that may have changed hands meanwhile:
 
@@ -6,11 +6,15 @@ No process is killed by a number that may have changed hands meanwhile:
   atomic against ``fork``: no child of the group escapes.
 * Everybody else is *pinned* by a pidfd first and looked at again afterwards. A pidfd that can still be signalled after
   the second look means that the number stood for the pinned process all the time in between, so the second look is about
-  the very process that the pidfd kills. All pins are held while all are looked at, so that what proves a session
+  the very process that the pidfd kills. All pins of a run are held while they are looked at, so that what proves a session
   (``descendants.belonging``) was there together with the members it proves.
 
 Processes are born while /proc is read, and a scan may miss them: an empty scan counts when no number was given out
 while it ran (``last_pid``), or when a second one is empty too.
+
+A round looks at everybody once for all runs that it is given: what it costs is the scan, and that grows with the machine and
+not with their number. Runs come and go between rounds (:mod:`wharfinger.process.shared_sweep`), so a round waits only a
+moment for the dying: one that hangs in the kernel holds up itself, not the others.
 """
 
 import errno
@@ -18,12 +22,12 @@ import os
 import select
 import signal
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from typing import Final
 
-from wharfinger.process.descendants import Mark, Seen, belonging, last_pid, look, scan
+from wharfinger.process.descendants import Mark, Seen, belonging_to_each, last_pid, look, scan
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +38,74 @@ class SweepResult:
     left: int
 
 
+PATIENCE_S: Final = 0.05
+"""How long a round waits for those it killed; who is not dead then is looked at again."""
+PINS_MAX: Final = 256
+"""How many descriptors one round means to hold at a time; a run that has more descendants is pinned at once all the same."""
 _EXHAUSTED_MS: Final = 10
 
 Identity = tuple[int, int]
 """Number and start time."""
+_UNSEEN: Final[Identity] = (0, 0)
+"""Stands for whoever may be there when nobody could be looked at."""
+
+
+class Hunt:
+    """One run that is being swept: what its rounds know so far, and ``result`` when they are over."""
+
+    def __init__(self, mark: Mark, limit_s: float) -> None:
+        self.mark = mark
+        self.result: SweepResult | None = None
+        self.killed: set[Identity] = set()
+        self.left: frozenset[Identity] = frozenset()
+        self._deadline = time.monotonic() + limit_s
+        self._beyond: set[Identity] = set()
+        self._quiet = False
+
+    def freeze_group(self) -> None:
+        """SIGSTOP to the group of a held leader: who has many children, or all the processors, leaves the scan in peace."""
+        self._signal_group(signal.SIGSTOP)
+
+    def kill_group(self) -> None:
+        """SIGKILL to the group of a held leader. Members of other users are found by the scan, and reported."""
+        self._signal_group(signal.SIGKILL)
+
+    def _signal_group(self, number: signal.Signals) -> None:
+        if self.mark.held:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.mark.pid, number)
+
+    def kill(self, one: Seen, pidfd: int) -> bool:
+        """SIGKILL to one that is pinned and proven; whether its death is to be waited for."""
+        if not one.stat.alive:
+            _reap_adopted(pidfd)
+        elif _kill(pidfd):
+            self.killed.add(_identity(one))
+            return True
+        else:
+            self._beyond.add(_identity(one))
+        return False
+
+    def judge(self, living: frozenset[Identity], *, decided: bool, births: bool) -> None:
+        """What a round means: ``living`` were found alive by its scan, which saw all of the run unless it had ``births``."""
+        empty = not living - self._beyond
+        if (empty and decided and (self._quiet or not births)) or self._late():
+            self._end(living)
+        self._quiet = empty and (decided or self._quiet)
+
+    def blind(self) -> None:
+        """Nobody could be looked at this time."""
+        self.kill_group()
+        if self._late():
+            self._end(frozenset([_UNSEEN]))
+
+    def _late(self) -> bool:
+        return time.monotonic() >= self._deadline
+
+    def _end(self, living: frozenset[Identity]) -> None:
+        self.killed -= living
+        self.left = living
+        self.result = SweepResult(len(self.killed), len(living))
 
 
 def sweep(marks: Sequence[Mark], limit_s: float) -> SweepResult:
@@ -47,87 +115,78 @@ def sweep(marks: Sequence[Mark], limit_s: float) -> SweepResult:
     are killed with their group, but neither counted, nor waited for, nor reaped. When this process is out of file
     descriptors or memory for all that time, one is reported as left, since nobody could be seen.
     """
-    sweeper = _Sweeper(marks, time.monotonic() + limit_s)
-    while True:
-        try:
-            result = sweeper.round()
-        except OSError as error:
-            if error.errno not in {errno.EMFILE, errno.ENFILE, errno.ENOMEM}:
-                raise
-            sweeper.kill_groups()
-            select.poll().poll(_EXHAUSTED_MS)  # others may give some back
-            result = SweepResult(len(sweeper.killed), 1) if sweeper.late() else None
-        if result is not None:
-            return result
+    hunts = [Hunt(mark, limit_s) for mark in marks]
+    while unfinished := [hunt for hunt in hunts if hunt.result is None]:
+        sweep_round(unfinished)
+    left = frozenset[Identity]().union(*(hunt.left for hunt in hunts))
+    killed = set[Identity]().union(*(hunt.killed for hunt in hunts))
+    return SweepResult(len(killed - left), len(left))
 
 
-class _Sweeper:
-    """What one sweep knows: who was killed, and who turned out to be beyond its reach."""
+def sweep_round(hunts: Sequence[Hunt]) -> None:
+    """One scan for all ``hunts``, which are not over, and a kill; gives a ``result`` to those that are over by it.
 
-    def __init__(self, marks: Sequence[Mark], deadline: float) -> None:
-        self.marks = marks
-        self.deadline = deadline
-        self.since = min((mark.start_ticks for mark in marks), default=0)
-        self.killed: set[Identity] = set()
-        self.beyond: set[Identity] = set()
-        self.quiet = False
-
-    def late(self) -> bool:
-        """The time is over."""
-        return time.monotonic() >= self.deadline
-
-    def kill_groups(self) -> None:
-        """SIGKILL to the groups of held leaders. Members of other users are found by the scan, and reported."""
-        for mark in self.marks:
-            if mark.held:
-                with suppress(ProcessLookupError, PermissionError):
-                    os.killpg(mark.pid, signal.SIGKILL)
-
-    def round(self) -> SweepResult | None:
-        """Look, and kill whoever is found; the result when this was the last round."""
-        born = last_pid()
-        seen = scan(self.since)
-        candidates = _of_any(seen, self.marks)
-        living = {_identity(one) for one in candidates if one.stat.alive}
-        self.kill_pinned(candidates)
-        if living - self.beyond:
-            self.quiet = False
-        elif not any(one.undecided for one in seen):
-            if self.quiet or last_pid() == born:
-                return SweepResult(len(self.killed), len(living))
-            self.quiet = True
-        return SweepResult(len(self.killed - living), len(living)) if self.late() else None
-
-    def kill_pinned(self, candidates: Sequence[Seen]) -> None:
-        """Pin, look again, kill, and wait until they are dead."""
-        with ExitStack() as stack:
-            pins: dict[int, int] = {}
-            for one in candidates:
-                with suppress(ProcessLookupError):
-                    pins[one.stat.pid] = fd = os.pidfd_open(one.stat.pid)
-                    stack.callback(os.close, fd)
-            again = [found for pid in pins if (found := look(pid)) is not None]
-            sure = _of_any([one for one in again if _has_its_number(pins[one.stat.pid])], self.marks)
-            dying: list[int] = []
-            for one in sure:
-                fd = pins[one.stat.pid]
-                if not one.stat.alive:
-                    _reap_adopted(fd)
-                elif _kill(fd):
-                    self.killed.add(_identity(one))
-                    dying.append(fd)
-                else:
-                    self.beyond.add(_identity(one))
-            self.kill_groups()  # after the others, or the group's members could not be counted any more
-            for fd in _wait_dead(dying, self.deadline):
-                _reap_adopted(fd)
+    Blocking, for the scan and PATIENCE_S at most.
+    """
+    try:
+        _round(hunts)
+    except OSError as error:
+        if error.errno not in {errno.EMFILE, errno.ENFILE, errno.ENOMEM}:
+            raise
+        for hunt in hunts:
+            hunt.blind()
+        select.poll().poll(_EXHAUSTED_MS)  # others may give some back
 
 
-def _of_any(seen: Iterable[Seen], marks: Sequence[Mark]) -> list[Seen]:
-    """Those who belong to one of ``marks``, each once."""
-    everyone = list(seen)
-    found = {one.stat.pid: one for mark in marks for one in belonging(everyone, mark)}
-    return list(found.values())
+def _round(hunts: Sequence[Hunt]) -> None:
+    marks = [hunt.mark for hunt in hunts]
+    for hunt in hunts:
+        hunt.freeze_group()
+    born = last_pid()
+    seen = scan(min(mark.start_ticks for mark in marks))
+    youngest_undecided = max((one.stat.start_ticks for one in seen if one.undecided), default=-1)
+    found = belonging_to_each(seen, marks)
+    for part in _parts(list(zip(hunts, found, strict=True))):
+        _kill_pinned(part)
+    births = last_pid() != born
+    for hunt, candidates in zip(hunts, found, strict=True):
+        living = frozenset(_identity(one) for one in candidates if one.stat.alive)
+        hunt.judge(living, decided=youngest_undecided < hunt.mark.start_ticks, births=births)
+
+
+Found = Sequence[tuple[Hunt, Sequence[Seen]]]
+"""Hunts, and who was found for each."""
+
+
+def _parts(found: Found) -> Iterator[Found]:
+    """All of ``found`` in pieces of some PINS_MAX processes; those of one hunt stay together."""
+    part: list[tuple[Hunt, Sequence[Seen]]] = []
+    size = 0
+    for hunt, candidates in found:
+        if part and size + len(candidates) > PINS_MAX:
+            yield part
+            part, size = [], 0
+        part.append((hunt, candidates))
+        size += len(candidates)
+    yield part
+
+
+def _kill_pinned(found: Found) -> None:
+    """Pin, look again, kill, and wait a moment until they are dead."""
+    with ExitStack() as stack:
+        pins: dict[int, int] = {}
+        for pid in {one.stat.pid for _, candidates in found for one in candidates}:
+            with suppress(ProcessLookupError):
+                pins[pid] = fd = os.pidfd_open(pid)
+                stack.callback(os.close, fd)
+        again = [one for pid in pins if (one := look(pid)) is not None]
+        sure = [one for one in again if _has_its_number(pins[one.stat.pid])]
+        dying: set[int] = set()
+        for (hunt, _), own in zip(found, belonging_to_each(sure, [hunt.mark for hunt, _ in found]), strict=True):
+            dying.update(pins[one.stat.pid] for one in own if hunt.kill(one, pins[one.stat.pid]))
+            hunt.kill_group()  # after the others, or the group's members could not be counted any more
+        for fd in _wait_dead(dying):
+            _reap_adopted(fd)
 
 
 def _identity(one: Seen) -> Identity:
@@ -156,12 +215,12 @@ def _kill(pidfd: int) -> bool:
     return True
 
 
-def _wait_dead(pidfds: Sequence[int], deadline: float) -> list[int]:
-    """Wait until all are dead or the time is over; those that are dead."""
+def _wait_dead(pidfds: Collection[int]) -> list[int]:
+    """Wait until all are dead, for PATIENCE_S at most; those that are dead."""
     waiting = select.poll()
     for fd in pidfds:
         waiting.register(fd, select.POLLIN)
-    left, dead = len(pidfds), list[int]()
+    deadline, left, dead = time.monotonic() + PATIENCE_S, len(pidfds), list[int]()
     while left and (remaining := deadline - time.monotonic()) > 0:
         for fd, _ in waiting.poll(remaining * 1000):
             waiting.unregister(fd)

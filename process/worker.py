@@ -131,7 +131,9 @@ async def open_worker(
     """
     if command.stdin:
         raise AssertionError("a worker's input is sent while it runs")
-    limits = Limits(wall_s=math.inf, stdout_bytes=0, term_grace_s=term_grace_s, drain_s=DRAIN_S)
+    limits = Limits(
+        wall_s=math.inf, stdout_bytes=0, term_grace_s=term_grace_s, cancel_grace_s=term_grace_s, drain_s=DRAIN_S
+    )  # leaving the block is the way a worker ends, so it gets all of its grace
     child = await start(command, ledger, open_stdin=True)
     run = Run(child, command.argv[0], limits)
     worker = Worker(run, on_stderr)

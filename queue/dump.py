@@ -7,7 +7,8 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Final
 
-from wharfinger.queue.state import BackingOff, Completing, Ending, Entry, Parked, QueueState, Running
+from wharfinger.queue.events import Enqueued
+from wharfinger.queue.state import BackingOff, Completing, Ending, Head, Parked, QueueState, Running
 
 PARKED_CAUSE: Final = "permanent failure: waits until an input changes"
 
@@ -60,10 +61,11 @@ class QueuesStatistics:
 
 def dump_queue(name: str, state: QueueState, now: float, executing: AbstractSet[int]) -> QueueDump:
     """The queue at ``now``; ``executing`` are the runs that have really begun."""
-    entries = [(lane, entry) for lane, entries in state.lanes.items() for entry in entries]
-    return QueueDump(
-        name, tuple(_dump_task(index, lane, entry, now, executing) for index, (lane, entry) in enumerate(entries, 1))
-    )
+    tasks: list[TaskDump] = []
+    for lane in state.lanes.values():
+        tasks.append(_dump_head(len(tasks) + 1, lane.head, now, executing))
+        tasks += [_dump_waiting(index, entry, now) for index, entry in enumerate(lane.waiting, len(tasks) + 1)]
+    return QueueDump(name, tuple(tasks))
 
 
 def merge(name: str, dumps: tuple[QueueDump, ...]) -> QueueDump:
@@ -72,18 +74,28 @@ def merge(name: str, dumps: tuple[QueueDump, ...]) -> QueueDump:
     return QueueDump(name, tuple(replace(task, index=index) for index, task in enumerate(tasks, 1)))
 
 
-def _dump_task(index: int, lane: str, entry: Entry, now: float, executing: AbstractSet[int]) -> TaskDump:
-    phase = entry.phase
-    cause = phase.cause if isinstance(phase, Ending) else PARKED_CAUSE if isinstance(phase, Parked) else ""
+def _dump_head(index: int, head: Head, now: float, executing: AbstractSet[int]) -> TaskDump:
+    return replace(
+        _dump_waiting(index, head.entry, now),
+        attempt=head.history.attempt,
+        running=isinstance(head, Running | Completing | Ending) and head.run in executing,
+        retry_in_s=max(0.0, head.until - now) if isinstance(head, BackingOff) else None,
+        error=head.history.error,
+        cause=head.cause if isinstance(head, Ending) else PARKED_CAUSE if isinstance(head, Parked) else "",
+        parked=isinstance(head, Parked),
+    )
+
+
+def _dump_waiting(index: int, entry: Enqueued, now: float) -> TaskDump:
     return TaskDump(
         index=index,
         name=entry.name,
-        lane=lane,
-        enqueued_s_ago=max(0.0, now - entry.enqueued_at),
-        attempt=entry.attempt,
-        running=isinstance(phase, Running | Completing | Ending) and phase.run in executing,
-        retry_in_s=max(0.0, phase.until - now) if isinstance(phase, BackingOff) else None,
-        error=entry.error,
-        cause=cause,
-        parked=isinstance(phase, Parked),
+        lane=entry.lane,
+        enqueued_s_ago=max(0.0, now - entry.at),
+        attempt=0,
+        running=False,
+        retry_in_s=None,
+        error="",
+        cause="",
+        parked=False,
     )

@@ -2,10 +2,9 @@
 
 Theory of operation. A queue has *lanes*; a lane is a strict FIFO, and its head is the only task that may run. A task that
 fails stays at the head: what comes after it in the lane builds on it (Install on Download). So the head is always in one of
-five phases, and everything behind it is waiting:
+five phases, and everything behind it waits as it was enqueued:
 
 ==========  ===============================================================================================================
-Waiting     behind the head; a head is Waiting only between two lines of `step`
 Running     started as run N
 Completing  run N succeeded and the asker is being told (CallDone); the lane stands still until that is done
 Ending      run N is being interrupted; it keeps its place until the run really ended, so that a lane never runs two things
@@ -13,49 +12,100 @@ BackingOff  failed for now; starts again at a given time
 Parked      failed for good, as things are; starts again only when an input changed
 ==========  ===============================================================================================================
 
-================  ==========  ==========  ==========  ===========  ===========  ===========
-event             Waiting     Running     Completing  Ending       BackingOff   Parked
-================  ==========  ==========  ==========  ===========  ===========  ===========
-Finished(run)     -           Completing  illegal     leaves       -            -
-Completed(run)    -           illegal     retires     illegal      -            -
-Failed(run)       -           BackingOff  Parked      leaves       -            -
-  permanent       -           Parked [3]  Parked      leaves       -            -
-Interrupted(run)  -           illegal     illegal     leaves       -            -
-RetryDue(now)     same        same        same        same         Running [1]  same
-InputChanged      same        same [3]    same        same         same         Running
-ScopeCancelled    leaves      Ending      leaves      same         leaves       leaves
-Draining          leaves      same [2]    same [2]    same         leaves       leaves
-================  ==========  ==========  ==========  ===========  ===========  ===========
+================  ========  ==============  ==========  ===========  ===========  ===========
+event             waiting   Running         Completing  Ending       BackingOff   Parked
+================  ========  ==============  ==========  ===========  ===========  ===========
+Finished(run)     -         Completing [4]  illegal     leaves       -            -
+Completed(run)    -         illegal         retires     illegal      -            -
+Failed(run)       -         BackingOff [5]  Parked [5]  leaves       -            -
+  permanent       -         Parked [3] [5]  Parked [5]  leaves       -            -
+Interrupted(run)  -         illegal         illegal     leaves       -            -
+RetryDue(now)     same      same            same        same         Running [1]  same
+InputChanged      same      same [3]        same        same         same         Running
+ScopeCancelled    leaves    Ending          leaves      same         leaves       leaves
+Draining          leaves    same [2]        same [2]    same         leaves       leaves
+================  ========  ==============  ==========  ===========  ===========  ===========
 
-[1] when its time has come. [2] with ``interrupt`` as ScopeCancelled; without, a run that then fails leaves instead of waiting
-for a retry that will not come. [3] a run that began before the inputs changed has judged the old ones: if it fails for good,
-it is not parked but run once more at once, or the change would be lost.
+[1] when its time has come. [2] with ``interrupt`` as ScopeCancelled. [3] a run that began before the inputs changed has judged
+the old ones: if it fails for good, it is not parked but run once more at once, or the change would be lost. [4] retires at once
+where nobody wants to be told. [5] leaves when the queue is closing: no retry will come.
 
-"-": a run is known by its number, and the number of a run that is over matches nothing, so whatever a superseded run reports
-changes nothing. *Retires* = left after success, *leaves* = dropped with a cause. CallDone comes only out of Running, and the
-shell performs it only while the task is still there, so nobody is told of the success of something that was cancelled. An
-illegal pair raises IllegalEvent and changes nothing.
+*Retires* = left after success, *leaves* = dropped with a cause; either way the next of the lane starts in the same step, so no
+lane with work stands still. "-": a run is known by its number, and the number of a run that is over matches nothing, so
+whatever a superseded run reports changes nothing. CallDone comes only out of Running, and the shell performs it before it
+steps again, so nobody is told of the success of something that was cancelled. An illegal pair raises IllegalEvent and changes
+nothing.
 
-No clock, no randomness, no I/O: events carry the time (seconds of any monotonic clock) and the draw that jitter needs.
-When to wake is not an effect but a question about the state (`state.next_wake`): nothing to keep in step, nothing to go stale.
+No clock, no randomness, no I/O: events carry the time (seconds of any monotonic clock) and the draw that jitter needs. When to
+wake is not an effect but a question about the state (`state.next_wake`): nothing to keep in step, nothing to go stale.
+
+What a step costs does not depend on how much waits in the lane: states share what they have in common (`queue.fifo`), and only
+`unique`, a cancelled scope and a drain look at all of it.
 """
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable
 from typing import Final, TypeAlias, assert_never
 
+from wharfinger.queue.events import (
+    DUPLICATE,
+    CallDone,
+    CancelRun,
+    Completed,
+    Draining,
+    Dropped,
+    Effect,
+    Enqueued,
+    Event,
+    Failed,
+    Finished,
+    InputChanged,
+    Interrupted,
+    Report,
+    Retired,
+    RetryDue,
+    ScopeCancelled,
+    StartTask,
+)
+from wharfinger.queue.fifo import Fifo
 from wharfinger.queue.state import (
-    MAIN_LANE,
     BackingOff,
     Completing,
     Ending,
-    Entry,
+    Head,
+    History,
     Lane,
     Parked,
     QueueState,
     Running,
-    Waiting,
 )
+
+__all__ = [
+    "DUPLICATE",
+    "CallDone",
+    "CancelRun",
+    "Completed",
+    "Draining",
+    "Dropped",
+    "Effect",
+    "Enqueued",
+    "Event",
+    "Failed",
+    "Finished",
+    "IllegalEvent",
+    "InputChanged",
+    "Interrupted",
+    "QueueFull",
+    "Retired",
+    "RetryDue",
+    "ScopeCancelled",
+    "StartTask",
+    "step",
+]
+
+Answer: TypeAlias = tuple[QueueState, tuple[Effect, ...]]
+
+_BEGUN: Final = (Running, Completing, Ending)
+_NOBODY: Final[Fifo[Enqueued]] = Fifo()
 
 
 class QueueFull(Exception):  # noqa: N818 - a refusal, not a failure
@@ -64,136 +114,6 @@ class QueueFull(Exception):  # noqa: N818 - a refusal, not a failure
 
 class IllegalEvent(Exception):  # noqa: N818 - named for what happened
     """The shell reported something that cannot have happened: a bug of the shell."""
-
-
-# --- events ----------------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Enqueued:
-    """A task is offered. ``task`` is a number never used before in this queue, ``scope`` that of its operation."""
-
-    task: int
-    name: str
-    scope: int
-    at: float
-    lane: str = MAIN_LANE
-    unique: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Finished:
-    """The run succeeded."""
-
-    run: int
-
-
-@dataclass(frozen=True, slots=True)
-class Completed:
-    """The asker has been told that the run succeeded."""
-
-    run: int
-
-
-@dataclass(frozen=True, slots=True)
-class Failed:
-    """The run, or telling its asker, failed; ``draw`` in [0, 1) is for the jitter."""
-
-    run: int
-    error: str
-    permanent: bool
-    at: float
-    draw: float
-
-
-@dataclass(frozen=True, slots=True)
-class Interrupted:
-    """The run ended because of CancelRun."""
-
-    run: int
-
-
-@dataclass(frozen=True, slots=True)
-class RetryDue:
-    """Time has passed."""
-
-    now: float
-
-
-@dataclass(frozen=True, slots=True)
-class InputChanged:
-    """What permanent failures were blamed on may be different now."""
-
-
-@dataclass(frozen=True, slots=True)
-class ScopeCancelled:
-    """An operation was cancelled."""
-
-    scope: int
-    cause: str
-
-
-@dataclass(frozen=True, slots=True)
-class Draining:
-    """Take nothing more and drop what waits; ``interrupt`` what runs as well, or let it finish."""
-
-    cause: str
-    interrupt: bool
-
-
-Event: TypeAlias = (
-    Enqueued | Finished | Completed | Failed | Interrupted | RetryDue | InputChanged | ScopeCancelled | Draining
-)
-
-
-# --- effects ---------------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class StartTask:
-    """Execute the task; report Finished, Failed or Interrupted with this run."""
-
-    task: int
-    run: int
-
-
-@dataclass(frozen=True, slots=True)
-class CancelRun:
-    """Interrupt the run; it still has to report that it ended."""
-
-    run: int
-    cause: str
-
-
-@dataclass(frozen=True, slots=True)
-class CallDone:
-    """If the task is still here, tell its asker that it succeeded; report Completed or Failed with this run."""
-
-    task: int
-    run: int
-
-
-@dataclass(frozen=True, slots=True)
-class Retired:
-    """The task left after success."""
-
-    task: int
-
-
-@dataclass(frozen=True, slots=True)
-class Dropped:
-    """The task left, or was never taken, without success."""
-
-    task: int
-    cause: str
-
-
-Effect: TypeAlias = StartTask | CancelRun | CallDone | Retired | Dropped
-
-DUPLICATE: Final = "the same task is already waiting"
-
-
-# --- the machine -----------------------------------------------------------------------------------------------------------
 
 
 def step(state: QueueState, event: Event) -> tuple[QueueState, tuple[Effect, ...]]:
@@ -205,133 +125,165 @@ def step(state: QueueState, event: Event) -> tuple[QueueState, tuple[Effect, ...
         case Enqueued():
             return _enqueued(state, event)
         case Finished() | Completed() | Failed() | Interrupted():
-            return _reported(state, event)
+            for name, lane in state.lanes.items():
+                head = lane.head
+                if isinstance(head, _BEGUN) and head.run == event.run:
+                    return _outcome(state, name, head, event)
+            return state, ()
         case RetryDue(now):
             return _retry_due(state, now)
         case InputChanged():
             return _input_changed(state)
         case ScopeCancelled(scope, cause):
-            return _cancel(state, lambda entry: entry.scope == scope, cause)
+            return _leave(state, lambda entry: entry.scope == scope, cause, interrupt=True)
         case Draining(cause, interrupt):
-            closing = replace(state, closing=state.closing or cause)
-            return _cancel(closing, lambda entry: interrupt or not isinstance(entry.phase, Running | Completing), cause)
+            closing = QueueState(state.rules, state.lanes, state.closing or cause, state.next_run)
+            return _leave(closing, lambda _: True, cause, interrupt=interrupt)
         case _:
             assert_never(event)
 
 
-def _enqueued(state: QueueState, event: Enqueued) -> tuple[QueueState, tuple[Effect, ...]]:
+def _enqueued(state: QueueState, event: Enqueued) -> Answer:
     if state.closing is not None:
         return state, (Dropped(event.task, state.closing),)
-    lane = state.lanes.get(event.lane, ())
-    # A run that has begun may have read its inputs already, so one more may wait behind it. Only tasks of the same scope
-    # stand for each other: another operation's task goes when that operation does, and the work would be lost with it.
-    if event.unique and any(_same_work(entry, event) for entry in lane):
+    lane = state.lanes.get(event.lane)
+    if lane is None:
+        run = state.next_run
+        started = Lane(Running(event, run), _NOBODY)
+        return _with_lane(state, event.lane, started, run + 1), (StartTask(event.task, run),)
+    if event.unique and _same_work_waits(lane, event):
         return state, (Dropped(event.task, DUPLICATE),)
-    if len(lane) >= state.rules.max_tasks:
+    if len(lane.waiting) + 1 >= state.rules.max_tasks:
         raise QueueFull(f"{event.name}: not queued, lane {event.lane} holds {len(lane)} tasks, which is its limit")
-    entry = Entry(event.task, event.name, event.scope, event.at)
-    return _advance(replace(state, lanes={**state.lanes, event.lane: (*lane, entry)}), ())
+    return _with_lane(state, event.lane, Lane(lane.head, lane.waiting.put(event)), state.next_run), ()
 
 
-def _same_work(entry: Entry, event: Enqueued) -> bool:
-    begun = isinstance(entry.phase, Running | Completing | Ending)
-    return not begun and entry.name == event.name and entry.scope == event.scope
+def _same_work_waits(lane: Lane, event: Enqueued) -> bool:
+    """A run that has begun may have read its inputs already, so one more may wait behind it.
+
+    Only tasks of the same scope stand for each other: another operation's task goes when that operation does, and the work
+    would be lost with it.
+    """
+    waiting = lane.waiting if isinstance(lane.head, _BEGUN) else lane
+    return any(entry.name == event.name and entry.scope == event.scope for entry in waiting)
 
 
-def _reported(
-    state: QueueState, event: Finished | Completed | Failed | Interrupted
-) -> tuple[QueueState, tuple[Effect, ...]]:
+def _outcome(state: QueueState, lane: str, head: Running | Completing | Ending, report: Report) -> Answer:
+    """What becomes of the head whose run reported."""
+    entry = head.entry
+    if isinstance(head, Running) and isinstance(report, Finished):
+        if not entry.tells:
+            return _next(state, lane, Retired(entry.task))
+        return _with_head(state, lane, Completing(entry, head.run, head.history)), (CallDone(entry.task, head.run),)
+    if isinstance(head, Completing) and isinstance(report, Completed):
+        return _next(state, lane, Retired(entry.task))
+    if isinstance(head, Ending) and not isinstance(report, Completed):
+        return _next(state, lane, Dropped(entry.task, head.cause))
+    if not isinstance(head, Ending) and isinstance(report, Failed):
+        if state.closing is not None:
+            return _next(state, lane, Dropped(entry.task, state.closing))
+        return _failed(state, lane, head, report)
+    raise IllegalEvent(f"{type(report).__name__} for {entry.name!r}, which is {type(head).__name__}")
+
+
+def _failed(state: QueueState, lane: str, head: Running | Completing, report: Failed) -> Answer:
+    entry, history = head.entry, head.history
+    failures = history.failures + 1
+    failed = History(history.attempt, failures, report.error)
+    if isinstance(head, Completing) or (report.permanent and not head.input_changed):
+        return _with_head(state, lane, Parked(entry, failed)), ()
+    if report.permanent:
+        return _run_again(state, lane, entry, History(history.attempt, 0, report.error))
+    until = report.at + state.rules.backoff.delay(failures, report.draw)
+    return _with_head(state, lane, BackingOff(entry, until, failed)), ()
+
+
+def _retry_due(state: QueueState, now: float) -> Answer:
+    started: list[Effect] = []
     for name, lane in state.lanes.items():
-        head = lane[0]
-        if isinstance(head.phase, Running | Completing | Ending) and head.phase.run == event.run:
-            after, effects = _outcome(state, head, head.phase, event)
-            return _advance(_with_head(state, name, after), effects)
-    return state, ()
+        head = lane.head
+        if isinstance(head, BackingOff) and head.until <= now:
+            state, effects = _run_again(state, name, head.entry, head.history)
+            started += effects
+    return state, tuple(started)
 
 
-def _outcome(
-    state: QueueState,
-    head: Entry,
-    phase: Running | Completing | Ending,
-    event: Finished | Completed | Failed | Interrupted,
-) -> tuple[Entry | None, tuple[Effect, ...]]:
-    """What becomes of the head whose run reported, None if it leaves."""
-    match phase, event:
-        case Ending(), Finished() | Failed() | Interrupted():
-            return None, (Dropped(head.task, phase.cause),)
-        case Running(run), Finished():
-            return replace(head, phase=Completing(run)), (CallDone(head.task, run),)
-        case Completing(), Completed():
-            return None, (Retired(head.task),)
-        case ((Running() | Completing()), Failed()):
-            if state.closing is not None:
-                return None, (Dropped(head.task, state.closing),)
-            failures = head.failures + 1
-            failed = replace(head, failures=failures, error=event.error)
-            if isinstance(phase, Completing) or (event.permanent and not phase.input_changed):
-                return replace(failed, phase=Parked()), ()
-            if event.permanent:
-                return replace(failed, phase=Waiting(), failures=0), ()
-            until = event.at + state.rules.backoff.delay(failures, event.draw)
-            return replace(failed, phase=BackingOff(until)), ()
-        case _:
-            raise IllegalEvent(f"{type(event).__name__} for {head.name!r}, which is {type(phase).__name__}")
-
-
-def _retry_due(state: QueueState, now: float) -> tuple[QueueState, tuple[Effect, ...]]:
+def _input_changed(state: QueueState) -> Answer:
+    started: list[Effect] = []
     for name, lane in state.lanes.items():
-        head = lane[0]
-        if isinstance(head.phase, BackingOff) and head.phase.until <= now:
-            state = _with_head(state, name, replace(head, phase=Waiting()))
-    return _advance(state, ())
+        head = lane.head
+        if isinstance(head, Parked):
+            history = History(head.history.attempt, 0, head.history.error)
+            state, effects = _run_again(state, name, head.entry, history)
+            started += effects
+        elif isinstance(head, Running):
+            state = _with_head(state, name, Running(head.entry, head.run, head.history, input_changed=True))
+    return state, tuple(started)
 
 
-def _input_changed(state: QueueState) -> tuple[QueueState, tuple[Effect, ...]]:
-    for name, lane in state.lanes.items():
-        head = lane[0]
-        if isinstance(head.phase, Parked):
-            state = _with_head(state, name, replace(head, phase=Waiting(), failures=0))
-        elif isinstance(head.phase, Running):
-            state = _with_head(state, name, replace(head, phase=replace(head.phase, input_changed=True)))
-    return _advance(state, ())
-
-
-def _cancel(state: QueueState, wanted: Callable[[Entry], bool], cause: str) -> tuple[QueueState, tuple[Effect, ...]]:
-    """Take the wanted entries out, or order their end where they run."""
+def _leave(state: QueueState, goes: Callable[[Enqueued], bool], cause: str, *, interrupt: bool) -> Answer:
+    """Take out every task that ``goes``; one that runs is ended if ``interrupt``, or stays."""
     effects: list[Effect] = []
+    started: list[Effect] = []
     lanes: dict[str, Lane] = {}
+    run = state.next_run
     for name, lane in state.lanes.items():
-        kept: list[Entry] = []
-        for entry in lane:
-            if isinstance(entry.phase, Ending) or not wanted(entry):
-                kept.append(entry)
-            elif isinstance(entry.phase, Running):
-                kept.append(replace(entry, phase=Ending(entry.phase.run, cause)))
-                effects.append(CancelRun(entry.phase.run, cause))
-            else:
-                effects.append(Dropped(entry.task, cause))
-        if kept:
-            lanes[name] = tuple(kept)
-    return _advance(replace(state, lanes=lanes), effects)
+        head: Head | None = lane.head
+        if goes(lane.head.entry) and (interrupt or not isinstance(lane.head, Running | Completing)):
+            head, ordered = _ended(lane.head, cause)
+            effects += ordered
+        gone = [entry for entry in lane.waiting if goes(entry)]
+        effects += [Dropped(entry.task, cause) for entry in gone]
+        waiting = Fifo.of(entry for entry in lane.waiting if not goes(entry)) if gone else lane.waiting
+        if head is None and waiting:
+            entry, waiting = waiting.take()
+            head = Running(entry, run)
+            started.append(StartTask(entry.task, run))
+            run += 1
+        if head is not None:
+            lanes[name] = Lane(head, waiting)
+    return QueueState(state.rules, lanes, state.closing, run), (*effects, *started)
 
 
-def _advance(state: QueueState, effects: Iterable[Effect]) -> tuple[QueueState, tuple[Effect, ...]]:
-    """Start every head whose turn has come."""
-    done = list(effects)
-    for name, lane in state.lanes.items():
-        head = lane[0]
-        if isinstance(head.phase, Waiting):
-            run = state.next_run
-            state = _with_head(state, name, replace(head, phase=Running(run), attempt=head.attempt + 1))
-            state = replace(state, next_run=run + 1)
-            done.append(StartTask(head.task, run))
-    return state, tuple(done)
+def _ended(head: Head, cause: str) -> tuple[Head | None, tuple[Effect, ...]]:
+    """What a head becomes that has to go (None: it is gone), and what is to be done."""
+    match head:
+        case Ending():
+            return head, ()
+        case Running(entry, run, history):
+            return Ending(entry, run, cause, history), (CancelRun(run, cause),)
+        case Completing(entry) | BackingOff(entry) | Parked(entry):
+            return None, (Dropped(entry.task, cause),)
+        case _:
+            assert_never(head)
 
 
-def _with_head(state: QueueState, name: str, head: Entry | None) -> QueueState:
-    rest = state.lanes[name][1:]
-    lane = rest if head is None else (head, *rest)
-    lanes = {key: value for key, value in state.lanes.items() if key != name or lane}
-    if lane:
-        lanes[name] = lane
-    return replace(state, lanes=lanes)
+# --- the next state --------------------------------------------------------------------------------------------------------
+
+
+def _next(state: QueueState, name: str, left: Retired | Dropped) -> Answer:
+    """The head has left: the turn of the one behind it, if there is one."""
+    waiting = state.lanes[name].waiting
+    if waiting:
+        run = state.next_run
+        entry, rest = waiting.take()
+        return _with_lane(state, name, Lane(Running(entry, run), rest), run + 1), (left, StartTask(entry.task, run))
+    lanes = dict(state.lanes)
+    del lanes[name]
+    return QueueState(state.rules, lanes, state.closing, state.next_run), (left,)
+
+
+def _run_again(state: QueueState, name: str, entry: Enqueued, history: History) -> Answer:
+    run = state.next_run
+    running = Running(entry, run, History(history.attempt + 1, history.failures, history.error))
+    return _with_lane(state, name, Lane(running, state.lanes[name].waiting), run + 1), (StartTask(entry.task, run),)
+
+
+def _with_head(state: QueueState, name: str, head: Head) -> QueueState:
+    return _with_lane(state, name, Lane(head, state.lanes[name].waiting), state.next_run)
+
+
+def _with_lane(state: QueueState, name: str, lane: Lane, next_run: int) -> QueueState:
+    lanes = dict(state.lanes)
+    lanes[name] = lane
+    return QueueState(state.rules, lanes, state.closing, next_run)

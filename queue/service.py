@@ -1,19 +1,19 @@
-"""All queues: one per package, each a trio task of its own, so that no package ever waits for another's.
+"""All queues: one per package, whose lanes are trio tasks of their own, so that no package ever waits for another's.
 
     async with open_queues() as queues:
         queues.enqueue("shop.web", task, scope, on_done=next_step)
 
-Queues come into being with their first task and stay until removed. Everything a caller does is synchronous and answered at
-once, except waiting for an end (`remove`) or for quiet (`wait_idle`). Leaving the body drains: what runs gets to finish, which
-the caller bounds with a deadline around it; what waits is dropped with a cause.
+A queue exists as long as it holds a task: it comes into being with the first and is forgotten after the last, so a package at
+rest costs nothing here. Everything a caller does is synchronous and answered at once, except waiting for an end (`remove`) or
+for quiet (`wait_idle`). Leaving the body drains: what runs gets to finish, which the caller bounds with a deadline around it;
+what waits is dropped with a cause.
 
-Invariants: one name is served by one worker at a time, also while a removed queue is still ending and its name is used again
-(the new one begins when the old one ended); removing one queue holds up no other; workers belong to the nursery opened here
-and have the context of whoever opened the queues, not of whoever enqueued first.
+Invariants: one name is served by one queue at a time, also while a removed one is still ending and its name is used again (the
+new one begins when the old one ended); removing one queue holds up no other; trio tasks belong to the nursery opened here and
+have the context of whoever opened the queues, not of whoever enqueued.
 """
 
 import contextvars
-import functools
 import logging
 import random
 from collections.abc import AsyncGenerator, Callable
@@ -22,11 +22,13 @@ from contextlib import asynccontextmanager
 import trio
 
 from wharfinger.queue.dump import QueueDump, QueuesStatistics, merge
-from wharfinger.queue.machine import Draining, InputChanged, QueueFull
+from wharfinger.queue.events import MAIN_LANE, Draining, InputChanged
+from wharfinger.queue.lane import Counters, LaneTask, current_package
+from wharfinger.queue.machine import QueueFull
 from wharfinger.queue.scope import WorkScope
-from wharfinger.queue.state import MAIN_LANE, BackingOff, Parked, Rules
+from wharfinger.queue.state import BackingOff, Parked, Rules
 from wharfinger.queue.task import Task, TaskFailed
-from wharfinger.queue.worker import Counters, QueueWorker, current_package
+from wharfinger.queue.worker import QueueWorker, Yard
 
 __all__ = ["MAIN_LANE", "QueueFull", "Queues", "Rules", "Task", "TaskFailed", "current_package", "open_queues"]
 
@@ -39,10 +41,9 @@ class Queues:
     def __init__(self, nursery: trio.Nursery, rules: Rules, draw: Callable[[], float]) -> None:
         """Private to `open_queues`, which owns the nursery."""
         self._nursery = nursery
-        self._rules = rules
-        self._draw = draw
         self._context = contextvars.copy_context()
         self._counters = Counters()
+        self._yard = Yard(rules, draw, self._counters, self._begin, self._over)
         self._workers: dict[str, QueueWorker] = {}
         self._ending: dict[str, QueueWorker] = {}
         self._closing: str | None = None
@@ -71,6 +72,9 @@ class Queues:
         if self._closing is not None:
             log.debug("%s: %s not queued: %s", queue, task.name, self._closing)
             return False
+        if scope.cancelled:
+            log.debug("%s: %s not queued: %s", queue, task.name, scope.cause)
+            return False
         worker = self._workers.get(queue) or self._new_worker(queue)
         return worker.enqueue(task, scope, lane=lane, unique=unique, on_done=on_done)
 
@@ -84,14 +88,14 @@ class Queues:
 
         The removal goes on even if the wait for it is cancelled.
         """
-        worker = self._workers.pop(name, None)
-        if worker is not None:
+        worker = self._workers.pop(name, None) or self._ending.get(name)
+        if worker is None:
+            return
+        ended = worker.ended()
+        if worker.state.closing is None:
             self._ending[name] = worker
             worker.post(Draining(cause, interrupt=True))
-        else:
-            worker = self._ending.get(name)
-        if worker is not None:
-            await worker.ended.wait()
+        await ended.wait()
 
     async def wait_idle(self, name: str) -> None:
         """Return once nothing in this queue will happen by itself: it is empty, parked or unknown."""
@@ -99,7 +103,7 @@ class Queues:
             await worker.wait_idle()
 
     def names(self) -> tuple[str, ...]:
-        """All queues, sorted."""
+        """All queues that hold a task, sorted."""
         return tuple(sorted({*self._workers, *self._ending}))
 
     def dump(self) -> tuple[QueueDump, ...]:
@@ -113,13 +117,13 @@ class Queues:
     def statistics(self) -> QueuesStatistics:
         """All queues together."""
         workers = [worker for name in self.names() for worker in self._known(name)]
-        heads = [lane[0] for worker in workers for lane in worker.state.lanes.values()]
+        heads = [lane.head for worker in workers for lane in worker.state.lanes.values()]
         return QueuesStatistics(
             queues=len(self.names()),
             tasks=sum(worker.state.length for worker in workers),
             running=sum(worker.running for worker in workers),
-            backing_off=sum(isinstance(head.phase, BackingOff) for head in heads),
-            parked=sum(isinstance(head.phase, Parked) for head in heads),
+            backing_off=sum(isinstance(head, BackingOff) for head in heads),
+            parked=sum(isinstance(head, Parked) for head in heads),
             retired=self._counters.retired,
             dropped=self._counters.dropped,
             failures=self._counters.failures,
@@ -129,7 +133,7 @@ class Queues:
     def drain(self, cause: str) -> None:
         """Take nothing more, drop what waits, let what runs finish. `open_queues` does this at its end."""
         self._closing = self._closing or cause
-        for worker in self._workers.values():
+        for worker in tuple(self._workers.values()):
             worker.post(Draining(cause, interrupt=False))
 
     def _known(self, name: str) -> tuple[QueueWorker, ...]:
@@ -138,17 +142,20 @@ class Queues:
 
     def _new_worker(self, name: str) -> QueueWorker:
         predecessor = self._ending.get(name)
-        after = predecessor.ended if predecessor else None
-        worker = self._workers[name] = QueueWorker(name, self._rules, self._draw, self._counters, after)
-        # A trio task inherits the context of whoever starts it; this one must not live for ever as part of a request.
-        start = functools.partial(self._nursery.start_soon, self._serve, worker, name=f"queue {name}")
-        self._context.run(start)
+        worker = self._workers[name] = QueueWorker(name, self._yard, predecessor.ended() if predecessor else None)
         return worker
 
-    async def _serve(self, worker: QueueWorker) -> None:
-        await worker.run()
-        if self._ending.get(worker.name) is worker:
-            del self._ending[worker.name]
+    def _begin(self, lane: LaneTask, worker: QueueWorker) -> None:
+        # A trio task inherits the context of whoever starts it; this one must not live on as part of a request.
+        self._context.run(self._start_soon, lane, worker)
+
+    def _start_soon(self, lane: LaneTask, worker: QueueWorker) -> None:
+        self._nursery.start_soon(lane.serve, worker.after, name=f"queue {worker.name}/{lane.name}")
+
+    def _over(self, worker: QueueWorker) -> None:
+        for known in (self._ending, self._workers):
+            if known.get(worker.name) is worker:
+                del known[worker.name]
 
 
 @asynccontextmanager
@@ -158,5 +165,7 @@ async def open_queues(
     """The queues while the body runs; leaving it drains them. ``draw`` gives the jitter its numbers in [0, 1)."""
     async with trio.open_nursery() as nursery:
         queues = Queues(nursery, rules or Rules(), draw)
-        yield queues
-        queues.drain("the daemon is stopping")
+        try:
+            yield queues
+        finally:
+            queues.drain("the daemon is stopping")

@@ -1,88 +1,113 @@
-"""The state of one queue: lanes of entries, each in a phase; frozen, and changed by :func:`wharfinger.queue.machine.step` alone.
+"""What is true of one queue at one moment: plain records. What changes them is `queue.machine`.
 
-What the phases mean and how one becomes another is told at the top of :mod:`wharfinger.queue.machine`.
+A lane is the task whose turn it is, in one of five phases, and what waits behind it, as it was enqueued. A lane with nothing in
+it does not exist, so a queue at rest is an empty mapping.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from wharfinger.queue.backoff import BackoffPolicy
-
-MAIN_LANE: Final = "main"
+from wharfinger.queue.events import Enqueued
+from wharfinger.queue.fifo import Fifo
+from wharfinger.queue.record import record
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What does not change in a queue's life: at most ``max_tasks`` tasks in a lane, and the backoff."""
+    """What does not change in a queue's life: at most ``max_tasks`` tasks in a lane (at least 1), and the backoff."""
 
     max_tasks: int = 1000
     backoff: BackoffPolicy = field(default_factory=BackoffPolicy)
 
-
-@dataclass(frozen=True, slots=True)
-class Waiting:
-    """Not its turn yet."""
-
-
-@dataclass(frozen=True, slots=True)
-class Running:
-    """Being executed; ``input_changed`` says that inputs changed after it began."""
-
-    run: int
-    input_changed: bool = False
+    def __post_init__(self) -> None:
+        """Refuse lanes that could hold nothing."""
+        if self.max_tasks < 1:
+            raise ValueError(f"queues: max_tasks must be at least 1, is {self.max_tasks}")
 
 
-@dataclass(frozen=True, slots=True)
-class Completing:
-    """Succeeded; the asker is being told."""
+@record
+class History:
+    """A head's runs so far: ``attempt`` counts those begun, ``failures`` those since it last had reason for hope."""
 
-    run: int
-
-
-@dataclass(frozen=True, slots=True)
-class Ending:
-    """Cancelled while running; still winding down."""
-
-    run: int
-    cause: str
-
-
-@dataclass(frozen=True, slots=True)
-class BackingOff:
-    """Failed; runs again at ``until``."""
-
-    until: float
-
-
-@dataclass(frozen=True, slots=True)
-class Parked:
-    """Failed permanently; runs again when an input changed."""
-
-
-Phase: TypeAlias = Waiting | Running | Completing | Ending | BackingOff | Parked
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One task in its lane. ``attempt`` counts its runs, ``failures`` those since it last had reason for hope."""
-
-    task: int
-    name: str
-    scope: int
-    enqueued_at: float
-    phase: Phase = Waiting()
-    attempt: int = 0
+    attempt: int = 1
     failures: int = 0
     error: str = ""
 
 
-Lane: TypeAlias = tuple[Entry, ...]
+FIRST: Final = History()
+"""Of a task in its first run."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
+class Running:
+    """Being executed; ``input_changed`` says that inputs changed after it began."""
+
+    entry: Enqueued
+    run: int
+    history: History = FIRST
+    input_changed: bool = False
+
+
+@record
+class Completing:
+    """Succeeded; the asker is being told."""
+
+    entry: Enqueued
+    run: int
+    history: History = FIRST
+
+
+@record
+class Ending:
+    """Cancelled while running; still winding down."""
+
+    entry: Enqueued
+    run: int
+    cause: str
+    history: History = FIRST
+
+
+@record
+class BackingOff:
+    """Failed; runs again at ``until``."""
+
+    entry: Enqueued
+    until: float
+    history: History = FIRST
+
+
+@record
+class Parked:
+    """Failed permanently; runs again when an input changed."""
+
+    entry: Enqueued
+    history: History = FIRST
+
+
+Head: TypeAlias = Running | Completing | Ending | BackingOff | Parked
+
+
+@record
+class Lane:
+    """The task whose turn it is, and what waits behind it."""
+
+    head: Head
+    waiting: Fifo[Enqueued]
+
+    def __len__(self) -> int:
+        return 1 + len(self.waiting)
+
+    def __iter__(self) -> Iterator[Enqueued]:
+        """All its tasks, head first."""
+        yield self.head.entry
+        yield from self.waiting
+
+
+@record
 class QueueState:
-    """One queue. ``lanes`` has no empty lane; ``closing`` is why nothing new is taken (None: open)."""
+    """One queue. ``closing`` is why nothing new is taken (None: open)."""
 
     rules: Rules = field(default_factory=Rules)
     lanes: Mapping[str, Lane] = field(default_factory=dict)
@@ -97,21 +122,15 @@ class QueueState:
 
 def next_wake(state: QueueState) -> float | None:
     """When the next RetryDue is due; None if nothing waits for time to pass."""
-    return min(
-        (lane[0].phase.until for lane in state.lanes.values() if isinstance(lane[0].phase, BackingOff)), default=None
-    )
+    return min((lane.head.until for lane in state.lanes.values() if isinstance(lane.head, BackingOff)), default=None)
 
 
-def is_over(state: QueueState) -> bool:
-    """Whether the queue was closed and everything has left it."""
-    return state.closing is not None and not state.lanes
+def is_backing_off(state: QueueState, name: str) -> bool:
+    """Whether this lane waits for time to pass."""
+    lane = state.lanes.get(name)
+    return lane is not None and isinstance(lane.head, BackingOff)
 
 
 def is_idle(state: QueueState) -> bool:
     """Whether nothing will happen by itself: every lane is empty, or its head is parked."""
-    return all(isinstance(lane[0].phase, Parked) for lane in state.lanes.values())
-
-
-def is_completing(state: QueueState, run: int) -> bool:
-    """Whether this run succeeded and its asker is still to be told."""
-    return any(lane[0].phase == Completing(run) for lane in state.lanes.values())
+    return all(isinstance(lane.head, Parked) for lane in state.lanes.values())

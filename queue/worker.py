@@ -1,29 +1,25 @@
-"""One queue's trio task: performs what the machine decides, and tells it what came of that.
+"""One queue's shell: performs what the machine decides, at once, and knows what the machine's numbers stand for.
 
-The shape. Anybody on the event loop may *post* an event (`post`): the machine steps there and then, so the answer and the
-state are exact, and the effects go into a list. Only the worker performs effects, in order: a run is started from here and
-so has this task's context (the package's name in the log), whoever enqueued it; and a callback that posts from inside an
-effect only makes the list longer. Each run is a child task under a CancelScope of its own; its outcome comes back as an
-event with the run's number.
+The shape. Anybody on the event loop may *post* an event: the machine steps there and then and its effects are performed before
+`post` returns, so answer, state and deeds are never apart, and nothing has to be woken to do them. The work itself is done by
+one trio task for each lane that has something to do (`queue.lane`), which gets its next run while it posts the end of the last.
 
-The guard. A task that raises TaskFailed failed as expected. Any other exception is a bug in that task: it is logged with its
-traceback, counted, shown in the dump, and parks that task; it neither ends the daemon nor goes unseen. What this module or
-the machine does wrong is not guarded: that ends the daemon.
+Performing is synchronous and calls nothing of other people's but ``on_done``, and that only as the one effect of a run that just
+succeeded, on its lane's trio task: so a callback may enqueue, cancel and unpark as it likes, here or in any queue.
+
+A queue exists as long as it holds a task. Its end is told to whoever waits for it and to the owner of all queues, which forgets
+it then; a queue at rest costs nothing, and its name begins anew.
 """
 
 import logging
-import math
-from collections import deque
-from collections.abc import Callable, Iterator
-from contextvars import ContextVar
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, assert_never
+from typing import assert_never
 
 import trio
 
 from wharfinger.queue.dump import QueueDump, dump_queue
-from wharfinger.queue.machine import (
-    DUPLICATE,
+from wharfinger.queue.events import (
     CallDone,
     CancelRun,
     Completed,
@@ -31,48 +27,28 @@ from wharfinger.queue.machine import (
     Effect,
     Enqueued,
     Event,
-    Failed,
-    Finished,
-    Interrupted,
     Retired,
-    RetryDue,
     ScopeCancelled,
     StartTask,
-    step,
 )
+from wharfinger.queue.lane import Counters, LaneTask, Work, failed, one_line
+from wharfinger.queue.machine import step
 from wharfinger.queue.scope import WorkScope
-from wharfinger.queue.state import QueueState, Rules, is_completing, is_idle, is_over, next_wake
-from wharfinger.queue.task import Task, TaskFailed
+from wharfinger.queue.state import Parked, QueueState, Rules, is_backing_off, is_idle, next_wake
+from wharfinger.queue.task import Task
 
 log = logging.getLogger(__name__)
 
-MAX_ERROR_CHARS: Final = 4096
-
-_package: ContextVar[str] = ContextVar("package", default="")
-
-
-def current_package() -> str:
-    """The package whose queue this code runs on; empty outside of queues. For log records."""
-    return _package.get()
-
-
-@dataclass(slots=True)
-class Counters:
-    """What happened in all queues since the start."""
-
-    retired: int = 0
-    dropped: int = 0
-    failures: int = 0
-    bugs: int = 0
-
 
 @dataclass(frozen=True, slots=True)
-class _Handle:
-    """What the machine knows as a number."""
+class Yard:
+    """What all queues have in common: how a lane's trio task is begun, and who is told that a queue is over."""
 
-    task: Task
-    scope: WorkScope
-    on_done: Callable[[], None] | None
+    rules: Rules
+    draw: Callable[[], float]
+    counters: Counters
+    begin: Callable[[LaneTask, "QueueWorker"], None]
+    over: Callable[["QueueWorker"], None]
 
 
 @dataclass(slots=True)
@@ -85,189 +61,171 @@ class _ScopeUse:
 
 
 class QueueWorker:
-    """One queue. `run` is its task; everything else is synchronous."""
+    """One queue from its first task until it holds none."""
 
-    def __init__(
-        self, name: str, rules: Rules, draw: Callable[[], float], counters: Counters, after: trio.Event | None
-    ) -> None:
-        """``after``: begin only then (the queue that had this name before is still ending)."""
+    __slots__ = (
+        "_crashed",
+        "_ended",
+        "_lanes",
+        "_last_number",
+        "_quiet",
+        "_scopes",
+        "_works",
+        "_yard",
+        "after",
+        "name",
+        "state",
+    )
+
+    def __init__(self, name: str, yard: Yard, after: trio.Event | None) -> None:
+        """``after``: nothing runs before that (the queue that had this name before is still ending)."""
         self.name = name
-        self.ended = trio.Event()
-        self.state = QueueState(rules)
-        self._draw = draw
-        self._counters = counters
-        self._after = after
-        self._effects: deque[Effect] = deque()
-        self._handles: dict[int, _Handle] = {}
+        self.after = after
+        self.state = QueueState(yard.rules)
+        self._yard = yard
+        self._works: dict[int, Work] = {}
         self._scopes: dict[WorkScope, _ScopeUse] = {}
-        self._runs: dict[int, trio.CancelScope] = {}
+        self._lanes: dict[str, LaneTask] = {}
         self._last_number = 0
-        self._wake = trio.Event()
-        self._changed = trio.Event()
+        self._crashed = False
+        self._quiet: trio.Event | None = None
+        self._ended: trio.Event | None = None
 
     # --- for everybody ---------------------------------------------------------------------------------------------------
 
     def enqueue(
         self, task: Task, scope: WorkScope, *, lane: str, unique: bool, on_done: Callable[[], None] | None
     ) -> bool:
-        """Offer a task; see `Queues.enqueue`."""
-        if scope.cancelled:
-            log.debug("%s: %s not queued: %s", self.name, task.name, scope.cause)
-            return False
+        """Offer a task of a live scope; see `Queues.enqueue`."""
+        number = self._last_number = self._last_number + 1
         use = self._scopes.get(scope)
-        number = use.number if use else self._new_number()
-        event = Enqueued(self._new_number(), task.name, number, trio.current_time(), lane, unique)
-        effects = self._step(event)
-        if effects and effects[0] in (Dropped(event.task, DUPLICATE), Dropped(event.task, self.state.closing or "")):
-            log.debug("%s: %s not queued: %s", self.name, task.name, self.state.closing or DUPLICATE)
+        known = -number if use is None else use.number
+        event = Enqueued(number, task.name, known, trio.current_time(), lane, unique, on_done is not None)
+        self.state, effects = step(self.state, event)
+        if effects and isinstance(effects[0], Dropped):
+            log.debug("%s: %s not queued: %s", self.name, task.name, effects[0].cause)
             return False
         if use is None:
-            stop = scope.on_cancel(lambda cause: self.post(ScopeCancelled(number, cause)))
-            use = self._scopes[scope] = _ScopeUse(number, 0, stop)
+            stop = scope.on_cancel(lambda cause: self.post(ScopeCancelled(known, cause)))
+            use = self._scopes[scope] = _ScopeUse(known, 0, stop)
         use.tasks += 1
-        self._handles[event.task] = _Handle(task, scope, on_done)
-        self._take_on(effects)
+        self._works[number] = Work(task, scope, lane, on_done)
+        if effects:
+            self._perform(effects)
         return True
 
     def post(self, event: Event) -> None:
-        """Let the machine step; what it decides is performed by the worker, soon and in order."""
-        self._take_on(self._step(event))
+        """Let the machine step, and do what it decides. When this returns, it is done."""
+        self.state, effects = step(self.state, event)
+        if effects:
+            self._perform(effects)
+        if self._quiet is not None or not self.state.lanes:
+            self._settle()
 
     @property
     def running(self) -> int:
         """How many runs have begun and not ended."""
-        return len(self._runs)
+        return sum(lane.executing for lane in self._lanes.values())
 
     def dump(self) -> QueueDump:
         """What is in it."""
-        return dump_queue(self.name, self.state, trio.current_time(), self._runs.keys())
+        executing = {lane.run for lane in self._lanes.values() if lane.executing}
+        return dump_queue(self.name, self.state, trio.current_time(), executing)
+
+    def ended(self) -> trio.Event:
+        """Set once it holds nothing and none of its lanes has a trio task."""
+        if self._ended is None:
+            self._ended = trio.Event()
+        return self._ended
 
     async def wait_idle(self) -> None:
         """Return once nothing will happen by itself: it is empty, or parked."""
-        while not (is_idle(self.state) and not self._effects):
-            await self._changed.wait()
+        while not (is_idle(self.state) or self._crashed):
+            if self._quiet is None:
+                self._quiet = trio.Event()
+            await self._quiet.wait()
 
-    # --- the worker ------------------------------------------------------------------------------------------------------
+    # --- for its lanes ---------------------------------------------------------------------------------------------------
 
-    async def run(self) -> None:
-        """Perform until the queue was closed and everything has left it."""
-        _package.set(self.name)
+    def next_wake(self, lane: str) -> float | None:
+        """When to look again whether the lane's next run is due; None if it does not wait for that."""
+        return next_wake(self.state) if is_backing_off(self.state, lane) else None
+
+    def left(self, lane: LaneTask, *, go_on: bool) -> None:
+        """The lane's trio task is over; ``go_on`` in a new one.
+
+        One that leaves more than a parked task was ended from outside, or by a bug in here: the daemon is ending.
+        """
+        if go_on:
+            self._yard.begin(lane, self)
+            return
+        del self._lanes[lane.name]
+        found = self.state.lanes.get(lane.name)
+        self._crashed |= found is not None and not isinstance(found.head, Parked)
+        self._settle()
+
+    # --- performing ------------------------------------------------------------------------------------------------------
+
+    def _perform(self, effects: tuple[Effect, ...]) -> None:
+        for effect in effects:
+            match effect:
+                case Retired():
+                    self._yard.counters.retired += 1
+                    self._forget(effect.task)
+                case StartTask():
+                    self._start(effect.run, self._works[effect.task])
+                case CallDone():
+                    self._call_done(effect.run, self._works[effect.task])
+                case CancelRun():
+                    for lane in self._lanes.values():
+                        if lane.run == effect.run:
+                            lane.interrupt(effect.cause)
+                case Dropped():
+                    self._yard.counters.dropped += 1
+                    work = self._forget(effect.task)
+                    log.debug("%s: %s: superseded: %s", self.name, work.task.name, effect.cause)
+                    if (sleeping := self._lanes.get(work.lane)) is not None:
+                        sleeping.wake()
+                case _:
+                    assert_never(effect)
+
+    def _start(self, run: int, work: Work) -> None:
+        lane = self._lanes.get(work.lane)
+        if lane is not None:
+            lane.give(run, work)
+        else:
+            lane = LaneTask(work.lane, self, self._yard.counters, self._yard.draw, run, work)
+            self._lanes[work.lane] = lane
+            self._yard.begin(lane, self)
+
+    def _call_done(self, run: int, work: Work) -> None:
         try:
-            if self._after is not None:
-                await self._after.wait()
-            async with trio.open_nursery() as runs:
-                while True:
-                    while self._effects:
-                        self._perform(self._effects.popleft(), runs)
-                    self._changed.set()
-                    self._changed = trio.Event()
-                    if is_over(self.state):
-                        break
-                    # No await between the loops above and the wait: what is posted from here on sets this event.
-                    self._wake = trio.Event()
-                    due = next_wake(self.state)
-                    with trio.CancelScope(deadline=math.inf if due is None else due):
-                        await self._wake.wait()
-                    if due is not None and due <= trio.current_time():
-                        self.post(RetryDue(trio.current_time()))
-        finally:
-            self.ended.set()
-
-    def _step(self, event: Event) -> tuple[Effect, ...]:
-        self.state, effects = step(self.state, event)
-        return effects
-
-    def _take_on(self, effects: tuple[Effect, ...]) -> None:
-        self._effects.extend(effects)
-        self._wake.set()
-
-    def _new_number(self) -> int:
-        self._last_number += 1
-        return self._last_number
-
-    def _perform(self, effect: Effect, runs: trio.Nursery) -> None:
-        match effect:
-            case StartTask(number, run):
-                handle = self._handles[number]
-                self._runs[run] = trio.CancelScope()
-                runs.start_soon(self._execute, run, handle.task, name=f"{self.name}: {handle.task.name}")
-            case CancelRun(run, cause):
-                if run in self._runs:
-                    self._runs[run].cancel(reason=cause)
-            case CallDone(number, run):
-                # Since the run succeeded, its scope may have been cancelled: then nobody is told.
-                if is_completing(self.state, run):
-                    self._call_done(run, self._handles[number])
-            case Retired(number):
-                self._counters.retired += 1
-                self._forget(number)
-            case Dropped(number, cause):
-                self._counters.dropped += 1
-                log.debug("%s: superseded: %s", self._handles[number].task.name, cause)
-                self._forget(number)
-            case _:
-                assert_never(effect)
-
-    def _call_done(self, run: int, handle: _Handle) -> None:
-        try:
-            if handle.on_done is not None:
-                handle.on_done()
+            if work.on_done is not None:
+                work.on_done()
         except Exception as error:
-            log.exception("%s: a bug in what follows its success; the task parks", handle.task.name)
-            self._counters.bugs += 1
-            self.post(self._failed(run, f"bug after success: {_one_line(error)}", permanent=True))
+            log.exception("%s: a bug in what follows its success; the task parks", work.task.name)
+            counters = self._yard.counters
+            counters.bugs += 1
+            text = f"bug after success: {one_line(error)}"
+            self.post(failed(run, text, counters, self._yard.draw, permanent=True))
         else:
             self.post(Completed(run))
 
-    def _forget(self, number: int) -> None:
-        scope = self._handles.pop(number).scope
-        use = self._scopes[scope]
+    def _forget(self, number: int) -> Work:
+        work = self._works.pop(number)
+        use = self._scopes[work.scope]
         use.tasks -= 1
         if use.tasks == 0:
             use.stop_listening()
-            del self._scopes[scope]
+            del self._scopes[work.scope]
+        return work
 
-    # --- a run -----------------------------------------------------------------------------------------------------------
-
-    async def _execute(self, run: int, task: Task) -> None:
-        scope = self._runs[run]
-        outcome: Event | None = None
-        try:
-            with scope:
-                # Entering a scope that was cancelled before does not stop what comes before the next checkpoint.
-                if not scope.cancel_called:
-                    await task.execute()
-        except* Exception as group:  # noqa: BLE001 - this is the guard; _judge logs bugs with their traceback
-            outcome = self._judge(run, task, group)
-        finally:
-            del self._runs[run]
-        self.post(outcome or (Interrupted(run) if scope.cancel_called else Finished(run)))
-
-    def _judge(self, run: int, task: Task, group: ExceptionGroup[Exception]) -> Failed:
-        """Tell failures that were to be expected from bugs; a task with a nursery of its own may have several at once."""
-        failures = list(_leaves(group))
-        expected = [failure for failure in failures if isinstance(failure, TaskFailed)]
-        if len(expected) == len(failures):
-            message = "; ".join(failure.message for failure in expected)
-            log.info("%s failed: %s", task.name, message)
-            return self._failed(run, message, permanent=any(failure.permanent for failure in expected))
-        bug = next(failure for failure in failures if not isinstance(failure, TaskFailed))
-        log.error("%s: a bug in this task; it parks", task.name, exc_info=bug if len(failures) == 1 else group)
-        self._counters.bugs += 1
-        return self._failed(run, f"bug: {_one_line(bug)}", permanent=True)
-
-    def _failed(self, run: int, error: str, *, permanent: bool) -> Failed:
-        self._counters.failures += 1
-        return Failed(run, error[:MAX_ERROR_CHARS], permanent, trio.current_time(), self._draw())
-
-
-def _leaves(error: Exception) -> Iterator[Exception]:
-    if isinstance(error, ExceptionGroup):
-        for inner in error.exceptions:
-            yield from _leaves(inner)
-    else:
-        yield error
-
-
-def _one_line(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}".replace("\n", " ")
+    def _settle(self) -> None:
+        """Tell those who wait for quiet, or for the end, if it is there."""
+        if self._quiet is not None and (self._crashed or is_idle(self.state)):
+            self._quiet.set()
+            self._quiet = None
+        if not self._lanes and (self._crashed or not self.state.lanes):
+            if self._ended is not None:
+                self._ended.set()
+            self._yard.over(self)

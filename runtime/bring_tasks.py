@@ -5,28 +5,41 @@ whether its files are sound, so a restart needs no registry. Asking for a fresh 
 source goes to the registry; a folder on this machine is always looked at, because it has no promise to stay as it is.
 """
 
+import logging
 from contextlib import suppress
+from typing import Final
 
 import trio
 
 from wharfinger.cluster.errors import ConflictError, NotFoundError
 from wharfinger.cluster.resource import ObjectKey
-from wharfinger.formats.json_value import JsonObject
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json_value import JsonObject, JsonValue, as_object, checksum, decode_json, encode_json
 from wharfinger.hooks.config import HookConfigError
 from wharfinger.hooks.discovery import discover_hooks
 from wharfinger.hooks.enabled_script import run_enabled_script
 from wharfinger.hooks.errors import HookError
 from wharfinger.hooks.filters import FilterError
 from wharfinger.packages.address import tag_of_version
+from wharfinger.packages.conversions import check_conversions
 from wharfinger.packages.definition import read_definition
 from wharfinger.packages.digest import Digest
+from wharfinger.packages.errors import PackageError
+from wharfinger.packages.manifest import manifest_fields, manifest_from_fields
+from wharfinger.packages.registry import Manifest
 from wharfinger.packages.source import FolderSource, Source, source_text
-from wharfinger.packages.values import hook_values
+from wharfinger.packages.values import check_package_rules, hook_values
+from wharfinger.queue.slots import Kind
 from wharfinger.runtime.identity import IdentityError, ModuleId
 from wharfinger.runtime.instance import Instance, Reporter, Tools
+from wharfinger.runtime.journal_machine import MAX_RESULT
 from wharfinger.runtime.package_state import PackageState
 from wharfinger.runtime.status import Stage
 from wharfinger.runtime.values import values_of
+
+log = logging.getLogger(__name__)
+
+DOWNLOAD: Final = "download"
 
 
 async def download(instance: Instance, tools: Tools, reporter: Reporter) -> None:
@@ -34,32 +47,75 @@ async def download(instance: Instance, tools: Tools, reporter: Reporter) -> None
     reporter.progressed(instance, Stage.FETCHED, "Downloading", f"downloading {instance.package} {instance.version}")
     source = _source(instance)
     state = (await instance.recorded(tools.cluster)).state
-    if not instance.refresh and _is_of(state, source, instance):
+    refresh = instance.refresh or state.forced != instance.wanted.forced
+    steps = instance.journalled()
+    steps.begin(_fingerprint(source, instance))
+    if not refresh and _is_of(state, source, instance):
         known = await tools.store.installed(Digest(state.digest))
         if known is not None:
             instance.manifest = known
             return
-    async with tools.downloads, tools.open_source(source, instance.package) as (registry, repository):
+    if (manifest := await _fetched_before(tools, steps.done(DOWNLOAD) or "")) is None:
+        with steps.taking(DOWNLOAD) as taken:
+            manifest = await _fetch(instance, tools, source)
+            taken.result = _kept(manifest)
+    instance.manifest = manifest
+    instance.refresh = False
+
+
+async def _fetch(instance: Instance, tools: Tools, source: Source) -> Manifest:
+    async with (
+        tools.slots.use(Kind.DOWNLOAD, instance.id.name),
+        tools.open_source(source, instance.package) as (registry, repository),
+    ):
         descriptor = await registry.resolve(repository, tag_of_version(instance.version))
         manifest = await registry.manifest(repository, descriptor.digest)
         await tools.store.download(registry, repository, manifest)
-    instance.manifest = manifest
-    instance.refresh = False
+        return manifest
+
+
+async def _fetched_before(tools: Tools, kept: str) -> Manifest | None:
+    """What a killed process had fetched, if it can still be unpacked; None where it has to be fetched again."""
+    if not kept:
+        return None
+    try:
+        manifest = manifest_from_fields(
+            as_object(decode_json(kept.encode(), max_bytes=MAX_RESULT, what=DOWNLOAD), DOWNLOAD)
+        )
+        await tools.store.install(manifest)
+    except (FormatError, PackageError) as error:
+        log.info("what was downloaded before cannot be used, and is downloaded again: %s", error)
+        return None
+    return manifest
+
+
+def _kept(manifest: Manifest) -> str:
+    """A manifest as the journal keeps it; empty for one that is too large, which is then asked for again."""
+    text = encode_json(manifest_fields(manifest)).decode()
+    return text if len(text) <= MAX_RESULT else ""
 
 
 async def install(instance: Instance, tools: Tools, reporter: Reporter) -> None:
     """Unpack what was downloaded, point the package's name at it, atomically, and record which digest it is."""
     manifest = instance.fetched()
     reporter.progressed(instance, Stage.FETCHED, "Installing", f"unpacking {manifest.descriptor.digest}")
-    instance.tree = await tools.store.install(manifest)
-    await tools.store.deploy(instance.id.name, manifest)
-    reporter.placed(instance)
-    record = await instance.recorded(tools.cluster)
-    if isinstance(instance.id, ModuleId):
-        await _ensure_namespace(tools, instance.id.namespace)
-    origin = f"{source_text(_source(instance))} {instance.package}"
-    version, digest = instance.version, manifest.descriptor.digest.text
-    await record.update(lambda state: state.installed(origin, version, digest))
+    with instance.journalled().taking("install"):
+        async with tools.slots.use(Kind.LOAD, instance.id.name):
+            instance.tree = await tools.store.install(manifest)
+        await tools.store.deploy(instance.id.name, manifest)
+        reporter.placed(instance)
+        record = await instance.recorded(tools.cluster)
+        if isinstance(instance.id, ModuleId):
+            await _ensure_namespace(tools, instance.id.namespace)
+        origin = f"{source_text(_source(instance))} {instance.package}"
+        version, digest, wanted = instance.version, manifest.descriptor.digest.text, instance.wanted
+        if wanted.reset != record.state.reset and record.state.reset:
+            log.warning(
+                "%s: its one-time steps and what its hooks had patched are forgotten, as asked for", instance.id
+            )
+        await record.update(
+            lambda state: state.installed(origin, version, digest).heard(forced=wanted.forced, reset=wanted.reset)
+        )
 
 
 async def load(instance: Instance, tools: Tools, reporter: Reporter) -> None:
@@ -67,8 +123,10 @@ async def load(instance: Instance, tools: Tools, reporter: Reporter) -> None:
     if instance.tree is None:
         raise AssertionError(f"{instance.id}: Load before Install")
     reporter.progressed(instance, Stage.LOADED, "Loading", "reading the package and asking its hooks what they want")
-    await read_package(instance, tools)
+    async with tools.slots.use(Kind.LOAD, instance.id.name):
+        await read_package(instance, tools)
     await ask_enabled_script(instance, tools, reporter)
+    instance.journalled().finish()
 
 
 async def read_package(instance: Instance, tools: Tools) -> None:
@@ -93,6 +151,8 @@ async def read_package(instance: Instance, tools: Tools) -> None:
                 if error.transient:
                     raise
                 raise HookConfigError(hook.name, (f"kubernetes[{number}].jqFilter: {error}",)) from error
+    await check_package_rules(definition, tools.rules)
+    await check_conversions(definition.conversions, tools.filters.of(instance.id.name))
     instance.definition, instance.hooks = definition, hooks
 
 
@@ -103,10 +163,10 @@ async def ask_enabled_script(instance: Instance, tools: Tools, reporter: Reporte
         reporter.voted(instance, None, "", failed=False)
         return
     wanted: JsonObject = instance.wanted_settings.settings
-    values = hook_values(definition, reporter.global_values(), values_of(instance))
+    values = hook_values(definition, reporter.global_values(), values_of(instance, wanted))
     asked_about = instance.wanted_settings.checksum
     try:
-        async with tools.hook_slots:
+        async with tools.slots.use(Kind.HOOK, instance.id.name):
             answer = await run_enabled_script(tools.hook_runner, tree, values, hook_values(definition, {}, wanted))
     except HookError as error:
         reporter.voted(instance, None, instance.masked(str(error)), failed=True)
@@ -114,6 +174,13 @@ async def ask_enabled_script(instance: Instance, tools: Tools, reporter: Reporte
         reason = instance.masked(answer.reason) if answer else ""
         reporter.voted(instance, answer.enabled if answer else None, reason, failed=False)
     instance.voted_for = asked_about
+
+
+def _fingerprint(source: Source, instance: Instance) -> str:
+    """Of an update: whatever decides what is brought here."""
+    wanted = instance.wanted
+    asked: list[JsonValue] = [instance.package, instance.version, wanted.requested, wanted.forced, wanted.reset]
+    return checksum([source_text(source), *asked])
 
 
 def _source(instance: Instance) -> Source:

@@ -4,6 +4,7 @@ import argparse
 import os
 import shutil
 import sys
+from dataclasses import fields
 from pathlib import Path
 from typing import cast
 
@@ -14,12 +15,23 @@ from wharfinger.cluster.embedded import EmbeddedError
 from wharfinger.formats.version_constraint import ConstraintError, parse_version
 from wharfinger.packages.errors import StoreError
 from wharfinger.process.errors import LedgerError
+from wharfinger.queue.backoff import BackoffPolicy
+from wharfinger.queue.slots import SlotLimits
 from wharfinger.runtime.daemon import HOOK_TIMEOUT_S, DaemonConfig, ServeInspector, run_daemon
+from wharfinger.runtime.journal import JournalError
 from wharfinger.runtime.logs import LogFormat, set_up_logging
 from wharfinger.runtime.paths import SOCKET_VARIABLE, STATE_VARIABLE, default_socket, default_state_dir
 from wharfinger.runtime.service_manager import service_manager
 from wharfinger.runtime.state_dir import StartError
 
+_LIMITS = {
+    "work": "downloads, loads, renders and hook runs together",
+    "downloads": "packages being downloaded",
+    "renders": "charts being rendered",
+    "hooks": "hooks running",
+    "loads": "packages being unpacked and read",
+    "api": "requests to the API server for packages",
+}
 GRACE_S = 30.0
 FORCED_EXIT = 1
 
@@ -86,6 +98,32 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help="a run of a hook is ended after that (default: %(default)g)",
     )
+    limits = parser.add_argument_group("limits", "how much is done at a time, shared fairly by namespaces and packages")
+    for field in fields(SlotLimits):
+        limits.add_argument(
+            f"--max-{field.name}",
+            type=_count,
+            default=getattr(SlotLimits(), field.name),
+            metavar="N",
+            help=f"{_LIMITS[field.name]} (default: %(default)s)",
+        )
+    retry = parser.add_argument_group(
+        "retries", "a task that failed is tried again, each time later, spread by half of it"
+    )
+    retry.add_argument(
+        "--retry-first",
+        type=_seconds,
+        default=BackoffPolicy().initial_s,
+        metavar="SECONDS",
+        help="before the first retry (default: %(default)g)",
+    )
+    retry.add_argument(
+        "--retry-max",
+        type=_seconds,
+        default=BackoffPolicy().max_s,
+        metavar="SECONDS",
+        help="at most between two retries (default: %(default)g)",
+    )
     parser.add_argument("--log-format", choices=[form.value for form in LogFormat], default=LogFormat.TEXT.value)
     parser.add_argument("--log-level", choices=["debug", "info", "warning", "error"], default="info")
     parser.set_defaults(handler=run)
@@ -117,11 +155,13 @@ def run(args: argparse.Namespace) -> int:
         local_packages=tuple(path.resolve() for path in cast("list[Path]", args.local_packages)),
         platform_version=args.platform_version,
         hook_timeout_s=args.hook_timeout,
+        slots=SlotLimits(**{field.name: getattr(args, f"max_{field.name}") for field in fields(SlotLimits)}),
+        backoff=BackoffPolicy(initial_s=args.retry_first, max_s=args.retry_max),
     )
     serve = cast("ServeInspector", args.serve_inspector)
     try:
         clean = trio.run(run_daemon, config, serve, service_manager())
-    except* (StartError, ConnectionConfigError, EmbeddedError, LedgerError, StoreError) as group:
+    except* (StartError, ConnectionConfigError, EmbeddedError, LedgerError, JournalError, StoreError) as group:
         return_code = _failed(_first_message(group))
     else:
         return_code = 0 if clean else FORCED_EXIT
@@ -133,6 +173,8 @@ def _wrong_options(args: argparse.Namespace) -> str:
     for path in cast("list[Path]", args.local_packages):
         if not path.is_dir():
             return f"--local-packages {path}: not a folder; name one that is there"
+    if args.retry_first > args.retry_max:
+        return f"--retry-first {args.retry_first:g} is more than --retry-max {args.retry_max:g}"
     try:
         if args.platform_version:
             parse_version(args.platform_version)
@@ -144,6 +186,12 @@ def _wrong_options(args: argparse.Namespace) -> str:
 def _socket_variable() -> Path | None:
     named = os.environ.get(SOCKET_VARIABLE)
     return Path(named) if named else None
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 10_000:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number between 1 and 10000")
+    return int(text)
 
 
 def _seconds(text: str) -> float:

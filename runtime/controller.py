@@ -50,6 +50,7 @@ from wharfinger.runtime.settings import ResolvedSettings, SettingsSourceError, r
 log = logging.getLogger(__name__)
 
 WORKERS: Final = 4
+OPTIONAL_STATUS: Final = ("currentVersion", "release", "progress", "warnings")
 RETRY_FIRST_S: Final = 0.5
 RETRY_MAX_S: Final = 30.0
 STALLED_LOOK_S: Final = 60.0
@@ -232,7 +233,7 @@ class Controller:
             return
         body = statuses.external(status)
         # A merge patch keeps what it does not name: what is no longer said has to be taken back.
-        gone: JsonObject = {field: None for field in ("currentVersion", "release") if field not in body}
+        gone: JsonObject = {field: None for field in OPTIONAL_STATUS if field not in body}
         if all(find(obj, "status", field) == value for field, value in (body | gone).items()):
             return
         try:

@@ -33,15 +33,20 @@ from wharfinger.hooks.discovery import ProcessConfigReader
 from wharfinger.hooks.hook_services import HookServices
 from wharfinger.hooks.jq_pool import open_jq_pool
 from wharfinger.hooks.process_runner import ProcessHookRunner
+from wharfinger.packages.cel_pool import open_cel_pool
 from wharfinger.packages.disk_store import open_store
-from wharfinger.packages.helm_renderer import HelmRenderer
+from wharfinger.packages.helm_renderer import HelmRenderer, RenderLimits
 from wharfinger.packages.source import open_source
 from wharfinger.process.command import Limits
 from wharfinger.process.ledger import ProcessLedger, kill_left_behind, open_ledger
+from wharfinger.queue.backoff import BackoffPolicy
 from wharfinger.queue.scope import WorkScope
+from wharfinger.queue.slots import SlotLimits, Slots
 from wharfinger.runtime.controller import open_controller
 from wharfinger.runtime.inspector import Inspector
 from wharfinger.runtime.instance import Tools
+from wharfinger.runtime.journal import Journal
+from wharfinger.runtime.limited_client import LimitedClient
 from wharfinger.runtime.own_crds import ensure_crds
 from wharfinger.runtime.service import Facts, open_runtime
 from wharfinger.runtime.service_manager import ServiceManager, open_watchdog
@@ -52,8 +57,6 @@ log = logging.getLogger(__name__)
 
 FIELD_MANAGER: Final = "wharfinger"
 HOLDER: Final = "wharfinger"
-CONCURRENT_DOWNLOADS: Final = 4
-CONCURRENT_HOOKS: Final = 4
 CLUSTER_RETRY_S: Final = 2.0
 HOOK_TIMEOUT_S: Final = 600.0
 HOOK_OUTPUT_BYTES: Final = 64 * 1024 * 1024
@@ -78,6 +81,10 @@ class DaemonConfig:
     """Folders of this machine that packages may be read from."""
     platform_version: str = ""
     hook_timeout_s: float = HOOK_TIMEOUT_S
+    backoff: BackoffPolicy = BackoffPolicy()  # noqa: RUF009 - frozen
+    """Of tasks that failed."""
+    slots: SlotLimits = SlotLimits()  # noqa: RUF009 - frozen
+    """How much of each kind of work is done at a time, over all packages."""
 
 
 def now() -> datetime:
@@ -138,8 +145,9 @@ async def open_daemon(
 ) -> AsyncIterator[None]:
     """Put everything up; the body runs once all of it is."""
     with hold_state_dir(config.state_dir) as state, open_ledger(state / "journal.db") as ledger:
-        if ledger.warning:
-            log.warning("%s", ledger.warning)
+        journal = Journal(ledger.file)
+        for warning in ledger.file.warnings:
+            log.warning("%s", warning)
         if killed := await kill_left_behind(ledger):
             log.warning("killed %d processes that an earlier daemon left", killed)
         # What a killed daemon left there had values in it.
@@ -157,7 +165,9 @@ async def open_daemon(
             inspector = RuntimeInspector(cluster=connection.server, started=now())
             await stack.enter_async_context(serve_inspector(config.socket, inspector))
             version = await _prepare_cluster(client, connection)
-            await stack.enter_async_context(_open_runtime(config, state, scratch, ledger, client, version, inspector))
+            await stack.enter_async_context(
+                _open_runtime(config, state, scratch, ledger, journal, client, version, inspector)
+            )
             manager.notify("READY=1")
             log.info("wharfinger %s ready: %s, socket %s", wharfinger.__version__, connection.server, config.socket)
             yield
@@ -170,6 +180,7 @@ async def _open_runtime(
     state: Path,
     scratch: Path,
     ledger: ProcessLedger,
+    journal: Journal,
     client: ClusterClient,
     kubernetes_version: str,
     inspector: RuntimeInspector,
@@ -177,27 +188,32 @@ async def _open_runtime(
     keys = WorkKeys()
     limits = Limits(wall_s=config.hook_timeout_s, stdout_bytes=HOOK_OUTPUT_BYTES)
     facts = Facts(kubernetes_version, config.platform_version, local_zone())
-    async with open_store(state) as store, open_jq_pool(ledger) as filters:
+    slots = Slots(config.slots)
+    limited = LimitedClient(client, slots)
+    async with open_store(state) as store, open_jq_pool(ledger) as filters, open_cel_pool(ledger) as rules:
 
         def make_tools(services: HookServices) -> Tools:
             return Tools(
                 open_source=open_source,
                 store=store,
-                renderer=HelmRenderer(config.helm, scratch, ledger),
-                cluster=client,
-                releases=ReleaseEngine(client, field_manager=FIELD_MANAGER, now=now, holder=HOLDER),
+                renderer=HelmRenderer(config.helm, scratch, ledger, RenderLimits(at_once=config.slots.renders)),
+                cluster=limited,
+                releases=ReleaseEngine(limited, field_manager=FIELD_MANAGER, now=now, holder=HOLDER),
                 hook_runner=ProcessHookRunner(scratch, limits, ledger),
                 config_reader=ProcessConfigReader(ledger),
                 filters=filters,
+                rules=rules,
                 hook_services=services,
                 holder=HOLDER,
-                downloads=trio.CapacityLimiter(CONCURRENT_DOWNLOADS),
-                hook_slots=trio.CapacityLimiter(CONCURRENT_HOOKS),
+                journal=journal,
+                slots=slots,
                 stopping=WorkScope("the daemon"),
             )
 
         async with (
-            open_runtime(make_tools, client, filters, facts, now=now, on_change=keys.add) as runtime,
+            open_runtime(
+                make_tools, client, filters, facts, now=now, on_change=keys.add, backoff=config.backoff
+            ) as runtime,
             open_controller(client, runtime, keys, local_packages=config.local_packages),
         ):
             inspector.runtime = runtime

@@ -20,15 +20,18 @@ from wharfinger.packages.errors import (
     AddressError,
     ArtifactError,
     ArtifactNotFoundError,
+    ConversionError,
     DigestError,
     PackageError,
     RegistryError,
     RenderError,
+    RulesError,
     StoreError,
 )
 from wharfinger.packages.values import SettingsError
 from wharfinger.process.errors import ProcessError
 from wharfinger.runtime.identity import IdentityError
+from wharfinger.runtime.journal import JournalError
 from wharfinger.runtime.package_state import PackageStateError
 from wharfinger.runtime.status import Stage
 
@@ -63,6 +66,7 @@ Expected = (
     | FilterError
     | HookRunError
     | ValuesLoopError
+    | JournalError
 )
 EXPECTED = (
     PackageError,
@@ -75,6 +79,7 @@ EXPECTED = (
     FilterError,
     HookRunError,
     ValuesLoopError,
+    JournalError,
 )
 """What a pipeline task may fail with; anything else is a defect and is treated as one by the queue's guard."""
 
@@ -106,6 +111,8 @@ _REASONS: Final[tuple[tuple[type[Exception], str, bool | None], ...]] = (
     (HookFailedError, "HookFailed", False),
     (WorkloadError, "WorkloadFailed", False),
     (SettingsError, "SettingsInvalid", True),
+    (ConversionError, "SettingsInvalid", None),
+    (RulesError, "ProcessFailed", None),
     (HookConfigError, "HookInvalid", True),
     (HookRunError, "PackageHookFailed", False),
     (ValuesLoopError, "ValuesLoop", True),
@@ -115,6 +122,7 @@ _REASONS: Final[tuple[tuple[type[Exception], str, bool | None], ...]] = (
     (ConflictError, "FieldConflict", False),
     (ClusterError, "ClusterFailed", None),
     (ProcessError, "ProcessFailed", None),
+    (JournalError, "JournalFailed", None),
     (PackageError, "ArtifactInvalid", None),
 )
 

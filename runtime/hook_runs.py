@@ -20,7 +20,8 @@ from wharfinger.hooks.object_operations import despite_failure, read_operations
 from wharfinger.hooks.object_patches import apply_operations
 from wharfinger.hooks.runner import HookOutcome, HookRun
 from wharfinger.hooks.values_patch import apply_values_patch, compacted
-from wharfinger.packages.values import SettingsError, check_values, hook_values
+from wharfinger.packages.values import SettingsError, check_values_rules, hook_values
+from wharfinger.queue.slots import Kind
 from wharfinger.runtime.failures import EXPECTED, HookRunError
 from wharfinger.runtime.identity import AppId
 from wharfinger.runtime.instance import Instance, Reporter, Tools
@@ -91,7 +92,7 @@ async def _run(
         config_values=hook_values(definition, {}, instance.configured.settings),
         on_line=HookLog(instance, hook).line,
     )
-    async with tools.hook_slots:
+    async with tools.slots.use(Kind.HOOK, instance.id.name):
         outcome = await tools.hook_runner.run(run)
     problems = await _apply_object_patches(instance, tools, hook, outcome)
     if not outcome.succeeded:
@@ -130,7 +131,9 @@ async def _patch_values(instance: Instance, tools: Tools, hook: Hook, patch: Seq
         try:
             document = apply_values_patch({root: instance.values}, patch, root=root)
             values = as_object(document[root], root)
-            check_values(definition, values)
+            report = await check_values_rules(definition, values, instance.values, tools.rules)
+            if report.problems:
+                raise SettingsError(report.problems, subject="values")
             patches = compacted(record.state.patches, patch, {root: instance.values})
         except (FormatError, SettingsError) as error:
             raise HookRunError(hook.name, f"cannot apply values patch: {error}") from error

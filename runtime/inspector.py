@@ -8,9 +8,10 @@ implements the same protocol against a running daemon, so whatever prints a snap
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from wharfinger.formats.json_value import JsonObject
+from wharfinger.formats.openapi_schema import Problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +131,33 @@ class RenderSnapshot:
 
 
 @dataclass(frozen=True, slots=True)
+class ValidSettings:
+    """Settings that the package, in this version of it, would take; ``warnings`` say what should be changed all the same."""
+
+    version: str
+    warnings: tuple[Problem, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class InvalidSettings:
+    """Settings that it would refuse, and everything that is wrong with them."""
+
+    version: str
+    problems: tuple[Problem, ...]
+    warnings: tuple[Problem, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownSettings:
+    """Nobody can tell now; ``why`` says what it is waiting for."""
+
+    why: str
+
+
+SettingsAnswer: TypeAlias = ValidSettings | InvalidSettings | UnknownSettings
+
+
+@dataclass(frozen=True, slots=True)
 class DaemonSnapshot:
     """The daemon itself."""
 
@@ -167,4 +195,11 @@ class Inspector(Protocol):
 
     async def render(self, name: str) -> RenderSnapshot | None:
         """What the package of this name would apply now, or None when there is no such package."""
+        ...
+
+    async def validate(self, name: str, settings: JsonObject, version: int = 0) -> SettingsAnswer | None:
+        """Whether the package of this name would take these settings, or None when there is no such package.
+
+        ``version`` is that of the schema that they are written for; 0: the newest.
+        """
         ...

@@ -25,18 +25,24 @@ from wharfinger.hooks.hook_services import HookServices
 from wharfinger.hooks.package_hooks import Inbox, PackageHooks
 from wharfinger.hooks.runner import HookRunner
 from wharfinger.hooks.throttle import Throttle
+from wharfinger.packages.cel_pool import Rules
 from wharfinger.packages.definition import Definition
 from wharfinger.packages.registry import Manifest, Registry
 from wharfinger.packages.renderer import Renderer
 from wharfinger.packages.source import Source
 from wharfinger.packages.store import Store
 from wharfinger.queue.scope import WorkScope
+from wharfinger.queue.slots import Slots
 from wharfinger.queue.task import Task
+from wharfinger.runtime.crd_phase import CrdPhase
 from wharfinger.runtime.failures import Failure
 from wharfinger.runtime.identity import AppId, PackageId
+from wharfinger.runtime.journal import Journal
 from wharfinger.runtime.package_state import StateRecord, state_record
+from wharfinger.runtime.resources import Directives
 from wharfinger.runtime.settings import ResolvedSettings, texts_at
 from wharfinger.runtime.status import PackageStatus, Stage
+from wharfinger.runtime.steps import Steps
 
 
 class SourceOpener(Protocol):
@@ -59,13 +65,15 @@ class Tools:
     hook_runner: HookRunner
     config_reader: ConfigReader
     filters: Filters
+    rules: Rules
     hook_services: HookServices
     holder: str
     """What the release records we write name as their holder."""
-    downloads: trio.CapacityLimiter
-    hook_slots: trio.CapacityLimiter
+    journal: Journal
+    slots: Slots
     stopping: WorkScope
     """Cancelled when the daemon stops: what only waits does not hold it up."""
+    crd_phase: CrdPhase = field(default_factory=CrdPhase)
 
 
 @dataclass(slots=True)
@@ -87,6 +95,7 @@ class Instance:
     version: str = ""
     source: Source | None = None
     wanted_settings: ResolvedSettings = field(default_factory=lambda: ResolvedSettings({}))
+    wanted: Directives = Directives()  # noqa: RUF009 - frozen
     record: StateRecord | None = None
     """What of it outlives the process; None until it was read."""
     manifest: Manifest | None = None
@@ -105,7 +114,6 @@ class Instance:
     objects: tuple[ObjectKey, ...] = ()
     begun: datetime | None = None
     """When its latest update was begun."""
-    requested: str = ""
     refresh: bool = False
     """The next download asks the registry, whatever is recorded."""
     run: int = 0
@@ -123,6 +131,20 @@ class Instance:
     """onStartup hooks that are done since the hooks were started."""
     throttles: dict[str, Throttle] = field(default_factory=dict)
     """Of hooks that say how often they may run."""
+    crds: tuple[str, ...] | None = ()
+    """``group/version/Kind`` of the definitions that it brought, established; None while they are not."""
+    crds_changed: trio.Event = field(default_factory=trio.Event)
+    crd_scope: WorkScope | None = None
+    missed_disable: tuple[str, bool] | None = None
+    """What the scheduler ordered while it was suspended: why, and whether to uninstall."""
+    warnings: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """By subject."""
+    unmatched: tuple[str, ...] = ()
+    """Overrides that name what the chart does not have."""
+    steps: Steps | None = None
+    """Those of the operation whose task runs in the main lane."""
+    verified: bool = False
+    """It was applied, or found applied, by this process."""
     running_hooks: int = 0
     hooks_quiet: trio.Event = field(default_factory=trio.Event)
 
@@ -137,6 +159,17 @@ class Instance:
         if self.manifest is None:
             raise AssertionError(f"{self.id}: nothing was downloaded")
         return self.manifest
+
+    def crds_ensured(self) -> None:
+        """Its definitions are established: whoever waits for that goes on."""
+        self.crds_changed.set()
+        self.crds_changed = trio.Event()
+
+    def journalled(self) -> Steps:
+        """The steps of the operation whose task this is called from."""
+        if self.steps is None:
+            raise AssertionError(f"{self.id}: no operation is at work")
+        return self.steps
 
     async def recorded(self, client: ClusterClient) -> StateRecord:
         """Its record, read once. Raises ClusterError, or IdentityError where it can have none."""
@@ -207,6 +240,10 @@ class Reporter(Protocol):
 
     def released(self, instance: Instance, revision: int) -> None:
         """The version is applied as this revision of its release; 0 where it has none."""
+        ...
+
+    def warned(self, instance: Instance, subject: str, warnings: tuple[str, ...]) -> None:
+        """What works and should be changed all the same, about one subject; replaces what was said about it before."""
         ...
 
     def uninstalled(self, instance: Instance) -> None:

@@ -1,41 +1,42 @@
-"""The lifecycle store: per package what is wanted, and which operation may run (spec/runtime §2.2, operations model).
+"""The lifecycle store: per package what is wanted, and which operation may run, as scopes that queues understand.
 
-Theory of operation. A package has a *desired state* and at most one operation of each kind:
-
-* **Update** brings a version here and loads it,
-* **Reconciliation** configures and runs what is loaded,
-* **Disable** puts a package to rest that is not wanted, or lacks something, and is undone by a Reconciliation,
-* **Removal** takes everything away, and outranks all.
-
-Each operation is a :class:`WorkScope`; beginning one cancels what it supersedes, with a cause that dumps can show. The store
-decides and hands out scopes; it enqueues nothing and awaits nothing, so a decision and the scope that goes with it can never
-be pulled apart.
-
-==================  ===============================================================================================
-begin_update        refused while removing; cancels Reconciliation and an earlier Update
-begin_reconciliation refused while removing or untracked; cancels an earlier Reconciliation, leaves an Update alone
-begin_disable       refused while removing; cancels Update, Reconciliation and an earlier Disable; an Update leaves it alone
-begin_removal       DONE if untracked, IN_FLIGHT if already removing, else cancels all and marks the package
-complete_removal    only after begin_removal; forgets the package
-==================  ===============================================================================================
-
-An update that arrives while the package is being removed is not swallowed: `reconcile` answers REMOVING, and the caller asks
-again when the removal is done (spec §2.2 drops it silently; §13 item 19).
+What is decided, and why, is told at the top of :mod:`~wharfinger.runtime.lifecycle_machine`; what a wish calls for in
+:mod:`~wharfinger.runtime.desired_state`. This is the shell: it keeps a machine for each name, gives out the numbers, and turns
+them into :class:`WorkScope` objects. It enqueues nothing and awaits nothing, so a decision and the scope that goes with it can
+never be pulled apart. A cancelled scope's listeners run within the call; they find the store as it is after the decision.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
+from typing import assert_never
 
 from wharfinger.queue.scope import WorkScope
+from wharfinger.runtime.desired_state import Change, Decision, DecisionKind, DesiredState
+from wharfinger.runtime.lifecycle_machine import (
+    Begin,
+    BeginReconciliation,
+    BeginScope,
+    CancelScope,
+    Decided,
+    Desired,
+    Effect,
+    EndScope,
+    Event,
+    Operation,
+    Package,
+    Refusal,
+    Refused,
+    RemovalCompleted,
+    RemovalFinished,
+    RestartRemoval,
+    RunCompleted,
+    Tracked,
+    UpdateCompleted,
+    UpdateCutShort,
+    step,
+)
 
-
-class Decision(Enum):
-    """What a changed desired state calls for."""
-
-    NONE = "none"
-    RECONFIGURE = "reconfigure"
-    UPDATE = "update"
-    REMOVING = "removing"
+__all__ = ["Change", "Decision", "DecisionKind", "DesiredState", "LifecycleStore", "RemovalStart"]
 
 
 class RemovalStart(Enum):
@@ -47,140 +48,95 @@ class RemovalStart(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class DesiredState:
-    """What decides: a change of the settings alone is a reconfiguration, any other an update."""
-
-    source: str
-    package: str
-    version: str
-    settings_checksum: str
-    requested: str = ""
-    namespace: str = ""
-    """Changed by a person who wants everything looked at again: an update, whatever the version."""
-
-
-@dataclass(slots=True)
-class _Package:
-    desired: DesiredState
-    update: WorkScope | None = None
-    reconciliation: WorkScope | None = None
-    removal: WorkScope | None = None
-    disabling: WorkScope | None = None
-    vote: WorkScope | None = None
-    applying: bool = False
+class _Answer:
+    effects: tuple[Effect, ...]
+    begun: WorkScope | None
 
 
 @dataclass(slots=True)
 class LifecycleStore:
     """All packages. Synchronous and single-threaded: one call is one atomic step."""
 
-    _packages: dict[str, _Package] = field(default_factory=dict)
+    _packages: dict[str, Package] = field(default_factory=dict)
+    _scopes: dict[int, WorkScope] = field(default_factory=dict)
+    """The live ones."""
+    _next_scope: int = field(default=1, compare=False)
 
     def reconcile(self, name: str, desired: DesiredState) -> Decision:
         """Adopt ``desired`` and say what it calls for; nothing is started or cancelled here."""
-        package = self._packages.get(name)
-        if package is None:
-            self._packages[name] = _Package(desired)
-            return Decision.UPDATE
-        if package.removal is not None:
-            return Decision.REMOVING
-        before, package.desired = package.desired, desired
-        if replace(before, settings_checksum=desired.settings_checksum) != desired:
-            return Decision.UPDATE
-        if before != desired:
-            return Decision.RECONFIGURE
-        return Decision.NONE
+        for effect in self._step(name, Desired(desired)).effects:
+            if isinstance(effect, Decided):
+                return effect.decision
+        raise AssertionError(f"{name}: a wish was not decided")
 
     def track(self, name: str) -> None:
         """Know a package of which nothing is known but that it must go; no change for one that is tracked."""
-        self._packages.setdefault(name, _Package(DesiredState("", "", "", "")))
+        self._step(name, Tracked())
+
+    def desired(self, name: str) -> DesiredState | None:
+        """What was adopted last; None for a package that is not tracked."""
+        package = self._packages.get(name)
+        return package.desired if package is not None else None
 
     def begin_update(self, name: str) -> WorkScope | None:
-        """A scope for Download, Install and Load; None while removing or untracked."""
-        package = self._packages.get(name)
-        if package is None or package.removal is not None:
-            return None
-        _cancel(package.reconciliation, "update started")
-        _cancel(package.update, "update superseded")
-        _cancel(package.vote, "update started")
-        package.reconciliation, package.vote, package.applying = None, None, False
-        package.update = WorkScope(f"update of {name}")
-        return package.update
+        """A scope for Download, Install and Load; None while removing, suspended or untracked."""
+        return self._begin(name, Operation.UPDATE).begun
 
     def begin_reconciliation(self, name: str, reason: str) -> WorkScope | None:
-        """A scope for Configure and Run; None while removing or untracked."""
-        package = self._packages.get(name)
-        if package is None or package.removal is not None:
-            return None
-        _cancel(package.reconciliation, reason)
-        _cancel(package.disabling, reason)
-        package.reconciliation, package.applying = WorkScope(f"reconciliation of {name}"), True
-        return package.reconciliation
+        """A scope for Configure and Run; None while removing, suspended or untracked.
+
+        ``reason`` is the cause that an earlier reconciliation is cancelled with. Raises ValueError if it is empty.
+        """
+        return self._step(name, BeginReconciliation(self._number(), reason)).begun
 
     def begin_disable(self, name: str) -> tuple[WorkScope | None, bool]:
         """A scope for Disable, and whether an update was cut short for it, which is to be begun again behind it.
 
-        No scope while removing or untracked. A version that cannot be had must not keep what is unwanted in the cluster.
+        No scope while removing, suspended (nothing is deleted then) or untracked.
         """
-        package = self._packages.get(name)
-        if package is None or package.removal is not None:
-            return None, False
-        updating = package.update is not None
-        for scope in (package.update, package.reconciliation, package.disabling):
-            _cancel(scope, "disabled")
-        package.update, package.reconciliation, package.applying = None, None, False
-        package.disabling = WorkScope(f"disabling of {name}")
-        return package.disabling, updating
+        answer = self._begin(name, Operation.DISABLE)
+        return answer.begun, UpdateCutShort() in answer.effects
 
     def begin_vote(self, name: str) -> WorkScope | None:
-        """A scope for asking the enabled script again; None while removing or untracked."""
-        package = self._packages.get(name)
-        if package is None or package.removal is not None:
-            return None
-        _cancel(package.vote, "asked again")
-        package.vote = WorkScope(f"vote of {name}")
-        return package.vote
+        """A scope for asking the enabled script again; None while removing, suspended or untracked."""
+        return self._begin(name, Operation.VOTE).begun
+
+    def begin_suspend(self, name: str) -> WorkScope | None:
+        """End whatever runs; a scope for putting hooks to rest. None unless suspended, while removing, or untracked."""
+        return self._begin(name, Operation.REST).begun
 
     def begin_removal(self, name: str) -> tuple[RemovalStart, WorkScope | None]:
         """Mark the package as removing; the scope comes with STARTED only."""
-        package = self._packages.get(name)
-        if package is None:
-            return RemovalStart.DONE, None
-        if package.removal is not None:
-            return RemovalStart.IN_FLIGHT, None
-        for scope in (package.update, package.reconciliation, package.disabling, package.vote):
-            _cancel(scope, "removal started")
-        package.update = package.reconciliation = package.disabling = package.vote = None
-        package.removal = WorkScope(f"removal of {name}")
-        return RemovalStart.STARTED, package.removal
+        answer = self._begin(name, Operation.REMOVAL)
+        if answer.begun is not None:
+            return RemovalStart.STARTED, answer.begun
+        return RemovalStart.DONE if Refused(Refusal.UNKNOWN) in answer.effects else RemovalStart.IN_FLIGHT, None
 
     def restart_removal(self, name: str) -> WorkScope | None:
-        """A new scope for a removal that runs, whose tasks so far are interrupted; None where none runs."""
-        package = self._packages.get(name)
-        if package is None or package.removal is None:
-            return None
-        package.removal.cancel("removal started again")
-        package.removal = WorkScope(f"removal of {name}")
-        return package.removal
+        """A new scope for a removal, whose tasks so far are interrupted; None where none runs, or its last task is through."""
+        return self._step(name, RestartRemoval(self._number())).begun
+
+    def finish_removal(self, name: str) -> None:
+        """The removal's last task succeeded: it cannot be started again. Its queue goes next, then `complete_removal`."""
+        self._step(name, RemovalFinished())
 
     def complete_removal(self, name: str) -> bool:
         """Forget a removed package; False (and nothing changes) unless it is being removed."""
-        package = self._packages.get(name)
-        if package is None or package.removal is None:
-            return False
-        package.removal.cancel("removal complete")
-        del self._packages[name]
-        return True
+        return not any(isinstance(effect, Refused) for effect in self._step(name, RemovalCompleted()).effects)
 
     def is_removing(self, name: str) -> bool:
         """A removal runs."""
         package = self._packages.get(name)
         return package is not None and package.removal is not None
 
+    def is_suspended(self, name: str) -> bool:
+        """Somebody wants the package left as it is. Says nothing about a removal, which goes on all the same."""
+        package = self._packages.get(name)
+        return package is not None and package.desired.suspended
+
     def complete_run(self, name: str) -> None:
         """The version is applied; what asks for another run from now on has not been seen by this one."""
-        if package := self._packages.get(name):
-            package.applying = False
+        self._step(name, RunCompleted())
 
     def is_applying(self, name: str) -> bool:
         """A reconciliation is on its way to Run, or in it."""
@@ -189,15 +145,43 @@ class LifecycleStore:
 
     def complete_update(self, name: str) -> None:
         """The version is loaded; a change of settings may be acted on from now on."""
-        if package := self._packages.get(name):
-            package.update = None
+        self._step(name, UpdateCompleted())
 
     def is_loading(self, name: str) -> bool:
         """An update runs: its end begins a reconciliation, which reads the settings late and so needs no second one."""
         package = self._packages.get(name)
         return package is not None and package.update is not None
 
+    # --- inside --------------------------------------------------------------------------------------------------------
 
-def _cancel(scope: WorkScope | None, cause: str) -> None:
-    if scope is not None:
-        scope.cancel(cause)
+    def _number(self) -> int:
+        self._next_scope += 1
+        return self._next_scope - 1
+
+    def _begin(self, name: str, operation: Operation) -> _Answer:
+        return self._step(name, Begin(operation, self._number()))
+
+    def _step(self, name: str, event: Event) -> _Answer:
+        """Apply an event to a package and perform what follows."""
+        after, effects = step(self._packages.get(name), event)
+        if after is None:
+            self._packages.pop(name, None)
+        else:
+            self._packages[name] = after
+        begun = None
+        cancelled: list[tuple[WorkScope, str]] = []
+        for effect in effects:
+            match effect:
+                case BeginScope(number, operation):
+                    begun = self._scopes[number] = WorkScope(f"{operation.value} of {name}")
+                case CancelScope(number, cause):
+                    cancelled.append((self._scopes.pop(number), cause))
+                case EndScope(number):
+                    del self._scopes[number]
+                case Decided() | Refused() | UpdateCutShort():
+                    pass  # an answer, for who asked
+                case _:
+                    assert_never(effect)
+        for scope, cause in cancelled:
+            scope.cancel(cause)
+        return _Answer(effects, begun)

@@ -6,6 +6,9 @@ values the hooks have patched, and from which digest the version came, so this S
 that is not may have run. It is a Secret because hooks' values are.
 
 Two daemons cannot both write it: each write names the resourceVersion it read.
+
+The document says its ``schema``, a number. Version 1, which had none, lacked what was applied: it is read as a package of which
+nothing is known to be applied. A newer one is refused: to write it back would forget what this program cannot see.
 """
 
 import base64
@@ -27,6 +30,7 @@ from wharfinger.formats.json_value import (
     as_object,
     canonical_json,
     decode_json,
+    find_int,
     find_list,
     find_object,
     find_str,
@@ -37,6 +41,7 @@ from wharfinger.runtime.resources import SECRET
 STATE_TYPE: Final = "wharfinger.dev/package-state"
 STATE_KEY: Final = "state.json"
 PACKAGE_LABEL: Final = "wharfinger.dev/package"
+SCHEMA: Final = 2
 MAX_STATE: Final = 1024 * 1024
 """The API server's own limit of a Secret."""
 
@@ -49,31 +54,56 @@ class PackageStateError(ClusterError):
 
 @dataclass(frozen=True, slots=True)
 class PackageState:
-    """``source``, ``version`` and ``digest`` say what was installed; ``started`` which onStartup hooks are done for that digest;
-    ``patches`` what hooks have made of the values, compacted."""
+    """What is recorded of a package; empty where nothing is.
+
+    ``source``, ``version`` and ``digest`` say what was installed; ``started`` which onStartup hooks are done for that digest;
+    ``patches`` what hooks have made of the values, compacted. ``applied`` is the fingerprint of the reconciliation last
+    completed, ``values`` the checksum of the values it ended with, ``settings`` that of the settings it began with.
+    """
 
     source: str = ""
     version: str = ""
     digest: str = ""
     started: frozenset[str] = frozenset()
     patches: tuple[JsonValue, ...] = field(default=(), repr=False)
+    applied: str = ""
+    values: str = ""
+    settings: str = ""
+    configured: JsonObject | None = field(default=None, repr=False)
+    """The settings that last passed Configure, in their newest version; only of packages whose schema compares with them."""
+    forced: str = ""
+    reset: str = ""
+    """Requests of people that were heard, as annotations have them."""
 
     def installed(self, source: str, version: str, digest: str) -> "PackageState":
         """Another digest starts anew, but for what hooks have made of the values."""
         started = self.started if digest == self.digest else frozenset[str]()
         return replace(self, source=source, version=version, digest=digest, started=started)
 
+    def heard(self, *, forced: str, reset: str) -> "PackageState":
+        """What people have asked for is done, or about to be: a reset makes the hooks start anew."""
+        anew = self.started_anew() if reset != self.reset else self
+        return replace(anew, forced=forced, reset=reset)
+
+    def configured_as(self, settings: JsonObject | None) -> "PackageState":
+        """These settings passed Configure."""
+        return replace(self, configured=settings)
+
     def startup_done(self, hook: str) -> "PackageState":
         """An onStartup hook has done its part for this digest."""
         return replace(self, started=self.started | {hook})
 
     def started_anew(self) -> "PackageState":
-        """The hooks are to do everything again, from values without their patches."""
-        return replace(self, started=frozenset(), patches=())
+        """The hooks are to do everything again, from values without their patches; what was applied is no longer vouched for."""
+        return replace(self, started=frozenset(), patches=(), applied="", values="", settings="")
 
     def patched(self, patches: tuple[JsonValue, ...]) -> "PackageState":
         """What hooks have made of the values now."""
         return replace(self, patches=patches)
+
+    def applied_as(self, fingerprint: str, values: str, settings: str) -> "PackageState":
+        """A reconciliation was completed; three empty texts: what it had applied was taken away."""
+        return replace(self, applied=fingerprint, values=values, settings=settings)
 
 
 @dataclass(slots=True)
@@ -155,11 +185,18 @@ def encoded(key: ObjectKey, package: str, state: PackageState) -> JsonObject:
     """The Secret. Raises PackageStateError where it would be too large."""
     started = list[JsonValue](sorted(state.started))
     document: JsonObject = {
+        "schema": SCHEMA,
         "source": state.source,
         "version": state.version,
         "digest": state.digest,
         "started": started,
         "patches": list(state.patches),
+        "applied": state.applied,
+        "values": state.values,
+        "settings": state.settings,
+        "configured": state.configured,
+        "forced": state.forced,
+        "reset": state.reset,
     }
     data = base64.b64encode(canonical_json(document)).decode()
     if len(data) > MAX_STATE:
@@ -172,14 +209,25 @@ def encoded(key: ObjectKey, package: str, state: PackageState) -> JsonObject:
 
 
 def decoded(secret: Mapping[str, JsonValue]) -> PackageState:
-    """The state in a Secret. Raises FormatError or binascii.Error."""
-    data = base64.b64decode(find_str(dict(secret), "data", STATE_KEY), validate=True)
+    """The state in a Secret, of this version of the document or an older one. Raises FormatError or binascii.Error."""
+    text = find_str(dict(secret), "data", STATE_KEY).encode(errors="replace")
+    data = base64.b64decode(text, validate=True)
     document = as_object(decode_json(data, max_bytes=MAX_STATE, what=STATE_KEY), STATE_KEY)
-    started = frozenset(name for name in find_list(document, "started") if isinstance(name, str))
+    schema = find_int(document, "schema", default=1)
+    if schema not in range(1, SCHEMA + 1):
+        raise FormatError(
+            f"its schema is {schema}, and this program knows 1 to {SCHEMA}: the program that wrote it can go on"
+        )
     return PackageState(
         source=find_str(document, "source"),
         version=find_str(document, "version"),
         digest=find_str(document, "digest"),
-        started=started,
+        started=frozenset(find_str(document, "started", index) for index in range(len(find_list(document, "started")))),
         patches=tuple(find_list(document, "patches")),
+        applied=find_str(document, "applied"),
+        values=find_str(document, "values"),
+        settings=find_str(document, "settings"),
+        configured=find_object(document, "configured") if document.get("configured") is not None else None,
+        forced=find_str(document, "forced"),
+        reset=find_str(document, "reset"),
     )

@@ -3,10 +3,12 @@
 ::
 
     update          Disable (what is loaded, keeping the release) → Download → Install → Load
-    reconciliation  Configure → Startup → Run → WaitReady
+    CRDs            EnsureCRDs, in a lane of its own
+    reconciliation  Configure → AwaitCRDs → EnsureWebhooks → Startup → Run → WaitReady
     pause, disable  Disable (keeping the release, or taking it away)
+    suspend         Suspend
     vote            EnabledScript
-    removal         Uninstall (with the hooks that surround it) → Undeploy
+    removal         Uninstall (with the hooks that surround it) → Purge → Undeploy
 
 Each task does one thing through one seam and is written to be run again at any moment: after a crash, the pipeline starts from
 the top and finds most of its work done. What a task is, is in :mod:`~wharfinger.runtime.stage_task`; what each does, in
@@ -17,11 +19,15 @@ from dataclasses import dataclass
 
 from wharfinger.queue.scope import WorkScope
 from wharfinger.runtime.bring_tasks import ask_enabled_script, download, install, load
+from wharfinger.runtime.crd_tasks import await_crds, ensure_crds, ensure_webhooks
 from wharfinger.runtime.instance import Instance, Reporter, Tools, Work
+from wharfinger.runtime.journal import Operation
+from wharfinger.runtime.purge import purge
 from wharfinger.runtime.run_tasks import await_ready, pause, run, take_away, undeploy, uninstall
 from wharfinger.runtime.stage_task import ScopedReporter, StageTask
 from wharfinger.runtime.start_tasks import configure, startup
 from wharfinger.runtime.status import Stage
+from wharfinger.runtime.steps import Steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,32 +41,43 @@ class Pipeline:
 
     def update(self) -> tuple[StageTask, ...]:
         """What brings a version here and loads it; the hooks of the version before rest meanwhile."""
-        version = self.instance.version
+        version, steps = self.instance.version, self._steps(Operation.UPDATE)
         return (
-            *self._rest(),
-            self._task(f"Download:{version}", download, Stage.FETCHED, ends_stage=False),
-            self._task(f"Install:{version}", install, Stage.FETCHED),
-            self._task("Load", load, Stage.LOADED),
+            *self._rest("Disable"),
+            self._task(f"Download:{version}", download, Stage.FETCHED, steps, ends_stage=False),
+            self._task(f"Install:{version}", install, Stage.FETCHED, steps),
+            self._task("Load", load, Stage.LOADED, steps),
         )
 
-    def _rest(self) -> tuple[StageTask, ...]:
+    def suspend(self) -> tuple[StageTask, ...]:
+        """What puts a package to rest that is not to be touched."""
+        return self._rest("Suspend")
+
+    def _rest(self, name: str) -> tuple[StageTask, ...]:
         if self.instance.definition is None:
             return ()
-        return (self._task("Disable", pause, Stage.HOOKS, ends_stage=False, parks=False),)
+        return (self._task(name, pause, Stage.HOOKS, ends_stage=False, parks=False),)
+
+    def crds(self) -> tuple[StageTask, ...]:
+        """What establishes the package's custom resource definitions, in a lane of its own."""
+        return (self._task("EnsureCRDs", ensure_crds, Stage.CRDS, ends_stage=False),)
 
     def reconciliation(self) -> tuple[StageTask, ...]:
         """What configures and runs a loaded version."""
+        steps = self._steps(Operation.RECONCILIATION)
         return (
-            self._task("Configure", configure, Stage.CONFIGURED),
-            self._task("Startup", startup, Stage.HOOKS),
-            self._task("Run", run, Stage.APPLIED),
-            self._task("WaitReady", await_ready, Stage.SCALED),
+            self._task("Configure", configure, Stage.CONFIGURED, steps),
+            self._task("AwaitCRDs", await_crds, Stage.CRDS, steps),
+            self._task("EnsureWebhooks", ensure_webhooks, Stage.WEBHOOKS, steps),
+            self._task("Startup", startup, Stage.HOOKS, steps),
+            self._task("Run", run, Stage.APPLIED, steps),
+            self._task("WaitReady", await_ready, Stage.SCALED, steps),
         )
 
     def disable(self, *, keep: bool) -> tuple[StageTask, ...]:
         """What stops a loaded version; ``keep``: what it brought into the cluster stays."""
-        work = pause if keep else take_away
-        return (self._task("Disable", work, Stage.REQUIREMENTS, ends_stage=False, parks=False),)
+        work, steps = pause if keep else take_away, self._steps(Operation.DISABLE)
+        return (self._task("Disable", work, Stage.REQUIREMENTS, steps, ends_stage=False, parks=False),)
 
     def vote(self) -> tuple[StageTask, ...]:
         """What asks the enabled script again."""
@@ -68,10 +85,25 @@ class Pipeline:
 
     def removal(self) -> tuple[StageTask, ...]:
         """What takes everything away."""
-        return (self._task("Uninstall", uninstall, None), self._task("Undeploy", undeploy, None))
+        steps = self._steps(Operation.REMOVAL)
+        return (
+            self._task("Uninstall", uninstall, None, steps),
+            self._task("Purge", purge, None, steps),
+            self._task("Undeploy", undeploy, None, steps),
+        )
+
+    def _steps(self, operation: Operation) -> Steps:
+        return Steps(self.tools.journal, self.instance.id.name, operation)
 
     def _task(
-        self, name: str, work: Work, stage: Stage | None, *, ends_stage: bool = True, parks: bool = True
+        self,
+        name: str,
+        work: Work,
+        stage: Stage | None,
+        steps: Steps | None = None,
+        *,
+        ends_stage: bool = True,
+        parks: bool = True,
     ) -> StageTask:
         reporter = ScopedReporter(self.reporter, self.scope)
-        return StageTask(name, stage, ends_stage, work, self.instance, self.tools, reporter, parks)
+        return StageTask(name, stage, ends_stage, work, self.instance, self.tools, reporter, parks, steps)

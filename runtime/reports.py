@@ -53,7 +53,7 @@ class Reports:
             ),
         )
         # It may still be completed; meanwhile it holds back what needs it, and nobody else.
-        self.runtime.tell_scheduler(Failed(instance.id.name, instance.run))
+        self.runtime.operations.tell_scheduler(Failed(instance.id.name, instance.run))
 
     def placed(self, instance: Instance) -> None:
         """From now on something of it may be in its namespace."""
@@ -64,10 +64,18 @@ class Reports:
         digest = str(instance.manifest.descriptor.digest) if instance.manifest else ""
         self.runtime.set_status(instance, statuses.released(instance.status, instance.version, digest, revision))
 
+    def warned(self, instance: Instance, subject: str, warnings: tuple[str, ...]) -> None:
+        """What works and should be changed all the same, about one subject; replaces what was said about it before."""
+        if instance.warnings.get(subject, ()) == warnings:
+            return
+        instance.warnings[subject] = warnings
+        every = tuple(warning for _, some in sorted(instance.warnings.items()) for warning in some)
+        self.runtime.set_status(instance, statuses.warned(instance.status, every, self.runtime.now()))
+
     def uninstalled(self, instance: Instance) -> None:
         """Nothing of it is in the cluster any more."""
         self.runtime.set_status(instance, statuses.uninstalled(instance.status, self.runtime.now()))
-        self.runtime.restate_requirements(instance)
+        self.runtime.operations.restate_requirements(instance)
 
     def removing(self, instance: Instance, reason: str, message: str) -> None:
         """What the removal waits for, or what went wrong with it."""
@@ -106,17 +114,17 @@ class Reports:
         if self.runtime.lifecycle.is_applying(instance.id.name) and not statuses.is_stalled(instance.status):
             instance.dirty = True
         else:
-            self.runtime.tell_scheduler(Rescheduled(instance.id.name, "HookValuesChanged"))
+            self.runtime.operations.tell_scheduler(Rescheduled(instance.id.name, "HookValuesChanged"))
 
     def voted(self, instance: Instance, enabled: bool | None, reason: str, *, failed: bool) -> None:  # noqa: FBT001
         """What the enabled script says; the scheduler hears it at once, or together with the node it is about."""
         vote = ScriptVoted(instance.id.name, enabled, "" if failed else reason, reason if failed else "")
         self.runtime.votes[instance.id.name] = vote
-        self.runtime.tell_scheduler(vote)
+        self.runtime.operations.tell_scheduler(vote)
 
     def run_later(self, instance: Instance, task: Task, lane: str) -> bool:
         """Put a hook's run into a lane of its own; False if it was not taken."""
-        return self.runtime.enqueue_hook(instance, task, lane, unique=False)
+        return self.runtime.operations.enqueue_hook(instance, task, lane, unique=False)
 
     def build_kube_tasks(self, hooks: PackageHooks, inbox: Inbox) -> None:
         """Have a hook told what waits in its inbox."""

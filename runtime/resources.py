@@ -21,14 +21,19 @@ from wharfinger.formats.json_value import (
     need_str,
     type_name,
 )
+from wharfinger.packages.resource_overrides import WorkloadOverride, read_overrides
 from wharfinger.runtime.identity import SYSTEM_NAMESPACE, AppId, ModuleId, PackageId
 
 GROUP: Final = "wharfinger.dev"
 VERSION: Final = "v1alpha1"
 FINALIZER: Final = "wharfinger.dev/installed"
 REQUESTED: Final = "wharfinger.dev/reconcile-requested-at"
+FORCED: Final = "wharfinger.dev/force-requested-at"
+RESET: Final = "wharfinger.dev/reset-requested-at"
 SKIP_DELETE_HOOKS: Final = "wharfinger.dev/skip-delete-hooks"
 """An annotation, whatever its value: a removal goes on without the package's own hooks."""
+NO_RECONCILIATION: Final = "NoResourceReconciliation"
+"""The one mode of ``spec.maintenance``: what is applied is left to people."""
 DEFAULT_REPOSITORY: Final = "default"
 MAX_SETTINGS_SOURCES: Final = 64
 DEFAULT_SETTINGS_KEY: Final = "settings.yaml"
@@ -65,6 +70,28 @@ class SettingsSource:
 
 
 @dataclass(frozen=True, slots=True)
+class Directives:
+    """How a package is to be looked after, beside what it is and its settings.
+
+    ``requested``, ``forced`` and ``reset`` are values of annotations (``wharfinger.dev/reconcile-requested-at``,
+    ``force-requested-at``, ``reset-requested-at``), of which any change counts: to look at everything again; to ask the registry
+    whatever is stored, and run everything; to forget one-time steps and what hooks have made of the values.
+    """
+
+    requested: str = ""
+    forced: str = ""
+    reset: str = ""
+    suspended: bool = False
+    """Nothing is reconciled, nothing is deleted, until it is False again."""
+    maintenance: str = ""
+    """NO_RECONCILIATION, or empty."""
+    settings_version: int = 0
+    """The version of the settings schema that the settings are written for; 0: the newest."""
+    overrides: tuple[WorkloadOverride, ...] = ()
+    """Replicas and resources of workloads, over what the chart says."""
+
+
+@dataclass(frozen=True, slots=True)
 class PackageSpec:
     """What an Application or a Module asks for, and how it was when it was last looked at."""
 
@@ -75,12 +102,11 @@ class PackageSpec:
     repository: str
     settings: JsonObject
     settings_from: tuple[SettingsSource, ...]
-    requested: str
-    """The value of the annotation wharfinger.dev/reconcile-requested-at: any change of it starts an update."""
     status: JsonObject
     """What was last written."""
     enabled: bool | None = None
     """A Module's ``spec.enabled``; None for an Application, which is on for as long as it is there."""
+    directives: Directives = Directives()
 
 
 def read_application(obj: JsonObject) -> PackageSpec:
@@ -122,10 +148,37 @@ def _read_package(obj: JsonObject, identity: PackageId, *, package: str, enabled
         repository=find_str(obj, "spec", "packageRepositoryName", default=DEFAULT_REPOSITORY),
         settings=find_object(obj, "spec", "settings"),
         settings_from=_settings_sources(obj, identity.namespace),
-        requested=find_str(obj, "metadata", "annotations", REQUESTED),
         status=find_object(obj, "status"),
         enabled=enabled,
+        directives=_directives(obj),
     )
+
+
+def _directives(obj: JsonObject) -> Directives:
+    annotations = find_object(obj, "metadata", "annotations")
+    return Directives(
+        requested=find_str(annotations, REQUESTED),
+        forced=find_str(annotations, FORCED),
+        reset=find_str(annotations, RESET),
+        suspended=_flag(obj, "spec", "suspend", default=False),
+        maintenance=_maintenance(obj),
+        settings_version=_settings_version(obj),
+        overrides=read_overrides(find(obj, "spec", "resourceRequests")),
+    )
+
+
+def _maintenance(obj: JsonObject) -> str:
+    mode = find_str(obj, "spec", "maintenance")
+    if mode not in ("", NO_RECONCILIATION):
+        raise SpecError(f"spec.maintenance: {mode!r} is not {NO_RECONCILIATION}; correct it or leave it out")
+    return mode
+
+
+def _settings_version(obj: JsonObject) -> int:
+    version = find_int(obj, "spec", "settingsVersion")
+    if version < 0:
+        raise SpecError(f"spec.settingsVersion: {version} is not the number of a version; 1 is the first")
+    return version
 
 
 def _settings_sources(obj: JsonObject, namespace: str) -> tuple[SettingsSource, ...]:

@@ -8,33 +8,29 @@ Disabling puts hooks to rest; taking the release away with them or not is what t
 import logging
 from typing import Final
 
-import trio
-
 from wharfinger.cluster.object_waits import Laggards, wait_ready
-from wharfinger.cluster.release import ReleaseStatus
+from wharfinger.cluster.release import Release, ReleaseStatus
 from wharfinger.cluster.release_engine import ReleaseRequest
 from wharfinger.formats.json_value import checksum
-from wharfinger.packages.address import RepositoryAddress
-from wharfinger.packages.definition import Definition
+from wharfinger.packages.definition import Definition, Layout
 from wharfinger.packages.digest import Digest
-from wharfinger.packages.errors import PackageError
-from wharfinger.packages.renderer import Rendered, RenderRequest
-from wharfinger.packages.source import RegistrySource, source_text
-from wharfinger.packages.values import RenderContext, helm_values
-from wharfinger.queue.service import TaskFailed
 from wharfinger.runtime.bring_tasks import read_package
 from wharfinger.runtime.failures import EXPECTED, ValuesLoopError, WorkloadError
 from wharfinger.runtime.identity import IdentityError, PackageId
 from wharfinger.runtime.instance import Instance, Reporter, Tools
 from wharfinger.runtime.package_state import PACKAGE_LABEL, state_record
+from wharfinger.runtime.rendering import render, render_request, waiting_for
 from wharfinger.runtime.start_tasks import bound_hooks, rest_hooks, run_bound
 from wharfinger.runtime.status import Stage
-from wharfinger.runtime.values import values_of
+from wharfinger.runtime.steps import fingerprint
+from wharfinger.runtime.values import changed_paths, values_of
+from wharfinger.runtime.waits import waiting
 
 log = logging.getLogger(__name__)
 
-SHOWN_LAGGARDS: Final = 5
 MAX_ROUNDS: Final = 5
+MAINTENANCE_LABEL: Final = "wharfinger.dev/maintenance"
+UNINSTALL: Final = "uninstall"
 
 
 async def run(instance: Instance, tools: Tools, reporter: Reporter) -> None:
@@ -43,28 +39,57 @@ async def run(instance: Instance, tools: Tools, reporter: Reporter) -> None:
     if definition.chart is None and not instance.hooks:
         reporter.released(instance, 0)
         return
+    inputs = fingerprint(_digest(instance), instance.id.namespace, instance.wanted_settings, instance.wanted)
+    record = await instance.recorded(tools.cluster)
+    unchanged = (inputs, checksum(instance.values)) == (record.state.applied, record.state.values)
+    steps = instance.journalled()
+    steps.begin(inputs)
+    if definition.layout is not Layout.MODULE_FOLDER and unchanged and not instance.verified:
+        # After a restart: what an earlier process brought to its end is looked at, not done again.
+        await _apply_round(instance, tools, reporter, 1)
+    else:
+        await _run_to_rest(instance, tools, reporter)
+    values = checksum(instance.values)
+    await record.update(lambda state: state.applied_as(inputs, values, instance.wanted_settings.checksum))
+    steps.finish()
+    instance.verified = True
+
+
+async def _run_to_rest(instance: Instance, tools: Tools, reporter: Reporter) -> None:
+    """The hooks, and the release between them, until afterHelm hooks leave the values as they were. Raises ValuesLoopError."""
     await run_bound(instance, tools, reporter, "beforeHelm")
-    for _ in range(MAX_ROUNDS):
+    loop: dict[str, None] = {}
+    for number in range(1, MAX_ROUNDS + 1):
         instance.dirty = False  # what event hooks change from here on needs another run
-        rendered_from = checksum(instance.values)
-        if definition.chart is not None:
-            await _apply(instance, tools, reporter, definition)
-        else:
-            reporter.released(instance, 0)
-        await run_bound(instance, tools, reporter, "afterHelm")
+        before = instance.values
+        rendered_from = await _apply_round(instance, tools, reporter, number)
+        hooks = await run_bound(instance, tools, reporter, "afterHelm", number=number)
         if checksum(instance.values) == rendered_from:
             return
-        log.info("%s: afterHelm hooks changed the values; applying again", instance.id)
+        paths = ", ".join(changed_paths(before, instance.values))
+        loop |= dict.fromkeys(f"{hook} ({paths})" for hook in sorted(hooks))
+        log.info("%s: afterHelm hooks changed the values (%s); applying again", instance.id, paths)
     raise ValuesLoopError(
-        f"afterHelm hooks of {instance.package} {instance.version} changed the values {MAX_ROUNDS} times in a row; "
-        "a hook must come to rest when nothing else changes"
+        f"afterHelm hooks of {instance.package} {instance.version} changed the values {MAX_ROUNDS} times in a row: "
+        f"{'; '.join(loop)}; a hook must come to rest when nothing else changes"
     )
 
 
-async def render(instance: Instance, tools: Tools, reporter: Reporter) -> Rendered:
-    """The manifests that the package would have now. Raises PackageError or ClusterError."""
-    history = await tools.releases.history(instance.id.release, instance.id.namespace)
-    return await tools.renderer.render(await _render_request(instance, tools, reporter, upgrade=bool(history)))
+async def _apply_round(instance: Instance, tools: Tools, reporter: Reporter, number: int) -> str:
+    """Bring the values into the cluster, unless a killed process has; the checksum of those that are there."""
+    definition, steps, step = instance.loaded(), instance.journalled(), f"apply/{number}"
+    if definition.chart is None:
+        reporter.released(instance, 0)
+        return checksum(instance.values)
+    if (done := steps.done(step)) is not None:
+        revision, _, applied = done.partition(" ")
+        instance.objects = await tools.releases.objects(instance.id.release, instance.id.namespace)
+        reporter.released(instance, int(revision))
+        return applied
+    applied = checksum(instance.values)
+    with steps.taking(step) as taken:
+        taken.result = f"{await _apply(instance, tools, reporter, definition)} {applied}"
+    return applied
 
 
 async def await_ready(instance: Instance, tools: Tools, reporter: Reporter) -> None:
@@ -74,23 +99,10 @@ async def await_ready(instance: Instance, tools: Tools, reporter: Reporter) -> N
         if laggards:
             reporter.progressed(instance, Stage.SCALED, "NotReady", waiting_for(laggards))
 
-    with trio.CancelScope() as wait:
-        forget = tools.stopping.on_cancel(wait.cancel)
-        try:
-            report = await wait_ready(tools.cluster, instance.objects, progress=progress)
-        finally:
-            forget()
-        if report.failed:
-            raise WorkloadError(waiting_for(report.failed))
-    if wait.cancelled_caught:
-        raise TaskFailed(f"stopped waiting: {tools.stopping.cause}")
-
-
-def waiting_for(laggards: Laggards) -> str:
-    """``Deployment.apps prod/web: 1 of 2 available; ...``, sorted, at most SHOWN_LAGGARDS of them."""
-    lines = [f"{key}: {state.message}" for key, state in sorted(laggards.items())]
-    more = len(lines) - SHOWN_LAGGARDS
-    return "; ".join(lines[:SHOWN_LAGGARDS]) + (f"; and {more} more" if more > 0 else "")
+    with waiting(tools):
+        report = await wait_ready(tools.cluster, instance.objects, progress=progress)
+    if report.failed:
+        raise WorkloadError(waiting_for(report.failed))
 
 
 async def pause(instance: Instance, tools: Tools, _reporter: Reporter) -> None:
@@ -101,6 +113,9 @@ async def pause(instance: Instance, tools: Tools, _reporter: Reporter) -> None:
 async def take_away(instance: Instance, tools: Tools, reporter: Reporter) -> None:
     """Disable, and the release with it; what is loaded stays loaded, to be enabled again."""
     await _uninstall(instance, tools, reporter, during_removal=False)
+    record = await instance.recorded(tools.cluster)
+    await record.update(lambda state: state.applied_as("", "", ""))
+    instance.journalled().finish()
     reporter.uninstalled(instance)
 
 
@@ -113,10 +128,13 @@ async def uninstall(instance: Instance, tools: Tools, reporter: Reporter) -> Non
 
 async def undeploy(instance: Instance, tools: Tools, _reporter: Reporter) -> None:
     """Take the package off the disk (what no other package uses is collected) and forget what was recorded of it."""
-    await tools.store.undeploy(instance.id.name)
-    await tools.store.collect()
-    if has_release(instance.id):
-        await state_record(tools.cluster, instance.id).delete()  # whether it can be read or not
+    steps = instance.journalled()
+    if steps.done("undeploy") is None:
+        with steps.taking("undeploy"):
+            await tools.store.undeploy(instance.id.name)
+            await tools.store.collect()
+            if has_release(instance.id):
+                await state_record(tools.cluster, instance.id).delete()  # whether it can be read or not
 
 
 def has_release(identity: PackageId) -> bool:
@@ -127,70 +145,54 @@ def has_release(identity: PackageId) -> bool:
         return False
 
 
-async def _apply(instance: Instance, tools: Tools, reporter: Reporter, definition: Definition) -> None:
+async def _apply(instance: Instance, tools: Tools, reporter: Reporter, definition: Definition) -> int:
+    """Render and apply; the revision that is deployed now."""
     if definition.chart is None:
         raise AssertionError(f"{instance.id}: there is nothing to apply")
     reporter.progressed(instance, Stage.APPLIED, "ApplyingManifests", "rendering the chart")
     history = await tools.releases.history(instance.id.release, instance.id.namespace)
+    if instance.wanted.maintenance and history and _is_unmanaged(history[-1]):
+        instance.objects = ()
+        reporter.released(instance, history[-1].revision)
+        return history[-1].revision
     deployed = any(release.status is ReleaseStatus.DEPLOYED for release in history)
-    request = await _render_request(instance, tools, reporter, upgrade=deployed)
-    rendered = await tools.renderer.render(request)
-    reporter.progressed(instance, Stage.APPLIED, "ApplyingManifests", f"applying {len(rendered.objects)} objects")
+    request = await render_request(instance, tools, reporter, upgrade=deployed)
+    found = await render(request, instance, tools)
+    unmatched = tuple(f"spec.resourceRequests: {name} is not in the chart" for name in instance.unmatched)
+    reporter.warned(instance, "resourceRequests", unmatched)
 
     def progress(laggards: Laggards) -> None:
         if laggards:
             reporter.progressed(instance, Stage.APPLIED, "ApplyingManifests", waiting_for(laggards))
 
+    reporter.progressed(instance, Stage.APPLIED, "ApplyingManifests", f"applying {len(found.objects)} objects")
+    maintenance = {MAINTENANCE_LABEL: "true"} if instance.wanted.maintenance else {}
     result = await tools.releases.upgrade(
         ReleaseRequest(
             name=request.release,
             namespace=request.namespace,
             chart=definition.chart.metadata,
             values=request.values,
-            manifest=rendered.manifest,
-            crds=rendered.crds,
-            objects=rendered.objects,
-            hooks=rendered.hooks,
-            labels={PACKAGE_LABEL: instance.id.name},
+            manifest=found.manifest,
+            crds=found.crds,
+            objects=found.objects,
+            hooks=found.hooks,
+            labels={PACKAGE_LABEL: instance.id.name, **maintenance},
         ),
         progress=progress,
     )
     instance.objects = result.objects
     reporter.released(instance, result.revision)
+    return result.revision
 
 
-async def _render_request(instance: Instance, tools: Tools, reporter: Reporter, *, upgrade: bool) -> RenderRequest:
-    definition, tree = instance.loaded(), instance.tree
-    if tree is None or definition.chart is None:
-        raise PackageError(f"package {instance.package} has no Helm chart")
-    digest = instance.fetched().descriptor.digest.text
-    context = RenderContext(
-        name=instance.id.release,
-        namespace=instance.id.namespace,
-        registry=_registry(instance),
-        version=instance.version,
-        digest=digest,
-    )
-    values = helm_values(definition, context, reporter.global_values(), instance.settings, instance.values)
-    return RenderRequest(
-        chart=tree,
-        chart_digest=digest,
-        release=instance.id.release,
-        namespace=instance.id.namespace,
-        values=values,
-        kube_version=await tools.cluster.server_version(),
-        api_versions=await tools.cluster.api_versions(),
-        is_upgrade=upgrade,
-        chart_file=definition.chart_file,
-    )
+def _is_unmanaged(release: Release) -> bool:
+    """It was applied under maintenance, to its end: its objects say so, and are left to people (spec/runtime §8.2)."""
+    return release.status is ReleaseStatus.DEPLOYED and release.labels.get(MAINTENANCE_LABEL) == "true"
 
 
-def _registry(instance: Instance) -> str:
-    source = instance.source
-    if isinstance(source, RegistrySource):
-        address: RepositoryAddress = source.address
-        return str(address)
-    return source_text(source) if source is not None else ""
+def _digest(instance: Instance) -> str:
+    return str(instance.manifest.descriptor.digest) if instance.manifest else ""
 
 
 async def _uninstall(instance: Instance, tools: Tools, reporter: Reporter, *, during_removal: bool) -> None:
@@ -209,6 +211,9 @@ async def _uninstall(instance: Instance, tools: Tools, reporter: Reporter, *, du
         for release in history
     )
 
+    steps = instance.journalled()
+    steps.begin_once(UNINSTALL)
+
     async def run_hooks(binding: str) -> None:
         hooks = bound_hooks(instance.hooks, binding)
         if not hooks or instance.skip_delete_hooks:
@@ -220,7 +225,8 @@ async def _uninstall(instance: Instance, tools: Tools, reporter: Reporter, *, du
 
     if ours:
         await run_hooks("beforeDeleteHelm")
-        await tools.releases.uninstall(name, namespace, progress=progress)
+        with steps.taking(UNINSTALL), waiting(tools):
+            await tools.releases.uninstall(name, namespace, progress=progress)
     if ours or instance.status.version:
         await run_hooks("afterDeleteHelm")
     await rest_hooks(instance, tools)
@@ -238,7 +244,8 @@ async def _load_for_removal(instance: Instance, tools: Tools) -> None:
         instance.manifest, instance.tree = manifest, await tools.store.install(manifest)
         await tools.store.deploy(instance.id.name, manifest)  # until Undeploy
         await read_package(instance, tools)
-        instance.configured, instance.values = instance.wanted_settings, values_of(instance)
+        settings = instance.wanted_settings
+        instance.configured, instance.values = settings, values_of(instance, settings.settings)
     except EXPECTED as error:
         instance.hooks = ()
         log.warning("%s: removed without its hooks: %s", instance.id, instance.masked(str(error)))

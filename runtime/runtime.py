@@ -17,8 +17,7 @@ without telling, and nothing is given up for good.
 """
 
 import logging
-from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final, assert_never
@@ -29,44 +28,24 @@ from wharfinger.formats.json_value import JsonObject, JsonValue
 from wharfinger.formats.openapi_schema import Problem
 from wharfinger.hooks.package_hooks import Inbox, PackageHooks
 from wharfinger.packages.definition import Definition
+from wharfinger.packages.resource_overrides import overrides_checksum
 from wharfinger.packages.source import Source, source_text
 from wharfinger.packages.values import SettingsError, effective_settings
-from wharfinger.queue.scope import WorkScope
-from wharfinger.queue.service import QueueFull, Queues
-from wharfinger.queue.task import Task
+from wharfinger.queue.service import Queues
 from wharfinger.runtime import status as statuses
 from wharfinger.runtime.event_tasks import EventHookTask, lane_of
-from wharfinger.runtime.failures import Failure
 from wharfinger.runtime.identity import AppId, ModuleId, PackageId
 from wharfinger.runtime.inspector import PackageSnapshot
 from wharfinger.runtime.instance import Instance, Tools
-from wharfinger.runtime.lifecycle import Decision, DesiredState, LifecycleStore, RemovalStart
+from wharfinger.runtime.lifecycle import Decision, DecisionKind, DesiredState, LifecycleStore
+from wharfinger.runtime.operations import Operations, node_of
 from wharfinger.runtime.package_snapshot import package_snapshot
-from wharfinger.runtime.pipeline import Pipeline
 from wharfinger.runtime.release_claims import ReleaseClaims
 from wharfinger.runtime.reports import Reports
 from wharfinger.runtime.resources import PackageSpec
-from wharfinger.runtime.scheduler import (
-    Completed,
-    CycleError,
-    Decided,
-    Disable,
-    Effect,
-    Event,
-    Failed,
-    IntentSet,
-    Node,
-    NodeAdded,
-    NodeRemoved,
-    Rescheduled,
-    Schedule,
-    Scheduler,
-    ScriptVoted,
-    Verdict,
-)
+from wharfinger.runtime.scheduler import IntentSet, Scheduler, ScriptVoted, Verdict
 from wharfinger.runtime.settings import ResolvedSettings
-from wharfinger.runtime.stage_task import StageTask
-from wharfinger.runtime.status import PackageStatus, Stage
+from wharfinger.runtime.status import PackageStatus
 
 log = logging.getLogger(__name__)
 
@@ -91,9 +70,8 @@ class Runtime:
     instances: dict[str, Instance] = field(default_factory=dict)
     claims: ReleaseClaims = field(init=False)
     reports: Reports = field(init=False)
+    operations: Operations = field(init=False)
     votes: dict[str, ScriptVoted] = field(default_factory=dict)
-    _effects: deque[Effect] = field(default_factory=deque)
-    _performing: bool = False
     _removed: set[str] = field(default_factory=set)
     _to_clean: list[str] = field(default_factory=list)
     _clean_wake: trio.Event = field(default_factory=trio.Event)
@@ -102,6 +80,7 @@ class Runtime:
         """Make what belongs to this runtime."""
         self.claims = ReleaseClaims(self.on_change)
         self.reports = Reports(self)
+        self.operations = Operations(self)
 
     # --- what is wanted ------------------------------------------------------------------------------------------------
 
@@ -115,8 +94,8 @@ class Runtime:
     def update_module(self, spec: PackageSpec, source: Source, settings: ResolvedSettings) -> Decision:
         """As `update_app`, for a Module; what its spec says of being enabled goes to the scheduler."""
         decision = self._update(spec, source, settings)
-        if decision is not Decision.REMOVING:
-            self.tell_scheduler(IntentSet(spec.id.name, spec.enabled))
+        if decision.kind is not DecisionKind.REMOVING:
+            self.operations.tell_scheduler(IntentSet(spec.id.name, spec.enabled))
         return decision
 
     def retry_stalled(self, name: str) -> bool:
@@ -126,7 +105,7 @@ class Runtime:
             return False
         if instance.begun is None or self.now() - instance.begun >= STALLED_RETRY:
             instance.refresh = True  # what was wrong may have been pushed again under the same version
-            self._begin_update(instance, instance.status.generation)
+            self.operations.begin_update(instance, instance.status.generation)
             return False
         return True
 
@@ -149,13 +128,13 @@ class Runtime:
         A package this process has never heard of is removed too: an earlier process may have installed it, and ``written`` is
         the status that it wrote, ``settings`` what its hooks see on the way out (None: they cannot be told any more).
         """
-        return self._remove(identity, generation, written, settings)
+        return self.operations.remove(identity, generation, written, settings)
 
     def remove_module(
         self, identity: ModuleId, generation: int, written: JsonObject, settings: ResolvedSettings | None = None
     ) -> bool:
         """As `remove_app`, for a Module."""
-        return self._remove(identity, generation, written, settings)
+        return self.operations.remove(identity, generation, written, settings)
 
     def skip_delete_hooks(self, name: str) -> None:
         """A person wants a removal to go on without the package's own hooks."""
@@ -163,15 +142,14 @@ class Runtime:
         if instance is not None and not instance.skip_delete_hooks:
             log.warning("%s: its delete hooks are passed over, as asked for", instance.id)
             instance.skip_delete_hooks = True
-            if (scope := self.lifecycle.restart_removal(name)) is not None:
-                self._enqueue_removal(instance, scope)
+            self.operations.restart_removal(instance)
 
     def object_gone(self, identity: PackageId) -> None:
         """The package's object is no more: what is still here of it is removed, and a finished removal is forgotten."""
         name = identity.name
         self._removed.discard(name)
         if name in self.instances:
-            self._remove(self.instances[name].id, 0, {}, None)
+            self.operations.remove(self.instances[name].id, 0, {}, None)
             self.skip_delete_hooks(name)  # whoever took the finalizer off does not want to wait for them
         else:
             self.claims.give_up(name)
@@ -195,7 +173,7 @@ class Runtime:
     def check_constraints(self, definition: Definition, name: str) -> None:
         """Whether a package could be on beside what is there. Raises ConstraintsError or CycleError (spec/runtime §4.8)."""
         floor = Verdict.ENABLE if "." in name else Verdict.DISABLE
-        self.scheduler.check_constraints(_node(name, floor, definition))
+        self.scheduler.check_constraints(node_of(name, floor, definition))
 
     def validate_settings(self, name: str, settings: JsonObject) -> tuple[Problem, ...]:
         """What is wrong with these settings for a package; nothing where it is not loaded yet (it is checked later then)."""
@@ -208,12 +186,22 @@ class Runtime:
             return error.problems
         return ()
 
+    def is_removed(self, name: str) -> bool:
+        """Its removal is over, and its object not yet gone."""
+        return name in self._removed
+
     def global_values(self) -> JsonObject:
         """What every package sees under ``global``: the Modules that are on, and the version of Kubernetes."""
+        modules = [self.instances[name] for name in sorted(self.instances) if "." not in name]
+        on = [module for module in modules if self.scheduler.enabled(module.id.name)]
+        # A name with -crd says that the module's definitions are there, which may be long before the module itself is.
         enabled: list[JsonValue] = [
-            name for name in sorted(self.instances) if "." not in name and self.scheduler.enabled(name)
+            *(module.id.name for module in on),
+            *(f"{module.id.name}-crd" for module in on if module.crds),
         ]
-        return {"enabledModules": enabled, "discovery": {"kubernetesVersion": self.kubernetes_version}, "modules": {}}
+        kinds: list[JsonValue] = [*sorted({kind for module in on for kind in module.crds or ()})]
+        discovery: JsonObject = {"kubernetesVersion": self.kubernetes_version, "customResources": kinds}
+        return {"enabledModules": enabled, "discovery": discovery, "modules": {}}
 
     # --- events --------------------------------------------------------------------------------------------------------
 
@@ -223,7 +211,7 @@ class Runtime:
         if instance is None or instance.hook_scope is None or instance.hook_scope.cancelled:
             return
         task = EventHookTask(inbox.hook, inbox, hooks, instance, self.tools, self.reports)
-        self.enqueue_hook(instance, task, lane_of(inbox.queue), unique=True)
+        self.operations.enqueue_hook(instance, task, lane_of(inbox.queue), unique=True)
 
     def build_schedule_tasks(self, crontab: str) -> None:
         """A time has come: have every hook told that is bound to exactly this crontab."""
@@ -231,212 +219,79 @@ class Runtime:
             for inbox in hooks.tick(crontab):
                 self.build_kube_tasks(hooks, inbox)
 
-    # --- inside: operations --------------------------------------------------------------------------------------------
+    # --- inside ----------------------------------------------------------------------------------------------------------
 
     def _update(self, spec: PackageSpec, source: Source, settings: ResolvedSettings) -> Decision:
-        name = spec.id.name
+        name, directives = spec.id.name, spec.directives
         desired = DesiredState(
             source=source_text(source),
             package=spec.package,
             version=spec.version,
             settings_checksum=settings.checksum,
-            requested=spec.requested,
+            requested=directives.requested,
             namespace=spec.id.namespace,
+            settings_version=directives.settings_version,
+            maintenance=directives.maintenance,
+            resources=overrides_checksum(directives.overrides),
+            forced=directives.forced,
+            reset=directives.reset,
+            suspended=directives.suspended,
         )
         decision = self.lifecycle.reconcile(name, desired)
-        if decision is Decision.REMOVING:
+        if decision.kind is DecisionKind.REMOVING:
             return decision
         self._removed.discard(name)
         before = self.instances.get(name)
         # What is still being fetched is fetched with the new login; what is here needs none.
         new_login = before is not None and before.source != source and self.lifecycle.is_loading(name)
         instance = self._instance(spec, source, settings)
-        unblocked = instance.status.blocked is not None
-        if decision is Decision.UPDATE or new_login:
-            self._begin_update(instance, spec.generation)
-        elif decision is Decision.RECONFIGURE:
-            self.set_status(instance, statuses.reconfigure_started(instance.status, spec.generation, self.now()))
-            if self.lifecycle.is_loading(name):
-                self.queues.unpark(name)  # what failed for good may have failed for the settings
-            else:
-                self._reconfigure(instance, "SettingsChanged")
-        elif unblocked or instance.status.generation != spec.generation:
-            self.set_status(instance, statuses.observed(instance.status, spec.generation, self.now()))
+        self._act_on(decision, instance, spec.generation, new_login=new_login)
         return decision
+
+    def _act_on(self, decision: Decision, instance: Instance, generation: int, *, new_login: bool) -> None:
+        name, now = instance.id.name, self.now()
+        unblocked = instance.status.blocked is not None
+        match decision.kind:
+            case DecisionKind.SUSPEND:
+                self.set_status(instance, statuses.observed(instance.status, generation, now))
+                self.operations.begin_suspend(instance)
+            case DecisionKind.UPDATE | DecisionKind.RESUME:
+                self.operations.begin_update(instance, generation)
+            case DecisionKind.RECONFIGURE if not new_login:
+                self.set_status(instance, statuses.reconfigure_started(instance.status, generation, now))
+                if self.lifecycle.is_loading(name):
+                    self.queues.unpark(name)  # what failed for good may have failed for the settings
+                else:
+                    self.operations.reconfigure(instance, decision.reason)
+            case DecisionKind.RECONFIGURE | DecisionKind.NONE:
+                if new_login:
+                    self.operations.begin_update(instance, generation)
+                elif unblocked or instance.status.generation != generation:
+                    self.set_status(instance, statuses.observed(instance.status, generation, now))
+            case DecisionKind.REMOVING:
+                pass  # nothing was adopted
+            case _:
+                assert_never(decision.kind)
 
     def _instance(self, spec: PackageSpec, source: Source, settings: ResolvedSettings) -> Instance:
         name = spec.id.name
         instance = self.instances.get(name)
         if instance is None:
             status = statuses.restored(spec.generation, spec.status, self.now())
-            instance = self.instances[name] = Instance(spec.id, status, requested=spec.requested)
-        if instance.requested != spec.requested:
-            instance.requested, instance.refresh = spec.requested, True
+            instance = self.instances[name] = Instance(spec.id, status, wanted=spec.directives)
+        if instance.wanted.requested != spec.directives.requested:
+            instance.refresh = True
         instance.package, instance.version = spec.package, spec.version
-        instance.source, instance.wanted_settings = source, settings
+        instance.source, instance.wanted_settings, instance.wanted = source, settings, spec.directives
+        self.set_status(instance, statuses.set_maintenance(instance.status, spec.directives.maintenance, self.now()))
+        self.set_status(instance, statuses.suspended(instance.status, self.now(), suspended=spec.directives.suspended))
         return instance
-
-    def _begin_update(self, instance: Instance, generation: int) -> None:
-        scope = self.lifecycle.begin_update(instance.id.name)
-        if scope is None:
-            return
-        instance.begun = self.now()
-        self.tell_scheduler(Failed(instance.id.name, instance.run))  # what was cut short holds nobody back
-        self.set_status(instance, statuses.update_started(instance.status, generation, self.now()))
-        self._enqueue(self._pipeline(instance, scope).update(), scope, {"Load": lambda: self._loaded(instance)})
-
-    def _loaded(self, instance: Instance) -> None:
-        name = instance.id.name
-        self.lifecycle.complete_update(name)
-        if instance.definition is None:
-            raise AssertionError(f"{instance.id}: Load succeeded and nothing is loaded")
-        floor = Verdict.ENABLE if isinstance(instance.id, AppId) else Verdict.DISABLE
-        try:
-            self.tell_scheduler(NodeAdded(_node(name, floor, instance.definition)))
-        except CycleError as error:
-            self.tell_scheduler(NodeRemoved(name))  # the version before is not what is loaded any more
-            self.reports.failed(instance, Stage.REQUIREMENTS, Failure("DependencyCycle", str(error), permanent=True))
-            return
-        self.tell_scheduler(self.votes.get(name, ScriptVoted(name, None)))
-        self.restate_requirements(instance)
-        if instance.definition.enabled_script and instance.voted_for != instance.wanted_settings.checksum:
-            self._reconfigure(instance, "SettingsChanged")
-
-    def _reconfigure(self, instance: Instance, reason: str) -> None:
-        """The settings changed; an enabled script that may look at them is asked first."""
-        name = instance.id.name
-        if instance.definition is None or not instance.definition.enabled_script:
-            self.tell_scheduler(Rescheduled(name, reason))
-        elif (scope := self.lifecycle.begin_vote(name)) is not None:
-            tasks = self._pipeline(instance, scope).vote()
-            self._enqueue(tasks, scope, {tasks[0].name: lambda: self._has_voted(instance, reason)})
-
-    def _has_voted(self, instance: Instance, reason: str) -> None:
-        self.restate_requirements(instance)
-        self.tell_scheduler(Rescheduled(instance.id.name, reason))
-
-    def restate_requirements(self, instance: Instance) -> None:
-        """Say what the scheduler has decided, whatever went wrong on the way there."""
-        decided = self.scheduler.decision(instance.id.name)
-        if decided is not None:
-            status = statuses.required(
-                instance.status, decided.reason, decided.message, self.now(), met=decided.allowed
-            )
-            self.set_status(instance, status)
-
-    def _remove(
-        self, identity: PackageId, generation: int, written: JsonObject, settings: ResolvedSettings | None
-    ) -> bool:
-        name = identity.name
-        if name in self._removed:
-            return True
-        self.lifecycle.track(name)
-        start, scope = self.lifecycle.begin_removal(name)
-        if start is RemovalStart.STARTED and scope is not None:
-            instance = self.instances.get(name)
-            if instance is None:
-                status = statuses.restored(generation, written, self.now())
-                instance = self.instances[name] = Instance(identity, status)
-                instance.wanted_settings = settings or instance.wanted_settings
-            self.set_status(
-                instance,
-                statuses.removing(instance.status, "Removing", "the release is being uninstalled", self.now()),
-            )
-            self.tell_scheduler(NodeRemoved(name))
-            self._enqueue_removal(instance, scope)
-        return False
-
-    def _enqueue_removal(self, instance: Instance, scope: WorkScope) -> None:
-        tasks = self._pipeline(instance, scope).removal()
-        self._enqueue(tasks, scope, {tasks[-1].name: lambda: self._clean_later(instance.id.name)})
-
-    # --- inside: the scheduler -----------------------------------------------------------------------------------------
-
-    def tell_scheduler(self, event: Event) -> None:
-        """Apply an event and perform what follows; an event told while performing is performed after what was there.
-
-        Raises CycleError, and nothing has changed then.
-        """
-        self._effects.extend(self.scheduler.apply(event))
-        if self._performing:
-            return
-        self._performing = True
-        try:
-            while self._effects:
-                self._perform(self._effects.popleft())
-        finally:
-            self._performing = False
-
-    def _perform(self, effect: Effect) -> None:
-        instance = self.instances.get(effect.name)
-        if instance is None:
-            return
-        match effect:
-            case Decided(_, _, "EnabledScriptPending", _):
-                pass  # its vote follows at once, and is told then
-            case Decided(_, allowed, reason, message):
-                status = statuses.required(instance.status, reason, message, self.now(), met=allowed)
-                self.set_status(instance, status)
-            case Schedule(_, run, reason, _):
-                instance.run = run
-                self._begin_reconciliation(instance, reason)
-            case Disable(_, reason, _, uninstall):
-                self._begin_disable(instance, reason, uninstall=uninstall)
-            case _:
-                assert_never(effect)
-
-    def _begin_disable(self, instance: Instance, reason: str, *, uninstall: bool) -> None:
-        scope, updating = self.lifecycle.begin_disable(instance.id.name)
-        if scope is None:
-            return
-        log.info("%s: put to rest: %s", instance.id, reason)
-        self.set_status(instance, statuses.stopped(instance.status, self.now()))
-        tasks = self._pipeline(instance, scope).disable(keep=not uninstall)
-        self._enqueue(tasks, scope, {tasks[-1].name: lambda: self.restate_requirements(instance)})
-        if updating:
-            self._begin_update(instance, instance.status.generation)
-
-    def _begin_reconciliation(self, instance: Instance, reason: str) -> None:
-        scope = self.lifecycle.begin_reconciliation(instance.id.name, reason)
-        if scope is None:
-            return
-        run = instance.run
-        tasks = self._pipeline(instance, scope).reconciliation()
-        self._enqueue(tasks, scope, {"Run": lambda: self._has_run(instance, run)})
-
-    def _has_run(self, instance: Instance, run: int) -> None:
-        self.lifecycle.complete_run(instance.id.name)
-        self.tell_scheduler(Completed(instance.id.name, run))
-        if instance.dirty:
-            instance.dirty = False
-            self.tell_scheduler(Rescheduled(instance.id.name, "HookValuesChanged"))
-
-    # --- inside: queues and status -------------------------------------------------------------------------------------
-
-    def _pipeline(self, instance: Instance, scope: WorkScope) -> Pipeline:
-        return Pipeline(instance, self.tools, self.reports, scope)
-
-    def _enqueue(
-        self, tasks: tuple[StageTask, ...], scope: WorkScope, on_done: Mapping[str, Callable[[], None]]
-    ) -> None:
-        """Put an operation's tasks on the package's queue; ``on_done`` follows the success of the task of that name."""
-        for task in tasks:
-            self.queues.enqueue(task.instance.id.name, task, scope, on_done=on_done.get(task.name))
-
-    def enqueue_hook(self, instance: Instance, task: Task, lane: str, *, unique: bool) -> bool:
-        if instance.hook_scope is None:
-            return False
-        try:
-            return self.queues.enqueue(instance.id.name, task, instance.hook_scope, lane=lane, unique=unique)
-        except QueueFull as error:
-            # What happened waits in the hook's inbox; the next event of it asks again.
-            log.warning("%s: %s", instance.id, error)
-            return False
 
     def _snapshot(self, instance: Instance) -> PackageSnapshot:
         return package_snapshot(instance, self.queues.dump_one(instance.id.name))
 
     def set_status(self, instance: Instance, status: PackageStatus) -> None:
+        """From now on this is how a package is; whoever writes it to the cluster is told if it differs."""
         if status == instance.status:
             return
         before, instance.status = statuses.summary(instance.status)[0], status
@@ -445,7 +300,8 @@ class Runtime:
             log.info("%s: %s: %s", instance.id, state, message)
         self.on_change(instance.id.name)
 
-    def _clean_later(self, name: str) -> None:
+    def clean_later(self, name: str) -> None:
+        """Its removal is over: forget it, outside the queue that says so."""
         self._to_clean.append(name)
         self._clean_wake.set()
 
@@ -459,7 +315,8 @@ class Runtime:
                 self.votes.pop(name, None)
                 self.claims.give_up(name)
                 self.lifecycle.complete_removal(name)
-                self.tell_scheduler(IntentSet(name, None))
+                self.tools.journal.forget(name)
+                self.operations.tell_scheduler(IntentSet(name, None))
                 self._removed.add(name)
                 log.info("%s: removed", name)
                 self.on_change(name)
@@ -473,14 +330,3 @@ class Runtime:
         for instance in self.instances.values():
             if instance.hook_scope is not None:
                 instance.hook_scope.cancel(cause)
-
-
-def _node(name: str, floor: Verdict, definition: Definition) -> Node:
-    return Node(
-        name=name,
-        version=definition.version,
-        requirements=definition.requirements,
-        order=definition.weight,
-        floor=floor,
-        script=definition.enabled_script,
-    )

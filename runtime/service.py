@@ -15,7 +15,8 @@ from wharfinger.cluster.client import ClusterClient
 from wharfinger.hooks.filters import Filters
 from wharfinger.hooks.hook_services import HookServices, open_hook_services
 from wharfinger.hooks.package_hooks import Inbox, PackageHooks
-from wharfinger.queue.service import open_queues
+from wharfinger.queue.backoff import BackoffPolicy
+from wharfinger.queue.service import Rules, open_queues
 from wharfinger.runtime.instance import Tools
 from wharfinger.runtime.runtime import Clock, Runtime
 from wharfinger.runtime.scheduler import FactsChanged, Resumed
@@ -54,18 +55,19 @@ async def open_runtime(
     *,
     now: Clock,
     on_change: Callable[[str], None],
+    backoff: BackoffPolicy | None = None,
 ) -> AsyncIterator[Runtime]:
     """The runtime while the body runs; see the module's story for what leaving does."""
     events = _Events()
     async with (
-        open_queues() as queues,
+        open_queues(Rules(backoff=backoff or BackoffPolicy())) as queues,
         open_hook_services(client, filters, now, facts.zone, on_event=events.kube, on_tick=events.tick) as services,
         trio.open_nursery() as nursery,
     ):
         runtime = Runtime(make_tools(services), queues, now, on_change, facts.kubernetes_version)
         events.runtime = runtime
-        runtime.tell_scheduler(FactsChanged(facts.kubernetes_version, facts.platform_version))
-        runtime.tell_scheduler(Resumed())
+        runtime.operations.tell_scheduler(FactsChanged(facts.kubernetes_version, facts.platform_version))
+        runtime.operations.tell_scheduler(Resumed())
         nursery.start_soon(runtime.run, name="clean-up of removed packages")
         yield runtime
         runtime.stop("the daemon stops")

@@ -5,11 +5,20 @@ from dataclasses import dataclass
 from datetime import datetime
 
 import wharfinger
+from wharfinger.formats.json_value import JsonObject
 from wharfinger.runtime.failures import EXPECTED, classify
-from wharfinger.runtime.inspector import DaemonSnapshot, NodeSnapshot, PackageSnapshot, QueueSnapshot, RenderSnapshot
+from wharfinger.runtime.inspector import (
+    DaemonSnapshot,
+    NodeSnapshot,
+    PackageSnapshot,
+    QueueSnapshot,
+    RenderSnapshot,
+    SettingsAnswer,
+)
 from wharfinger.runtime.package_snapshot import queue_snapshot
-from wharfinger.runtime.run_tasks import render
+from wharfinger.runtime.rendering import rendered
 from wharfinger.runtime.runtime import Runtime
+from wharfinger.runtime.validate import validate_settings
 
 
 @dataclass(slots=True)
@@ -62,7 +71,14 @@ class RuntimeInspector:
         if instance.definition.chart is None:
             return RenderSnapshot("", "", has_chart=False)
         try:
-            rendered = await render(instance, self.runtime.tools, self.runtime.reports)
+            found = await rendered(instance, self.runtime.tools, self.runtime.reports)
         except EXPECTED as error:
             return RenderSnapshot("", instance.masked(classify(error).message), has_chart=True)
-        return RenderSnapshot(rendered.manifest, "", has_chart=True)
+        return RenderSnapshot(found.manifest, "", has_chart=True)
+
+    async def validate(self, name: str, settings: JsonObject, version: int = 0) -> SettingsAnswer | None:
+        """Whether the package would take these settings; None where there is no such package."""
+        instance = self.runtime.instances.get(name) if self.runtime is not None else None
+        if self.runtime is None or instance is None:
+            return None
+        return await validate_settings(instance, self.runtime.tools, settings, version)

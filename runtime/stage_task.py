@@ -14,6 +14,7 @@ from wharfinger.queue.service import Task, TaskFailed
 from wharfinger.runtime.failures import EXPECTED, Failure, classify
 from wharfinger.runtime.instance import Instance, Reporter, Tools, Work
 from wharfinger.runtime.status import Stage
+from wharfinger.runtime.steps import Steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,11 @@ class ScopedReporter:
         """See Reporter."""
         if not self.scope.cancelled:
             self.reporter.released(instance, revision)
+
+    def warned(self, instance: Instance, subject: str, warnings: tuple[str, ...]) -> None:
+        """See Reporter."""
+        if not self.scope.cancelled:
+            self.reporter.warned(instance, subject, warnings)
 
     def uninstalled(self, instance: Instance) -> None:
         """See Reporter."""
@@ -103,8 +109,13 @@ class StageTask:
     parks: bool = True
     """A permanent failure waits for an input to change; False: nothing that a person edits would unpark it, so it is retried."""
 
+    steps: Steps | None = None
+    """What its operation has in the journal; None: nothing."""
+
     async def execute(self) -> None:
         """Do the work once. Raises TaskFailed; a defect is reported, too, and let through to the queue's guard."""
+        if self.steps is not None:
+            self.instance.steps = self.steps
         try:
             await self.work(self.instance, self.tools, self.reporter)
         except EXPECTED as error:

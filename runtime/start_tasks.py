@@ -7,6 +7,7 @@ what is missing, so a failure in the middle repeats nothing that succeeded.
 """
 
 import logging
+from dataclasses import replace
 from operator import attrgetter
 
 from wharfinger.formats.json_value import JsonObject
@@ -16,8 +17,9 @@ from wharfinger.hooks.config import HookConfig
 from wharfinger.hooks.discovery import Hook
 from wharfinger.hooks.errors import HookError
 from wharfinger.hooks.package_hooks import PackageHooks
-from wharfinger.packages.definition import Definition, Layout
-from wharfinger.packages.values import SettingsError, check_values, effective_settings, merged_values
+from wharfinger.packages.conversions import convert
+from wharfinger.packages.definition import Layout
+from wharfinger.packages.values import SettingsError, check_settings, check_values_rules, merged_values
 from wharfinger.queue.scope import WorkScope
 from wharfinger.runtime.event_tasks import SynchronizeTask, lane_of, synchronize
 from wharfinger.runtime.hook_runs import run_hook, wait_hooks_quiet
@@ -28,35 +30,57 @@ from wharfinger.runtime.values import values_of
 log = logging.getLogger(__name__)
 
 
-async def configure(instance: Instance, tools: Tools, _reporter: Reporter) -> None:
-    """The only place where settings reach an instance; they are read late, so the latest wish is the one that counts."""
-    definition = instance.loaded()
+async def configure(instance: Instance, tools: Tools, reporter: Reporter) -> None:
+    """The only place where settings reach an instance; they are read late, so the latest wish is the one that counts.
+
+    They are brought to the newest version of their schema, checked against what was configured before (also by an earlier
+    process), and merged into values, which are checked in turn. Raises ConversionError, SettingsError, RulesError.
+    """
+    definition, wanted = instance.loaded(), instance.wanted_settings
     record = await instance.recorded(tools.cluster)
-    wanted = instance.wanted_settings
-    settings = effective_settings(definition, wanted.settings)
+    newest = await _newest_settings(instance, tools)
+    report = await check_settings(definition, newest, record.state.configured, tools.rules)
+    if report.problems:
+        raise SettingsError(report.problems)
     async with instance.values_lock:
-        values = values_of(instance)
-        if instance.patches and not _fits(definition, values):
-            # Either the user's settings are wrong, which is theirs to mend and loses nothing, or what hooks of another
-            # version have patched does not fit any more: then the hooks have to start anew.
-            check_values(definition, merged_values(definition, wanted.settings))
-            log.warning(
-                "%s: what its hooks had patched does not fit this version any more, and is dropped", instance.id
-            )
-            await record.update(lambda state: state.started_anew())
-            if instance.hook_scope is not None:
-                instance.hook_scope.cancel("the hooks' values were dropped")
-            values = values_of(instance)
-        check_values(definition, values)
-        instance.configured, instance.settings, instance.values = wanted, settings, values
+        values = await _checked_values(instance, tools, newest)
+        instance.configured = replace(wanted, settings=newest)
+        instance.settings, instance.values = report.settings, values
+    if definition.settings_schema is not None and definition.settings_schema.compares:
+        await record.update(lambda state: state.configured_as(newest))
+    version, current = instance.wanted.settings_version, definition.conversions.current
+    older = (f"spec.settings are of version {version}, and converted; the newest is {current}",)
+    said = tuple(f"spec.settings.{warning.path}: {warning.message}" for warning in report.warnings)
+    reporter.warned(instance, "settings", (older if 0 < version < current else ()) + said)
 
 
-def _fits(definition: Definition, values: JsonObject) -> bool:
-    try:
-        check_values(definition, values)
-    except SettingsError:
-        return False
-    return True
+async def _newest_settings(instance: Instance, tools: Tools) -> JsonObject:
+    settings, version = instance.wanted_settings.settings, instance.wanted.settings_version
+    newest, _ = await convert(instance.loaded().conversions, tools.filters.of(instance.id.name), settings, version)
+    return newest
+
+
+async def _checked_values(instance: Instance, tools: Tools, settings: JsonObject) -> JsonObject:
+    """The values that follow from the settings. What hooks have patched is dropped where that alone does not fit any more."""
+    definition, before = instance.loaded(), instance.values or None
+    values = values_of(instance, settings)
+    report = await check_values_rules(definition, values, before, tools.rules)
+    if report.problems and instance.patches:
+        # Either the user's settings are wrong, which is theirs to mend and loses nothing, or what hooks of another
+        # version have patched does not fit any more: then the hooks have to start anew.
+        fresh = merged_values(definition, settings)
+        alone = await check_values_rules(definition, fresh, before, tools.rules)
+        if alone.problems:
+            raise SettingsError(alone.problems, subject="values")
+        log.warning("%s: what its hooks had patched does not fit this version any more, and is dropped", instance.id)
+        record = await instance.recorded(tools.cluster)
+        await record.update(lambda state: state.started_anew())
+        if instance.hook_scope is not None:
+            instance.hook_scope.cancel("the hooks' values were dropped")
+        return fresh
+    if report.problems:
+        raise SettingsError(report.problems, subject="values")
+    return values
 
 
 async def startup(instance: Instance, tools: Tools, reporter: Reporter) -> None:
@@ -95,13 +119,20 @@ async def rest_hooks(instance: Instance, tools: Tools) -> None:
     await tools.hook_services.stop(instance.id.name)
 
 
-async def run_bound(instance: Instance, tools: Tools, reporter: Reporter, binding: str) -> bool:
-    """Run the hooks of a Helm binding (``beforeHelm`` …) in their order, with all their snapshots; True if values changed."""
-    changed = False
+async def run_bound(instance: Instance, tools: Tools, reporter: Reporter, binding: str, *, number: int = 1) -> set[str]:
+    """Run the hooks of a Helm binding (``beforeHelm`` …) in their order, with all their snapshots; those that changed values.
+
+    Each is a step of the operation, and passed over where the journal has it as complete; ``number`` tells rounds apart.
+    """
+    steps, changed = instance.journalled(), set[str]()
     for hook in bound_hooks(instance.hooks, binding):
-        changed |= await run_hook(
-            instance, tools, reporter, hook, (contexts.helm_binding(binding, _snapshots(instance, hook)),)
-        )
+        step = f"{binding}/{number}/{hook.name}"
+        if steps.done(step) is not None:
+            continue
+        with steps.taking(step):
+            context = contexts.helm_binding(binding, _snapshots(instance, hook))
+            if await run_hook(instance, tools, reporter, hook, (context,)):
+                changed.add(hook.name)
     return changed
 
 

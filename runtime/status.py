@@ -1,182 +1,114 @@
-"""How a package is: internal conditions per stage, and what they mean outside. Pure; the clock's reading comes in.
+"""How a package is: everything that may happen to its status, as functions from one status to the next. Pure; time comes in.
 
-Inside, each stage of the pipeline has one condition. Outside, people and tools read kstatus' three (`Ready`, `Reconciling`,
-`Stalled`, all with observedGeneration) and `status.summary {state, message, tip}`: one word, one line, one thing to do.
+Inside, each stage of the pipeline has one condition. What they mean outside follows from them: the conditions of the resource
+(:mod:`~wharfinger.runtime.conditions`) and its summary (:mod:`~wharfinger.runtime.summary`); each function here tells them anew.
 
 * A stage that fails transiently leaves the package Reconciling: it will be tried again.
 * A stage that fails permanently makes it Stalled: nothing but a change of an input helps, and the tip says which.
 * `Scaled` survives an update (the old version keeps serving), `RequirementsMet` is the scheduler's to change; every other stage
-  starts again as Unknown.
-* `Installed` is sticky: it becomes True with the first success and stays until the removal.
+  starts again as Unknown, or as done where a package may not have it.
+* `Installed` is sticky: it becomes True with the first success and stays until the package is gone.
 * What runs is judged anew after every apply: until it has been, a package is not Ready, however ready its old version was.
-* Times move only when a condition's status does (inside and outside), so writing the same status twice is writing nothing.
+* Times move only when a condition's status does (inside and outside), so telling the same twice makes an equal status, an equal
+  status an equal body, and an equal body is not written.
+* Once it is being removed a status is frozen, but for what the removal itself says: what unwinds has no say any more.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
-from enum import StrEnum
 from typing import Final
 
-from wharfinger.formats.json_value import JsonObject, JsonValue, find_int, find_list, find_str
+from wharfinger.formats.json_value import JsonObject, JsonValue, find
+from wharfinger.runtime.conditions import tell, without_silent
+from wharfinger.runtime.package_status import (
+    OPTIONAL,
+    Condition,
+    PackageStatus,
+    Phase,
+    Stage,
+    Told,
+    Truth,
+    open_condition,
+)
+from wharfinger.runtime.progress import progress_of
+from wharfinger.runtime.reasons import LOOKED_AT_ANEW, Reason, explanation
+from wharfinger.runtime.summary import State, Summary, summary
 
+__all__ = [
+    "Condition",
+    "PackageStatus",
+    "Phase",
+    "Stage",
+    "State",
+    "Summary",
+    "Told",
+    "Truth",
+    "summary",
+]  # and the functions below
 
-class Stage(StrEnum):
-    """The stages in pipeline order; the value is the internal condition's type (spec/runtime §6)."""
-
-    FETCHED = "ReadyOnFilesystem"
-    LOADED = "Loaded"
-    REQUIREMENTS = "RequirementsMet"
-    CONFIGURED = "Configured"
-    HOOKS = "HooksProcessed"
-    APPLIED = "ManifestsApplied"
-    SCALED = "Scaled"
-
-
-class Truth(StrEnum):
-    """A condition's status."""
-
-    TRUE = "True"
-    FALSE = "False"
-    UNKNOWN = "Unknown"
-
-
-@dataclass(frozen=True, slots=True)
-class Condition:
-    """One condition; ``permanent`` marks a failure that only a changed input can mend."""
-
-    truth: Truth
-    reason: str
-    message: str
-    since: datetime
-    permanent: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class PackageStatus:
-    """All that is known about how one package is."""
-
-    generation: int
-    stages: Mapping[Stage, Condition]
-    started: datetime
-    version: str = ""
-    digest: str = ""
-    revision: int = 0
-    namespace: str = ""
-    """Where the release lives, from the moment something may be there; it stays there."""
-    installed_since: datetime | None = None
-    scale_checked: bool = False
-    """What runs has been judged since it was last applied."""
-    removal: Condition | None = None
-    """Being removed: what that waits for, or what went wrong with it."""
-    blocked: Condition | None = None
-    """Something before the pipeline is wrong: the spec cannot be read, the repository is missing."""
-    told: Mapping[str, tuple[Truth, datetime]] = field(default_factory=dict)
-    """The external conditions as last told: their status, and since when it has been that."""
-
-
-PENDING_REASON: Final = "Pending"
-RETRIED_REASONS: Final = frozenset({"EnabledScriptError"})
-"""Nothing that is watched mends these: the package counts as stalled, and is looked at anew like everything that is."""
-OFF_REASONS: Final = frozenset({"DynamicallyDisabled", "DisabledByDefault", "DisabledByScript"})
-"""Somebody does not want it: nothing is wrong, and nothing is waited for."""
-
-TIPS: Final[Mapping[str, str]] = {
-    "ArtifactNotFound": "push the package, or correct spec.packageName or spec.packageVersion",
-    "DigestMismatch": "the registry serves damaged content; push the package again",
-    "ArtifactInvalid": "push a package under this version (`wharfinger package push` checks it), or ask for another version",
-    "RegistryFailed": "check the registry and the PackageRepository's address; it is tried again by itself",
-    "RegistryRefused": "correct the PackageRepository's address, or its credentialsSecret",
-    "ProcessFailed": "the daemon could not run a program it needs; the message says which and why",
-    "StoreFailed": "make room or fix permissions in the daemon's state folder; it is tried again by itself",
-    "RenderFailed": "correct spec.settings or the chart; helm's own words are in the message",
-    "SettingsInvalid": "edit spec.settings, or what spec.settingsFrom names; the message says which fields",
-    "SettingsSourceMissing": "create or edit what spec.settingsFrom names; it is noticed by itself",
-    "HookInvalid": "correct the hook in the package and push it as another version",
-    "PackageHookFailed": "look at the hook's lines in the daemon's log; it is run again by itself (a removal goes on without "
-    "hooks once the resource has the annotation wharfinger.dev/skip-delete-hooks)",
-    "EventHookFailed": "look at the hook's lines in the daemon's log; it is run again by itself",
-    "ValuesLoop": "correct the afterHelm hook in the package: it must come to rest",
-    "StateFailed": "look at the Secret that the message names",
-    "DependencyCycle": "one of the packages named must not depend on the others",
-    "DependencyNotEnabled": "install the package that is missing as a Module; its arrival is noticed by itself",
-    "DependencyVersionMismatch": "install a version of the dependency that fits, or another version of this package",
-    "AnyOfDependenciesUnmet": "install one of the packages named as a Module; its arrival is noticed by itself",
-    "NoneOfDependenciesUnmet": "remove the package it excludes, or this one",
-    "KubernetesRequirementsUnmet": "use a version of the package that is for this version of Kubernetes",
-    "PlatformRequirementsUnmet": "use a version of the package that is for this version of the platform",
-    "VersionLookupFailed": "tell the daemon the platform's version with --platform-version",
-    "DynamicallyDisabled": "set spec.enabled to true to have it back",
-    "DisabledByDefault": "set spec.enabled to true to have it",
-    "DisabledByScript": "the package's own enabled script said no, with this reason",
-    "EnabledScriptError": "correct the enabled script in the package; it is asked again when something changes",
-    "EnabledScriptPending": "the package's enabled script is being asked",
-    "ApplyFailed": "correct what the API server refused; its own words are in the message",
-    "ClusterFailed": "the API server did not accept the call; it is tried again by itself",
-    "ConflictingOwner": "remove the object from the other release, or the other release",
-    "FieldConflict": "the manager named has set these fields: set the same in spec.settings, or let it give them up",
-    "HookFailed": "look at the logs of the hook's Job or Pod; it is made anew at the next attempt",
-    "SpecInvalid": "edit the resource; the message says what of it",
-    "RepositoryInvalid": "edit the PackageRepository; the field is named in the message",
-    "RepositoryNotFound": "create the PackageRepository, or correct spec.packageRepositoryName",
-    "NotReady": "look at the objects named; they have been applied and are starting, or failing",
-    "WorkloadFailed": "look at the failed workload; an edit or its recovery is noticed by itself",
-    "Internal": "this is a defect of Wharfinger; please report it with the daemon's log",
-}
+MAX_WARNINGS: Final = 10
+MAX_WARNING: Final = 300
+_MAY_BE_ABSENT: Final = ("currentVersion", "release", "progress", "warnings")
 
 
 def fresh(generation: int, now: datetime) -> PackageStatus:
     """The status of a package just heard of."""
-    unknown = Condition(Truth.UNKNOWN, PENDING_REASON, "", now)
-    return _told(PackageStatus(generation, dict.fromkeys(Stage, unknown), now), now)
+    unknown = Condition(Truth.UNKNOWN, Reason.PENDING, "", now)
+    stages = {stage: _started(stage, unknown, now) for stage in Stage}
+    return _told(PackageStatus(generation, stages, now), now)
 
 
 def restored(generation: int, written: JsonObject, now: datetime) -> PackageStatus:
-    """The status of a package that an earlier process looked after, from what that wrote: what is installed stays so."""
+    """The status of a package that an earlier process looked after, from what that wrote: what is installed stays so.
+
+    Anybody may have written it: what is not as `external` writes it is passed over.
+    """
+    told = dict(_read_told(written))
+    installed = told.get("Installed")
     status = fresh(generation, now)
-    conditions = {find_str(entry, "type"): entry for entry in find_list(written, "conditions")}
-    told = dict(status.told)
-    for kind, entry in conditions.items():
-        truth, since = find_str(entry, "status"), _moment(find_str(entry, "lastTransitionTime"))
-        if kind in told and since is not None and truth == told[kind][0].value:
-            told[kind] = (told[kind][0], since)
-    installed = conditions.get("Installed", {})
-    since = _moment(find_str(installed, "lastTransitionTime")) if find_str(installed, "status") == "True" else None
     return _told(
         replace(
             status,
-            version=find_str(written, "currentVersion", "version"),
-            digest=find_str(written, "currentVersion", "digest"),
-            revision=find_int(written, "release", "revision"),
-            namespace=find_str(written, "release", "namespace"),
-            installed_since=since,
-            told=told if since is None else {**told, "Installed": (Truth.TRUE, since)},
+            version=_text(written, "currentVersion", "version"),
+            digest=_text(written, "currentVersion", "digest"),
+            revision=_number(written, "release", "revision"),
+            namespace=_text(written, "release", "namespace"),
+            installed_since=installed.since if installed is not None and installed.truth is Truth.TRUE else None,
+            told={**status.told, **told},
+            ready_before=told.get("Ready"),
         ),
         now,
     )
 
 
-def update_started(status: PackageStatus, generation: int, now: datetime) -> PackageStatus:
-    """Every stage starts again, except Scaled (what is running keeps running) and what the scheduler has decided."""
-    stages = dict(status.stages)
-    for stage in Stage:
-        if stage not in (Stage.SCALED, Stage.REQUIREMENTS):
-            stages[stage] = _moved(stages[stage], Truth.UNKNOWN, PENDING_REASON, "", now)
-    return _told(replace(status, generation=generation, stages=stages, blocked=None, scale_checked=False), now)
+def update_started(status: PackageStatus, generation: int, now: datetime, *, version: str = "") -> PackageStatus:
+    """Every stage starts again, except Scaled (what is running keeps running) and what the scheduler has decided.
+
+    ``version`` is what the update is for; without it, it is none to another version.
+    """
+    stages = {
+        stage: condition if stage in (Stage.SCALED, Stage.REQUIREMENTS) else _started(stage, condition, now)
+        for stage, condition in status.stages.items()
+    }
+    return _unless_removing(
+        status, now, replace(_begun(status, generation), stages=stages, wanted=version, ready_before=None)
+    )
 
 
 def reconfigure_started(status: PackageStatus, generation: int, now: datetime) -> PackageStatus:
-    """The stages from Configured on start again."""
-    stages = dict(status.stages)
-    for stage in (Stage.CONFIGURED, Stage.APPLIED):
-        # A hook that failed stays a failure until it has run again.
-        stages[stage] = _moved(stages[stage], Truth.UNKNOWN, PENDING_REASON, "", now)
-    return _told(replace(status, generation=generation, stages=stages, blocked=None, scale_checked=False), now)
+    """The stages from Configured on start again; a hook that failed stays a failure until it has run again."""
+    again = (Stage.CONFIGURED, Stage.CRDS, Stage.WEBHOOKS, Stage.APPLIED)
+    stages = {
+        stage: _started(stage, condition, now) if stage in again else condition
+        for stage, condition in status.stages.items()
+    }
+    return _unless_removing(status, now, replace(_begun(status, generation), stages=stages))
 
 
 def observed(status: PackageStatus, generation: int, now: datetime) -> PackageStatus:
     """A new generation that asks for nothing new, or a wish that can be acted on again."""
-    return _told(replace(status, generation=generation, blocked=None), now)
+    return _unless_removing(status, now, replace(status, generation=generation, blocked=None))
 
 
 def progressing(status: PackageStatus, stage: Stage, reason: str, message: str, now: datetime) -> PackageStatus:
@@ -187,11 +119,11 @@ def progressing(status: PackageStatus, stage: Stage, reason: str, message: str, 
 
 def succeeded(status: PackageStatus, stage: Stage, now: datetime) -> PackageStatus:
     """A stage is done."""
-    if stage is Stage.SCALED:
-        status = replace(status, scale_checked=True)
+    if stage is Stage.SCALED and status.removal is None:
+        status = replace(status, scale_checked=True, progress=None)
     status = _with(status, stage, _moved(status.stages[stage], Truth.TRUE, stage.value, "", now), now)
-    if status.installed_since is None and _open(status) is None:
-        status = _told(replace(status, installed_since=now), now)
+    if status.installed_since is None and open_condition(status) is None:
+        status = _unless_removing(status, now, replace(status, installed_since=now))
     return status
 
 
@@ -205,6 +137,8 @@ def failed(
 
 def released(status: PackageStatus, version: str, digest: str, revision: int) -> PackageStatus:
     """The version is applied, as this revision of the release."""
+    if status.removal is not None:
+        return status
     return replace(status, version=version, digest=digest, revision=revision)
 
 
@@ -214,41 +148,44 @@ def required(status: PackageStatus, reason: str, message: str, now: datetime, *,
     condition = (
         _moved(before, Truth.TRUE, Stage.REQUIREMENTS.value, "", now)
         if met
-        else replace(_moved(before, Truth.FALSE, reason, message, now), permanent=reason in RETRIED_REASONS)
+        else replace(_moved(before, Truth.FALSE, reason, message, now), permanent=reason in LOOKED_AT_ANEW)
     )
     return _with(status, Stage.REQUIREMENTS, condition, now)
 
 
 def stopped(status: PackageStatus, now: datetime) -> PackageStatus:
     """Its hooks rest and nothing is applied any more: what was true of its run has to be made true again."""
-    stages = dict(status.stages)
-    for stage in (Stage.CONFIGURED, Stage.HOOKS, Stage.APPLIED):
-        stages[stage] = _moved(stages[stage], Truth.UNKNOWN, PENDING_REASON, "", now)
-    return _told(replace(status, stages=stages, scale_checked=False), now)
+    again = (Stage.CONFIGURED, Stage.CRDS, Stage.WEBHOOKS, Stage.HOOKS, Stage.APPLIED)
+    stages = {
+        stage: _started(stage, condition, now) if stage in again else condition
+        for stage, condition in status.stages.items()
+    }
+    return _unless_removing(status, now, replace(status, stages=stages, scale_checked=False, progress=None))
 
 
 def placed(status: PackageStatus, namespace: str) -> PackageStatus:
     """From now on something of it may be in this namespace."""
-    return replace(status, namespace=namespace)
+    return status if status.removal is not None else replace(status, namespace=namespace)
 
 
 def uninstalled(status: PackageStatus, now: datetime) -> PackageStatus:
     """Nothing of it is in the cluster any more, though it is still looked after."""
-    unknown = Condition(Truth.UNKNOWN, PENDING_REASON, "", now)
-    stages = {**status.stages, Stage.APPLIED: unknown, Stage.SCALED: unknown}
-    return _told(
-        replace(
-            status,
-            version="",
-            digest="",
-            revision=0,
-            namespace="",
-            installed_since=None,
-            stages=stages,
-            scale_checked=False,
-        ),
-        now,
+    stages = dict(status.stages)
+    for stage in (Stage.APPLIED, Stage.SCALED):
+        stages[stage] = _moved(stages[stage], Truth.UNKNOWN, Reason.PENDING, "", now)
+    gone = replace(
+        status,
+        version="",
+        digest="",
+        revision=0,
+        namespace="",
+        installed_since=None,
+        stages=stages,
+        scale_checked=False,
+        progress=None,
     )
+    # What was told of what was there is not true of anything any more.
+    return _unless_removing(status, now, replace(gone, told=without_silent(gone)))
 
 
 def blocked(status: PackageStatus, generation: int, reason: str, message: str, now: datetime) -> PackageStatus:
@@ -256,47 +193,59 @@ def blocked(status: PackageStatus, generation: int, reason: str, message: str, n
     before = status.blocked
     since = before.since if before is not None else now
     condition = Condition(Truth.FALSE, reason, message, since, permanent=True)
-    return _told(replace(status, generation=generation, blocked=condition), now)
+    return _unless_removing(status, now, replace(status, generation=generation, blocked=condition))
 
 
 def removing(status: PackageStatus, reason: str, message: str, now: datetime) -> PackageStatus:
     """A removal has begun (reason Removing), waits for something, or failed and will be tried again."""
     since = status.removal.since if status.removal is not None else now
-    return _told(replace(status, removal=Condition(Truth.FALSE, reason, message, since)), now)
+    condition = Condition(Truth.FALSE, reason, message, since)
+    return _told(replace(status, removal=condition, progress=None), now)
+
+
+def suspended(status: PackageStatus, now: datetime, *, suspended: bool) -> PackageStatus:
+    """Somebody wants nothing to be done with it, or wants it to go on. What was Ready stays Ready, of the generation it was."""
+    if suspended == status.suspended:
+        return status
+    told = status.told
+    if suspended and status.ready_before is not None:
+        told = {**told, "Ready": status.ready_before}  # this process has not looked, and is not going to
+    return _unless_removing(status, now, replace(status, suspended=suspended, told=told, progress=None))
+
+
+def set_maintenance(status: PackageStatus, mode: str, now: datetime) -> PackageStatus:
+    """What is applied is to be left to people, in a mode like ``NoResourceReconciliation``; empty: it is not."""
+    before = status.maintenance
+    if mode == ("" if before is None else before.reason):
+        return status
+    condition = Condition(Truth.TRUE, mode, explanation(mode) or f"in maintenance: {mode}", now) if mode else None
+    return _unless_removing(status, now, replace(status, maintenance=condition))
+
+
+def tracking(status: PackageStatus, completed: Iterable[str], remaining: Iterable[str], now: datetime) -> PackageStatus:
+    """How far the operation under way is, over the objects named; it is over when nothing remains."""
+    return _unless_removing(status, now, replace(status, progress=progress_of(completed, remaining)))
+
+
+def warned(status: PackageStatus, warnings: Iterable[str], now: datetime) -> PackageStatus:
+    """What is not wrong but should be known, in place of what was said before; of many the first MAX_WARNINGS."""
+    each = list(dict.fromkeys(_one_line(warning) for warning in warnings))
+    more = len(each) - MAX_WARNINGS
+    shown = (*each[:MAX_WARNINGS], f"and {more} more") if more > 0 else tuple(each)
+    return _unless_removing(status, now, replace(status, warnings=shown))
 
 
 def is_stalled(status: PackageStatus) -> bool:
     """A stage failed permanently: nothing is tried any more by itself."""
-    problem = _open(status)
-    return status.removal is None and status.blocked is None and problem is not None and problem.permanent
-
-
-def summary(status: PackageStatus) -> tuple[str, str, str]:
-    """``(state, message, tip)``: one of Pending, Updating, Ready, Degraded, Failed, Suspended, Disabling, Disabled, Removing."""
-    if status.removal is not None:
-        return "Removing", status.removal.message, TIPS.get(status.removal.reason, "")
-    problem = status.blocked or _open(status)
-    under_way = "Updating" if status.installed_since else "Pending"
-    if problem is None:
-        return "Ready", f"version {status.version} is installed and ready", ""
-    if problem.truth is not Truth.FALSE:
-        return under_way, problem.message or "waiting for its turn", ""
-    if problem.reason in OFF_REASONS:
-        return ("Disabling" if status.version else "Disabled"), problem.message, TIPS[problem.reason]
-    if problem is not status.blocked and _is_gate(status):
-        return ("Suspended" if status.installed_since else "Pending"), problem.message, TIPS.get(problem.reason, "")
-    if problem.reason == "NotReady":
-        return under_way, problem.message, TIPS["NotReady"]
-    return ("Degraded" if status.installed_since else "Failed"), problem.message, TIPS.get(problem.reason, "")
+    problem = open_condition(status)
+    aside = status.removal is not None or status.blocked is not None or status.suspended
+    return not aside and problem is not None and problem.permanent
 
 
 def external(status: PackageStatus) -> JsonObject:
     """The body of the resource's ``status``."""
     state, message, tip = summary(status)
-    conditions: list[JsonValue] = [
-        _external(kind, condition, status.told[kind][1], status.generation)
-        for kind, condition in _mapped(status).items()
-    ]
+    conditions: list[JsonValue] = [_external(kind, told) for kind, told in status.told.items()]
     body: JsonObject = {
         "observedGeneration": status.generation,
         "conditions": conditions,
@@ -306,7 +255,22 @@ def external(status: PackageStatus) -> JsonObject:
         body["currentVersion"] = {"version": status.version, "digest": status.digest}
     if status.namespace:
         body["release"] = {"namespace": status.namespace, "revision": status.revision}
+    if status.progress is not None and _is_under_way(status):
+        body["progress"] = status.progress.as_json()
+    if status.warnings:
+        warnings: list[JsonValue] = list(status.warnings)
+        body["warnings"] = warnings
     return body
+
+
+def difference(status: PackageStatus, written: JsonObject) -> JsonObject:
+    """The merge patch that makes what is ``written`` say this status; empty when it says so already.
+
+    A merge patch keeps what it does not name: what is no longer said is taken back.
+    """
+    body = external(status)
+    body |= {name: None for name in _MAY_BE_ABSENT if name not in body}
+    return body if any(find(written, name) != value for name, value in body.items()) else {}
 
 
 def timestamp(moment: datetime) -> str:
@@ -314,89 +278,73 @@ def timestamp(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _mapped(status: PackageStatus) -> dict[str, Condition]:
-    """The external conditions, in the order a reader wants them (spec/runtime §6.1; kstatus). Their times are in `told`."""
-    problem = status.removal or status.blocked or _open(status)
-    stalled = problem is not None and problem.permanent
-    ready = problem is None
-    reason = problem.reason if problem else "Ready"
-    message = summary(status)[1]
-
-    def verdict(reason_if: str, reason_if_not: str, *, holds: bool) -> Condition:
-        truth = Truth.TRUE if holds else Truth.FALSE
-        return Condition(truth, reason_if if holds else reason_if_not, message if holds else "", status.started)
-
-    return {
-        "Ready": Condition(Truth.TRUE if ready else Truth.FALSE, reason, message, status.started),
-        "Reconciling": verdict(
-            reason, "Stalled" if stalled else "Idle", holds=not ready and not stalled and not _at_rest(status, reason)
-        ),
-        "Stalled": verdict(reason, "NotStalled", holds=stalled),
-        "Installed": (
-            Condition(Truth.TRUE, "Installed", "", status.started)
-            if status.installed_since is not None
-            else Condition(Truth.FALSE, "NotInstalled", "", status.started)
-        ),
-        "ConfigurationApplied": _weakest(status.stages[Stage.CONFIGURED], status.stages[Stage.APPLIED]),
-        "Scaled": status.stages[Stage.SCALED],
-    }
-
-
-def _external(kind: str, condition: Condition, since: datetime, generation: int) -> JsonObject:
+def _external(kind: str, told: Told) -> JsonObject:
     return {
         "type": kind,
-        "status": condition.truth.value,
-        "reason": condition.reason,
-        "message": condition.message,
-        "lastTransitionTime": timestamp(since),
-        "observedGeneration": generation,
+        "status": told.truth.value,
+        "reason": str(told.reason),
+        "message": told.message,
+        "lastTransitionTime": timestamp(told.since),
+        "observedGeneration": told.generation,
     }
 
 
-def _told(status: PackageStatus, now: datetime) -> PackageStatus:
-    """Note the external conditions; the time of one moves only if its status does."""
-    told: dict[str, tuple[Truth, datetime]] = {}
-    for kind, condition in _mapped(status).items():
-        before = status.told.get(kind)
-        told[kind] = before if before is not None and before[0] is condition.truth else (condition.truth, now)
-    return replace(status, told=told)
+def _read_told(written: JsonObject) -> Iterator[tuple[str, Told]]:
+    entries = find(written, "conditions")
+    for entry in entries if isinstance(entries, list) else ():
+        since, truth = _moment(_text(entry, "lastTransitionTime")), _text(entry, "status")
+        if since is not None and truth in set(Truth):
+            reason, message = _text(entry, "reason"), _text(entry, "message")
+            told = Told(Truth(truth), reason, message, since, _number(entry, "observedGeneration"))
+            yield _text(entry, "type"), told
 
 
-def _at_rest(status: PackageStatus, reason: str) -> bool:
-    """Nobody wants it, and nothing of it is there."""
-    return reason in OFF_REASONS and not status.version
+def _text(written: JsonValue, *path: str) -> str:
+    found = find(written, *path)
+    return found if isinstance(found, str) else ""
 
 
-def _is_gate(status: PackageStatus) -> bool:
-    """What is open first is the package's requirements: others, not itself, have to change."""
-    earlier = (Stage.FETCHED, Stage.LOADED)
-    return (
-        all(status.stages[stage].truth is Truth.TRUE for stage in earlier)
-        and status.stages[Stage.REQUIREMENTS].truth is Truth.FALSE
-    )
+def _number(written: JsonValue, *path: str) -> int:
+    found = find(written, *path)
+    return found if isinstance(found, int) and not isinstance(found, bool) else 0
 
 
-def _open(status: PackageStatus) -> Condition | None:
-    """The first stage that is not done, as a condition that is not True; None when all are."""
-    for stage in Stage:
-        condition = status.stages[stage]
-        if condition.truth is not Truth.TRUE:
-            return replace(condition, message=condition.message or f"waiting for {stage.value}")
-        if stage is Stage.SCALED and not status.scale_checked:
-            return Condition(Truth.UNKNOWN, PENDING_REASON, "looking at what was applied", condition.since)
-    return None
+def _is_under_way(status: PackageStatus) -> bool:
+    return status.told["Reconciling"].truth is Truth.TRUE
 
 
-def _weakest(first: Condition, second: Condition) -> Condition:
-    return second if first.truth is Truth.TRUE else first
+def _begun(status: PackageStatus, generation: int) -> PackageStatus:
+    return replace(status, generation=generation, blocked=None, scale_checked=False, progress=None)
+
+
+def _started(stage: Stage, before: Condition, now: datetime) -> Condition:
+    """A stage before its work: Unknown, or done where a package may not have it."""
+    if stage in OPTIONAL:
+        return _moved(before, Truth.TRUE, stage.value, "", now)
+    return _moved(before, Truth.UNKNOWN, Reason.PENDING, "", now)
 
 
 def _with(status: PackageStatus, stage: Stage, condition: Condition, now: datetime) -> PackageStatus:
-    return _told(replace(status, stages={**status.stages, stage: condition}), now)
+    return _unless_removing(status, now, replace(status, stages={**status.stages, stage: condition}))
+
+
+def _unless_removing(status: PackageStatus, now: datetime, after: PackageStatus) -> PackageStatus:
+    """``after`` with what follows from it outside; what is being removed stays as it is."""
+    return status if status.removal is not None else _told(after, now)
+
+
+def _told(status: PackageStatus, now: datetime) -> PackageStatus:
+    told: Mapping[str, Told] = tell(status, now)
+    return status if told is status.told else replace(status, told=told)
 
 
 def _moved(before: Condition, truth: Truth, reason: str, message: str, now: datetime) -> Condition:
     return Condition(truth, reason, message, before.since if before.truth is truth else now)
+
+
+def _one_line(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= MAX_WARNING else f"{line[: MAX_WARNING - 1]}…"
 
 
 def _moment(text: str) -> datetime | None:

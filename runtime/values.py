@@ -1,15 +1,36 @@
 """A package's values as they are now: every layer, those that hooks have patched on top (spec/runtime §8.5)."""
 
-from wharfinger.formats.json_value import JsonObject, as_object
+from typing import Final
+
+from wharfinger.formats.json_value import JsonObject, JsonValue, as_object
 from wharfinger.hooks.values_patch import reapplied
 from wharfinger.packages.values import merged_values
 from wharfinger.runtime.instance import Instance
 
+MAX_PATHS: Final = 5
 
-def values_of(instance: Instance) -> JsonObject:
+
+def values_of(instance: Instance, settings: JsonObject) -> JsonObject:
     """All layers of the values (spec/runtime §8.5): the package's, the user's, the schemas' defaults, what hooks have patched."""
     definition = instance.loaded()
-    values = merged_values(definition, instance.wanted_settings.settings)
+    values = merged_values(definition, settings)
     if not instance.patches:
         return values
     return as_object(reapplied({definition.camel: values}, instance.patches)[definition.camel], definition.camel)
+
+
+def changed_paths(before: JsonObject, after: JsonObject) -> tuple[str, ...]:
+    """Where two documents differ, as paths of names (``web.replicas``), at most MAX_PATHS; no value is in them."""
+    found: list[str] = []
+
+    def look(old: JsonValue, new: JsonValue, path: str) -> None:
+        if len(found) == MAX_PATHS or old == new:
+            return
+        if isinstance(old, dict) and isinstance(new, dict):
+            for key in sorted({*old, *new}):
+                look(old.get(key), new.get(key), f"{path}.{key}" if path else key)
+        else:
+            found.append(path)
+
+    look(before, after, "")
+    return tuple(found)

@@ -9,14 +9,18 @@ import pytest
 from wharfinger.formats.json_value import JsonObject, JsonValue, as_object, find, find_list, find_object, find_str
 from wharfinger.formats.openapi_schema import compile_schema
 from wharfinger.formats.yaml_reader import read_yaml, read_yaml_all
+from wharfinger.runtime.conditions import KINDS
 from wharfinger.runtime.own_crds import own_crds
+from wharfinger.runtime.reasons import Again, Reason
 from wharfinger.runtime.repositories import read_repository
 from wharfinger.runtime.resources import read_application, read_module
-from wharfinger.runtime.status import TIPS
+from wharfinger.runtime.summary import State
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("changelog.d/*.md")])
 RESOURCES = (ROOT / "docs" / "resources.md").read_text()
+STATUS = RESOURCES.partition("## Status\n")[2].partition("\n## ")[0]
+REASONS = RESOURCES.partition("## Reasons\n")[2]
 BLOCK = re.compile(r"^```yaml\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 HERE_DOCUMENT = re.compile(r"<<'?END'?\n(.*?)^END$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
@@ -57,21 +61,46 @@ def examples() -> Iterator[tuple[str, JsonObject]]:
                 yield name, as_object(document, name)
 
 
-@pytest.mark.parametrize("reason", sorted(TIPS))
-def test_every_reason_is_explained(reason: str) -> None:
-    rows = [line for line in RESOURCES.splitlines() if line.startswith("|")]
-    assert [row for row in rows if re.search(rf"\b{reason}\b", row.split("|")[1])], reason
-
-
-def test_no_reason_is_explained_that_is_not_there() -> None:
-    listed = RESOURCES.partition("## Reasons\n")[2]
+def reason_rows() -> dict[str, str]:
+    """Each reason that a table explains, with what the table says it waits for."""
     rows = [
-        line.split("|")[1]
-        for line in listed.splitlines()
+        line.split("|")
+        for line in REASONS.splitlines()
         if line.startswith("|") and not line.startswith(("|---", "| reason"))
     ]
-    explained = {reason for row in rows for reason in re.findall(r"\w+", row)}
-    assert explained == set(TIPS)
+    return {reason: again.strip() for _, reasons, _, again, _ in rows for reason in re.findall(r"\w+", reasons)}
+
+
+def test_every_reason_is_explained_and_no_other() -> None:
+    assert set(reason_rows()) == {reason for reason in Reason if reason.again is not Again.NOTHING}
+    named = set(re.findall(r"`(\w+)`", REASONS.rpartition("|\n")[2]))
+    assert named == {reason for reason in Reason if reason.again is Again.NOTHING}
+
+
+@pytest.mark.parametrize("reason", [reason for reason in Reason if reason.again is not Again.NOTHING])
+def test_what_a_reason_waits_for_is_what_its_tip_says(reason: Reason) -> None:
+    said = reason_rows()[reason]
+    match reason.again:
+        case Again.ITSELF:
+            assert said.startswith(reason.again)
+            assert not said.startswith(Again.SAID)
+        case Again.SAID:
+            assert said == reason.again
+        case _:
+            assert said
+            assert not said.startswith(Again.ITSELF)
+
+
+def test_every_state_and_condition_is_explained_and_no_other() -> None:
+    states, conditions = (
+        re.findall(r"\w+", " ".join(re.findall(r"^\| ([\w, ]+) \|", table, re.MULTILINE)))
+        for table in (
+            STATUS.partition("| state | |\n")[2].partition("\n\n")[0],
+            STATUS.partition("| condition | ")[2].partition("\n\n")[0],
+        )
+    )
+    assert sorted(states) == sorted(State)
+    assert conditions == list(KINDS)
 
 
 @pytest.mark.parametrize("kind", sorted(SCHEMAS))

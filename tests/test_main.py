@@ -168,3 +168,13 @@ def test_what_is_left_over_is_refused(words: tuple[str, ...], capsys: pytest.Cap
         main(list(words))
     assert caught.value.code == 2
     assert f"unrecognized arguments: {words[-1]}" in capsys.readouterr().err
+
+
+def test_package_check_has_jq_of_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    conversions = tmp_path / "web" / "openapi" / "conversions"
+    conversions.mkdir(parents=True)
+    (tmp_path / "web" / "package.yaml").write_text("{}")
+    (conversions / "v2.yaml").write_text("{version: 2, conversions: [.b = .a | del(.a)]}")
+    (conversions / "testcases.yaml").write_text("testcases: [{settings: {a: 1}, expected: {b: 2}}]")
+    assert main(["package", "check", str(tmp_path / "web")]) == 1
+    assert 'expected {"b":2}, got {"b":1}' in capsys.readouterr().out

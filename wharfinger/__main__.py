@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final, cast
 import wharfinger
 
 if TYPE_CHECKING:
+    from wharfinger.packages.conversions import JqRunner
     from wharfinger.runtime.inspector import Inspector
 
 EXIT_FAILED: Final = 1
@@ -36,13 +37,14 @@ class Command:
 COMMANDS: Final = (
     Command("run", "runtime", "run the daemon against a cluster"),
     Command("control-plane", "cluster", "serve an embedded Kubernetes control plane on loopback"),
-    Command("package", "packages", "push packages to a registry and look at them there"),
+    Command("package", "packages", "check packages, push them to a registry, look at them there"),
     Command("hook", "hooks", "run a hook of a package without a cluster"),
     Command("get", "debug", "list what a running daemon looks after"),
     Command("dump", "debug", "dump the state of a running daemon"),
     Command("queues", "debug", "look into the task queues of a running daemon"),
     Command("scheduler", "debug", "look into the scheduler of a running daemon"),
     Command("render", "debug", "render what a package of a running daemon would apply"),
+    Command("validate", "debug", "ask a running daemon whether a package would take settings"),
 )
 
 
@@ -115,6 +117,8 @@ def _fill(command: Command, parser: argparse.ArgumentParser) -> None:
     add = cast("Callable[[argparse.ArgumentParser], None]", getattr(module, "add_" + command.name.replace("-", "_")))
     if command.name == "run":
         parser.set_defaults(serve_inspector=_open_debug_server)
+    if command.name == "package":
+        parser.set_defaults(open_jq=_open_jq)
     add(parser)
 
 
@@ -133,6 +137,15 @@ async def _open_debug_server(path: Path, inspector: "Inspector") -> AsyncIterato
         except DebugSocketError as error:
             raise StartError(str(error)) from error
         yield
+
+
+@asynccontextmanager
+async def _open_jq() -> AsyncIterator["JqRunner"]:
+    """jq in a worker as the daemon has it; `packages` is given it from here because it must not know `hooks`."""
+    from wharfinger.hooks.jq_pool import open_jq_pool  # noqa: PLC0415 - only `package check` needs it
+
+    async with open_jq_pool(None, workers=1) as pool:
+        yield pool
 
 
 def _print_version(_args: argparse.Namespace) -> int:

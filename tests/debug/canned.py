@@ -3,8 +3,17 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from tests.debug.samples import DAEMON, NODES, PACKAGES, RENDERED
-from wharfinger.runtime.inspector import DaemonSnapshot, NodeSnapshot, PackageSnapshot, QueueSnapshot, RenderSnapshot
+from tests.debug.samples import ANSWERS, DAEMON, NODES, PACKAGES, RENDERED
+from wharfinger.formats.json_value import JsonObject
+from wharfinger.runtime.inspector import (
+    DaemonSnapshot,
+    NodeSnapshot,
+    PackageSnapshot,
+    QueueSnapshot,
+    RenderSnapshot,
+    SettingsAnswer,
+    ValidSettings,
+)
 
 
 @dataclass
@@ -15,6 +24,8 @@ class CannedInspector:
     base: DaemonSnapshot = DAEMON
     nodes: tuple[NodeSnapshot, ...] = NODES
     rendered: Mapping[str, RenderSnapshot] = field(default_factory=lambda: RENDERED)
+    answers: Mapping[str, SettingsAnswer] = field(default_factory=lambda: ANSWERS)
+    asked: list[tuple[str, JsonObject, int]] = field(default_factory=list)
 
     async def daemon(self) -> DaemonSnapshot:
         """The daemon, with the number of its packages."""
@@ -40,3 +51,9 @@ class CannedInspector:
         """What a package renders to; one that nothing was said about has no chart."""
         known = any(package.name == name for package in self.contents)
         return self.rendered.get(name, RenderSnapshot("", problem="", has_chart=False)) if known else None
+
+    async def validate(self, name: str, settings: JsonObject, version: int = 0) -> SettingsAnswer | None:
+        """What a test put in; a package that nothing was said about takes everything."""
+        self.asked.append((name, settings, version))
+        known = any(package.name == name for package in self.contents)
+        return self.answers.get(name, ValidSettings("1.2.3")) if known else None

@@ -8,10 +8,13 @@ import trio
 from wharfinger.runtime.inspector import (
     HookSnapshot,
     Inspector,
+    InvalidSettings,
     NodeSnapshot,
     PackageSnapshot,
     QueueSnapshot,
     TaskSnapshot,
+    UnknownSettings,
+    ValidSettings,
 )
 
 UNKNOWN_NAMES = ("", "no.such", "../../etc/passwd", "a b&name=c", "%", "ü✓", "x" * 1000)
@@ -23,6 +26,7 @@ async def check_inspector(inspector: Inspector) -> None:
     await check_queues(inspector)
     await check_scheduler(inspector)
     await check_rendering(inspector)
+    await check_validation(inspector)
     await check_daemon(inspector)
     await check_many_at_once(inspector)
 
@@ -100,6 +104,23 @@ async def check_rendering(inspector: Inspector) -> None:
         assert "manifest" not in repr(rendered)
     for name in {*UNKNOWN_NAMES, ".", ".."} - names:
         assert await inspector.render(name) is None
+
+
+async def check_validation(inspector: Inspector) -> None:
+    """Every package has an answer, nothing else has one; what is not valid says why."""
+    names = {package.name for package in await inspector.packages()}
+    for name in names:
+        for version in (0, 1):
+            match await inspector.validate(name, {"a": {"b": [1, None, "ü"]}}, version):
+                case InvalidSettings(_, problems, _):
+                    assert problems
+                    assert all(problem.message for problem in problems)
+                case UnknownSettings(why):
+                    assert why
+                case answer:
+                    assert isinstance(answer, ValidSettings)
+    for name in {*UNKNOWN_NAMES, ".", ".."} - names:
+        assert await inspector.validate(name, {}) is None
 
 
 async def check_queues(inspector: Inspector) -> None:

@@ -5,16 +5,21 @@ from datetime import UTC, datetime
 from hypothesis import strategies as st
 
 from wharfinger.formats.json_value import JsonObject, JsonValue
+from wharfinger.formats.openapi_schema import Problem
 from wharfinger.runtime.inspector import (
     ConditionSnapshot,
     DaemonSnapshot,
     DependencySnapshot,
     HookSnapshot,
+    InvalidSettings,
     NodeSnapshot,
     PackageSnapshot,
     QueueSnapshot,
     RenderSnapshot,
+    SettingsAnswer,
     TaskSnapshot,
+    UnknownSettings,
+    ValidSettings,
 )
 
 MOMENT = datetime(2026, 5, 17, 12, 30, 45, 123456, tzinfo=UTC)
@@ -189,3 +194,21 @@ def packages(draw: st.DrawFn) -> PackageSnapshot:
         values=draw(JSON_OBJECTS),
         hooks=tuple(draw(st.lists(HOOKS, max_size=2))),
     )
+
+
+ANSWERS: dict[str, SettingsAnswer] = {
+    "prod.shop": InvalidSettings(
+        "1.2.3",
+        (Problem("", "something is missing"), Problem("sets[2].name", "must be short")),
+        (Problem("old", "is deprecated"),),
+    ),
+    "test.shop": UnknownSettings("it is not loaded yet"),
+}
+
+PROBLEMS = st.lists(st.builds(Problem, st.text(), st.text()), max_size=3).map(tuple)
+
+
+def settings_answers() -> st.SearchStrategy[SettingsAnswer]:
+    """Everything that can be answered about settings."""
+    valid = st.builds(ValidSettings, st.text(), PROBLEMS)
+    return valid | st.builds(InvalidSettings, st.text(), PROBLEMS, PROBLEMS) | st.builds(UnknownSettings, st.text())

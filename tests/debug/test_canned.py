@@ -7,7 +7,17 @@ import pytest
 from tests.debug.canned import CannedInspector
 from tests.debug.inspector_contract import check_inspector
 from tests.debug.samples import DAEMON, HOOK, NODES, PACKAGES, RENDERED, WAITING, package, task
-from wharfinger.runtime.inspector import NodeSnapshot, PackageSnapshot, QueueSnapshot, RenderSnapshot
+from wharfinger.formats.json_value import JsonObject
+from wharfinger.formats.openapi_schema import Problem
+from wharfinger.runtime.inspector import (
+    InvalidSettings,
+    NodeSnapshot,
+    PackageSnapshot,
+    QueueSnapshot,
+    RenderSnapshot,
+    SettingsAnswer,
+    UnknownSettings,
+)
 
 
 async def test_the_contract_is_kept() -> None:
@@ -75,6 +85,23 @@ async def test_the_contract_notices_who_renders_what_is_not_there() -> None:
     class Eager(CannedInspector):
         async def render(self, name: str) -> RenderSnapshot | None:
             return RENDERED.get(name, RENDERED["prod.shop"])
+
+    with pytest.raises(AssertionError):
+        await check_inspector(Eager())
+
+
+@pytest.mark.parametrize(
+    "odd", [InvalidSettings("1", ()), InvalidSettings("1", (Problem("a", ""),)), UnknownSettings("")]
+)
+async def test_the_contract_notices_odd_answers_about_settings(odd: SettingsAnswer) -> None:
+    with pytest.raises(AssertionError):
+        await check_inspector(CannedInspector(answers={"prod.shop": odd}))
+
+
+async def test_the_contract_notices_who_validates_for_what_is_not_there() -> None:
+    class Eager(CannedInspector):
+        async def validate(self, name: str, settings: JsonObject, version: int = 0) -> SettingsAnswer | None:
+            return await super().validate("prod.shop", settings, version)
 
     with pytest.raises(AssertionError):
         await check_inspector(Eager())

@@ -16,12 +16,13 @@ from tests.debug.inspector_contract import check_inspector
 from tests.debug.samples import HOSTILE, MANIFEST, NODES, PACKAGES, package
 from wharfinger.debug.client import DebugClient, open_debug_client
 from wharfinger.debug.errors import DebugAnswerError, NoDaemonError
+from wharfinger.debug.routes import MAX_SETTINGS
 from wharfinger.debug.server import open_debug_server
 from wharfinger.debug.text import is_safe
-from wharfinger.formats.json_value import JsonValue
+from wharfinger.formats.json_value import JsonObject, JsonValue
 from wharfinger.httpd.messages import Handler, Request, Response, StreamingResponse
 from wharfinger.httpd.server import HttpLimits, open_server
-from wharfinger.runtime.inspector import PackageSnapshot, RenderSnapshot
+from wharfinger.runtime.inspector import PackageSnapshot, RenderSnapshot, ValidSettings
 
 
 @asynccontextmanager
@@ -58,6 +59,29 @@ async def test_what_was_rendered(tmp_path: Path) -> None:
         failed = await client.render("test.shop")
         assert failed == RenderSnapshot("", problem="template: no such function", has_chart=True)
         assert await client.render("no.such") is None
+
+
+async def test_whether_settings_would_be_taken(tmp_path: Path) -> None:
+    inspector = CannedInspector()
+    settings: JsonObject = {"a": [1, None, {"ü": HOSTILE.replace("\ud800", "")}]}
+    async with client_of(inspector, tmp_path / "debug.sock") as client:
+        for name in ("prod.shop", "test.shop", "ingress"):
+            expected = inspector.answers.get(name, ValidSettings("1.2.3"))
+            assert await client.validate(name, settings, 3) == expected
+            assert inspector.asked.pop() == (name, settings, 3)
+        assert await client.validate("no.such", {}) is None
+
+
+async def test_settings_that_cannot_be_asked_about(tmp_path: Path) -> None:
+    inspector = CannedInspector()
+    async with client_of(inspector, tmp_path / "debug.sock") as client:
+        with pytest.raises(DebugAnswerError, match=f"more than {MAX_SETTINGS} bytes"):
+            await client.validate("prod.shop", {"a": "x" * MAX_SETTINGS})
+        with pytest.raises(DebugAnswerError, match="no JSON form"):
+            await client.validate("prod.shop", {"a": "\ud800"})
+        big: JsonObject = {"a": "x" * (MAX_SETTINGS - 100)}
+        assert await client.validate("prod.shop", big) is not None
+    assert inspector.asked == [("prod.shop", big, 0)]
 
 
 async def test_names_and_values_of_strangers(tmp_path: Path) -> None:

@@ -25,18 +25,35 @@ from wharfinger.debug.commands import (
     add_queues,
     add_render,
     add_scheduler,
+    add_validate,
     dump_text,
     packages_text,
     queues_text,
     scheduler_text,
 )
-from wharfinger.debug.encoding import node_to_json, nodes_to_json, package_to_json, packages_to_json, queues_to_json
+from wharfinger.debug.encoding import (
+    answer_to_json,
+    node_to_json,
+    nodes_to_json,
+    package_to_json,
+    packages_to_json,
+    queues_to_json,
+)
+from wharfinger.debug.routes import MAX_SETTINGS
 from wharfinger.debug.server import open_debug_server
 from wharfinger.debug.text import is_safe
 from wharfinger.debug.text import width as columns_of
-from wharfinger.runtime.inspector import RenderSnapshot
+from wharfinger.formats.openapi_schema import Problem
+from wharfinger.runtime.inspector import RenderSnapshot, ValidSettings
 
-ADD = {"get": add_get, "dump": add_dump, "queues": add_queues, "scheduler": add_scheduler, "render": add_render}
+ADD = {
+    "get": add_get,
+    "dump": add_dump,
+    "queues": add_queues,
+    "scheduler": add_scheduler,
+    "render": add_render,
+    "validate": add_validate,
+}
 
 
 def typed(line: str) -> argparse.Namespace:
@@ -338,3 +355,75 @@ def test_help_names_every_option() -> None:
     )
     for word in ("packages", "NAME", "--output", "--socket", "WHARFINGER_SOCKET", "wide"):
         assert word in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "said"),
+    [
+        ("ingress", 0, "warning: a: old\ningress: valid for version 1.2.3\n"),
+        (
+            "prod.shop",
+            1,
+            """error: something is missing
+error: sets[2].name: must be short
+warning: old: is deprecated
+prod.shop: not valid for version 1.2.3
+""",
+        ),
+        ("test.shop", 3, "test.shop: not known: it is not loaded yet\n"),
+    ],
+)
+async def test_validate(name: str, code: int, said: str, tmp_path: Path) -> None:
+    inspector = CannedInspector()
+    inspector.answers = {**inspector.answers, "ingress": ValidSettings("1.2.3", (Problem("a", "old"),))}
+    (tmp_path / "settings").write_text("replicas: 2\nhosts: [a]\n")
+    line = f"validate {name} --settings {tmp_path / 'settings'} --settings-version 2"
+
+    assert await run_against(inspector, line, tmp_path / "s") == (code, said, "")
+    assert inspector.asked == [(name, {"replicas": 2, "hosts": ["a"]}, 2)]
+    for output, read in (("json", json.loads), ("yaml", yaml.safe_load)):
+        found, out, err = await run_against(inspector, f"{line} -o {output}", tmp_path / "s")
+        assert (found, err) == (code, "")
+        assert read(out) == answer_to_json(inspector.answers[name])
+
+
+async def test_validate_reads_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    inspector = CannedInspector()
+    for text, settings in ((b"a: 1", {"a": 1}), (b"", {})):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
+        assert (await run_against(inspector, "validate ingress --settings -", tmp_path / "s"))[0] == 0
+        assert inspector.asked.pop() == ("ingress", settings, 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (None, "cannot be read: No such file or directory"),
+        ("[]", "expected an object, found a list"),
+        ("a: [", "settings"),
+        ("a" * (MAX_SETTINGS + 1), f"more than {MAX_SETTINGS} bytes"),
+    ],
+)
+async def test_validate_needs_a_file_of_settings(text: str | None, says: str, tmp_path: Path) -> None:
+    file = tmp_path / "settings"
+    if text is not None:
+        file.write_text(text)
+    code, out, err = await run_against(CannedInspector(), f"validate prod.shop --settings {file}", tmp_path / "s")
+    assert (code, out) == (1, "")
+    assert err.startswith("error: ")
+    assert says in err
+    assert err.count("\n") == 1
+
+
+async def test_validate_for_nobody(tmp_path: Path) -> None:
+    (tmp_path / "settings").touch()
+    line = f"validate prod/shop --settings {tmp_path / 'settings'}"
+    code, out, err = await run_against(CannedInspector(), line, tmp_path / "s")
+    assert (code, out, err) == (1, "", "error: no package named 'prod/shop'; did you mean prod.shop?\n")
+
+
+@pytest.mark.parametrize("version", ["-1", "x", "1001", "²"])
+def test_validate_takes_versions_that_there_can_be(version: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        typed(f"validate prod.shop --settings a --settings-version={version}")
+    assert "is no version: a number up to 1000" in capsys.readouterr().err

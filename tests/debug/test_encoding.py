@@ -10,8 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.debug.samples import DAEMON, MOMENT, NODE_SNAPSHOTS, NODES, PACKAGES, TASKS, packages
+from tests.debug.samples import DAEMON, MOMENT, NODE_SNAPSHOTS, NODES, PACKAGES, TASKS, packages, settings_answers
 from wharfinger.debug.encoding import (
+    answer_from_json,
+    answer_to_json,
     daemon_from_json,
     daemon_to_json,
     duration,
@@ -33,6 +35,7 @@ from wharfinger.runtime.inspector import (
     NodeSnapshot,
     PackageSnapshot,
     QueueSnapshot,
+    SettingsAnswer,
     TaskSnapshot,
 )
 
@@ -322,3 +325,25 @@ def test_nothing_but_a_shape_error_comes_out_of_a_reader(value: JsonValue) -> No
     for read in READERS:
         with suppress(ShapeError):
             read(value)
+
+
+@given(answer=settings_answers())
+def test_answers_about_settings_come_back_as_they_were(answer: SettingsAnswer) -> None:
+    assert answer_from_json(through_json(answer_to_json(answer))) == answer
+
+
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [
+        ([], "answer: expected an object"),
+        ({}, "verdict: required"),
+        ({"verdict": "Perhaps"}, "verdict: 'Perhaps' is none of Valid, Invalid, Unknown"),
+        ({"verdict": "Valid", "warnings": 1}, "warnings: expected a list"),
+        ({"verdict": "Invalid", "problems": [1]}, "problems: expected an object"),
+        ({"verdict": "Invalid", "problems": [{"path": 1}]}, "path: expected a string"),
+        ({"verdict": "Unknown", "message": []}, "message: expected a string"),
+    ],
+)
+def test_what_is_no_answer_about_settings(value: JsonValue, says: str) -> None:
+    with pytest.raises(ShapeError, match=says):
+        answer_from_json(value)

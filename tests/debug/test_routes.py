@@ -10,6 +10,7 @@ import yaml
 from tests.debug.canned import CannedInspector
 from tests.debug.samples import DAEMON, HOSTILE, MANIFEST, NODES, PACKAGES, package, task
 from wharfinger.debug.encoding import (
+    answer_to_json,
     daemon_to_json,
     node_to_json,
     nodes_to_json,
@@ -17,23 +18,37 @@ from wharfinger.debug.encoding import (
     packages_to_json,
     queues_to_json,
 )
-from wharfinger.debug.routes import ROUTES, make_handler
+from wharfinger.debug.routes import MAX_SETTINGS, ROUTES, make_handler
 from wharfinger.debug.text import is_safe
 from wharfinger.formats.json_value import JsonObject
+from wharfinger.formats.openapi_schema import Problem
 from wharfinger.httpd.messages import Request, Response
-from wharfinger.runtime.inspector import Inspector, RenderSnapshot
+from wharfinger.runtime.inspector import (
+    Inspector,
+    InvalidSettings,
+    RenderSnapshot,
+    SettingsAnswer,
+    UnknownSettings,
+    ValidSettings,
+)
 
 DUMP = "/api/v1/packages/dump"
 QUEUES = "/api/v1/queues/dump"
 SCHEDULER = "/api/v1/scheduler/dump"
 RENDER = "/api/v1/packages/render"
+VALIDATE = "/api/v1/packages/validate"
 
 
 async def get(
-    path: str, query: Mapping[str, str] | None = None, *, inspector: Inspector | None = None, method: str = "GET"
+    path: str,
+    query: Mapping[str, str] | None = None,
+    *,
+    inspector: Inspector | None = None,
+    method: str = "GET",
+    body: bytes = b"",
 ) -> Response:
     parameters = {key: (value,) for key, value in (query or {}).items()}
-    answer = await make_handler(inspector or CannedInspector())(Request(method, path, parameters, {}, b""))
+    answer = await make_handler(inspector or CannedInspector())(Request(method, path, parameters, {}, body))
     assert isinstance(answer, Response)
     return answer
 
@@ -59,11 +74,12 @@ async def test_readiness(ready: bool, draining: bool, status: int, text: bytes) 
 
 async def test_endpoints_lists_every_route_and_every_route_answers() -> None:
     listed = (await get("/endpoints")).body.decode().splitlines()
-    assert listed == [f"GET {path}" for path in ROUTES]
+    assert [line.partition(" ")[2] for line in listed] == list(ROUTES)
     paths = ("/healthz", "/readyz", "/endpoints", DUMP, QUEUES, SCHEDULER, f"{RENDER}/{{name}}")
-    assert {f"GET {path}" for path in paths} <= set(listed)
+    assert {*(f"GET {path}" for path in paths), f"POST {VALIDATE}/{{name}}"} <= set(listed)
     for line in listed:
-        assert (await get(line.removeprefix("GET ").replace("{name}", "prod.shop"))).status == 200
+        method, path = line.split(" ")
+        assert (await get(path.replace("{name}", "prod.shop"), method=method)).status == 200
 
 
 async def test_documents() -> None:
@@ -178,6 +194,67 @@ async def test_a_package_that_goes_while_it_is_rendered() -> None:
             return rendered
 
     assert (await get(f"{RENDER}/prod.shop", inspector=Going())).status == 200
+
+
+async def test_whether_settings_would_be_taken() -> None:
+    inspector = CannedInspector()
+    for name, expected in ((name, inspector.answers[name]) for name in ("prod.shop", "test.shop")):
+        answer = await get(
+            f"{VALIDATE}/{name}", {"settings-version": "7"}, inspector=inspector, method="POST", body=b'{"a": 1}'
+        )
+        assert (answer.status, json.loads(answer.body)) == (200, answer_to_json(expected))
+        assert inspector.asked.pop() == (name, {"a": 1}, 7)
+    answer = await get(f"{VALIDATE}/ingress", {"output": "yaml"}, inspector=inspector, method="POST")
+    assert yaml.safe_load(answer.body) == {"verdict": "Valid", "version": "1.2.3", "problems": [], "warnings": []}
+    assert inspector.asked == [("ingress", {}, 0)]
+
+
+@pytest.mark.parametrize(
+    ("name", "query", "body", "status", "text"),
+    [
+        ("no.such", {}, b"{}", 404, "no package named 'no.such'\n"),
+        ("prod.shop", {}, b"[]", 400, "settings: expected an object, found a list"),
+        ("prod.shop", {}, b"{", 400, "settings: "),
+        ("prod.shop", {}, b" " * (MAX_SETTINGS + 1), 400, f"settings: {MAX_SETTINGS + 1} bytes is over the limit"),
+        ("prod.shop", {"settings-version": "-1"}, b"{}", 400, "settings-version: -1: expected a number up to 1000"),
+        ("prod.shop", {"settings-version": "1001"}, b"{}", 400, "settings-version: 1001: expected"),
+        ("prod.shop", {"settings-version": ""}, b"{}", 400, "settings-version: : expected"),
+        ("prod.shop", {"output": "xml"}, b"{}", 400, "unknown output: xml"),
+        ("prod.shop", {"show-secrets": "true"}, b"{}", 400, "unknown query parameter: show-secrets"),
+    ],
+)
+async def test_a_wrong_question_about_settings(
+    name: str, query: dict[str, str], body: bytes, status: int, text: str
+) -> None:
+    answer = await get(f"{VALIDATE}/{name}", query, method="POST", body=body)
+    assert answer.status == status
+    assert text in answer.body.decode()
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "DELETE"])
+async def test_settings_are_asked_about_with_post(method: str) -> None:
+    answer = await get(f"{VALIDATE}/prod.shop", method=method)
+    assert (answer.status, answer.headers) == (405, (("Allow", "POST"),))
+
+
+async def test_an_answer_about_settings_quotes_no_secret() -> None:
+    told = replace(package(), secrets=("t0p-drawer",))
+    wrong = (Problem("a", "t0p-drawer is too short"),)
+    for given in (InvalidSettings("1", wrong, wrong), ValidSettings("1", wrong), UnknownSettings("t0p-drawer")):
+        inspector = CannedInspector(contents=(told,), answers={told.name: given})
+        answer = await get(f"{VALIDATE}/{told.name}", inspector=inspector, method="POST")
+        assert b"t0p-drawer" not in answer.body
+        assert b"***" in answer.body
+
+
+async def test_a_package_that_goes_while_its_settings_are_checked() -> None:
+    class Going(CannedInspector):
+        async def validate(self, name: str, settings: JsonObject, version: int = 0) -> SettingsAnswer | None:
+            answer = await super().validate(name, settings, version)
+            self.contents = ()
+            return answer
+
+    assert (await get(f"{VALIDATE}/prod.shop", inspector=Going(), method="POST")).status == 200
 
 
 async def test_secrets_stay_inside() -> None:

@@ -15,6 +15,7 @@ from tests.debug.samples import PACKAGES
 from tests.scale import scaled
 from wharfinger.debug.client import open_debug_client
 from wharfinger.debug.errors import DebugSocketError
+from wharfinger.debug.routes import MAX_SETTINGS
 from wharfinger.debug.server import open_debug_server
 from wharfinger.runtime.inspector import PackageSnapshot
 
@@ -33,7 +34,7 @@ async def test_it_answers_as_curl_would_ask(tmp_path: Path) -> None:
         assert (await client.head("/healthz")).status_code == 200
         refused = await client.post("/healthz", content=b"x")
         assert (refused.status_code, refused.headers["allow"]) == (405, "GET, HEAD")
-        assert (await client.post("/healthz", content=b"x" * 5000)).status_code == 413
+        assert (await client.post("/healthz", content=b"x" * (MAX_SETTINGS + 1))).status_code == 413
         assert (await client.get("/%zz".replace("zz", "00"))).status_code == 400
     assert not path.exists()
 

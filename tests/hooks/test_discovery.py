@@ -16,6 +16,7 @@ from wharfinger.hooks.errors import HookError
 from wharfinger.hooks.hook_files import HookFile, hook_file
 from wharfinger.packages.definition import Layout
 from wharfinger.process.command import Limits
+from wharfinger.process.journal_file import JournalFile
 from wharfinger.process.ledger import ProcessLedger
 
 CONFIG = """if [ "$*" = --config ]; then echo '{"configVersion":"v1","onStartup":%d}'; exit 0; fi; exit 9"""
@@ -215,8 +216,8 @@ async def test_a_folder_that_cannot_be_read(
 
 async def test_a_ledger_that_fails_is_told(hooks: Path, tmp_path: Path) -> None:
     bash(hooks, CONFIG % 1)
-    ledger = ProcessLedger(tmp_path / "journal.db")
-    ledger.close()
+    ledger = ProcessLedger(JournalFile(tmp_path / "journal.db"))
+    ledger.file.close()
     error = await refused(hooks, ProcessConfigReader(ledger))
     assert "cannot get its configuration: " in str(error)
     assert error.transient

@@ -2,8 +2,10 @@
 
 import logging
 import os
+import random
 import stat
 import sys
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -14,12 +16,13 @@ import trio
 from tests.hooks.runner_contract import CONTRACT, PATIENT, Contract
 from tests.hooks.scripts import bash, python, run_of, write_hook
 from tests.process.children import PATH
+from tests.scale import scaled
 from wharfinger.hooks import process_runner
 from wharfinger.hooks.errors import HookError
 from wharfinger.hooks.process_runner import ProcessHookRunner
 from wharfinger.hooks.run_folder import INPUTS, OUTPUTS, RunFolder
 from wharfinger.process.command import Limits
-from wharfinger.process.ledger import ProcessLedger
+from wharfinger.process.ledger import open_ledger
 
 MakeRunner = Callable[[float], ProcessHookRunner]
 
@@ -109,17 +112,16 @@ async def test_output_without_end_ends_the_run(scratch: Path, tmp_path: Path) ->
 
 
 async def test_the_run_is_on_record_while_it_runs(scratch: Path, tmp_path: Path) -> None:
-    ledger = ProcessLedger(tmp_path / "journal.db")
     seen: list[int] = []
+    with open_ledger(tmp_path / "journal.db") as ledger:
 
-    def on_line(line: str) -> None:
-        seen.append(int(line) - next(entry.pid for entry in ledger.entries()))
+        def on_line(line: str) -> None:
+            seen.append(int(line) - next(entry.pid for entry in ledger.entries()))
 
-    runner = ProcessHookRunner(scratch, limits(PATIENT), ledger, environment={"PATH": PATH})
-    await runner.run(replace(run_of(bash(tmp_path, "echo $$")), on_line=on_line))
-    assert seen == [0]
-    assert ledger.entries() == ()
-    ledger.close()
+        runner = ProcessHookRunner(scratch, limits(PATIENT), ledger, environment={"PATH": PATH})
+        await runner.run(replace(run_of(bash(tmp_path, "echo $$")), on_line=on_line))
+        assert seen == [0]
+        assert ledger.entries() == ()
 
 
 async def test_a_folder_that_cannot_be_made_is_a_transient_error(tmp_path: Path) -> None:
@@ -158,6 +160,52 @@ async def test_a_removal_without_end_holds_nothing_up(
     assert "is still being removed" in caplog.text
     end.set()
     await trio.testing.wait_all_tasks_blocked()
+
+
+@pytest.mark.parametrize("moment", ["before its folder is removed", "while its folder is removed"])
+async def test_a_cancelled_run_waits_only_a_moment_for_its_folder(
+    make: MakeRunner,
+    scratch: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    moment: str,
+) -> None:
+    go_on, removed = threading.Event(), trio.Event()
+    token, remove = trio.lowlevel.current_trio_token(), RunFolder.remove
+
+    def remove_slowly(self: RunFolder) -> None:
+        token.run_sync_soon(scope.cancel)
+        go_on.wait()
+        remove(self)
+        token.run_sync_soon(removed.set)
+
+    def on_line(_line: str) -> None:
+        if moment == "before its folder is removed":
+            scope.cancel()
+
+    monkeypatch.setattr(RunFolder, "remove", remove_slowly)
+    with trio.CancelScope() as scope:
+        await make(PATIENT).run(replace(run_of(bash(tmp_path, "echo ready")), on_line=on_line))
+    assert scope.cancelled_caught
+    (left,) = left_in(scratch)
+    assert f"hook 10-hook.sh: its folder {left} is still being removed" in caplog.text
+    go_on.set()
+    await removed.wait()
+    assert not left.exists()
+
+
+async def test_cancelled_again_and_again_nothing_of_a_run_stays(
+    make: MakeRunner, scratch: Path, tmp_path: Path
+) -> None:
+    """At a moment drawn from all of its life: while its folder is made, it starts, runs, ends, or its folder is removed."""
+    draw = random.Random(4)  # noqa: S311 - the same moments in every run
+    hook = bash(tmp_path, "echo ready; sleep 0.005 & wait")
+    for _ in range(scaled(200, 50)):
+        with trio.CancelScope() as scope:
+            scope.deadline = trio.current_time() + draw.uniform(0, 0.03)
+            await make(PATIENT).run(run_of(hook))
+        assert left_in(scratch) == []
 
 
 async def test_what_a_hook_hides_in_its_folder_is_removed_too(make: MakeRunner, scratch: Path, tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ import io
 import json
 import re
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,6 +15,8 @@ import trio
 
 from tests.packages.charts import WEB_SERVICE, WEB_VERSION, chart, write
 from tests.packages.faulty_registry import Reply, open_faulty_registry, sample
+from tests.packages.real_jq import RealJq
+from tests.packages.test_settings_check import FILES
 from tests.registry_server import PASSWORD, USER, make_certificate, open_registry_server
 from wharfinger.packages.address import RegistryAddress
 from wharfinger.packages.commands import add_package
@@ -23,9 +25,15 @@ from wharfinger.packages.manifest import HELM_CONFIG, MAX_MANIFEST, OCI_MANIFEST
 from wharfinger.packages.registry import Descriptor
 
 
+@asynccontextmanager
+async def open_jq() -> AsyncIterator[RealJq]:
+    yield RealJq(dying={".dying"})
+
+
 def run(*arguments: str) -> int:
     """The command line in this thread; its exit code."""
     parser = argparse.ArgumentParser(prog="wharfinger package")
+    parser.set_defaults(open_jq=open_jq)
     add_package(parser)
     args = parser.parse_args(arguments)
     code: int = args.handler(args)
@@ -247,3 +255,62 @@ async def test_a_config_that_cannot_be_read(config: bytes, capsys: pytest.Captur
 
 def test_an_address_prints_as_it_is_typed() -> None:
     assert str(RegistryAddress("127.0.0.1", 5000)) == "127.0.0.1:5000"
+
+
+def test_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = write(tmp_path / "web", FILES)
+    assert run("check", str(folder)) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said == [
+        "warning: openapi/conversions/v2.yaml: no example in testcases.yaml converts to version 2",
+        "web (Package, Module): no errors, 1 warning",
+    ]
+    (folder / "package.yaml").write_text("name: A")
+    assert run("check", str(folder)) == 1
+    assert capsys.readouterr().out.splitlines()[-1] == "the package: 1 error, no warnings"
+    assert run("check", str(folder), "-o", "json") == 1
+    assert json.loads(capsys.readouterr().out)["passed"] is False
+
+
+def test_check_settings(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = write(tmp_path / "web", FILES)
+    settings = tmp_path / "settings.yaml"
+    settings.write_text("count: 0")
+    assert run("check", str(folder), "--settings", str(settings), "--settings-version", "1") == 1
+    assert "error: settings.replicas: " in capsys.readouterr().out
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"count: 3")))
+    assert run("check", str(folder), "--settings", "-", "--settings-version", "1", "-o", "json") == 0
+    assert json.loads(capsys.readouterr().out)["settingsChecked"] is True
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (None, "cannot be read: No such file or directory"),
+        ("[]", "expected an object, found a list"),
+        ("a: [", "settings.yaml"),
+    ],
+)
+def test_check_needs_settings_in_the_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str | None, says: str
+) -> None:
+    if text is not None:
+        (tmp_path / "settings.yaml").write_text(text)
+    assert run("check", str(tmp_path), "--settings", str(tmp_path / "settings.yaml")) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("error: ")
+    assert says in err
+
+
+def test_check_where_nobody_can_tell_now(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = write(tmp_path / "web", {**FILES, "openapi/conversions/v2.yaml": "{version: 2, conversions: [.dying]}"})
+    assert run("check", str(folder)) == 1
+    assert "its worker died; this may pass by itself, try again" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("version", ["-1", "x", "1001", "²"])
+def test_check_takes_versions_that_there_can_be(version: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        run("check", "a", f"--settings-version={version}")
+    assert "is no version: a number up to 1000" in capsys.readouterr().err

@@ -4,6 +4,7 @@ from wharfinger.packages.errors import (
     AddressError,
     ArtifactError,
     ArtifactNotFoundError,
+    ConversionError,
     DigestError,
     PackageError,
     RegistryError,
@@ -27,6 +28,8 @@ from wharfinger.packages.errors import (
         (StoreError("x", transient=False), False),
         (RenderError("x"), False),
         (RenderError("x", transient=True), True),
+        (ConversionError("x"), False),
+        (ConversionError("x", transient=True), True),
     ],
 )
 def test_what_passes_by_itself(error: PackageError, transient: bool) -> None:

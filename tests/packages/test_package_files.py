@@ -67,3 +67,14 @@ def test_a_tree_that_is_not_there(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(ArtifactError, match="package web: not a folder"):
         open_files(tmp_path / "file", "web")
+
+
+def test_the_names_in_a_folder(files: PackageFiles, tmp_path: Path) -> None:
+    write(tmp_path / "tree", {"many/b": "", "many/a/c": "", "many/.d": ""})
+    assert files.names("many", limit=3) == (".d", "a", "b")
+    assert files.names("no", limit=3) == files.names("a.yaml", limit=3) == ()
+    with pytest.raises(ArtifactError, match="many: more than 2 files"):
+        files.names("many", limit=2)
+    (tmp_path / "tree" / "away").symlink_to(tmp_path)
+    with pytest.raises(ArtifactError, match="away: a link that leaves the package"):
+        files.names("away", limit=3)

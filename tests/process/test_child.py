@@ -181,6 +181,35 @@ async def test_cancelled_again_while_it_dies(tag: str) -> None:
     assert alive_with(tag) == []
 
 
+@pytest.mark.parametrize("cause", ["deadline", "output"])
+async def test_cancelling_shortens_the_grace_that_is_under_way(tag: str, cause: str) -> None:
+    """It ran into its deadline, or said too much, and would have a thousand seconds to clean up."""
+    limits = replace(PATIENT, term_grace_s=1000.0, cancel_grace_s=0.05)
+    limits = replace(limits, wall_s=0.3) if cause == "deadline" else replace(limits, stdout_bytes=10)
+    script = "trap 'echo asked to go >&2' TERM; echo more than ten bytes; while :; do sleep 0.01; done"
+    lines = Lines()
+    async with trio.open_nursery() as nursery:
+
+        async def run() -> None:
+            await run_child(shell(script, tag), limits, sinks=Sinks(stderr=lines))
+
+        nursery.start_soon(run)
+        await lines.wait_for("asked to go")
+        nursery.cancel_scope.cancel()
+    assert alive_with(tag) == []
+
+
+async def test_cancelling_one_whose_leader_has_ended_needs_no_grace(tag: str) -> None:
+    lines = Lines()
+    alone = 'until grep -q "^State:.Z" /proc/$$/status; do sleep 0.01; done; echo alone'
+    script = f"(trap '' TERM; {alone}; exec sleep 1000) & exit 0"
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(_run, shell(script, tag), replace(PATIENT, drain_s=1000.0), lines)
+        await lines.wait_for("alone")
+        nursery.cancel_scope.cancel()
+    assert alive_with(tag) == []
+
+
 async def _run(command: Command, limits: Limits, lines: Lines) -> None:
     await run_child(command, limits, sinks=Sinks(stdout=lines))
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from wharfinger.process.command import Ending, Limits
 from wharfinger.process.ending import (
     DYING_S,
+    FLUSH_CANCELLED_S,
     FLUSH_S,
     CancelAsked,
     Draining,
@@ -17,6 +18,7 @@ from wharfinger.process.ending import (
     Ended,
     Event,
     Flushing,
+    HastenTimer,
     IllegalEventError,
     KillEverything,
     Killing,
@@ -35,7 +37,7 @@ from wharfinger.process.ending import (
     step,
 )
 
-LIMITS = Limits(wall_s=60.0, stdout_bytes=1, term_grace_s=7.0, drain_s=2.0)
+LIMITS = Limits(wall_s=60.0, stdout_bytes=1, term_grace_s=7.0, cancel_grace_s=0.5, drain_s=2.0)
 EXIT, PIPE, OUTPUT, CANCEL, TIME, SWEPT = (
     LeaderExited(),
     PipeClosed(),
@@ -47,18 +49,20 @@ EXIT, PIPE, OUTPUT, CANCEL, TIME, SWEPT = (
 EVENTS: list[Event] = [EXIT, PIPE, OUTPUT, CANCEL, TIME, SWEPT]
 
 
-def run(*events: Event) -> tuple[State, list[Effect]]:
+def run(*events: Event, limits: Limits = LIMITS) -> tuple[State, list[Effect]]:
     """The state after these events, and all effects on the way."""
-    state, first = begin(LIMITS)
+    state, first = begin(limits)
     effects = list(first)
     for event in events:
-        state, more = step(state, event, LIMITS)
+        state, more = step(state, event, limits)
         effects += more
     return state, effects
 
 
 WALL, TERM, GRACE, DRAIN = SetTimer(60.0), TerminateGroup(), SetTimer(7.0), SetTimer(2.0)
 KILL, DYING, FLUSH = KillEverything(), SetTimer(DYING_S), SetTimer(FLUSH_S)
+CANCEL_GRACE, HASTEN = SetTimer(0.5), HastenTimer(0.5)
+SHORT_FLUSH, HASTEN_FLUSH = SetTimer(FLUSH_CANCELLED_S), HastenTimer(FLUSH_CANCELLED_S)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +76,8 @@ KILL, DYING, FLUSH = KillEverything(), SetTimer(DYING_S), SetTimer(FLUSH_S)
         ([EXIT, TIME, PIPE, SWEPT, PIPE], Ended(Ending.EXITED), [WALL, DRAIN, KILL, FLUSH]),
         ([EXIT, TIME, SWEPT, TIME], Ended(Ending.EXITED), [WALL, DRAIN, KILL, FLUSH]),
         ([EXIT, OUTPUT, SWEPT, PIPE, PIPE], Ended(Ending.OUTPUT_LIMIT), [WALL, DRAIN, KILL, FLUSH]),
-        ([EXIT, CANCEL, SWEPT, PIPE, PIPE], Ended(None), [WALL, DRAIN, KILL, FLUSH]),
+        ([EXIT, CANCEL, SWEPT, PIPE, PIPE], Ended(None), [WALL, DRAIN, KILL, SHORT_FLUSH]),
+        ([EXIT, TIME, CANCEL, SWEPT, TIME], Ended(None), [WALL, DRAIN, KILL, SHORT_FLUSH]),
         ([TIME], Terminating(Ending.DEADLINE, 2), [WALL, TERM, GRACE]),
         ([TIME, EXIT], Terminating(Ending.DEADLINE, 2, leader_gone=True), [WALL, TERM, GRACE]),
         ([TIME, EXIT, PIPE, PIPE, SWEPT], Ended(Ending.DEADLINE), [WALL, TERM, GRACE, KILL]),
@@ -81,16 +86,27 @@ KILL, DYING, FLUSH = KillEverything(), SetTimer(DYING_S), SetTimer(FLUSH_S)
         ([TIME, TIME, SWEPT, PIPE, EXIT, PIPE], Ended(Ending.DEADLINE), [WALL, TERM, GRACE, KILL, DYING, FLUSH]),
         ([TIME, TIME, SWEPT, TIME], Stuck(), [WALL, TERM, GRACE, KILL, DYING]),
         ([TIME, TIME, EXIT, PIPE, PIPE, SWEPT], Ended(Ending.DEADLINE), [WALL, TERM, GRACE, KILL]),
-        ([TIME, TIME, CANCEL, OUTPUT, SWEPT, EXIT], Flushing(None, 2), [WALL, TERM, GRACE, KILL, DYING, FLUSH]),
+        ([TIME, TIME, CANCEL, OUTPUT, SWEPT, EXIT], Flushing(None, 2), [WALL, TERM, GRACE, KILL, DYING, SHORT_FLUSH]),
         ([OUTPUT, EXIT, PIPE, PIPE, SWEPT], Ended(Ending.OUTPUT_LIMIT), [WALL, TERM, GRACE, KILL]),
-        ([CANCEL, OUTPUT, EXIT, PIPE, PIPE, SWEPT], Ended(None), [WALL, TERM, GRACE, KILL]),
-        ([TIME, OUTPUT, CANCEL], Terminating(None, 2), [WALL, TERM, GRACE]),
+        ([CANCEL], Terminating(None, 2), [WALL, TERM, CANCEL_GRACE]),
+        ([CANCEL, OUTPUT, EXIT, PIPE, PIPE, SWEPT], Ended(None), [WALL, TERM, CANCEL_GRACE, KILL]),
+        ([CANCEL, TIME], Killing(None, 2, leader_gone=False), [WALL, TERM, CANCEL_GRACE, KILL]),
+        ([TIME, OUTPUT, CANCEL], Terminating(None, 2), [WALL, TERM, GRACE, HASTEN]),
+        ([TIME, EXIT, CANCEL], Terminating(None, 2, leader_gone=True), [WALL, TERM, GRACE, HASTEN]),
+        ([EXIT, TIME, SWEPT, CANCEL, PIPE], Flushing(None, 1), [WALL, DRAIN, KILL, FLUSH, HASTEN_FLUSH]),
         ([EXIT, TIME, SWEPT, OUTPUT], Flushing(Ending.OUTPUT_LIMIT, 2), [WALL, DRAIN, KILL, FLUSH]),
         ([TIME, TIME, SWEPT, OUTPUT], Dying(Ending.DEADLINE, 2), [WALL, TERM, GRACE, KILL, DYING]),
     ],
 )
 def test_the_ways_to_the_end(events: list[Event], state: State, effects: list[Effect]) -> None:
     assert run(*events) == (state, effects)
+
+
+@pytest.mark.parametrize("events", [[CANCEL], [TIME, CANCEL], [OUTPUT, CANCEL]])
+def test_who_is_cancelled_gets_no_more_grace_than_who_is_late(events: list[Event]) -> None:
+    _, effects = run(*events, limits=replace(LIMITS, cancel_grace_s=100.0))
+
+    assert effects[-1] in {SetTimer(LIMITS.term_grace_s), HastenTimer(LIMITS.term_grace_s)}
 
 
 @pytest.mark.parametrize(
@@ -131,6 +147,7 @@ class World:
         for effect in effects:
             self.timer = isinstance(effect, SetTimer) or (self.timer and not isinstance(effect, KillEverything))
             self.sweeping = self.sweeping or isinstance(effect, KillEverything)
+            assert self.timer or not isinstance(effect, HastenTimer)
 
     def possible(self) -> list[Event]:
         can = {

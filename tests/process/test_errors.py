@@ -1,6 +1,6 @@
 """Errors say what, to which object, why, and what to do."""
 
-from wharfinger.process.errors import FileBusyError, LedgerError, ProcessError, SpawnError, StuckError
+from wharfinger.process.errors import FileBusyError, JournalFileError, LedgerError, ProcessError, SpawnError, StuckError
 
 
 def test_a_spawn_error_has_its_parts_and_a_sentence() -> None:
@@ -17,6 +17,7 @@ def test_a_spawn_error_has_its_parts_and_a_sentence() -> None:
 
 def test_what_may_pass_by_itself_is_transient() -> None:
     errors: list[ProcessError] = [FileBusyError("hook"), StuckError("hook", 7, 10.0), LedgerError("full")]
+    errors.append(JournalFileError("full"))
 
-    assert [error.transient for error in errors] == [True, True, True]
+    assert [error.transient for error in errors] == [True, True, True, True]
     assert "hook (pid 7) did not end within 10 s of SIGKILL" in str(errors[1])

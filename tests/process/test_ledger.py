@@ -5,16 +5,20 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from tests.process.children import PATH, TAG, alive_with, is_alive, wait_dead
 from wharfinger.process.errors import LedgerError
-from wharfinger.process.ledger import kill_left_behind, open_ledger
+from wharfinger.process.journal_file import JournalFile
+from wharfinger.process.ledger import PROCESS_GROUPS, ProcessLedger, boot_id, kill_left_behind, open_ledger
+from wharfinger.process.proc_stat import MARKER
 
 OWNER = """
 import sys
+from contextlib import closing
 from pathlib import Path
 import trio
 from wharfinger.process.child import run_child
@@ -67,9 +71,11 @@ async def test_what_a_killed_owner_left_is_killed(tag: str, tmp_path: Path, scri
 async def test_an_intent_without_a_pid_is_found_by_its_token(tag: str, tmp_path: Path) -> None:
     """The owner died between the start of the child and writing down its number."""
     killed_owner(tmp_path / "journal.db", "trap '' TERM HUP; echo ready; while :; do sleep 1000; done", tag)
-    with sqlite3.connect(tmp_path / "journal.db") as database:
-        database.execute("UPDATE process_groups SET pid = 0, start_ticks = 0")
-    database.close()
+    with open_ledger(tmp_path / "journal.db") as ledger:
+        (entry,) = ledger.entries()
+        assert entry.pid > 0
+        row = (entry.token, entry.boot_id, entry.owner_pid, entry.owner_start_ticks, 0, 0)
+        ledger.file.table(PROCESS_GROUPS).put(row)
     with open_ledger(tmp_path / "journal.db") as ledger:
         assert await kill_left_behind(ledger) >= 1
     assert alive_with(tag) == []
@@ -82,16 +88,11 @@ async def test_somebody_who_has_the_number_now_is_left_alone(tag: str, tmp_path:
         killed_owner(tmp_path / "journal.db", "echo ready; sleep 0.2; echo more", tag)
         with open_ledger(tmp_path / "journal.db") as ledger:
             await kill_left_behind(ledger)
-        with sqlite3.connect(tmp_path / "journal.db") as database:
+        with open_ledger(tmp_path / "journal.db") as ledger:
             start = int(Path(f"/proc/{stranger.pid}/stat").read_text().rpartition(")")[2].split()[19])
-            boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-            row = {"boot_id": boot, "start_ticks": start}
-            row[column] = "another-boot" if column == "boot_id" else start + 1
-            database.execute(
-                "INSERT INTO process_groups VALUES ('f' || hex(randomblob(15)), ?, 1999999, 1, ?, ?)",
-                (row["boot_id"], stranger.pid, row["start_ticks"]),
-            )
-        database.close()
+            boot = "another-boot" if column == "boot_id" else boot_id()
+            row = ("f" * 32, boot, 1999999, 1, stranger.pid, start if column == "boot_id" else start + 1)
+            ledger.file.table(PROCESS_GROUPS).put(row)
         with open_ledger(tmp_path / "journal.db") as ledger:
             assert await kill_left_behind(ledger) == 0
             assert ledger.entries() == ()
@@ -126,7 +127,8 @@ async def test_a_damaged_file_is_set_aside_with_a_word(tmp_path: Path, damage: s
         (tmp_path / name).unlink(missing_ok=True)
     with open_ledger(path) as ledger:
         assert ledger.warning is not None
-        assert "set aside" in ledger.warning or "is now" in ledger.warning
+        assert "is now" in ledger.warning
+        assert "were not ended" in ledger.warning
         assert ledger.entries() == ()
         ledger.intend("new")
     assert len(list(tmp_path.glob("journal.db*"))) >= 2
@@ -169,10 +171,82 @@ def test_a_folder_that_is_not_there_is_an_error_with_a_remedy(tmp_path: Path) ->
 
 def test_rows_outlive_their_owner(tmp_path: Path) -> None:
     code = (
-        "import os, signal, sys; from pathlib import Path; from wharfinger.process.ledger import ProcessLedger;"
-        "ProcessLedger(Path(sys.argv[1])).intend('kept'); os.kill(os.getpid(), signal.SIGKILL)"
+        "import os, signal, sys; from pathlib import Path; from wharfinger.process.journal_file import JournalFile;"
+        "from wharfinger.process.ledger import ProcessLedger;"
+        "ProcessLedger(JournalFile(Path(sys.argv[1]))).intend('kept'); os.kill(os.getpid(), signal.SIGKILL)"
     )
     done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "journal.db")], check=False)
     assert done.returncode == -signal.SIGKILL
     with open_ledger(tmp_path / "journal.db") as ledger:
         assert [entry.token for entry in ledger.entries()] == ["kept"]
+
+
+FIRST_VERSION = """
+PRAGMA journal_mode = WAL;
+CREATE TABLE table_versions (name TEXT PRIMARY KEY, version INTEGER NOT NULL);
+CREATE TABLE process_groups (
+    token TEXT PRIMARY KEY CHECK (typeof(token) = 'text'),
+    boot_id TEXT NOT NULL CHECK (typeof(boot_id) = 'text'),
+    owner_pid INTEGER NOT NULL CHECK (typeof(owner_pid) = 'integer'),
+    owner_start_ticks INTEGER NOT NULL CHECK (typeof(owner_start_ticks) = 'integer'),
+    pid INTEGER NOT NULL DEFAULT 0 CHECK (typeof(pid) = 'integer'),
+    start_ticks INTEGER NOT NULL DEFAULT 0 CHECK (typeof(start_ticks) = 'integer')
+) WITHOUT ROWID;
+INSERT INTO table_versions VALUES ('process_groups', 1);
+"""
+
+
+async def test_what_a_daemon_of_the_first_version_left_is_killed(tag: str, tmp_path: Path) -> None:
+    """An update of the program while a daemon that wrote rows without checksums had been killed."""
+    with (
+        subprocess.Popen(["/bin/sleep", "1000"], env={TAG: tag, MARKER: "a" * 32}, start_new_session=True) as left,
+        closing(sqlite3.connect(tmp_path / "journal.db")) as database,
+    ):
+        start = int(Path(f"/proc/{left.pid}/stat").read_text().rpartition(")")[2].split()[19])
+        database.executescript(FIRST_VERSION)
+        with database:
+            rows = [("a" * 32, boot_id(), 1999999, 1, left.pid, start), ("b" * 32, "another-boot", 1, 2, 3, 4)]
+            database.executemany("INSERT INTO process_groups VALUES (?, ?, ?, ?, ?, ?)", rows)
+        for _ in range(2):  # a migration happens once
+            with open_ledger(tmp_path / "journal.db") as ledger:
+                assert ledger.warning is None
+                assert [entry.token for entry in ledger.entries()] == ["a" * 32, "b" * 32]
+                assert ledger.entries()[0].start_ticks == start
+        with open_ledger(tmp_path / "journal.db") as ledger:
+            assert await kill_left_behind(ledger) == 1
+            assert ledger.entries() == ()
+        assert not is_alive(left.pid)
+
+
+async def test_a_row_that_was_altered_kills_nobody_and_the_others_are_kept(tag: str, tmp_path: Path) -> None:
+    path = tmp_path / "journal.db"
+    with subprocess.Popen(["/bin/sleep", "1000"], env={TAG: tag}, start_new_session=True) as stranger:
+        start = int(Path(f"/proc/{stranger.pid}/stat").read_text().rpartition(")")[2].split()[19])
+        with open_ledger(path) as ledger:
+            table = ledger.file.table(PROCESS_GROUPS)
+            table.put(("a" * 32, boot_id(), 1999999, 1, 1999999, 1))
+            table.put(("b" * 32, boot_id(), 1999999, 1, 1999999, 1))
+        with closing(sqlite3.connect(path)) as database, database:
+            database.execute(
+                "UPDATE process_groups SET pid = ?, start_ticks = ? WHERE token = ?", (stranger.pid, start, "a" * 32)
+            )
+        with open_ledger(path) as ledger:
+            assert ledger.warning is not None
+            assert "1 damaged rows (1 of 1 others were kept)" in ledger.warning
+            assert [entry.token for entry in ledger.entries()] == ["b" * 32]
+            assert await kill_left_behind(ledger) == 0
+        assert is_alive(stranger.pid)
+        stranger.kill()
+
+
+def test_a_ledger_that_cannot_be_written_says_so(tmp_path: Path) -> None:
+    file = JournalFile(tmp_path / "journal.db")
+    ledger = ProcessLedger(file)
+    file.close()
+    for call in (ledger.intend, ledger.forget):
+        with pytest.raises(LedgerError, match="cannot be written"):
+            call("a")
+    with pytest.raises(LedgerError, match="cannot be written"):
+        ledger.complete("a", 1, 1)
+    with pytest.raises(LedgerError, match="cannot be read"):
+        ledger.entries()

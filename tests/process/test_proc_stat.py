@@ -13,6 +13,7 @@ from wharfinger.process.proc_stat import (
     ProcessStat,
     ProcFormatError,
     marker_value,
+    parse_start_ticks,
     parse_stat,
     parse_tokens,
 )
@@ -45,6 +46,7 @@ def test_the_fields_are_those_of_the_manual_page() -> None:
 @given(st.binary(max_size=64))
 def test_a_name_cannot_forge_anything(name: bytes) -> None:
     assert parse_stat(line(name)) == parse_stat(line(b"sh"))
+    assert parse_start_ticks(line(name)) == 4711
 
 
 @pytest.mark.parametrize("name", [b"a b", b")", b"((", b") R 1 1 1 0", b"x\ny", b""])
@@ -66,6 +68,15 @@ def test_flags_and_threads_tell_who_can_run() -> None:
 def test_anything_else_is_refused(data: bytes) -> None:
     with pytest.raises(ProcFormatError):
         parse_stat(data)
+    with pytest.raises(ProcFormatError):
+        parse_start_ticks(data)
+
+
+@pytest.mark.parametrize("start", [b"", b"x", b"4711", b"x y", b"\xff z"])
+def test_a_start_that_is_no_number_is_refused(start: bytes) -> None:
+    data = line(b"sh")[: line(b"sh").index(b"4711")] + start
+    with pytest.raises(ProcFormatError):
+        parse_start_ticks(data)
 
 
 @pytest.mark.parametrize(
@@ -82,6 +93,7 @@ def test_this_process_reads_as_the_system_says() -> None:
     assert (stat.pid, stat.ppid) == (os.getpid(), os.getppid())
     assert (stat.pgid, stat.sid) == (os.getpgrp(), os.getsid(0))
     assert stat.alive
+    assert stat.start_ticks == parse_start_ticks(Path("/proc/self/stat").read_bytes())
     assert stat.environ_bytes == len(Path("/proc/self/environ").read_bytes())
 
 

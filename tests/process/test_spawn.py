@@ -17,6 +17,7 @@ from tests.process.children import PATH, TAG, alive_with, shell
 from wharfinger.process.command import Command
 from wharfinger.process.descendants import look, read_stat
 from wharfinger.process.errors import FileBusyError, LedgerError, SpawnError
+from wharfinger.process.journal_file import JournalFile
 from wharfinger.process.ledger import ProcessLedger, open_ledger
 from wharfinger.process.proc_stat import MARKER
 from wharfinger.process.spawn import Spawned, spawn
@@ -106,12 +107,12 @@ def test_the_ledger_has_the_run_from_before_it_exists(tag: str, tmp_path: Path) 
             assert [entry.pid for entry in self.entries()] == [0]
             super().complete(token, pid, start_ticks)
 
-    ledger = Watching(tmp_path / "journal.db")
+    ledger = Watching(JournalFile(tmp_path / "journal.db"))
     with spawned(shell("exec sleep 1000", tag), ledger) as child:
         (entry,) = ledger.entries()
         assert (entry.token, entry.pid, entry.start_ticks) == ("token", child.mark.pid, child.mark.start_ticks)
         assert entry.owner_pid == os.getpid()
-    ledger.close()
+    ledger.file.close()
 
 
 def refused(argv: tuple[str, ...], env: Mapping[str, str] | None = None, cwd: Path = Path("/")) -> SpawnError:

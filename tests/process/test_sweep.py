@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.process.children import PATH, TAG, is_alive
-from wharfinger.process.descendants import Mark, read_stat
+from tests.process.children import PATH, TAG, alive_with, is_alive
+from wharfinger.process.descendants import Mark, Seen, read_stat, scan
 from wharfinger.process.proc_stat import MARKER
 from wharfinger.process.sweep import SweepResult, sweep
 
@@ -105,6 +105,40 @@ def test_several_runs_at_once(tag: str) -> None:
     ):
         assert sweep([Mark("one"), Mark("two", second.pid, second.start_ticks)], LONG) == SweepResult(4, 0)
         assert not is_alive(first.pid)
+
+
+@pytest.mark.parametrize("most", [1, 3, 256])
+def test_many_runs_are_pinned_in_parts(tag: str, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    monkeypatch.setattr("wharfinger.process.sweep.PINS_MAX", most)
+    with (
+        leader("sleep 1000 & sleep 1000 & echo $!; wait", tag) as (first, _),
+        leader("sleep 1000 & echo $!; wait", tag) as (second, _),
+        leader("sleep 1000 & sleep 1000 & echo $!; wait", tag) as (third, _),
+    ):
+        assert sweep([first, second, third], LONG) == SweepResult(5, 0)
+
+
+def test_a_group_is_frozen_before_it_is_looked_at(tag: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    states: list[int] = []
+
+    def look_and_scan(since_ticks: int) -> list[Seen]:
+        ended = os.waitid(os.P_PID, mark.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+        assert ended is not None
+        states.append(ended.si_code)
+        return scan(since_ticks)
+
+    monkeypatch.setattr("wharfinger.process.sweep.scan", look_and_scan)
+    with leader("echo $$; exec sleep 5", tag) as (mark, _):
+        assert sweep([mark], LONG) == SweepResult(0, 0)
+    assert states[0] == os.CLD_STOPPED
+
+
+def test_who_goes_on_having_children_is_ended_with_all_of_them(tag: str) -> None:
+    script = "echo $$; i=0; while [ $i -lt 300 ]; do sleep 1000 & setsid sleep 1000 & i=$((i+1)); done; wait"
+    with leader(script, tag) as (mark, _):
+        assert sweep([mark], LONG).left == 0
+        wait_zombie(mark.pid)
+        assert alive_with(tag) == []
 
 
 def test_without_descriptors_the_group_is_killed_and_nobody_is_called_dead(tag: str) -> None:

@@ -1,16 +1,25 @@
 from wharfinger.queue.dump import PARKED_CAUSE, QueueDump, TaskDump, dump_queue, merge
-from wharfinger.queue.state import BackingOff, Completing, Ending, Entry, Parked, QueueState, Running, Waiting
+from wharfinger.queue.events import Enqueued
+from wharfinger.queue.fifo import Fifo
+from wharfinger.queue.state import BackingOff, Completing, Ending, Head, History, Lane, Parked, QueueState, Running
+
+FAILED = History(3, 3, "registry does not answer")
+
+
+def lane(head: Head, *waiting: Enqueued) -> Lane:
+    return Lane(head, Fifo.of(waiting))
+
 
 STATE = QueueState(
     lanes={
-        "main": (
-            Entry(1, "Download", 1, 90.0, BackingOff(112.5), attempt=3, failures=3, error="registry does not answer"),
-            Entry(2, "Install", 1, 95.0, Waiting()),
+        "main": lane(
+            BackingOff(Enqueued(1, "Download", 1, 90.0), 112.5, FAILED),
+            Enqueued(2, "Install", 1, 95.0),
         ),
-        "events": (Entry(3, "Hook a", 2, 99.0, Running(7), attempt=1),),
-        "ending": (Entry(4, "Hook b", 2, 99.0, Ending(8, "removal started"), attempt=1),),
-        "parked": (Entry(5, "Hook c", 2, 101.0, Parked(), attempt=1, error="bad YAML"),),
-        "done": (Entry(6, "Hook d", 2, 99.0, Completing(9), attempt=1),),
+        "events": lane(Running(Enqueued(3, "Hook a", 2, 99.0, "events"), 7)),
+        "ending": lane(Ending(Enqueued(4, "Hook b", 2, 99.0, "ending"), 8, "removal started")),
+        "parked": lane(Parked(Enqueued(5, "Hook c", 2, 101.0, "parked"), History(1, 1, "bad YAML"))),
+        "done": lane(Completing(Enqueued(6, "Hook d", 2, 99.0, "done"), 9)),
     }
 )
 

@@ -3,7 +3,7 @@
 import pytest
 
 from wharfinger.queue.backoff import BackoffPolicy
-from wharfinger.queue.machine import (
+from wharfinger.queue.events import (
     DUPLICATE,
     CallDone,
     CancelRun,
@@ -15,17 +15,15 @@ from wharfinger.queue.machine import (
     Event,
     Failed,
     Finished,
-    IllegalEvent,
     InputChanged,
     Interrupted,
-    QueueFull,
     Retired,
     RetryDue,
     ScopeCancelled,
     StartTask,
-    step,
 )
-from wharfinger.queue.state import BackingOff, Completing, Ending, Parked, Phase, QueueState, Rules, Running, Waiting
+from wharfinger.queue.machine import IllegalEvent, QueueFull, step
+from wharfinger.queue.state import BackingOff, Completing, Ending, History, QueueState, Rules, Running
 
 RULES = Rules(max_tasks=4, backoff=BackoffPolicy(initial_s=10, factor=2, max_s=60, jitter=0))
 LIFE, OTHER = 100, 200  # scopes
@@ -40,20 +38,37 @@ def after(*events: Event, state: QueueState | None = None) -> tuple[QueueState, 
     return state, effects
 
 
-def task(number: int, *, scope: int = LIFE, lane: str = "main", name: str = "", unique: bool = False) -> Enqueued:
-    return Enqueued(number, name or f"task {number}", scope, at=0.0, lane=lane, unique=unique)
+def task(
+    number: int, *, scope: int = LIFE, lane: str = "main", name: str = "", unique: bool = False, tells: bool = True
+) -> Enqueued:
+    return Enqueued(number, name or f"task {number}", scope, at=0.0, lane=lane, unique=unique, tells=tells)
 
 
 def failed(run: int, *, permanent: bool = False, at: float = 0.0) -> Failed:
     return Failed(run, "no route to host", permanent, at, draw=0.5)
 
 
-def phases(state: QueueState, lane: str = "main") -> list[tuple[int, Phase]]:
-    return [(entry.task, entry.phase) for entry in state.lanes.get(lane, ())]
+def told(state: QueueState, lane: str = "main") -> list[str]:
+    """A lane in words: each task with the phase it is in, and what is special about that."""
+    if lane not in state.lanes:
+        return []
+    head, waiting = state.lanes[lane].head, state.lanes[lane].waiting
+    match head:
+        case Running():
+            phase = f"Running({head.run}{', input changed' if head.input_changed else ''})"
+        case Completing():
+            phase = f"Completing({head.run})"
+        case Ending():
+            phase = f"Ending({head.run}, {head.cause})"
+        case BackingOff():
+            phase = f"BackingOff({head.until:g})"
+        case _:
+            phase = type(head).__name__
+    return [f"{head.entry.task} {phase}", *(f"{entry.task} waits" for entry in waiting)]
 
 
 IN_PHASE: dict[str, tuple[Event, ...]] = {
-    "Waiting": (),
+    "waiting": (),
     "Running": (task(1), task(2, scope=OTHER)),
     "Completing": (task(1), task(2, scope=OTHER), Finished(1)),
     "Ending": (task(1), task(2, scope=OTHER), ScopeCancelled(LIFE, "superseded")),
@@ -68,52 +83,50 @@ SECOND_STARTS = StartTask(2, 2)
 @pytest.mark.parametrize(
     ("phase", "event", "head", "effects"),
     [
-        ("Running", Finished(1), (1, Completing(1)), (CallDone(1, 1),)),
-        ("Running", failed(1, at=5), (1, BackingOff(15.0)), ()),
-        ("Running", failed(1, permanent=True), (1, Parked()), ()),
-        ("Running", RetryDue(1e9), (1, Running(1)), ()),
-        ("Running", InputChanged(), (1, Running(1, input_changed=True)), ()),
-        ("Running", ScopeCancelled(LIFE, "superseded"), (1, Ending(1, "superseded")), (CancelRun(1, "superseded"),)),
-        ("Running", ScopeCancelled(999, "superseded"), (1, Running(1)), ()),
-        ("Running", Draining("stop", interrupt=False), (1, Running(1)), (Dropped(2, "stop"),)),
+        ("Running", Finished(1), "1 Completing(1)", (CallDone(1, 1),)),
+        ("Running", failed(1, at=5), "1 BackingOff(15)", ()),
+        ("Running", failed(1, permanent=True), "1 Parked", ()),
+        ("Running", RetryDue(1e9), "1 Running(1)", ()),
+        ("Running", InputChanged(), "1 Running(1, input changed)", ()),
+        ("Running", ScopeCancelled(LIFE, "superseded"), "1 Ending(1, superseded)", (CancelRun(1, "superseded"),)),
+        ("Running", ScopeCancelled(999, "superseded"), "1 Running(1)", ()),
+        ("Running", Draining("stop", interrupt=False), "1 Running(1)", (Dropped(2, "stop"),)),
         (
             "Running",
             Draining("stop", interrupt=True),
-            (1, Ending(1, "stop")),
+            "1 Ending(1, stop)",
             (CancelRun(1, "stop"), Dropped(2, "stop")),
         ),
-        ("Completing", Completed(1), (2, Running(2)), (Retired(1), SECOND_STARTS)),
-        ("Completing", failed(1), (1, Parked()), ()),
-        ("Completing", RetryDue(1e9), (1, Completing(1)), ()),
-        ("Completing", InputChanged(), (1, Completing(1)), ()),
-        ("Completing", ScopeCancelled(LIFE, "late"), (2, Running(2)), (Dropped(1, "late"), SECOND_STARTS)),
-        ("Completing", Draining("stop", interrupt=False), (1, Completing(1)), (Dropped(2, "stop"),)),
+        ("Completing", Completed(1), "2 Running(2)", (Retired(1), SECOND_STARTS)),
+        ("Completing", failed(1), "1 Parked", ()),
+        ("Completing", RetryDue(1e9), "1 Completing(1)", ()),
+        ("Completing", InputChanged(), "1 Completing(1)", ()),
+        ("Completing", ScopeCancelled(LIFE, "late"), "2 Running(2)", (Dropped(1, "late"), SECOND_STARTS)),
+        ("Completing", Draining("stop", interrupt=False), "1 Completing(1)", (Dropped(2, "stop"),)),
         ("Completing", Draining("stop", interrupt=True), None, (Dropped(1, "stop"), Dropped(2, "stop"))),
-        ("Ending", Finished(1), (2, Running(2)), (Dropped(1, "superseded"), SECOND_STARTS)),
-        ("Ending", failed(1), (2, Running(2)), (Dropped(1, "superseded"), SECOND_STARTS)),
-        ("Ending", failed(1, permanent=True), (2, Running(2)), (Dropped(1, "superseded"), SECOND_STARTS)),
-        ("Ending", Interrupted(1), (2, Running(2)), (Dropped(1, "superseded"), SECOND_STARTS)),
-        ("Ending", RetryDue(1e9), (1, Ending(1, "superseded")), ()),
-        ("Ending", InputChanged(), (1, Ending(1, "superseded")), ()),
-        ("Ending", ScopeCancelled(LIFE, "again"), (1, Ending(1, "superseded")), ()),
-        ("Ending", Draining("stop", interrupt=True), (1, Ending(1, "superseded")), (Dropped(2, "stop"),)),
-        ("BackingOff", RetryDue(9.9), (1, BackingOff(10.0)), ()),
-        ("BackingOff", RetryDue(10.0), (1, Running(2)), (StartTask(1, 2),)),
-        ("BackingOff", InputChanged(), (1, BackingOff(10.0)), ()),
-        ("BackingOff", ScopeCancelled(LIFE, "superseded"), (2, Running(2)), (Dropped(1, "superseded"), SECOND_STARTS)),
+        ("Ending", Finished(1), "2 Running(2)", (Dropped(1, "superseded"), SECOND_STARTS)),
+        ("Ending", failed(1), "2 Running(2)", (Dropped(1, "superseded"), SECOND_STARTS)),
+        ("Ending", failed(1, permanent=True), "2 Running(2)", (Dropped(1, "superseded"), SECOND_STARTS)),
+        ("Ending", Interrupted(1), "2 Running(2)", (Dropped(1, "superseded"), SECOND_STARTS)),
+        ("Ending", RetryDue(1e9), "1 Ending(1, superseded)", ()),
+        ("Ending", InputChanged(), "1 Ending(1, superseded)", ()),
+        ("Ending", ScopeCancelled(LIFE, "again"), "1 Ending(1, superseded)", ()),
+        ("Ending", Draining("stop", interrupt=True), "1 Ending(1, superseded)", (Dropped(2, "stop"),)),
+        ("BackingOff", RetryDue(9.9), "1 BackingOff(10)", ()),
+        ("BackingOff", RetryDue(10.0), "1 Running(2)", (StartTask(1, 2),)),
+        ("BackingOff", InputChanged(), "1 BackingOff(10)", ()),
+        ("BackingOff", ScopeCancelled(LIFE, "superseded"), "2 Running(2)", (Dropped(1, "superseded"), SECOND_STARTS)),
         ("BackingOff", Draining("stop", interrupt=False), None, (Dropped(1, "stop"), Dropped(2, "stop"))),
-        ("Parked", RetryDue(1e9), (1, Parked()), ()),
-        ("Parked", InputChanged(), (1, Running(2)), (StartTask(1, 2),)),
-        ("Parked", ScopeCancelled(LIFE, "superseded"), (2, Running(2)), (Dropped(1, "superseded"), SECOND_STARTS)),
+        ("Parked", RetryDue(1e9), "1 Parked", ()),
+        ("Parked", InputChanged(), "1 Running(2)", (StartTask(1, 2),)),
+        ("Parked", ScopeCancelled(LIFE, "superseded"), "2 Running(2)", (Dropped(1, "superseded"), SECOND_STARTS)),
         ("Parked", Draining("stop", interrupt=False), None, (Dropped(1, "stop"), Dropped(2, "stop"))),
     ],
 )
-def test_transition_table(
-    phase: str, event: Event, head: tuple[int, Phase] | None, effects: tuple[Effect, ...]
-) -> None:
+def test_transition_table(phase: str, event: Event, head: str | None, effects: tuple[Effect, ...]) -> None:
     state, seen = after(*IN_PHASE[phase], event)
     assert seen == effects
-    assert (phases(state)[0] if state.lanes else None) == head
+    assert next(iter(told(state)), None) == head
 
 
 @pytest.mark.parametrize(
@@ -133,7 +146,7 @@ def test_an_illegal_pair_is_an_error_that_names_it(phase: str, event: Event) -> 
 
 
 @pytest.mark.parametrize("event", [Finished(1), Completed(1), failed(1), failed(1, permanent=True), Interrupted(1)])
-@pytest.mark.parametrize("phase", ["Waiting", "BackingOff", "Parked"])
+@pytest.mark.parametrize("phase", ["waiting", "BackingOff", "Parked"])
 def test_what_a_run_reports_after_it_is_over_changes_nothing(phase: str, event: Event) -> None:
     state, _ = after(*IN_PHASE[phase])
     assert step(state, event) == (state, ())
@@ -141,7 +154,7 @@ def test_what_a_run_reports_after_it_is_over_changes_nothing(phase: str, event: 
 
 def test_tasks_of_a_lane_run_one_after_the_other_in_their_order() -> None:
     state, effects = after(task(1), task(2), task(3))
-    assert phases(state) == [(1, Running(1)), (2, Waiting()), (3, Waiting())]
+    assert told(state) == ["1 Running(1)", "2 waits", "3 waits"]
     assert effects == ()
     started = []
     for run in (1, 2, 3):
@@ -152,33 +165,39 @@ def test_tasks_of_a_lane_run_one_after_the_other_in_their_order() -> None:
     assert state.lanes == {}
 
 
+def test_a_task_nobody_asked_about_retires_and_the_next_starts_in_one_step() -> None:
+    state, effects = after(task(1, tells=False), task(2, tells=False), Finished(1))
+    assert (told(state), effects) == (["2 Running(2)"], (Retired(1), StartTask(2, 2)))
+    state, effects = after(Finished(2), state=state)
+    assert (state.lanes, effects) == ({}, (Retired(2),))
+
+
 def test_lanes_run_beside_each_other_and_one_that_is_parked_holds_no_other() -> None:
     state, effects = after(task(1), failed(1, permanent=True), task(2, lane="events"), task(3, lane="events"))
-    assert phases(state) == [(1, Parked())]
-    assert phases(state, "events") == [(2, Running(2)), (3, Waiting())]
+    assert told(state) == ["1 Parked"]
+    assert told(state, "events") == ["2 Running(2)", "3 waits"]
     state, effects = after(Finished(2), Completed(2), state=state)
     assert effects == (Retired(2), StartTask(3, 3))
 
 
 def test_failures_in_a_row_wait_longer_and_an_input_change_begins_anew() -> None:
     state, _ = after(task(1), failed(1, at=0))
-    assert phases(state) == [(1, BackingOff(10.0))]
+    assert told(state) == ["1 BackingOff(10)"]
     state, _ = after(RetryDue(10), failed(2, at=10), state=state)
-    assert phases(state) == [(1, BackingOff(30.0))]
+    assert told(state) == ["1 BackingOff(30)"]
     state, _ = after(RetryDue(30), failed(3, at=30), state=state)
-    assert phases(state) == [(1, BackingOff(70.0))]
-    entry = state.lanes["main"][0]
-    assert (entry.attempt, entry.failures, entry.error) == (3, 3, "no route to host")
+    assert told(state) == ["1 BackingOff(70)"]
+    assert state.lanes["main"].head.history == History(3, 3, "no route to host")
     state, _ = after(RetryDue(70), failed(4, permanent=True), InputChanged(), failed(5, at=100), state=state)
-    assert phases(state) == [(1, BackingOff(110.0))]
-    assert state.lanes["main"][0].attempt == 5
+    assert told(state) == ["1 BackingOff(110)"]
+    assert state.lanes["main"].head.history == History(5, 1, "no route to host")
 
 
 def test_a_permanent_failure_judged_on_old_inputs_is_tried_once_more() -> None:
     state, effects = after(task(1), InputChanged(), failed(1, permanent=True))
     assert effects == (StartTask(1, 2),)
     state, effects = after(failed(2, permanent=True), state=state)
-    assert (phases(state), effects) == ([(1, Parked())], ())
+    assert (told(state), effects) == (["1 Parked"], ())
 
 
 def test_a_cancelled_scope_leaves_from_every_place_and_others_stay() -> None:
@@ -186,8 +205,8 @@ def test_a_cancelled_scope_leaves_from_every_place_and_others_stay() -> None:
         task(1, scope=OTHER), task(2), task(3, scope=OTHER), task(4, lane="events"), ScopeCancelled(LIFE, "superseded")
     )
     assert effects == (Dropped(2, "superseded"), CancelRun(2, "superseded"))
-    assert phases(state) == [(1, Running(1)), (3, Waiting())]
-    assert phases(state, "events") == [(4, Ending(2, "superseded"))]
+    assert told(state) == ["1 Running(1)", "3 waits"]
+    assert told(state, "events") == ["4 Ending(2, superseded)"]
 
 
 def test_a_full_lane_refuses_and_is_as_it_was_and_other_lanes_have_room() -> None:
@@ -201,7 +220,7 @@ def test_a_full_lane_refuses_and_is_as_it_was_and_other_lanes_have_room() -> Non
 
 def test_unique_leaves_room_for_one_that_runs_and_one_that_waits() -> None:
     state, _ = after(task(1, name="sync", unique=True), task(2, name="sync", unique=True))
-    assert phases(state) == [(1, Running(1)), (2, Waiting())]
+    assert told(state) == ["1 Running(1)", "2 waits"]
     assert step(state, task(3, name="sync", unique=True)) == (state, (Dropped(3, DUPLICATE),))
     for different in (
         task(3, name="sync"),

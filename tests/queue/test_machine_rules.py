@@ -1,33 +1,49 @@
-"""The machine under every order of events: what must hold whatever happens (theory at the top of the machine)."""
+"""The machine under every order of events, beside a model that knows only what was asked and reported.
+
+What must hold whatever happens:
+
+* a lane has at most one run at a time, and strictly in the order of its tasks;
+* nothing is lost: each task that was offered is here, or left exactly once (run to success, dropped with a cause, or refused);
+* no lane with work stands still: its head runs, is being told about, winds down, backs off or is parked;
+* success is told only to who asked for it, only after success of the very run, and never of a cancelled scope;
+* a parked task starts only because an input changed, one that backs off only when its time has come;
+* a backoff is within the policy's bounds, however often it failed;
+* of a cancelled scope nothing stays but a run that winds down; a report of a run that is over changes nothing;
+* a closing queue starts nothing and takes nothing;
+* a step changes nothing of the state it was given, nor of the event.
+"""
+
+import copy
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from wharfinger.queue.backoff import BackoffPolicy
-from wharfinger.queue.machine import (
+from wharfinger.queue.events import (
     CallDone,
     CancelRun,
     Completed,
     Draining,
     Dropped,
+    Effect,
     Enqueued,
     Event,
     Failed,
     Finished,
-    IllegalEvent,
     InputChanged,
     Interrupted,
-    QueueFull,
     Retired,
     RetryDue,
     ScopeCancelled,
     StartTask,
-    step,
 )
-from wharfinger.queue.state import BackingOff, Ending, Entry, Parked, QueueState, Rules, Running, Waiting, next_wake
+from wharfinger.queue.machine import IllegalEvent, QueueFull, step
+from wharfinger.queue.state import BackingOff, Ending, Head, Parked, QueueState, Rules, Running
 
 LANES = st.sampled_from(["main", "events"])
 LIMIT = 6
+POLICY = BackoffPolicy(initial_s=5, factor=2, max_s=20, jitter=0.5)
+SHORTEST_S, LONGEST_S = 2.5, 20.0
 
 
 class QueueMachine(RuleBasedStateMachine):
@@ -35,11 +51,12 @@ class QueueMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.state = QueueState(Rules(LIMIT, BackoffPolicy(initial_s=5, factor=2, max_s=20, jitter=0.5)))
+        self.state = QueueState(Rules(LIMIT, POLICY))
         self.now = 0.0
         self.tasks = 0
         self.lane_of: dict[int, str] = {}
         self.scope_of: dict[int, int] = {}
+        self.tells: set[int] = set()
         self.live_scopes = [1, 2, 3]
         self.open_runs: dict[int, int] = {}
         self.telling: dict[int, int] = {}
@@ -51,57 +68,69 @@ class QueueMachine(RuleBasedStateMachine):
     # --- the shell -----------------------------------------------------------------------------------------------------
 
     def send(self, event: Event) -> None:
-        before = {entry.task: entry for lane in self.state.lanes.values() for entry in lane}
-        self.state, effects = step(self.state, event)
+        given = self.state
+        kept = copy.deepcopy((given, event))
+        heads = {lane.head.entry.task: lane.head for lane in given.lanes.values()}
+        try:
+            self.state, effects = step(given, event)
+        finally:
+            assert (given, event) == kept, "a step changed what it was given"
         for effect in effects:
-            match effect:
-                case StartTask(task, run):
-                    self.started(task, run, before.get(task), event)
-                case CancelRun(run):
-                    assert run in self.open_runs
-                    assert isinstance(event, ScopeCancelled | Draining)
-                case CallDone(task, run):
-                    assert event == Finished(run), "told without success"
-                    assert self.run_task[run] == task
-                    assert self.scope_of[task] in self.live_scopes
-                    self.telling[run] = task
-                case Retired(task):
-                    assert isinstance(event, Completed)
-                    self.retired.append(task)
-                case Dropped(task):
-                    self.dropped.append(task)
+            self.perform(effect, event, heads)
         self.telling = {run: task for run, task in self.telling.items() if task not in self.retired + self.dropped}
 
-    def started(self, task: int, run: int, before: Entry | None, event: Event) -> None:
+    def perform(self, effect: Effect, event: Event, heads: dict[int, Head]) -> None:
+        match effect:
+            case StartTask(task, run):
+                self.started(task, run, heads.get(task), event)
+            case CancelRun(run):
+                assert run in self.open_runs
+                assert isinstance(event, ScopeCancelled | Draining)
+            case CallDone(task, run):
+                assert event == Finished(run), "told without success"
+                assert self.run_task[run] == task
+                assert task in self.tells
+                assert self.scope_of[task] in self.live_scopes
+                self.telling[run] = task
+            case Retired(task):
+                assert isinstance(event, Completed if task in self.tells else Finished)
+                assert self.run_task[event.run] == task
+                assert self.scope_of[task] in self.live_scopes
+                self.retired.append(task)
+            case Dropped(task, cause):
+                assert cause
+                self.dropped.append(task)
+
+    def started(self, task: int, run: int, before: Head | None, event: Event) -> None:
         assert run not in self.run_task, "a run number was used twice"
         assert self.state.closing is None
-        if before is not None and isinstance(before.phase, Parked):
+        if isinstance(before, Parked):
             assert isinstance(event, InputChanged), "a parked task was started without a changed input"
-        if before is not None and isinstance(before.phase, BackingOff):
+        if isinstance(before, BackingOff):
             assert isinstance(event, RetryDue)
-            assert event.now >= before.phase.until
-        if before is None or before.attempt == 0:
+            assert event.now >= before.until
+        if before is None:
             self.first_starts.append(task)
         self.run_task[run] = task
         self.open_runs[run] = task
 
     # --- what may happen -----------------------------------------------------------------------------------------------
 
-    @rule(lane=LANES, name=st.sampled_from("ab"), which=st.integers(0, 2), unique=st.booleans())
-    def enqueue(self, lane: str, name: str, which: int, unique: bool) -> None:
+    @rule(lane=LANES, name=st.sampled_from("ab"), which=st.integers(0, 2), unique=st.booleans(), tells=st.booleans())
+    def enqueue(self, lane: str, name: str, which: int, unique: bool, tells: bool) -> None:
         if not self.live_scopes:
             return
         self.tasks += 1
         scope = self.live_scopes[which % len(self.live_scopes)]
         before = self.state
-        waiting = [
-            entry
-            for entry in before.lanes.get(lane, ())
-            if (entry.name, entry.scope) == (name, scope) and isinstance(entry.phase, Waiting | BackingOff | Parked)
-        ]
+        found = before.lanes.get(lane)
+        begun = found is not None and not isinstance(found.head, BackingOff | Parked)
+        waiting = [entry for entry in list(found or ())[begun:] if (entry.name, entry.scope) == (name, scope)]
+        if tells:
+            self.tells.add(self.tasks)
         self.lane_of[self.tasks], self.scope_of[self.tasks] = lane, scope
         try:
-            self.send(Enqueued(self.tasks, name, scope, self.now, lane, unique))
+            self.send(Enqueued(self.tasks, name, scope, self.now, lane, unique, tells))
         except QueueFull:
             assert len(before.lanes[lane]) == LIMIT
             assert self.state is before
@@ -115,6 +144,9 @@ class QueueMachine(RuleBasedStateMachine):
         if run := self.pick_open(which):
             del self.open_runs[run]
             self.send(Failed(run, "error", permanent, self.now, draw))
+            for lane in self.state.lanes.values():
+                if isinstance(lane.head, BackingOff) and lane.head.entry.task == self.run_task[run]:
+                    assert SHORTEST_S <= lane.head.until - self.now <= LONGEST_S + 1e-9
 
     @rule(which=st.integers(0, 1000))
     def finish_run(self, which: int) -> None:
@@ -124,8 +156,7 @@ class QueueMachine(RuleBasedStateMachine):
 
     @rule(which=st.integers(0, 1000))
     def end_interrupted_run(self, which: int) -> None:
-        heads = [lane[0].phase for lane in self.state.lanes.values()]
-        ending = [phase.run for phase in heads if isinstance(phase, Ending)]
+        ending = [lane.head.run for lane in self.state.lanes.values() if isinstance(lane.head, Ending)]
         if ending:
             run = ending[which % len(ending)]
             del self.open_runs[run]
@@ -155,13 +186,14 @@ class QueueMachine(RuleBasedStateMachine):
     def pass_time(self, seconds: float) -> None:
         self.now += seconds
         self.send(RetryDue(self.now))
-        wake = next_wake(self.state)
-        assert wake is None or wake > self.now
+        assert all(
+            lane.head.until > self.now for lane in self.state.lanes.values() if isinstance(lane.head, BackingOff)
+        )
 
     @rule()
     def change_input(self) -> None:
         self.send(InputChanged())
-        assert self.state.closing or not any(isinstance(lane[0].phase, Parked) for lane in self.state.lanes.values())
+        assert self.state.closing or not any(isinstance(lane.head, Parked) for lane in self.state.lanes.values())
 
     @rule(which=st.integers(0, 2))
     def cancel_scope(self, which: int) -> None:
@@ -184,19 +216,13 @@ class QueueMachine(RuleBasedStateMachine):
     def a_lane_has_at_most_one_run_and_the_machine_knows_which(self) -> None:
         lanes = [self.lane_of[task] for task in self.open_runs.values()]
         assert len(lanes) == len(set(lanes))
-        heads = [lane[0].phase for lane in self.state.lanes.values()]
-        assert {phase.run for phase in heads if isinstance(phase, Running | Ending)} == set(self.open_runs)
-
-    @invariant()
-    def only_heads_are_anything_but_waiting_and_no_head_waits(self) -> None:
-        for lane in self.state.lanes.values():
-            assert not isinstance(lane[0].phase, Waiting)
-            assert all(isinstance(entry.phase, Waiting) for entry in lane[1:])
+        heads = [lane.head for lane in self.state.lanes.values()]
+        assert {head.run for head in heads if isinstance(head, Running | Ending)} == set(self.open_runs)
 
     @invariant()
     def a_lane_is_first_in_first_out(self) -> None:
         for name in ("main", "events"):
-            entries = [entry.task for entry in self.state.lanes.get(name, ())]
+            entries = [entry.task for entry in self.state.lanes.get(name) or ()]
             starts = [task for task in self.first_starts if self.lane_of[task] == name]
             ends = [task for task in self.retired if self.lane_of[task] == name]
             assert entries == sorted(entries)
@@ -207,7 +233,7 @@ class QueueMachine(RuleBasedStateMachine):
     def nothing_of_a_cancelled_scope_stays_but_a_run_that_is_ending(self) -> None:
         for lane in self.state.lanes.values():
             for entry in lane:
-                assert entry.scope in self.live_scopes or isinstance(entry.phase, Ending)
+                assert entry.scope in self.live_scopes or (isinstance(lane.head, Ending) and entry is lane.head.entry)
 
     @invariant()
     def every_task_is_here_or_left_exactly_once(self) -> None:
@@ -222,9 +248,9 @@ class QueueMachine(RuleBasedStateMachine):
     @invariant()
     def an_interruption_cannot_be_reported_for_a_run_nobody_interrupted(self) -> None:
         for lane in self.state.lanes.values():
-            if isinstance(lane[0].phase, Running):
+            if isinstance(lane.head, Running):
                 try:
-                    step(self.state, Interrupted(lane[0].phase.run))
+                    step(self.state, Interrupted(lane.head.run))
                 except IllegalEvent:
                     continue
                 raise AssertionError("accepted")

@@ -1,72 +1,80 @@
 import pytest
 
+from wharfinger.queue.events import Enqueued
+from wharfinger.queue.fifo import Fifo
 from wharfinger.queue.state import (
+    FIRST,
     BackingOff,
     Completing,
     Ending,
-    Entry,
+    Head,
+    Lane,
     Parked,
-    Phase,
     QueueState,
+    Rules,
     Running,
-    Waiting,
-    is_completing,
+    is_backing_off,
     is_idle,
-    is_over,
     next_wake,
 )
 
+A, B = Enqueued(1, "a", 1, 0.0), Enqueued(2, "b", 1, 0.0)
 
-def state(*heads: Phase, closing: str | None = None) -> QueueState:
-    """One lane per head phase, each with a task waiting behind it."""
-    lanes = {
-        f"lane {index}": (Entry(2 * index, "a", 1, 0.0, phase), Entry(2 * index + 1, "b", 1, 0.0, Waiting()))
-        for index, phase in enumerate(heads)
-    }
-    return QueueState(lanes=lanes, closing=closing)
+
+def state(*heads: Head) -> QueueState:
+    """One lane per head, each with a task waiting behind it."""
+    return QueueState(lanes={f"lane {index}": Lane(head, Fifo.of([B])) for index, head in enumerate(heads)})
 
 
 def test_length_counts_all_lanes() -> None:
     assert QueueState().length == 0
-    assert state(Running(1), Parked()).length == 4
+    assert state(Running(A, 1), Parked(A)).length == 4
+
+
+def test_a_lane_is_its_head_and_what_waits_behind() -> None:
+    lane = Lane(Running(A, 1), Fifo.of([B]))
+    assert (len(lane), list(lane)) == (2, [A, B])
+
+
+def test_a_task_that_runs_for_the_first_time_has_not_failed() -> None:
+    assert Running(A, 1).history is FIRST
+    assert (FIRST.attempt, FIRST.failures, FIRST.error) == (1, 0, "")
 
 
 @pytest.mark.parametrize(
     ("heads", "expected"),
     [
         ((), None),
-        ((Running(1), Parked(), Ending(2, "x"), Completing(3)), None),
-        ((BackingOff(7.0),), 7.0),
-        ((BackingOff(7.0), Running(1), BackingOff(3.0)), 3.0),
+        ((Running(A, 1), Parked(A), Ending(A, 2, "x"), Completing(A, 3)), None),
+        ((BackingOff(A, 7.0),), 7.0),
+        ((BackingOff(A, 7.0), Running(A, 1), BackingOff(A, 3.0)), 3.0),
     ],
 )
-def test_next_wake_is_the_earliest_retry(heads: tuple[Phase, ...], expected: float | None) -> None:
+def test_next_wake_is_the_earliest_retry(heads: tuple[Head, ...], expected: float | None) -> None:
     assert next_wake(state(*heads)) == expected
+
+
+def test_a_lane_backs_off_by_itself() -> None:
+    found = state(BackingOff(A, 7.0), Running(A, 1))
+    assert [is_backing_off(found, f"lane {index}") for index in range(3)] == [True, False, False]
 
 
 @pytest.mark.parametrize(
     ("heads", "expected"),
     [
         ((), True),
-        ((Parked(), Parked()), True),
-        ((Parked(), Running(1)), False),
-        ((BackingOff(1.0),), False),
-        ((Ending(1, "x"),), False),
-        ((Completing(1),), False),
+        ((Parked(A), Parked(A)), True),
+        ((Parked(A), Running(A, 1)), False),
+        ((BackingOff(A, 1.0),), False),
+        ((Ending(A, 1, "x"),), False),
+        ((Completing(A, 1),), False),
     ],
 )
-def test_idle_means_nothing_happens_by_itself(heads: tuple[Phase, ...], expected: bool) -> None:
+def test_idle_means_nothing_happens_by_itself(heads: tuple[Head, ...], expected: bool) -> None:
     assert is_idle(state(*heads)) is expected
 
 
-def test_over_means_closed_and_empty() -> None:
-    assert not is_over(state())
-    assert not is_over(state(Running(1), closing="stopping"))
-    assert is_over(state(closing="stopping"))
-
-
-def test_completing_is_asked_by_run() -> None:
-    found = state(Running(1), Completing(2))
-    assert is_completing(found, 2)
-    assert not is_completing(found, 1)
-    assert not is_completing(found, 3)
+@pytest.mark.parametrize("max_tasks", [0, -1])
+def test_lanes_that_could_hold_nothing_are_refused(max_tasks: int) -> None:
+    with pytest.raises(ValueError, match="max_tasks must be at least 1"):
+        Rules(max_tasks=max_tasks)

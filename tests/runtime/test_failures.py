@@ -26,7 +26,8 @@ from wharfinger.runtime.failures import (
 )
 from wharfinger.runtime.identity import IdentityError
 from wharfinger.runtime.package_state import PackageStateError
-from wharfinger.runtime.status import TIPS, Stage
+from wharfinger.runtime.reasons import Reason, advice
+from wharfinger.runtime.status import Stage
 
 CASES: list[tuple[Expected, str, bool]] = [
     (packages.ArtifactNotFoundError("x"), "ArtifactNotFound", False),
@@ -70,7 +71,8 @@ STAGES: dict[type[Exception], Stage] = {HookRunError: Stage.HOOKS}
 def test_every_expected_error_has_its_word(error: Expected, reason: str, permanent: bool) -> None:
     assert isinstance(error, EXPECTED)
     assert classify(error) == Failure(reason, str(error), permanent, STAGES.get(type(error)))
-    assert TIPS[reason]
+    assert Reason(reason).tip in advice(reason, permanent=permanent)
+    assert Reason(reason).tip
 
 
 def test_an_error_without_words_is_named_by_its_type() -> None:
@@ -86,7 +88,7 @@ def test_every_row_of_the_table_is_the_first_that_fits_some_error() -> None:
     rows = failures._REASONS
     met = [next(kind for kind, _, _ in rows if isinstance(error, kind)) for error, _, _ in CASES]
     assert {kind for kind, _, _ in rows} == set(met)
-    assert {reason for _, reason, _ in rows} <= set(TIPS)
+    assert {reason for _, reason, _ in rows} <= set(Reason)
 
 
 def test_a_message_is_one_line() -> None:

@@ -2,11 +2,7 @@
 
 from dataclasses import replace
 
-from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
-
-from wharfinger.queue.scope import WorkScope
-from wharfinger.runtime.lifecycle import Decision, DesiredState, LifecycleStore, RemovalStart
+from wharfinger.runtime.lifecycle import Change, Decision, DecisionKind, DesiredState, LifecycleStore, RemovalStart
 
 V1 = DesiredState("https://r", "web", "1.0.0", "sha256:a")
 V2 = replace(V1, version="2.0.0")
@@ -15,18 +11,18 @@ OTHER_SETTINGS = replace(V1, settings_checksum="sha256:b")
 
 def test_the_first_wish_is_an_update_and_the_same_again_is_nothing() -> None:
     store = LifecycleStore()
-    assert store.reconcile("a", V1) is Decision.UPDATE
-    assert store.reconcile("a", V1) is Decision.NONE
+    assert store.reconcile("a", V1) == Decision(DecisionKind.UPDATE)
+    assert store.reconcile("a", V1) == Decision(DecisionKind.NONE)
+    assert store.desired("a") == V1
+    assert store.desired("b") is None
 
 
-def test_version_package_and_source_update_settings_reconfigure() -> None:
+def test_what_was_adopted_is_what_the_next_wish_is_compared_with() -> None:
     store = LifecycleStore()
     store.reconcile("a", V1)
-    assert store.reconcile("a", OTHER_SETTINGS) is Decision.RECONFIGURE
-    assert store.reconcile("a", V2) is Decision.UPDATE
-    assert store.reconcile("a", replace(V2, package="x")) is Decision.UPDATE
-    assert store.reconcile("a", replace(V2, package="x", source="http://r")) is Decision.UPDATE
-    assert store.reconcile("a", replace(V2, package="x", source="http://r", requested="now")) is Decision.UPDATE
+    assert store.reconcile("a", OTHER_SETTINGS) == Decision(DecisionKind.RECONFIGURE, (Change.SETTINGS,))
+    assert store.reconcile("a", OTHER_SETTINGS) == Decision(DecisionKind.NONE)
+    assert store.reconcile("a", V2) == Decision(DecisionKind.UPDATE, (Change.VERSION, Change.SETTINGS))
 
 
 def test_an_update_supersedes_what_runs_and_says_why() -> None:
@@ -69,8 +65,8 @@ def test_a_removal_outranks_both_and_refuses_them() -> None:
     assert update.cause == "removal started"
     assert store.begin_update("a") is None
     assert store.begin_reconciliation("a", "x") is None
-    assert store.reconcile("a", V2) is Decision.REMOVING
-    assert store._packages["a"].desired == V1
+    assert store.reconcile("a", V2) == Decision(DecisionKind.REMOVING)
+    assert store.desired("a") == V1
     assert store.begin_removal("a") == (RemovalStart.IN_FLIGHT, None)
 
 
@@ -79,13 +75,26 @@ def test_the_guard_of_complete_removal_in_both_directions() -> None:
     assert not store.complete_removal("a")
     store.reconcile("a", V1)
     assert not store.complete_removal("a")
+    assert store.desired("a") == V1
     store.begin_removal("a")
     assert store.complete_removal("a")
-    assert store._packages == {}
-    # Created again after the removal: a new package that the old removal cannot touch.
-    assert store.reconcile("a", V1) is Decision.UPDATE
+    assert store == LifecycleStore()
+
+
+def test_a_package_created_again_during_its_removal_is_told_to_come_again_and_is_new_afterwards() -> None:
+    store = LifecycleStore()
+    store.reconcile("a", V1)
+    store.begin_removal("a")
+    assert store.reconcile("a", V2).kind is DecisionKind.REMOVING
+    assert store.complete_removal("a")
+    assert store.reconcile("a", V2) == Decision(DecisionKind.UPDATE)
+    update = store.begin_update("a")
+    # Whatever is left of the old removal cannot touch the new package.
     assert not store.complete_removal("a")
-    assert set(store._packages) == {"a"}
+    assert store.restart_removal("a") is None
+    assert update is not None
+    assert not update.cancelled
+    assert store.desired("a") == V2
 
 
 def test_unknown_packages() -> None:
@@ -105,61 +114,6 @@ def test_loading_lasts_until_the_update_is_complete() -> None:
     assert store.is_loading("a")
     store.complete_update("a")
     assert not store.is_loading("a")
-
-
-class Operations(RuleBasedStateMachine):
-    """After any story at most one live scope of each kind, and none but the removal's while removing."""
-
-    names = st.sampled_from(["a", "b"])
-
-    @initialize()
-    def begin(self) -> None:
-        self.store = LifecycleStore()
-        self.live: dict[tuple[str, str], list[WorkScope]] = {}
-
-    def is_removing(self, name: str) -> bool:
-        package = self.store._packages.get(name)
-        return package is not None and package.removal is not None
-
-    def note(self, name: str, kind: str, scope: WorkScope | None) -> None:
-        if scope is not None:
-            self.live.setdefault((name, kind), []).append(scope)
-
-    @rule(name=names, desired=st.sampled_from([V1, V2, OTHER_SETTINGS]))
-    def reconcile(self, name: str, desired: DesiredState) -> None:
-        removing = self.is_removing(name)
-        assert (self.store.reconcile(name, desired) is Decision.REMOVING) == removing
-
-    @rule(name=names)
-    def update(self, name: str) -> None:
-        self.note(name, "update", self.store.begin_update(name))
-
-    @rule(name=names)
-    def reconciliation(self, name: str) -> None:
-        self.note(name, "reconciliation", self.store.begin_reconciliation(name, "x"))
-
-    @rule(name=names)
-    def removal(self, name: str) -> None:
-        self.note(name, "removal", self.store.begin_removal(name)[1])
-
-    @rule(name=names)
-    def complete(self, name: str) -> None:
-        removing = self.is_removing(name)
-        assert self.store.complete_removal(name) == removing
-        assert not removing or name not in self.store._packages
-
-    @invariant()
-    def at_most_one_of_a_kind(self) -> None:
-        if not hasattr(self, "live"):
-            return
-        for (name, kind), scopes in self.live.items():
-            alive = [scope for scope in scopes if not scope.cancelled]
-            assert len(alive) <= 1
-            if kind != "removal" and self.is_removing(name):
-                assert alive == []
-
-
-TestOperations = Operations.TestCase
 
 
 def test_whether_a_removal_runs() -> None:
@@ -243,5 +197,82 @@ def test_a_removal_can_be_started_again() -> None:
     assert second is not None
     assert first.cause == "removal started again"
     assert store.is_removing("a")
+    store.finish_removal("a")
+    assert store.restart_removal("a") is None  # nothing is left that could be started again
+    assert store.is_removing("a")
     assert store.complete_removal("a")
     assert second.cause == "removal complete"
+
+
+def test_suspending_ends_what_runs_and_refuses_all_but_a_removal() -> None:
+    store = LifecycleStore()
+    assert not store.is_suspended("a")
+    store.reconcile("a", V1)
+    assert not store.is_suspended("a")
+    assert store.begin_suspend("a") is None  # nobody asked for it
+    running = [store.begin_update("a"), store.begin_reconciliation("a", "r"), store.begin_vote("a")]
+    assert store.reconcile("a", replace(V1, suspended=True)).kind is DecisionKind.SUSPEND
+    assert store.is_suspended("a")
+    rest = store.begin_suspend("a")
+    assert [scope.cause if scope else None for scope in running] == ["suspended"] * 3
+    assert not store.is_loading("a")
+    assert not store.is_applying("a")
+    assert store.begin_update("a") is None
+    assert store.begin_reconciliation("a", "r") is None
+    assert store.begin_disable("a") == (None, False)
+    assert store.begin_vote("a") is None
+    assert rest is not None
+    assert rest.name == "suspension of a"
+    assert not rest.cancelled
+    start, removal = store.begin_removal("a")
+    assert start is RemovalStart.STARTED
+    assert rest.cause == "removal started"
+    assert removal is not None
+    assert store.begin_suspend("a") is None
+
+
+def test_suspending_ends_a_disable_too_because_nothing_is_deleted_meanwhile() -> None:
+    store = LifecycleStore()
+    store.reconcile("a", V1)
+    disabling, _ = store.begin_disable("a")
+    store.reconcile("a", replace(V1, suspended=True))
+    store.begin_suspend("a")
+    assert disabling is not None
+    assert disabling.cause == "suspended"
+
+
+def test_what_changes_while_suspended_is_adopted_and_acted_on_by_resuming() -> None:
+    store = LifecycleStore()
+    store.reconcile("a", replace(V1, suspended=True))
+    rest = store.begin_suspend("a")
+    later = store.reconcile("a", replace(V2, suspended=True))
+    assert later == Decision(DecisionKind.NONE, (Change.VERSION,))
+    assert store.reconcile("a", V2) == Decision(DecisionKind.RESUME, (Change.SUSPENDED,))
+    assert store.begin_update("a") is not None
+    assert rest is not None
+    assert rest.cause == "resumed"
+
+
+def test_who_hears_of_a_cancel_finds_the_decision_made() -> None:
+    store = LifecycleStore()
+    store.reconcile("a", V1)
+    update = store.begin_update("a")
+    assert update is not None
+    seen: list[bool] = []
+    update.on_cancel(lambda _cause: seen.append(store.is_removing("a")))
+    store.begin_removal("a")
+    assert seen == [True]
+
+
+def test_the_store_keeps_no_scope_of_what_is_over() -> None:
+    store = LifecycleStore()
+    store.reconcile("a", V1)
+    for _ in range(3):
+        store.begin_update("a")
+        store.complete_update("a")
+        store.begin_reconciliation("a", "r")
+        store.begin_vote("a")
+    assert len(store._scopes) == 2
+    store.begin_removal("a")
+    store.complete_removal("a")
+    assert store._scopes == {}

@@ -32,8 +32,11 @@ def test_they_serve_what_the_code_reads() -> None:
 @pytest.mark.parametrize("kind", ["Application", "Module"])
 def test_the_status_schema_has_every_field_that_is_written(kind: str) -> None:
     properties = find(by_kind()[kind], "spec", "versions", 0, "schema", "openAPIV3Schema", "properties", "status")
-    fresh = statuses.placed(statuses.fresh(1, datetime(2026, 1, 1, tzinfo=UTC)), "prod")
-    status = statuses.released(fresh, "1.0.0", "sha256:aa", 1)
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    status = statuses.placed(statuses.fresh(1, now), "prod")
+    status = statuses.released(status, "1.0.0", "sha256:aa", 1)
+    status = statuses.tracking(status, ("ConfigMap prod/a",), ("Deployment.apps prod/web",), now)
+    status = statuses.warned(status, ("spec.settings.old: is deprecated",), now)
     written = statuses.external(status)
     declared = cast("JsonObject", find(properties, "properties"))
     assert set(written) == set(declared)
@@ -41,9 +44,8 @@ def test_the_status_schema_has_every_field_that_is_written(kind: str) -> None:
     for entry in find_list(written, "conditions"):
         assert isinstance(entry, dict)
         assert set(entry) == set(condition)
-    assert set(cast("JsonObject", written["summary"])) == set(
-        cast("JsonObject", find(declared, "summary", "properties"))
-    )
+    for part in ("summary", "currentVersion", "release", "progress"):
+        assert set(cast("JsonObject", written[part])) == set(cast("JsonObject", find(declared, part, "properties")))
 
 
 async def test_they_are_established_and_putting_them_there_again_changes_nothing() -> None:

@@ -1,6 +1,8 @@
 """What outlives the process: written by compare-and-set, read by whoever comes next."""
 
 import base64
+import binascii
+import random
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import cast
@@ -9,12 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.formats.values import json_values
+from tests.scale import scaled
 from wharfinger.cluster.client import ClusterClient
 from wharfinger.cluster.connection import Connection, bearer
 from wharfinger.cluster.control_plane.service import LOCAL, open_control_plane
 from wharfinger.cluster.errors import NotFoundError, UnreachableError
 from wharfinger.cluster.http_client import HttpClusterClient, open_client
 from wharfinger.cluster.resource import ObjectKey
+from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json_value import JsonObject, find_str
 from wharfinger.runtime.identity import AppId, IdentityError, ModuleId
 from wharfinger.runtime.package_state import (
@@ -139,7 +144,23 @@ async def test_forgetting_is_done_twice() -> None:
         assert record.state == PackageState()
 
 
-@pytest.mark.parametrize("data", ["?", base64.b64encode(b"no json").decode(), base64.b64encode(b"[1]").decode()])
+def base64_of(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        "?",
+        "",
+        "\u00e9",
+        base64_of("no json"),
+        base64_of("[1]"),
+        base64_of('{"started": [1]}'),
+        base64_of('{"schema": "2"}'),
+        base64_of('{"schema": 0}'),
+    ],
+)
 async def test_a_damaged_state_is_said_with_a_remedy(data: str) -> None:
     async with open_cluster() as client:
         body = encoded(KEY, "default.shop", PackageState())
@@ -171,7 +192,92 @@ async def test_where_it_is_kept() -> None:
             state_record(client, AppId("prod", "a" * 60))
 
 
-@given(st.builds(PackageState, st.text(), st.text(), st.text(), st.frozensets(st.text(), max_size=3)))
+async def test_a_state_of_a_newer_program_is_refused_and_stays_as_it_is() -> None:
+    async with open_cluster() as client:
+        body = encoded(KEY, "default.shop", PackageState())
+        body["data"] = {"state.json": base64_of('{"schema": 3, "digest": "sha256:a", "future": true}')}
+        await client.create(body)
+        record = state_record(client, APP)
+        with pytest.raises(PackageStateError, match="its schema is 3, and this program knows 1 to 2") as caught:
+            await record.read()
+        assert not caught.value.transient
+        with pytest.raises(PackageStateError):
+            await record.update(done("a"))
+        assert (await client.get(KEY))["data"] == body["data"]
+
+
+async def test_a_state_of_the_first_version_is_read_and_written_in_this_one() -> None:
+    """As the program before the second version wrote it."""
+    first = (
+        '{"digest":"sha256:a","patches":[{"op":"add","path":"/web/a","value":1}],'
+        '"source":"https://r.example/p web","started":["h"],"version":"1.0.0"}'
+    )
+    async with open_cluster() as client:
+        body = encoded(KEY, "default.shop", PackageState())
+        body["data"] = {"state.json": base64_of(first)}
+        await client.create(body)
+        record = state_record(client, APP)
+        assert await record.read() == PackageState(
+            "https://r.example/p web",
+            "1.0.0",
+            "sha256:a",
+            frozenset({"h"}),
+            ({"op": "add", "path": "/web/a", "value": 1},),
+        )
+        await record.update(lambda state: state.applied_as("f", "v", "s"))
+        written = base64.b64decode(find_str(await client.get(KEY), "data", "state.json"))
+        assert written == (
+            b'{"applied":"f","digest":"sha256:a","patches":[{"op":"add","path":"/web/a","value":1}],"schema":2,'
+            b'"settings":"s","source":"https://r.example/p web","started":["h"],"values":"v","version":"1.0.0"}'
+        )
+
+
+def test_beginning_anew_forgets_all_but_what_is_installed() -> None:
+    state = PackageState("s", "1", "sha256:a").startup_done("h").patched(({"op": "add"},)).applied_as("f", "v", "t")
+    assert (state.applied, state.values, state.settings) == ("f", "v", "t")
+    assert state.started_anew() == PackageState("s", "1", "sha256:a")
+
+
+@given(
+    st.builds(
+        PackageState,
+        *[st.text()] * 3,
+        st.frozensets(st.text(), max_size=3),
+        st.lists(json_values(), max_size=3).map(tuple),
+        *[st.text()] * 3,
+    )
+)
 def test_a_state_is_read_as_it_was_written(state: PackageState) -> None:
     secret: JsonObject = encoded(KEY, "p", state)
     assert decoded(secret) == state
+
+
+WHOLE = encoded(
+    KEY,
+    "p",
+    PackageState("s", "1", "sha256:a", frozenset({"h"}), ({"op": "add", "path": "/a", "value": [1]},), "f", "v", "t"),
+)
+
+
+def test_whatever_is_in_the_secret_it_is_a_state_or_a_declared_error() -> None:
+    """Bytes are changed, cut and doubled, in the document and in its base64."""
+    chance = random.Random(13)  # noqa: S311 - the same inputs every time
+    text = find_str(WHOLE, "data", "state.json")
+    read = refused = 0
+    for number in range(scaled(100_000, 2_000)):
+        inside = number % 2 == 0
+        data = bytearray(base64.b64decode(text) if inside else text.encode())
+        for _ in range(chance.randrange(1, 4)):
+            at = chance.randrange(len(data) + 1)
+            data[at : at + chance.randrange(4)] = chance.choice(
+                [chance.randbytes(1), b"", b'"', b"{}", b"[1]", b"null", b"1e999", data[:at]]
+            )
+        value = base64.b64encode(data).decode() if inside else data.decode(errors="surrogateescape")
+        try:
+            state = decoded({"data": {"state.json": value}})
+        except (FormatError, binascii.Error):
+            refused += 1
+        else:
+            assert decoded(encoded(KEY, "p", state)) == state
+            read += 1
+    assert min(read, refused) > 0, (read, refused)

@@ -16,6 +16,7 @@ from wharfinger.runtime.resources import (
     MAX_SETTINGS_SOURCES,
     REQUESTED,
     SECRET,
+    Directives,
     PackageSpec,
     SettingsSource,
     SpecError,
@@ -42,7 +43,7 @@ def test_an_application_is_read() -> None:
     app = read_application(application("prod", "web", version="1.2.3", settings={"replicas": 2}, generation=4))
     assert (app.id, app.package, app.version) == (AppId("prod", "web"), "web-service", "1.2.3")
     assert (app.repository, app.generation, app.settings) == ("default", 4, {"replicas": 2})
-    assert (app.requested, app.status, app.enabled, app.settings_from) == ("", {}, None, ())
+    assert (app.directives, app.status, app.enabled, app.settings_from) == (Directives(), {}, None, ())
 
 
 def test_a_module_is_read_with_what_it_leaves_out() -> None:
@@ -126,7 +127,7 @@ def test_a_request_and_the_last_status_are_read() -> None:
     metadata["annotations"] = {REQUESTED: "now"}
     obj["status"] = {"observedGeneration": 1}
     app = read_application(obj)
-    assert (app.requested, app.status) == ("now", {"observedGeneration": 1})
+    assert (app.directives.requested, app.status) == ("now", {"observedGeneration": 1})
 
 
 def test_a_deleted_object_and_its_finalizers() -> None:

@@ -14,7 +14,7 @@ from tests.runtime.world import World, open_world
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.formats.json_value import find_str
 from wharfinger.runtime.identity import SYSTEM_NAMESPACE
-from wharfinger.runtime.lifecycle import Decision
+from wharfinger.runtime.lifecycle import DecisionKind
 from wharfinger.runtime.resources import CONFIG_MAP, read_module
 from wharfinger.runtime.settings import ResolvedSettings
 
@@ -52,8 +52,10 @@ async def test_a_wish_that_is_told_twice_is_one_wish(tmp_path: Path) -> None:
         source = world.runtime.instances["web"].source
         assert source is not None
         spec = read_module(obj)
-        assert world.runtime.update_module(spec, source, ResolvedSettings({})) is Decision.NONE
-        assert world.runtime.update_module(spec, source, ResolvedSettings({"text": "a"})) is Decision.RECONFIGURE
+        assert world.runtime.update_module(spec, source, ResolvedSettings({})).kind is DecisionKind.NONE
+        assert (
+            world.runtime.update_module(spec, source, ResolvedSettings({"text": "a"})).kind is DecisionKind.RECONFIGURE
+        )
 
 
 async def test_a_wish_during_a_removal_is_heard_when_that_is_over(tmp_path: Path) -> None:
@@ -68,7 +70,7 @@ async def test_a_wish_during_a_removal_is_heard_when_that_is_over(tmp_path: Path
         await world.client.merge_patch(hold, {"metadata": {"finalizers": ["example.com/hold"]}})
         await world.delete("", "web")
         await world.until_state("", "web", "Removing")
-        assert world.runtime.update_module(read_module(obj), source, ResolvedSettings({})) is Decision.REMOVING
+        assert world.runtime.update_module(read_module(obj), source, ResolvedSettings({})).kind is DecisionKind.REMOVING
         await world.client.merge_patch(hold, {"metadata": {"finalizers": []}})
         await world.until_gone("", "web")
 

@@ -1,32 +1,18 @@
-"""What a package's stages mean outside: the three of kstatus, and one line for people."""
+"""What may happen to a status, and what it means outside: the three of kstatus, and one line for people."""
 
-from datetime import UTC, datetime, timedelta
+from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wharfinger.formats.json_value import JsonObject, find, find_list
+from tests.runtime.statuses import T0, T1, T2, before, conditions, ready, times
+from wharfinger.formats.json_value import JsonObject, JsonValue, find, find_list
 from wharfinger.runtime import status as statuses
-from wharfinger.runtime.status import PackageStatus, Stage, Truth
-
-T0 = datetime(2026, 1, 1, tzinfo=UTC)
-T1 = T0 + timedelta(minutes=1)
-T2 = T0 + timedelta(minutes=2)
-
-
-def conditions(status: PackageStatus) -> dict[str, tuple[str, str]]:
-    return {
-        str(find(entry, "type")): (str(find(entry, "status")), str(find(entry, "reason")))
-        for entry in find_list(statuses.external(status), "conditions")
-    }
-
-
-def ready(now: datetime = T0) -> PackageStatus:
-    status = statuses.fresh(1, now)
-    for stage in Stage:
-        status = statuses.succeeded(status, stage, now)
-    return status
+from wharfinger.runtime.conditions import MAPPERS
+from wharfinger.runtime.reasons import OFF, Reason, advice
+from wharfinger.runtime.status import PackageStatus, Phase, Stage, Truth
 
 
 def test_a_new_package_is_pending_and_reconciling() -> None:
@@ -44,7 +30,7 @@ def test_all_stages_true_is_ready() -> None:
     assert statuses.summary(status)[0] == "Ready"
     assert {kind: truth for kind, (truth, _) in conditions(status).items()} == {
         "Ready": "True", "Reconciling": "False", "Stalled": "False", "Installed": "True",
-        "ConfigurationApplied": "True", "Scaled": "True",
+        "UpdateInstalled": "True", "Scaled": "True", "Managed": "True", "ConfigurationApplied": "True",
     }  # fmt: skip
 
 
@@ -62,7 +48,7 @@ def test_a_failure_is_reconciling_or_stalled(
 ) -> None:
     status = ready() if installed else statuses.fresh(1, T0)
     status = statuses.failed(status, Stage.FETCHED, "ArtifactInvalid", "no Chart.yaml", T1, permanent=permanent)
-    assert statuses.summary(status) == (state, "no Chart.yaml", statuses.TIPS["ArtifactInvalid"])
+    assert statuses.summary(status) == (state, "no Chart.yaml", advice("ArtifactInvalid", permanent=permanent))
     got = conditions(status)
     assert (got["Ready"][0], got["Reconciling"][0], got["Stalled"][0]) == ("False", reconciling, stalled)
     assert got["Installed"][0] == ("True" if installed else "False")
@@ -70,7 +56,7 @@ def test_a_failure_is_reconciling_or_stalled(
         find(entry, "type"): find(entry, "message") for entry in find_list(statuses.external(status), "conditions")
     }
     assert messages["Ready"] == "no Chart.yaml"
-    assert messages["Installed"] == ""
+    assert messages["Installed"] == ("" if installed else "no Chart.yaml")
 
 
 def test_ready_waits_until_what_runs_was_judged_again() -> None:
@@ -89,7 +75,8 @@ def test_an_update_keeps_what_is_running() -> None:
     status = statuses.update_started(ready(), 2, T1)
     assert status.stages[Stage.SCALED].truth is Truth.TRUE
     kept = (Stage.SCALED, Stage.REQUIREMENTS)
-    assert {status.stages[stage].truth for stage in Stage if stage not in kept} == {Truth.UNKNOWN}
+    optional = (Stage.CRDS, Stage.WEBHOOKS)
+    assert {status.stages[stage].truth for stage in Stage if stage not in (*kept, *optional)} == {Truth.UNKNOWN}
     assert {status.stages[stage].truth for stage in kept} == {Truth.TRUE}
     assert statuses.summary(status)[0] == "Updating"
     assert conditions(status)["Installed"][0] == "True"
@@ -105,7 +92,7 @@ def test_waiting_for_workloads_is_no_failure() -> None:
     status = statuses.progressing(ready(), Stage.SCALED, "NotReady", "waiting for Deployment.apps prod/web", T1)
     state, message, tip = statuses.summary(status)
     assert (state, message) == ("Updating", "waiting for Deployment.apps prod/web")
-    assert tip == statuses.TIPS["NotReady"]
+    assert tip == advice("NotReady")
     assert conditions(status)["Reconciling"][0] == "True"
 
 
@@ -128,13 +115,6 @@ def test_times_move_only_with_the_truth() -> None:
     status = statuses.failed(status, Stage.FETCHED, "RegistryFailed", "b", T2, permanent=False)
     assert status.stages[Stage.FETCHED].since == T1
     assert status.stages[Stage.FETCHED].message == "b"
-
-
-def times(status: PackageStatus) -> dict[str, str]:
-    return {
-        str(find(entry, "type")): str(find(entry, "lastTransitionTime"))
-        for entry in find_list(statuses.external(status), "conditions")
-    }
 
 
 def test_external_times_move_only_with_the_external_status() -> None:
@@ -183,7 +163,7 @@ def test_what_is_parked_is_stalled() -> None:
 
 def test_a_removal_says_what_it_waits_for() -> None:
     status = statuses.removing(ready(), "ClusterFailed", "503", T1)
-    assert statuses.summary(status) == ("Removing", "503", statuses.TIPS["ClusterFailed"])
+    assert statuses.summary(status) == ("Removing", "503", advice("ClusterFailed"))
     assert conditions(status)["Ready"] == ("False", "ClusterFailed")
 
 
@@ -195,54 +175,6 @@ def test_the_body_carries_version_and_revision_once_there_are_any() -> None:
     assert body["release"] == {"namespace": "prod", "revision": 2}
 
 
-STEPS = st.lists(
-    st.tuples(
-        st.sampled_from(["succeed", "fail", "park", "progress", "update", "reconfigure", "block", "observe", "remove"]),
-        st.sampled_from(list(Stage)),
-    ),
-    max_size=12,
-)
-
-
-def after(status: PackageStatus, step: str, stage: Stage, now: datetime) -> PackageStatus:
-    match step:
-        case "succeed":
-            return statuses.succeeded(status, stage, now)
-        case "fail" | "park":
-            return statuses.failed(status, stage, "RenderFailed", "m", now, permanent=step == "park")
-        case "progress":
-            return statuses.progressing(status, stage, "NotReady", "m", now)
-        case "update":
-            return statuses.update_started(status, status.generation + 1, now)
-        case "reconfigure":
-            return statuses.reconfigure_started(status, status.generation + 1, now)
-        case "block":
-            return statuses.blocked(status, status.generation + 1, "SpecInvalid", "m", now)
-        case "observe":
-            return statuses.observed(status, status.generation, now)
-        case _:
-            return statuses.removing(status, "Removing", "going", now)
-
-
-@given(STEPS)
-def test_kstatus_holds_after_any_story(steps: list[tuple[str, Stage]]) -> None:
-    """Ready excludes the other two; one of the three always holds; every condition is one the API would accept."""
-    status = statuses.fresh(1, T0)
-    installed = False
-    for number, (step, stage) in enumerate(steps):
-        status = after(status, step, stage, T0 + timedelta(seconds=number + 1))
-        body: JsonObject = statuses.external(status)
-        got = conditions(status)
-        held = [kind for kind in ("Ready", "Reconciling", "Stalled") if got[kind][0] == "True"]
-        assert len(held) == 1
-        assert (statuses.summary(status)[0] == "Ready") == (held == ["Ready"])
-        installed = installed or held == ["Ready"]
-        assert (got["Installed"][0] == "True") >= installed
-        for entry in find_list(body, "conditions"):
-            assert find(entry, "reason")
-            assert str(find(entry, "lastTransitionTime")).endswith("Z")
-
-
 def test_a_lost_requirement_suspends_and_an_unmet_one_is_waited_for() -> None:
     """Nothing is stalled: others have to change, and their change is noticed."""
     status = statuses.fresh(1, T0)
@@ -251,14 +183,14 @@ def test_a_lost_requirement_suspends_and_an_unmet_one_is_waited_for() -> None:
     unmet = statuses.required(status, "DependencyNotEnabled", "dependency db is not enabled", T1, met=False)
     assert statuses.summary(unmet)[:2] == ("Pending", "dependency db is not enabled")
     assert conditions(unmet)["Reconciling"] == ("True", "DependencyNotEnabled")
-    assert statuses.summary(unmet)[2] == statuses.TIPS["DependencyNotEnabled"]
+    assert statuses.summary(unmet)[2] == advice("DependencyNotEnabled")
     lost = statuses.required(ready(), "DependencyNotEnabled", "dependency db is not enabled", T1, met=False)
     assert statuses.summary(lost)[0] == "Suspended"
     assert conditions(lost)["Installed"][0] == "True"
     assert statuses.required(lost, "", "", T2, met=True).stages[Stage.REQUIREMENTS].truth is Truth.TRUE
 
 
-@pytest.mark.parametrize("reason", sorted(statuses.OFF_REASONS))
+@pytest.mark.parametrize("reason", sorted(OFF))
 def test_what_nobody_wants_is_disabled_and_at_rest(reason: str) -> None:
     installed = statuses.released(ready(), "1.0.0", "sha256:a", 1)
     leaving = statuses.required(installed, reason, "it is disabled", T1, met=False)
@@ -275,3 +207,189 @@ def test_what_nobody_wants_is_disabled_and_at_rest(reason: str) -> None:
 def test_a_script_that_fails_is_stalled_and_so_looked_at_again() -> None:
     status = statuses.required(ready(), "EnabledScriptError", "exit status 1", T1, met=False)
     assert statuses.is_stalled(status)
+
+
+def test_an_update_to_another_version_is_a_phase_of_its_own() -> None:
+    status = ready()
+    assert status.phase is Phase.RECONCILE
+    status = statuses.update_started(status, 2, T1, version="2.0.0")
+    assert status.phase is Phase.UPDATE
+    assert statuses.released(status, "2.0.0", "sha256:bb", 2).phase is Phase.RECONCILE
+    assert statuses.update_started(ready(), 2, T1, version="1.0.0").phase is Phase.RECONCILE
+    assert statuses.update_started(ready(), 2, T1).phase is Phase.RECONCILE
+    assert statuses.update_started(statuses.fresh(1, T0), 2, T1, version="1.0.0").phase is Phase.INSTALL
+
+
+def test_a_stage_that_a_package_may_not_have_counts_until_its_task_speaks() -> None:
+    status = before(Stage.APPLIED, Phase.UPDATE)
+    assert status.stages[Stage.CRDS].truth is Truth.TRUE
+    status = statuses.progressing(status, Stage.WEBHOOKS, Reason.PENDING, "", T2)
+    assert statuses.summary(status).message == "waiting for WebhooksEnsured"
+    again = statuses.reconfigure_started(status, 3, T2)
+    assert again.stages[Stage.WEBHOOKS].truth is Truth.TRUE
+    assert statuses.stopped(status, T2).stages[Stage.WEBHOOKS].truth is Truth.TRUE
+
+
+def kstatus(status: PackageStatus) -> list[str]:
+    return [conditions(status)[kind][0] for kind in ("Ready", "Reconciling", "Stalled")]
+
+
+@pytest.mark.parametrize(
+    ("status", "is_ready"),
+    [
+        (ready(), "True"),
+        (statuses.update_started(ready(), 2, T1, version="2.0.0"), "False"),
+        (statuses.failed(ready(), Stage.APPLIED, Reason.APPLY_FAILED, "no", T1, permanent=True), "False"),
+        (statuses.fresh(1, T1), "False"),
+    ],
+)
+def test_suspended_everything_stays_as_it_was(status: PackageStatus, is_ready: str) -> None:
+    paused = statuses.suspended(replace(status, generation=9), T2, suspended=True)
+    state, message, tip = statuses.summary(paused)
+    assert (state, message) == ("Suspended", "suspended by spec.suspend; nothing is reconciled, nothing is deleted")
+    assert "spec.suspend" in tip
+    assert kstatus(paused) == [is_ready, "False", "False"]
+    for kind in ("Ready", *MAPPERS):
+        # Of the generation it was: nothing is said of the new one. That it is not installed is true of any.
+        kept = status.told.get(kind)
+        assert paused.told.get(kind) == (
+            replace(kept, generation=9) if kept and status.installed_since is None and kind == "Installed" else kept
+        )
+    assert not statuses.is_stalled(paused)
+    # Saying it again changes nothing; taking it back, it is what its stages say.
+    assert statuses.suspended(paused, T2, suspended=True) is paused
+    resumed = statuses.suspended(paused, T2, suspended=False)
+    assert (statuses.summary(resumed), kstatus(resumed)) == (statuses.summary(status), kstatus(status))
+
+
+def test_a_spec_that_cannot_be_read_is_said_also_of_what_is_suspended() -> None:
+    paused = statuses.suspended(ready(), T1, suspended=True)
+    status = statuses.blocked(paused, 2, Reason.SPEC_INVALID, "why", T2)
+    assert statuses.summary(status)[:2] == ("Degraded", "why")
+    assert kstatus(status) == ["False", "False", "True"]
+    assert statuses.summary(statuses.observed(status, 3, T2)).state == "Suspended"
+
+
+def test_what_an_earlier_process_left_ready_and_suspended_stays_ready() -> None:
+    written = statuses.external(ready())
+    status = statuses.suspended(statuses.restored(1, written, T2), T2, suspended=True)
+    assert kstatus(status) == ["True", "False", "False"]
+    assert times(status)["Ready"] == statuses.timestamp(T0)
+    # Once this process has worked on it, what it found counts.
+    begun = statuses.update_started(statuses.restored(1, written, T1), 1, T1)
+    assert kstatus(statuses.suspended(begun, T2, suspended=True)) == ["False", "False", "False"]
+
+
+def test_a_restart_moves_no_condition_of_what_is_there() -> None:
+    status = statuses.restored(1, statuses.external(ready()), T2)
+    assert {kind: status.told[kind] for kind in MAPPERS} == {kind: ready().told[kind] for kind in MAPPERS}
+
+
+def test_progress_is_told_while_something_is_under_way() -> None:
+    status = statuses.progressing(ready(), Stage.APPLIED, Reason.APPLYING_MANIFESTS, "applying", T1)
+    status = statuses.tracking(status, ("a", "b"), ("c",), T1)
+    assert statuses.external(status)["progress"] == {"completed": 2, "remaining": 1, "waitingFor": ["c"]}
+    for over in (
+        statuses.tracking(status, ("a", "b", "c"), (), T2),
+        statuses.succeeded(status, Stage.SCALED, T2),
+        statuses.failed(status, Stage.APPLIED, Reason.APPLY_FAILED, "no", T2, permanent=True),
+        statuses.update_started(status, 2, T2),
+        statuses.reconfigure_started(status, 2, T2),
+        statuses.stopped(status, T2),
+        statuses.uninstalled(status, T2),
+        statuses.suspended(status, T2, suspended=True),
+        statuses.removing(status, Reason.REMOVING, "going", T2),
+    ):
+        assert "progress" not in statuses.external(over)
+    # A failure that is tried again is still on the way.
+    tried = statuses.failed(status, Stage.APPLIED, Reason.CLUSTER_FAILED, "503", T2, permanent=False)
+    assert "progress" in statuses.external(tried)
+
+
+def test_warnings_are_told_once_each_and_not_without_end() -> None:
+    status = statuses.warned(ready(), ("a  is\ndeprecated", "a is deprecated", "x" * 1000), T1)
+    assert statuses.external(status)["warnings"] == ["a is deprecated", "x" * (statuses.MAX_WARNING - 1) + "…"]
+    many = statuses.warned(status, (f"warning {number}" for number in range(100)), T1)
+    assert len(many.warnings) == statuses.MAX_WARNINGS + 1
+    assert many.warnings[-1] == "and 90 more"
+    assert "warnings" not in statuses.external(statuses.warned(many, (), T2))
+
+
+def test_maintenance_seeded_on_and_off() -> None:
+    status = ready()
+    assert statuses.set_maintenance(status, "", T1) is status
+    on = statuses.set_maintenance(status, Reason.NO_RECONCILIATION, T1)
+    assert on.maintenance is not None
+    assert (on.maintenance.truth, on.maintenance.reason) == (Truth.TRUE, "NoResourceReconciliation")
+    assert on.maintenance.message
+    assert statuses.set_maintenance(on, Reason.NO_RECONCILIATION, T2) is on
+    assert statuses.set_maintenance(on, "", T2).maintenance is None
+    other = statuses.set_maintenance(on, "SomethingElse", T2)
+    assert "SomethingElse" in statuses.summary(other).message
+
+
+def test_what_is_no_longer_said_is_taken_back_and_what_is_said_is_not_said_again() -> None:
+    full = statuses.warned(ready(), ("a",), T1)
+    full = statuses.progressing(full, Stage.APPLIED, Reason.APPLYING_MANIFESTS, "applying", T1)
+    full = statuses.tracking(full, (), ("c",), T1)
+    written = statuses.external(full)
+    assert statuses.difference(full, written) == {}
+    patch = statuses.difference(statuses.fresh(1, T2), written)
+    assert {field for field, value in patch.items() if value is None} == {
+        "currentVersion", "release", "progress", "warnings",
+    }  # fmt: skip
+    merged: JsonObject = {field: value for field, value in (written | patch).items() if value is not None}
+    assert merged == statuses.external(statuses.fresh(1, T2))
+    assert statuses.difference(statuses.fresh(1, T2), merged) == {}
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8) | st.sampled_from(["True", "Ready", "2026-01-01T00:00:00Z"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(
+        st.sampled_from(["conditions", "type", "status", "lastTransitionTime", "reason", "observedGeneration", "release",
+                         "currentVersion", "version", "revision"]), inner, max_size=5,
+    ),
+    max_leaves=20,
+)  # fmt: skip
+
+
+@given(st.dictionaries(st.sampled_from(["conditions", "currentVersion", "release"]), JSON))
+def test_whatever_was_written_can_be_taken_up(written: dict[str, JsonValue]) -> None:
+    """The status of a resource is anybody's to write; a status of ours comes of it all the same."""
+    status = statuses.restored(1, written, T2)
+    again = statuses.restored(1, statuses.external(status), T2)
+    assert statuses.external(again) == statuses.external(status)
+    assert status.told["Ready"].truth is Truth.FALSE
+
+
+def test_a_time_without_a_zone_is_none_of_ours() -> None:
+    entry: JsonObject = {"type": "Installed", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00"}
+    assert statuses.restored(1, {"conditions": [entry]}, T0) == statuses.fresh(1, T0)
+
+
+def test_frozen_once_it_is_removed() -> None:
+    """What unwinds from the cancelled work has no say any more; what the removal says has."""
+    status = statuses.removing(ready(), Reason.REMOVING, "going", T1)
+    for after in (
+        statuses.update_started(status, 2, T2),
+        statuses.reconfigure_started(status, 2, T2),
+        statuses.observed(status, 2, T2),
+        statuses.progressing(status, Stage.APPLIED, Reason.APPLYING_MANIFESTS, "applying", T2),
+        statuses.succeeded(status, Stage.SCALED, T2),
+        statuses.failed(status, Stage.HOOKS, Reason.HOOK_FAILED, "why", T2, permanent=False),
+        statuses.released(status, "2.0.0", "sha256:bb", 2),
+        statuses.placed(status, "test"),
+        statuses.required(status, Reason.DEPENDENCY_NOT_ENABLED, "why", T2, met=False),
+        statuses.stopped(status, T2),
+        statuses.uninstalled(status, T2),
+        statuses.blocked(status, 0, Reason.INTERNAL, "why", T2),
+        statuses.suspended(status, T2, suspended=True),
+        statuses.set_maintenance(status, Reason.NO_RECONCILIATION, T2),
+        statuses.tracking(status, (), ("a",), T2),
+        statuses.warned(status, ("a",), T2),
+    ):
+        assert after == status
+    later = statuses.removing(status, Reason.CLUSTER_FAILED, "503", T2 + timedelta(minutes=1))
+    assert later.removal is not None
+    assert later.removal.since == T1
+    assert statuses.summary(later).message == "503"

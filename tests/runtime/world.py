@@ -32,6 +32,7 @@ from wharfinger.hooks.hook_services import HookServices
 from wharfinger.hooks.jq_pool import open_jq_pool
 from wharfinger.hooks.process_runner import ProcessHookRunner
 from wharfinger.packages.address import RegistryAddress
+from wharfinger.packages.cel_pool import Rules, open_cel_pool
 from wharfinger.packages.credentials import Credentials
 from wharfinger.packages.disk_store import DiskStore, open_store
 from wharfinger.packages.helm_renderer import HelmRenderer
@@ -41,8 +42,11 @@ from wharfinger.packages.registry import Registry
 from wharfinger.packages.source import Source, open_source, source_text
 from wharfinger.process.command import Limits
 from wharfinger.queue.scope import WorkScope
+from wharfinger.queue.slots import SlotLimits, Slots
 from wharfinger.runtime.controller import open_controller
 from wharfinger.runtime.instance import SourceOpener, Tools
+from wharfinger.runtime.journal import Journal
+from wharfinger.runtime.limited_client import LimitedClient
 from wharfinger.runtime.own_crds import ensure_crds
 from wharfinger.runtime.resources import APPLICATION, MODULE, REQUESTED
 from wharfinger.runtime.runtime import Runtime
@@ -258,12 +262,24 @@ async def open_ground(
         open_client(Connection(LOCAL, bearer("")), transport=control_plane.transport()) as client,
         open_store(folder / "state") as store,
         open_jq_pool(None) as filters,
+        open_cel_pool(None) as rules,
     ):
         await ensure_crds(client, "wharfinger")
         await client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "prod"}})
         login = Credentials(USER, PASSWORD) if with_password else None
         yield Ground(
-            folder, client, through(client), store, filters, open_counted, Path(helm), address, downloads, login
+            folder,
+            client,
+            through(client),
+            store,
+            filters,
+            rules,
+            open_counted,
+            Path(helm),
+            address,
+            downloads,
+            login,
+            Journal(None),
         )
 
 
@@ -276,11 +292,13 @@ class Ground:
     through: ClusterClient
     store: DiskStore
     filters: Filters
+    rules: Rules
     open_source: SourceOpener
     helm: Path
     address: RegistryAddress
     downloads: list[str]
     login: Credentials | None
+    journal: Journal
 
     @asynccontextmanager
     async def open_world(self) -> AsyncIterator[World]:
@@ -300,21 +318,24 @@ class Ground:
     async def open_daemon(self) -> AsyncIterator[Runtime]:
         keys = WorkKeys()
         scratch = self.folder / "scratch"
+        slots = Slots(SlotLimits())
+        limited = LimitedClient(self.client, slots)
 
         def make_tools(services: HookServices) -> Tools:
             return Tools(
                 open_source=self.open_source,
                 store=self.store,
                 renderer=HelmRenderer(self.helm, scratch),
-                cluster=self.client,
-                releases=ReleaseEngine(self.client, holder="wharfinger"),
+                cluster=limited,
+                releases=ReleaseEngine(limited, holder="wharfinger"),
                 hook_runner=ProcessHookRunner(scratch, Limits(wall_s=60, stdout_bytes=1024 * 1024)),
                 config_reader=ProcessConfigReader(),
                 filters=self.filters,
+                rules=self.rules,
                 hook_services=services,
                 holder="wharfinger",
-                downloads=trio.CapacityLimiter(2),
-                hook_slots=trio.CapacityLimiter(2),
+                journal=self.journal,
+                slots=slots,
                 stopping=WorkScope("the world"),
             )
 

@@ -1,0 +1,163 @@
+"""Quantities (``1.5Gi``) and semantic versions as rules see them: the functions Kubernetes adds to CEL for them. Pure.
+
+The library that evaluates rules cannot carry types of ours, so a value is a map with one key that says what it is, in a form
+that makes equal values equal maps: ``{"quantity": "3/2"}``, ``{"semver": "1.2.3-rc.1"}``. All functions raise ValueError.
+"""
+
+import re
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Final, TypeAlias
+
+import semver
+
+Tagged: TypeAlias = Mapping[str, object]
+"""A value of one of these types: what it is, with its canonical text."""
+
+LARGEST_INT: Final = 2**63 - 1
+_NUMBER: Final = re.compile(r"([+-]?)([0-9]{1,64}(?:\.[0-9]{0,64})?|\.[0-9]{1,64})(.{0,5})", re.ASCII)
+_EXPONENT: Final = re.compile(r"[eE]([+-]?[0-9]{1,2})", re.ASCII)
+_DECIMAL: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_BINARY: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
+_PARTS: Final = re.compile(r"([0-9]+)(?:\.([0-9]+))?(?:\.([0-9]+))?([-+].*)?", re.ASCII | re.DOTALL)
+
+
+def tagged(tag: str, value: Tagged) -> str:
+    """The canonical text of a value, which must be of this type."""
+    found = value.get(tag)
+    if len(value) != 1 or not isinstance(found, str):
+        raise ValueError(f"expected what {tag}() gives")
+    return found
+
+
+def quantity(text: str) -> Tagged:
+    """``quantity('1.5Gi')``."""
+    match = _NUMBER.fullmatch(text)
+    if match is None:
+        raise ValueError("not a quantity, such as 100m or 1.5Gi")
+    sign, number, suffix = match.groups()
+    value = Fraction(number.rstrip(".") if number.endswith(".") else number)
+    exponent = _EXPONENT.fullmatch(suffix)
+    if suffix in _BINARY:
+        value *= 2 ** _BINARY[suffix]
+    elif suffix in _DECIMAL:
+        value *= Fraction(10) ** _DECIMAL[suffix]
+    elif exponent is not None:
+        value *= Fraction(10) ** int(exponent[1])
+    else:
+        raise ValueError("not a quantity, such as 100m or 1.5Gi")
+    return _quantity(-value if sign == "-" else value)
+
+
+def is_quantity(text: str) -> bool:
+    """``isQuantity('1.5Gi')``."""
+    try:
+        quantity(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _quantity(value: Fraction) -> Tagged:
+    return {"quantity": f"{value.numerator}/{value.denominator}"}
+
+
+def _amount(value: Tagged | int) -> Fraction:
+    return Fraction(value) if isinstance(value, int) else Fraction(tagged("quantity", value))
+
+
+def add(value: Tagged, other: Tagged | int) -> Tagged:
+    """``quantity('1').add(quantity('2'))``, or of an int."""
+    return _quantity(_amount(value) + _amount(other))
+
+
+def sub(value: Tagged, other: Tagged | int) -> Tagged:
+    """``quantity('1').sub(quantity('2'))``, or of an int."""
+    return _quantity(_amount(value) - _amount(other))
+
+
+def sign(value: Tagged) -> int:
+    """``quantity('-1').sign()``: -1, 0 or 1."""
+    amount = _amount(value)
+    return (amount > 0) - (amount < 0)
+
+
+def is_integer(value: Tagged) -> bool:
+    """``quantity('1k').isInteger()``: whether `asInteger` has an answer."""
+    amount = _amount(value)
+    return amount.denominator == 1 and -LARGEST_INT - 1 <= amount.numerator <= LARGEST_INT
+
+
+def as_integer(value: Tagged) -> int:
+    """``quantity('1k').asInteger()``."""
+    if not is_integer(value):
+        raise ValueError("the quantity is not an integer of 64 bits")
+    return _amount(value).numerator
+
+
+def as_float(value: Tagged) -> float:
+    """``quantity('1.5').asApproximateFloat()``."""
+    return float(_amount(value))
+
+
+def version(text: str, normalize: bool = False) -> Tagged:  # noqa: FBT001, FBT002 - as the function of the language has it
+    """``semver('1.2.3')``; with true, ``v1.2`` and ``01.2.3`` too. Build metadata does not count."""
+    if len(text) > 256:
+        raise ValueError("not a semantic version")
+    if normalize:
+        match = _PARTS.fullmatch(text.removeprefix("v"))
+        if match is None:
+            raise ValueError("not a semantic version")
+        numbers = ".".join(str(int(part or "0")) for part in match.groups()[:3])
+        text = numbers + (match[4] or "")
+    try:
+        parsed = semver.Version.parse(text)
+    except ValueError as error:
+        raise ValueError("not a semantic version") from error
+    return {"semver": str(parsed.replace(build=None))}
+
+
+def is_version(text: str, normalize: bool = False) -> bool:  # noqa: FBT001, FBT002
+    """``isSemver('1.2.3')``."""
+    try:
+        version(text, normalize)
+    except ValueError:
+        return False
+    return True
+
+
+def _parsed(value: Tagged) -> semver.Version:
+    return semver.Version.parse(tagged("semver", value))
+
+
+def major(value: Tagged) -> int:
+    """``semver('1.2.3').major()``."""
+    return _parsed(value).major
+
+
+def minor(value: Tagged) -> int:
+    """``semver('1.2.3').minor()``."""
+    return _parsed(value).minor
+
+
+def patch(value: Tagged) -> int:
+    """``semver('1.2.3').patch()``."""
+    return _parsed(value).patch
+
+
+def compare(value: Tagged, other: Tagged) -> int:
+    """``compareTo`` of two quantities, or of two versions: -1, 0 or 1."""
+    if "semver" in value:
+        return _parsed(value).compare(_parsed(other))
+    amount, than = _amount(value), _amount(other)
+    return (amount > than) - (amount < than)
+
+
+def is_greater(value: Tagged, other: Tagged) -> bool:
+    """``isGreaterThan``."""
+    return compare(value, other) > 0
+
+
+def is_less(value: Tagged, other: Tagged) -> bool:
+    """``isLessThan``."""
+    return compare(value, other) < 0

@@ -1,0 +1,174 @@
+"""A package looked over before anybody installs it: everything that the daemon would refuse, and what it would not say.
+
+`check_package` reads a folder as the daemon does when it loads a package (definition, schemas with their rules, conversions,
+CRDs), then goes further: every program of a conversion is compiled, the examples that the package brings are converted, and
+settings that are given are checked as an Application's would be. Hooks are not run; ``wharfinger hook config`` asks one.
+
+What is found is a list of `CheckFinding`; nothing is raised for a bad package, only for what cannot be told now (a worker died).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+import trio
+
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json_value import JsonObject, as_object
+from wharfinger.formats.openapi_schema import Problem
+from wharfinger.formats.yaml_reader import read_yaml
+from wharfinger.packages.conversion_cases import ConversionCase, read_cases, run_case
+from wharfinger.packages.conversions import X_CONFIG_VERSION, program_problems
+from wharfinger.packages.crd_files import read_crds
+from wharfinger.packages.definition import Definition, Layout, read_definition
+from wharfinger.packages.errors import ArtifactError, PackageError
+from wharfinger.packages.module_folder import split_weight
+from wharfinger.packages.package_file import MAX_BYTES, MODULE_FILE, PACKAGE_FILE, read_module_file, read_package_file
+from wharfinger.packages.package_files import open_files
+from wharfinger.packages.settings_check import SettingsChecker
+from wharfinger.packages.values import MAX_VALUES, check_package_rules
+
+__all__ = ["CheckFinding", "CheckReport", "GivenSettings", "Severity", "check_package", "read_given_settings"]
+
+
+class Severity(StrEnum):
+    """An error keeps a package, or settings, from being installed; a warning does not."""
+
+    ERROR = "error"
+    WARNING = "warning"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckFinding:
+    """One thing that is wrong; ``where`` is a file of the package, a field of the settings, or ""."""
+
+    severity: Severity
+    where: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.message}" if self.where else self.message
+
+
+@dataclass(frozen=True, slots=True)
+class GivenSettings:
+    """Settings to be checked; ``version`` as ``spec.settingsVersion``, 0 for the newest."""
+
+    settings: JsonObject
+    version: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CheckReport:
+    """What came of it. ``definition`` None: it could not be read. ``cases``: examples of conversions that were run."""
+
+    definition: Definition | None
+    findings: tuple[CheckFinding, ...]
+    cases: int = 0
+    settings_checked: bool = False
+
+    def count(self, severity: Severity) -> int:
+        """How many findings are as bad as that."""
+        return sum(finding.severity is severity for finding in self.findings)
+
+    @property
+    def passed(self) -> bool:
+        """No error."""
+        return not self.count(Severity.ERROR)
+
+
+async def check_package(folder: Path, checker: SettingsChecker, given: GivenSettings | None = None) -> CheckReport:
+    """Look a package's folder over. Raises PackageError, transient, where that cannot be done now."""
+    try:
+        definition = await trio.to_thread.run_sync(_read, folder)
+    except PackageError as error:
+        return CheckReport(None, (_error(str(error)),))
+    findings = await _programs(definition, checker)
+    sound = not findings
+    cases: tuple[ConversionCase, ...] = ()
+    if sound:
+        try:
+            cases = await trio.to_thread.run_sync(_cases, folder, definition)
+        except ArtifactError as error:
+            findings.append(_error(str(error)))
+        for case in cases:
+            if why := await run_case(case, definition.conversions, checker.jq):
+                findings.append(CheckFinding(Severity.ERROR, f"{case.where} ({case.name})", why))
+    findings += _untested(definition, cases)
+    if given is None or not sound:
+        return CheckReport(definition, tuple(findings), len(cases))
+    report = await checker.check(definition, given.settings, given.version)
+    findings += [CheckFinding(Severity.ERROR, _field(each), each.message) for each in report.problems]
+    findings += [CheckFinding(Severity.WARNING, _field(each), each.message) for each in report.warnings]
+    return CheckReport(definition, tuple(findings), len(cases), settings_checked=True)
+
+
+def read_given_settings(data: bytes, what: str, version: int) -> GivenSettings:
+    """Settings from a file: YAML or JSON, an object or nothing. Raises ArtifactError naming the file."""
+    if len(data) > MAX_VALUES:
+        raise ArtifactError(f"{what}: {len(data)} bytes is over the limit of {MAX_VALUES}")
+    try:
+        document = read_yaml(data, what=what)
+        return GivenSettings({} if document is None else as_object(document, what), version)
+    except FormatError as error:
+        raise ArtifactError(str(error)) from error
+
+
+async def _programs(definition: Definition, checker: SettingsChecker) -> list[CheckFinding]:
+    """What does not compile, of rules and of conversions. Raises PackageError, transient, where that cannot be told now."""
+    findings: list[CheckFinding] = []
+    try:
+        await check_package_rules(definition, checker.rules)
+    except ArtifactError as error:
+        findings.append(_error(str(error)))
+    findings += [_error(problem) for problem in await program_problems(definition.conversions, checker.jq)]
+    return findings
+
+
+def _field(problem: Problem) -> str:
+    return f"settings.{problem.path}" if problem.path else "settings"
+
+
+def _read(folder: Path) -> Definition:
+    name = _own_name(folder)
+    definition = read_definition(folder, name=name, version="")
+    if definition.layout is not Layout.CHART:
+        read_crds(folder)
+    return definition
+
+
+def _own_name(folder: Path) -> str:
+    """What the package calls itself, else what its folder is called; the number before a module's name is no part of it."""
+    called = folder.resolve().name
+    files = open_files(folder, called)
+    for file, read in ((PACKAGE_FILE, read_package_file), (MODULE_FILE, read_module_file)):
+        data = files.read(file, limit=MAX_BYTES)
+        if data is not None:
+            return read(data).name or split_weight(called)[1]
+    return called
+
+
+def _cases(folder: Path, definition: Definition) -> tuple[ConversionCase, ...]:
+    return read_cases(open_files(folder, definition.name), definition.conversions)
+
+
+def _untested(definition: Definition, cases: tuple[ConversionCase, ...]) -> Iterator[CheckFinding]:
+    """What works, and is a trap for whoever changes it next."""
+    chain = definition.conversions
+    if not chain.declared:
+        message = f"says no {X_CONFIG_VERSION}, and conversions lead to {chain.current}; say so, beside its type"
+        yield CheckFinding(Severity.WARNING, _SCHEMA, message)
+    for conversion in chain.conversions:
+        if not any(case.from_version < conversion.version <= case.to_version for case in cases):
+            message = f"no example in testcases.yaml converts to version {conversion.version}"
+            yield CheckFinding(Severity.WARNING, conversion.file, message)
+
+
+_SCHEMA: Final = "the settings schema"
+
+
+def _error(message: str) -> CheckFinding:
+    """Of a message that names its place itself."""
+    return CheckFinding(Severity.ERROR, "", " ".join(message.split()))

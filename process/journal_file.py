@@ -1,0 +1,330 @@
+"""The journal of the state folder: one SQLite file, several tables, of which nothing is believed that cannot be proved.
+
+Why one file with rules of its own: what is in it decides what is killed and what is *not* run again after a ``kill -9``, and
+it may be lost (DESIGN §7). So it must never be wrong, and never a reason not to start.
+
+Invariants:
+
+* What a method returned from is in the file, whatever kills the process: WAL with ``synchronous = NORMAL``. (A power cut may
+  take the last commits away; it never leaves half of one. Whoever keeps rows here has to be content with that.)
+* Every row carries a checksum of itself, of its table's name and of that table's version. What is handed out was written by
+  this program, in this meaning.
+* Each table has a version, in ``table_versions``. An older one that the table's owner can read is migrated, in one transaction
+  with the change of the version; any other is set aside: renamed in place, and the table begins empty.
+* A table with rows that do not match their checksums is set aside likewise; whoever can use the sound ones says so
+  (``keep_sound``), for everybody else one false row makes the whole table doubtful.
+* A damaged file is renamed with what belongs to it, and a new one begun. ``warnings`` has a sentence for each of these.
+
+Its methods block for microseconds and may be called from any thread.
+"""
+
+import hashlib
+import json
+import sqlite3
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Literal, TypeAlias
+
+from wharfinger.process.errors import JournalFileError
+
+BUSY_S: Final = 5.0
+"""How long a statement may wait for another process's writer."""
+SET_ASIDE_MAX: Final = 9
+"""Damaged files, and tables of one name, that are kept; the last one is overwritten then."""
+
+Row: TypeAlias = tuple[str | int, ...]
+Reader: TypeAlias = Callable[[sqlite3.Connection], Iterable[Row]]
+"""Reads a table of an older version as rows of the current one."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableSpec:
+    """A table: ``columns`` in order with their types; the first ``keys`` of them are its primary key."""
+
+    name: str
+    version: int
+    columns: Mapping[str, Literal["TEXT", "INTEGER"]]
+    keys: int
+    migrations: Mapping[int, Reader] = field(default_factory=dict)
+    """For each older version that can be read: how."""
+    keep_sound: bool = False
+    """Whether the sound rows of a table with damaged ones are still of use."""
+    loss: str = ""
+    """What it means that the rows are gone, for the warnings."""
+
+    def checksum(self, row: Row) -> str:
+        """BLAKE2b-128 of the canonical row, in hexadecimal."""
+        plain = (int(value) if isinstance(value, int) else value for value in row)  # SQLite has no booleans
+        text = json.dumps([self.name, self.version, *plain], separators=(",", ":"))
+        return hashlib.blake2b(text.encode("ascii"), digest_size=16).hexdigest()
+
+    def create(self) -> str:
+        """The statement that makes it."""
+        columns = ", ".join(f"{name} {kind} NOT NULL" for name, kind in self.columns.items())
+        key = ", ".join(list(self.columns)[: self.keys])
+        return f"CREATE TABLE {self.name} ({columns}, checksum TEXT NOT NULL, PRIMARY KEY ({key})) WITHOUT ROWID"
+
+    def select(self) -> str:
+        """The statement that reads it, in the order of the key, the checksum last."""
+        key = ", ".join(list(self.columns)[: self.keys])
+        return f"SELECT {', '.join(self.columns)}, checksum FROM {self.name} ORDER BY {key}"  # noqa: S608  our own names
+
+    def put(self, row: Row) -> "Statement":
+        """Insert a row, or replace that of the same key."""
+        marks = ", ".join("?" * (len(self.columns) + 1))
+        return f"INSERT OR REPLACE INTO {self.name} VALUES ({marks})", (*row, self.checksum(row))  # noqa: S608
+
+    def delete(self, prefix: Row) -> "Statement":
+        """Delete the rows whose key begins with ``prefix``."""
+        names = list(self.columns)[: len(prefix)]
+        where = " AND ".join(f"{name} = ?" for name in names)
+        return f"DELETE FROM {self.name} WHERE {where}", prefix  # noqa: S608
+
+
+Statement: TypeAlias = tuple[str, Row]
+
+
+class JournalTable:
+    """One table of a journal; `JournalFile.table` makes it."""
+
+    def __init__(self, file: "JournalFile", spec: TableSpec) -> None:
+        self._file = file
+        self._spec = spec
+
+    def rows(self) -> tuple[Row, ...]:
+        """All rows in the order of their keys. Raises JournalFileError, also where one does not match its checksum."""
+        sound, damaged = self._file.read(self._spec)
+        if damaged:
+            raise JournalFileError(
+                f"the table {self._spec.name} of the journal {self._file.path} was damaged while it was in use "
+                f"({damaged} rows); start the daemon again, then it is set aside"
+            )
+        return sound
+
+    def put(self, row: Row) -> None:
+        """Insert a row, or replace that of the same key. Raises JournalFileError; nothing was written then."""
+        self._file.write((self._spec.put(row),))
+
+    def delete(self, *prefix: str | int) -> None:
+        """Delete the rows whose key begins with ``prefix``; none is success. Raises JournalFileError."""
+        self._file.write((self._spec.delete(prefix),))
+
+    def write(self, deletes: Iterable[Row], puts: Iterable[Row]) -> None:
+        """First the deletes (beginnings of keys), then the puts, all or nothing. Raises JournalFileError."""
+        self._file.write((*map(self._spec.delete, deletes), *map(self._spec.put, puts)))
+
+
+class JournalFile:
+    """The file, open; its folder must exist. Raises JournalFileError, from the constructor and `table` too."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._warnings: list[str] = []
+        self._specs: list[TableSpec] = []
+        self._lock = threading.Lock()
+        with self._refusing("be opened"):
+            self._database = self._open()
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What had to be set aside since the file was opened, for the log."""
+        return tuple(self._warnings)
+
+    def close(self) -> None:
+        """Close the file; the rows stay."""
+        self._database.close()
+
+    def table(self, spec: TableSpec) -> JournalTable:
+        """The table, brought to the version that ``spec`` says. Raises JournalFileError."""
+        with self._refusing("be opened"), self._lock:
+            try:
+                self._prepare(self._database, spec)
+            except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+                if not _is_damage(error):
+                    raise
+                self._database.close()
+                self._database = self._begin_anew(error)
+                self._prepare(self._database, spec)
+        self._specs.append(spec)
+        return JournalTable(self, spec)
+
+    def read(self, spec: TableSpec) -> tuple[tuple[Row, ...], int]:
+        """The rows that match their checksums, and how many do not. Raises JournalFileError."""
+        with self._refusing("be read"), self._lock:
+            return _read(self._database, spec)
+
+    def write(self, statements: Sequence[Statement]) -> None:
+        """All of the statements or none. Raises JournalFileError."""
+        with self._refusing("be written"), self._lock:
+            if len(statements) == 1:
+                self._database.execute(*statements[0])
+                return
+            with _transaction(self._database):
+                for statement in statements:
+                    self._database.execute(*statement)
+
+    @contextmanager
+    def _refusing(self, what: str) -> Iterator[None]:
+        """Turn what SQLite and the file system raise into JournalFileError; text that is no Unicode, and huge numbers, too."""
+        try:
+            yield
+        except (sqlite3.Error, OSError, UnicodeError, OverflowError) as error:
+            remedy = (
+                "start the daemon again, then it is set aside"
+                if _is_damage(error)
+                else "look at the disk and at the owner of the state folder"
+            )
+            raise JournalFileError(f"the journal {self.path} cannot {what}: {error}; {remedy}") from error
+
+    def _open(self) -> sqlite3.Connection:
+        try:
+            return self._connect()
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+            if not _is_damage(error):
+                raise
+            return self._begin_anew(error)
+
+    def _begin_anew(self, error: Exception) -> sqlite3.Connection:
+        """Set the damaged file aside; a new one, with the tables that are in use."""
+        aside = _set_aside(self.path)
+        self._warnings.append(
+            f"the journal {self.path} was damaged ({error}) and is now {aside}; it begins empty: child processes that the "
+            "last daemon left running, if any, are not known and were not ended, and operations begin from the top"
+        )
+        database = self._connect()
+        for spec in self._specs:
+            self._prepare(database, spec)
+        return database
+
+    def _connect(self) -> sqlite3.Connection:
+        database = sqlite3.connect(self.path, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
+        database.text_factory = _text
+        try:
+            with closing(database.execute("PRAGMA quick_check(1)")) as check:
+                verdict = check.fetchone()[0]
+            if verdict != "ok":
+                raise _DamagedError(verdict)
+            database.execute("PRAGMA journal_mode = WAL")
+            database.execute("PRAGMA synchronous = NORMAL")
+            database.execute(
+                "CREATE TABLE IF NOT EXISTS table_versions (name TEXT PRIMARY KEY, version INTEGER NOT NULL)"
+            )
+        except BaseException:
+            database.close()
+            raise
+        return database
+
+    def _prepare(self, database: sqlite3.Connection, spec: TableSpec) -> None:
+        """Make the table, bring it to its version, or set it aside; all in one transaction."""
+        with _transaction(database):
+            found = database.execute("SELECT version FROM table_versions WHERE name = ?", (spec.name,)).fetchone()
+            version = found[0] if found else None
+            sound: tuple[Row, ...] = ()
+            if _exists(database, spec.name):
+                sound, why_not = _contents(database, spec, version)
+                if why_not:
+                    self._set_table_aside(database, spec, why_not)
+                elif version == spec.version:
+                    return
+                else:
+                    database.execute(f"DROP TABLE {spec.name}")
+            database.execute(spec.create())
+            for row in sound:
+                database.execute(*spec.put(row))
+            database.execute("INSERT OR REPLACE INTO table_versions VALUES (?, ?)", (spec.name, spec.version))
+
+    def _set_table_aside(self, database: sqlite3.Connection, spec: TableSpec, what: str) -> None:
+        names = [f"{spec.name}_set_aside_{number}" for number in range(1, SET_ASIDE_MAX + 1)]
+        aside = next((name for name in names if not _exists(database, name)), names[-1])
+        database.execute(f"DROP TABLE IF EXISTS {aside}")
+        database.execute(f"ALTER TABLE {spec.name} RENAME TO {aside}")
+        self._warnings.append(
+            f"the table {spec.name} of the journal {self.path} {what}; it is now {aside}: {spec.loss}"
+        )
+
+
+def _contents(database: sqlite3.Connection, spec: TableSpec, version: int | None) -> tuple[tuple[Row, ...], str]:
+    """What of a table can be used, in its present form, and why the table itself cannot be ("" where it can)."""
+    if version == spec.version:
+        sound, damaged = _read(database, spec)
+    elif version is not None and version in spec.migrations:
+        rows = tuple(spec.migrations[version](database))
+        sound = tuple(row for row in rows if _is_typed(spec, row))
+        damaged = len(rows) - len(sound)
+    else:
+        return (), f"has version {'unknown' if version is None else version}, this program knows {spec.version}"
+    if not damaged:
+        return sound, ""
+    kept = sound if spec.keep_sound else ()
+    return kept, f"has {damaged} damaged rows ({len(kept)} of {len(sound)} others were kept)"
+
+
+def _read(database: sqlite3.Connection, spec: TableSpec) -> tuple[tuple[Row, ...], int]:
+    with closing(database.execute(spec.select())) as found:
+        rows: list[Row] = found.fetchall()
+    sound = tuple(row[:-1] for row in rows if _is_typed(spec, row[:-1]) and row[-1] == spec.checksum(row[:-1]))
+    return sound, len(rows) - len(sound)
+
+
+def _is_typed(spec: TableSpec, row: Row) -> bool:
+    """Whether each value is of its column's type: a hand may have written anything, and SQLite keeps it."""
+    kinds = {"TEXT": str, "INTEGER": int}
+    return all(isinstance(value, kinds[kind]) for value, kind in zip(row, spec.columns.values(), strict=True))
+
+
+def _text(data: bytes) -> str:
+    """Damaged text is read, too: its checksum tells."""
+    return data.decode(errors="backslashreplace")
+
+
+def _exists(database: sqlite3.Connection, table: str) -> bool:
+    return database.execute("SELECT 1 FROM sqlite_schema WHERE name = ?", (table,)).fetchone() is not None
+
+
+@contextmanager
+def _transaction(database: sqlite3.Connection) -> Iterator[None]:
+    """Everything or nothing, against other processes that open the same journal at the same time."""
+    database.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        database.execute("COMMIT")
+    except BaseException:
+        if database.in_transaction:  # SQLite may have taken it back already, for want of disk
+            database.execute("ROLLBACK")
+        raise
+
+
+class _DamagedError(sqlite3.DatabaseError):
+    """The check found the file inconsistent."""
+
+
+def _is_damage(error: Exception) -> bool:
+    """Whether the *file* is bad, rather than the disk full, the folder closed, or somebody else writing.
+
+    SQLite's own message may have bytes of the file in it, which Python cannot decode then.
+    """
+    if isinstance(error, _DamagedError | UnicodeDecodeError):
+        return True
+    # SQLITE_ERROR: our statements are fixed, so a table is not what its version promises. SQLITE_CONSTRAINT: likewise.
+    damage = {
+        sqlite3.SQLITE_CORRUPT,
+        sqlite3.SQLITE_NOTADB,
+        sqlite3.SQLITE_ERROR,
+        sqlite3.SQLITE_FORMAT,
+        sqlite3.SQLITE_CONSTRAINT,
+    }
+    return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK) & 0xFF in damage
+
+
+def _set_aside(path: Path) -> Path:
+    """Rename the file and what belongs to it (its WAL may hold what is worth looking at), the file last."""
+    names = [path.with_name(f"{path.name}.damaged-{number}") for number in range(1, SET_ASIDE_MAX + 1)]
+    aside = next((name for name in names if not name.exists()), names[-1])
+    for suffix in ("-wal", "-shm", ""):
+        part = path.with_name(path.name + suffix)
+        if part.exists():
+            part.replace(aside.with_name(aside.name + suffix))
+    return aside

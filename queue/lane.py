@@ -1,0 +1,234 @@
+"""The trio task of one lane: executes the runs the machine starts, one after the other, and reports what came of them.
+
+The shape. It lives while its lane has something to do and no longer: it is begun with the first run, sleeps through a backoff,
+and ends when the lane is empty or parked, so that ten thousand packages at rest are not ten thousand tasks. Between two runs
+there is nothing but the machine's step; one cancel scope serves run after run, until a run of it was cancelled or failed.
+
+What a run may not leave to the next: a used-up cancel scope (a new one is entered), the loop to itself (a checkpoint after
+every few runs, for tasks that have none), and context variables it has set (the lane goes on in a new trio task then).
+
+The guard. A task that raises TaskFailed failed as expected. Any other exception is a bug in that task: it is logged with its
+traceback, counted, shown in the dump, and parks that task; it neither ends the daemon nor goes unseen. What this module or
+the machine does wrong is not guarded: that ends the daemon.
+"""
+
+import contextvars
+import logging
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import trio
+
+from wharfinger.queue.events import Event, Failed, Finished, Interrupted, RetryDue
+from wharfinger.queue.scope import WorkScope
+from wharfinger.queue.task import Task, TaskFailed
+
+log = logging.getLogger(__name__)
+
+MAX_ERROR_CHARS: Final = 4096
+
+RUNS_BETWEEN_CHECKPOINTS: Final = 16
+"""After so many runs others get their turn, even if none of them gave it to them."""
+
+_package: ContextVar[str] = ContextVar("package", default="")
+
+
+def current_package() -> str:
+    """The package whose queue this code runs on; empty outside of queues. For log records."""
+    return _package.get()
+
+
+@dataclass(slots=True)
+class Counters:
+    """What happened in all queues since the start."""
+
+    retired: int = 0
+    dropped: int = 0
+    failures: int = 0
+    bugs: int = 0
+
+
+@dataclass(slots=True)
+class Work:
+    """What the machine knows as the number of a task."""
+
+    task: Task
+    scope: WorkScope
+    lane: str
+    on_done: Callable[[], None] | None
+
+
+class LaneOwner(Protocol):
+    """The queue a lane is part of, as its lane sees it."""
+
+    @property
+    def name(self) -> str:
+        """The package."""
+        ...
+
+    def post(self, event: Event) -> None:
+        """Let the machine step, and perform what it decides: the next run may have been given when this returns."""
+        ...
+
+    def next_wake(self, lane: str) -> float | None:
+        """When to look again whether the lane's next run is due; None if it does not wait for that."""
+        ...
+
+    def left(self, lane: "LaneTask", *, go_on: bool) -> None:
+        """The lane's trio task is over; ``go_on`` in a new one."""
+        ...
+
+
+class LaneTask:
+    """One lane. `serve` is its trio task; everything else is synchronous."""
+
+    __slots__ = (
+        "_called_off",
+        "_counters",
+        "_draw",
+        "_owner",
+        "_scope",
+        "_since_checkpoint",
+        "_wake",
+        "executing",
+        "name",
+        "run",
+        "work",
+    )
+
+    def __init__(
+        self, name: str, owner: LaneOwner, counters: Counters, draw: Callable[[], float], run: int, work: Work
+    ) -> None:
+        """With its first run, and the ``work`` that is to be done in it."""
+        self.name = name
+        self.run = run  # given and not yet reported; 0 if there is none
+        self.work = work
+        self.executing = False  # whether that run has really begun
+        self._owner = owner
+        self._counters = counters
+        self._draw = draw
+        self._called_off = False
+        self._scope: trio.CancelScope | None = None
+        self._since_checkpoint = 0
+        self._wake: trio.Event | None = None
+
+    # --- for the queue ---------------------------------------------------------------------------------------------------
+
+    def give(self, run: int, work: Work) -> None:
+        """The next run. The machine starts it only after the one before it was reported."""
+        self.run = run
+        self.work = work
+        self._called_off = False
+        self.wake()
+
+    def interrupt(self, cause: str) -> None:
+        """Interrupt the run given; if it has not begun, it never will."""
+        if self.executing and self._scope is not None:
+            self._scope.cancel(reason=cause)
+        else:
+            self._called_off = True
+
+    def wake(self) -> None:
+        """Look again, if it sleeps: what it waited to try again may be gone."""
+        if self._wake is not None:
+            self._wake.set()
+
+    # --- the trio task ---------------------------------------------------------------------------------------------------
+
+    async def serve(self, after: trio.Event | None) -> None:
+        """Run until nothing of this lane will happen by itself; begin only ``after`` (the queue before it still ends)."""
+        _package.set(self._owner.name)
+        go_on = False
+        try:
+            if after is not None:
+                await after.wait()
+            clean = contextvars.copy_context()
+            while not go_on:
+                if self.run:
+                    await self._burst(clean)
+                    go_on = contextvars.copy_context() != clean
+                elif (until := self._owner.next_wake(self.name)) is not None:
+                    await self._sleep(until)
+                else:
+                    break
+        finally:
+            self._owner.left(self, go_on=go_on)
+
+    async def _burst(self, clean: contextvars.Context) -> None:
+        """Run after run under one cancel scope, as long as they end well and leave nothing behind."""
+        outcome: Failed | None = None
+        try:
+            with trio.CancelScope() as scope:
+                self._scope = scope
+                while self.run:
+                    if self._called_off:
+                        self._report(Interrupted(self.run))
+                        continue
+                    self.executing = True
+                    await self.work.task.execute()
+                    if scope.cancel_called:
+                        break
+                    # Who hears of the success (on_done) neither sees what the run left in its context nor leaves anything.
+                    clean.copy().run(self._report, Finished(self.run))
+                    if contextvars.copy_context() != clean:
+                        break
+                    self._since_checkpoint += 1
+                    if self._since_checkpoint >= RUNS_BETWEEN_CHECKPOINTS:
+                        self._since_checkpoint = 0
+                        await trio.lowlevel.checkpoint()
+        except* Exception as group:  # this is the guard; _judge logs bugs with their traceback
+            if not self.executing:
+                raise
+            outcome = self._judge(group)
+        if self.executing:
+            self._report(outcome or Interrupted(self.run))
+
+    async def _sleep(self, until: float) -> None:
+        self._wake = trio.Event()
+        with trio.CancelScope(deadline=until):
+            await self._wake.wait()
+        self._wake = None
+        now = trio.current_time()
+        if now >= until:
+            self._owner.post(RetryDue(now))
+
+    def _report(self, event: Event) -> None:
+        self.run = 0
+        self.executing = False
+        self._owner.post(event)
+
+    def _judge(self, group: ExceptionGroup[Exception]) -> Failed:
+        """Tell failures that were to be expected from bugs; a task with a nursery of its own may have several at once."""
+        name = self.work.task.name
+        failures = list(_leaves(group))
+        expected = [failure for failure in failures if isinstance(failure, TaskFailed)]
+        if len(expected) == len(failures):
+            message = "; ".join(failure.message for failure in expected)
+            log.info("%s failed: %s", name, message)
+            permanent = any(failure.permanent for failure in expected)
+            return failed(self.run, message, self._counters, self._draw, permanent=permanent)
+        bug = next(failure for failure in failures if not isinstance(failure, TaskFailed))
+        log.error("%s: a bug in this task; it parks", name, exc_info=bug if len(failures) == 1 else group)
+        self._counters.bugs += 1
+        return failed(self.run, f"bug: {one_line(bug)}", self._counters, self._draw, permanent=True)
+
+
+def failed(run: int, error: str, counters: Counters, draw: Callable[[], float], *, permanent: bool) -> Failed:
+    """The report of a run that failed now; counts it."""
+    counters.failures += 1
+    return Failed(run, error[:MAX_ERROR_CHARS], permanent, trio.current_time(), draw())
+
+
+def one_line(error: Exception) -> str:
+    """An exception as it is shown in a dump."""
+    return f"{type(error).__name__}: {error}".replace("\n", " ")
+
+
+def _leaves(error: Exception) -> Iterator[Exception]:
+    if isinstance(error, ExceptionGroup):
+        for inner in error.exceptions:
+            yield from _leaves(inner)
+    else:
+        yield error

@@ -1,0 +1,163 @@
+"""Fair limits for expensive work: downloads, renders, hook runs, loads and calls of the cluster's API, over all packages.
+
+    async with slots.use(Kind.RENDER):
+        manifest = await render(chart)
+
+One queue per package keeps packages apart in *order*; this keeps them apart in *amount*: a namespace with five hundred packages
+waits in line with the one that has two. The rules are in :mod:`wharfinger.queue.slots_machine`.
+
+What callers keep to: a slot is for leaf work. Who holds a slot for work may use API slots; who holds an API slot may wait for
+no slot. Anything else could bring everything to a standstill under load, so it is refused at once (RuntimeError) even while
+slots are free. That holds for the tasks in a holder's own nurseries too, but not for what it merely set going elsewhere: a
+task on a queue, a service.
+
+Invariants: cancelling a waiter takes it out of line before `cancel` returns, so there is no grant that nobody takes; slots
+are given back whatever the body raised; waking one waiter costs nothing for the others. No task of its own, no clock.
+"""
+
+from contextlib import AbstractAsyncContextManager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Final
+
+import trio
+
+from wharfinger.queue.service import current_package
+from wharfinger.queue.slots_machine import (
+    Asked,
+    Kind,
+    Returned,
+    SlotLimits,
+    Withdrawn,
+    count_waiting,
+    fresh,
+    step,
+    waits_for,
+)
+
+__all__ = ["Kind", "KindStatistics", "SlotLimits", "Slots", "SlotsStatistics"]
+
+
+@dataclass(frozen=True, slots=True)
+class KindStatistics:
+    """The slots of one kind: how many there are, how many are in use, how many requests wait."""
+
+    limit: int
+    used: int
+    waiting: int
+
+
+@dataclass(frozen=True, slots=True)
+class SlotsStatistics:
+    """All slots: those for work of any kind, and each kind."""
+
+    work_limit: int
+    work_used: int
+    kinds: dict[Kind, KindStatistics]
+
+
+class Slots:
+    """The slots of one daemon. Only for the event loop's thread."""
+
+    def __init__(self, limits: SlotLimits) -> None:
+        self._counter = _Counter(limits)
+
+    def use(self, kind: Kind, package: str = "") -> AbstractAsyncContextManager[None]:
+        """The right to do one piece of work of this kind while the body runs; entering waits for it.
+
+        ``package`` is who waits and whose share it is; without one, the package on whose queue this runs, or else the daemon
+        itself. Entering is no checkpoint where a slot is free. Raises RuntimeError on entering where the caller holds a slot
+        that must not wait for this one.
+        """
+        return _Use(self._counter, kind, package or current_package())
+
+    def statistics(self) -> SlotsStatistics:
+        """How much is in use and how many wait."""
+        state = self._counter.state
+        kinds = {
+            kind: KindStatistics(slots.limit, slots.used, count_waiting(slots)) for kind, slots in state.kinds.items()
+        }
+        return SlotsStatistics(state.work_limit, state.work, kinds)
+
+    def waiting(self, package: str) -> tuple[Kind, ...]:
+        """The kinds of slots that a package waits for, each once."""
+        return waits_for(self._counter.state, package)
+
+
+class _Counter:
+    """Where slots are asked for and given back: the machine's state, and the tasks that wait."""
+
+    def __init__(self, limits: SlotLimits) -> None:
+        self.state = fresh(limits)
+        self._last_request = 0
+        self._waiters: dict[int, trio.lowlevel.Task] = {}
+
+    async def acquire(self, kind: Kind, package: str) -> None:
+        request = self._last_request = self._last_request + 1
+        self.state, granted = step(self.state, Asked(request, kind, package))
+        if granted:
+            return
+
+        def withdraw(_raise_cancel: trio.lowlevel.RaiseCancelT) -> trio.lowlevel.Abort:
+            del self._waiters[request]
+            self.state, _ = step(self.state, Withdrawn(request, kind, package))
+            return trio.lowlevel.Abort.SUCCEEDED
+
+        # From here the task is either granted its slots or cancelled, never both: trio takes whichever comes first.
+        self._waiters[request] = trio.lowlevel.current_task()
+        await trio.lowlevel.wait_task_rescheduled(withdraw)
+
+    def release(self, kind: Kind, package: str) -> None:
+        self.state, granted = step(self.state, Returned(kind, package))
+        for effect in granted:
+            trio.lowlevel.reschedule(self._waiters.pop(effect.request))
+
+
+class _Use:
+    """One use of a slot. A class and not a generator because it is on the way of every API call."""
+
+    __slots__ = ("_package", "counter", "held", "kind", "outer", "task")
+
+    def __init__(self, counter: _Counter, kind: Kind, package: str) -> None:
+        self.counter = counter
+        self.kind = kind
+        self.held = False
+        self.outer: _Use | None = None
+        self.task: trio.lowlevel.Task | None = None
+        self._package = package
+
+    async def __aenter__(self) -> None:
+        outer = _innermost.get()
+        # A task that outlives the use it was started in still has it in its context; it is not held any more.
+        while outer is not None and not outer.held:
+            outer = outer.outer
+        if outer is not None and outer.forbids(self):
+            raise RuntimeError(
+                f"{self._package or 'the daemon'} holds a slot of {outer.kind} and asks for one of {self.kind}: "
+                "slots are for work that waits for no other slot"
+            )
+        await self.counter.acquire(self.kind, self._package)
+        self.held = True
+        self.outer = outer
+        self.task = trio.lowlevel.current_task()
+        _innermost.set(self)
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.held = False
+        _innermost.set(self.outer)
+        self.counter.release(self.kind, self._package)
+
+    def forbids(self, wanted: "_Use") -> bool:
+        """Whether this task must not wait for that while this is held: it would, or its parents do, wait for itself."""
+        if self.counter is not wanted.counter or (wanted.kind is Kind.API and self.kind is not Kind.API):
+            return False
+        task: trio.lowlevel.Task | None = trio.lowlevel.current_task()
+        while task is not None and task is not self.task:
+            task = task.parent_nursery.parent_task if task.parent_nursery is not None else None
+        return task is not None
+
+
+_innermost: Final[ContextVar[_Use | None]] = ContextVar("slot in use", default=None)

@@ -1,0 +1,96 @@
+"""EnsureCRDs, AwaitCRDs, EnsureWebhooks: what has to be in the cluster before what uses it (spec/runtime §5, §5.2).
+
+EnsureCRDs runs in a lane of its own as soon as its package may be on, and is tried again there until it succeeds. AwaitCRDs is
+the reconciliation's part: its own definitions must be established, everybody else's tried once
+(:mod:`~wharfinger.runtime.crd_phase`). EnsureWebhooks comes after that and brings conversion webhooks into the cluster before the
+objects that they convert: it renders the chart and applies its ``ConversionWebhook`` objects alone, as objects of the release.
+"""
+
+from typing import Final
+
+import trio
+
+from wharfinger.cluster.errors import ClusterError
+from wharfinger.cluster.object_waits import Laggards
+from wharfinger.cluster.resource import kind_of
+from wharfinger.formats.json_value import JsonObject, find_list, find_str
+from wharfinger.packages.crd_files import read_crds
+from wharfinger.packages.template_search import mentions
+from wharfinger.queue.slots import Kind
+from wharfinger.runtime.instance import Instance, Reporter, Tools
+from wharfinger.runtime.rendering import rendered, waiting_for
+from wharfinger.runtime.status import Stage
+from wharfinger.runtime.waits import waiting
+
+CRD_LANE: Final = "crds"
+ESTABLISHED_S: Final = 60.0
+"""How long one attempt waits for definitions to be established."""
+CONVERSION_WEBHOOK: Final = "ConversionWebhook"
+
+
+class CrdsNotEstablishedError(ClusterError):
+    """Definitions were applied and are not established; the API server may still do it."""
+
+    transient = True
+
+
+async def ensure_crds(instance: Instance, tools: Tools, reporter: Reporter) -> None:
+    """Apply the package's CRDs and wait until they are established, for one attempt's time; whatever comes of it was tried."""
+    try:
+        tree = instance.tree
+        if tree is None or not instance.loaded().crds:
+            instance.crds = ()
+            return
+        reporter.progressed(instance, Stage.CRDS, "ApplyingCRDs", "applying its custom resource definitions")
+        crds = await trio.to_thread.run_sync(read_crds, tree, abandon_on_cancel=True)
+        late: list[str] = []
+
+        def progress(laggards: Laggards) -> None:
+            late[:] = [waiting_for(laggards)] if laggards else []
+
+        with trio.move_on_after(ESTABLISHED_S) as patience:
+            await tools.releases.ensure_crds(instance.id.release, instance.id.namespace, crds, progress=progress)
+        if patience.cancelled_caught:
+            raise CrdsNotEstablishedError(f"not established after {ESTABLISHED_S:.0f} s: {'; '.join(late)}")
+        instance.crds = tuple(sorted({kind for crd in crds for kind in _served(crd)}))
+    finally:
+        tools.crd_phase.end(instance.id.name)
+
+
+async def await_crds(instance: Instance, tools: Tools, reporter: Reporter) -> None:
+    """Wait for this package's definitions to be established, and for those of all others to have been tried."""
+    others = [name for name in tools.crd_phase.trying() if name != instance.id.name]
+    if instance.crds is None:
+        reporter.progressed(instance, Stage.CRDS, "ApplyingCRDs", "its custom resource definitions are being applied")
+    elif others:
+        reporter.progressed(
+            instance, Stage.CRDS, "WaitingForCRDs", f"waiting for the definitions of {', '.join(others)}"
+        )
+    with waiting(tools):
+        while instance.crds is None:
+            await instance.crds_changed.wait()
+        await tools.crd_phase.wait()
+
+
+async def ensure_webhooks(instance: Instance, tools: Tools, reporter: Reporter) -> None:
+    """Apply the chart's conversion webhooks before anything else of it; most packages have none, and are not rendered for it."""
+    definition, tree = instance.loaded(), instance.tree
+    if definition.chart is None or tree is None:
+        return
+    async with tools.slots.use(Kind.LOAD, instance.id.name):
+        mentioned = await trio.to_thread.run_sync(mentions, tree, CONVERSION_WEBHOOK, abandon_on_cancel=True)
+    if not mentioned:
+        return
+    reporter.progressed(instance, Stage.WEBHOOKS, "ApplyingWebhooks", "applying its conversion webhooks")
+    found = await rendered(instance, tools, reporter)
+    webhooks = tuple(obj for obj in found.objects if kind_of(obj)[1] == CONVERSION_WEBHOOK)
+    await tools.releases.apply_early(instance.id.release, instance.id.namespace, webhooks)
+
+
+def _served(crd: JsonObject) -> list[str]:
+    """``group/version/Kind`` of every version that a definition serves."""
+    group, kind = find_str(crd, "spec", "group"), find_str(crd, "spec", "names", "kind")
+    versions = find_list(crd, "spec", "versions")
+    return [
+        f"{group}/{find_str(one, 'name')}/{kind}" for one in versions if isinstance(one, dict) and one.get("served")
+    ]

@@ -1,0 +1,129 @@
+"""What is wanted of a package, and what a change of it calls for (spec/runtime §1.4, §2.2).
+
+A wish is compared field by field; what differs is named by a :class:`Change`, and the changes together give the kind of the
+:class:`Decision`:
+
+===================================================================  ===============================================
+changed                                                              calls for
+===================================================================  ===============================================
+nothing                                                              NONE
+source, package, version, namespace, requested, forced, reset        UPDATE: from Download on, whatever else changed
+settings, settings version, maintenance, resources, nothing else     RECONFIGURE: what is loaded is run anew
+suspended: no → yes (or a new package that is suspended)             SUSPEND, whatever else changed
+suspended: yes → no                                                  RESUME, whatever else changed: an update follows
+suspended: yes, and it stays so                                      NONE, whatever else changed: RESUME acts on it
+===================================================================  ===============================================
+
+Every change is part of a decision, also where nothing follows from it yet, so that what is told to people can name it.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum, StrEnum
+from typing import Final
+
+
+class DecisionKind(Enum):
+    """What a changed desired state calls for."""
+
+    NONE = "none"
+    RECONFIGURE = "reconfigure"
+    UPDATE = "update"
+    SUSPEND = "suspend"
+    RESUME = "resume"
+    REMOVING = "removing"
+    """Nothing was adopted: the package is being removed. Asking again helps once that is over."""
+
+
+class Change(StrEnum):
+    """A part of what is wanted that differs from before; the value is the reason as people read it."""
+
+    SOURCE = "SourceChanged"
+    PACKAGE = "PackageChanged"
+    VERSION = "VersionChanged"
+    NAMESPACE = "NamespaceChanged"
+    FORCED = "ForceRequested"
+    RESET = "ResetRequested"
+    REQUESTED = "ReconcileRequested"
+    RESOURCES = "ResourceRequestsChanged"
+    SETTINGS = "SettingsChanged"
+    SETTINGS_VERSION = "SettingsVersionChanged"
+    MAINTENANCE = "MaintenanceChanged"
+    SUSPENDED = "SuspendChanged"
+
+
+_RECONFIGURING: Final = (Change.RESOURCES, Change.SETTINGS, Change.SETTINGS_VERSION, Change.MAINTENANCE)
+"""What the loaded version can follow; in the order in which one of them is told as the reason."""
+
+_THE_REST: Final = "DesiredStateChanged"
+
+
+@dataclass(frozen=True, slots=True)
+class DesiredState:
+    """What decides. Equal states call for nothing; `settings_checksum` stands for the settings, which are read late."""
+
+    source: str
+    package: str
+    version: str
+    settings_checksum: str
+    requested: str = ""
+    """Changed by a person who wants everything looked at again."""
+    namespace: str = ""
+    settings_version: int = 0
+    maintenance: str = ""
+    resources: str = ""
+    """Checksum of the overrides of workloads."""
+    forced: str = ""
+    """Changed by a person who wants the cached copy discarded, for a tag that was pushed again."""
+    reset: str = ""
+    """Changed by a person who wants one-time steps done again."""
+    suspended: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What a wish calls for, and what differs from the wish before (nothing for a package that is new)."""
+
+    kind: DecisionKind
+    changes: tuple[Change, ...] = ()
+
+    @property
+    def reason(self) -> str:
+        """One reason for all the changes: the first of resources, settings, settings version, maintenance, or "the rest"."""
+        return next((change.value for change in _RECONFIGURING if change in self.changes), _THE_REST)
+
+
+def decide(before: DesiredState | None, after: DesiredState) -> Decision:
+    """What ``after`` calls for in a package that had ``before``; None: it was not known."""
+    if before is None:
+        return Decision(DecisionKind.SUSPEND if after.suspended else DecisionKind.UPDATE)
+    changes = tuple(_changes(before, after))
+    return Decision(_kind(after, changes), changes)
+
+
+def _kind(after: DesiredState, changes: tuple[Change, ...]) -> DecisionKind:
+    if Change.SUSPENDED in changes:
+        return DecisionKind.SUSPEND if after.suspended else DecisionKind.RESUME
+    if after.suspended or not changes:
+        return DecisionKind.NONE
+    if all(change in _RECONFIGURING for change in changes):
+        return DecisionKind.RECONFIGURE
+    return DecisionKind.UPDATE
+
+
+def _changes(before: DesiredState, after: DesiredState) -> Iterator[Change]:
+    differs = {
+        Change.SOURCE: before.source != after.source,
+        Change.PACKAGE: before.package != after.package,
+        Change.VERSION: before.version != after.version,
+        Change.NAMESPACE: before.namespace != after.namespace,
+        Change.FORCED: before.forced != after.forced,
+        Change.RESET: before.reset != after.reset,
+        Change.REQUESTED: before.requested != after.requested,
+        Change.RESOURCES: before.resources != after.resources,
+        Change.SETTINGS: before.settings_checksum != after.settings_checksum,
+        Change.SETTINGS_VERSION: before.settings_version != after.settings_version,
+        Change.MAINTENANCE: before.maintenance != after.maintenance,
+        Change.SUSPENDED: before.suspended != after.suspended,
+    }
+    return (change for change in Change if differs[change])

@@ -1,0 +1,307 @@
+"""The operations of packages: what a decision puts on a package's queue, and what the scheduler orders.
+
+The lifecycle store gives each operation its scope and cancels what it supersedes; here the scope meets its tasks. Beginning one
+is one atomic step, so nothing comes between a decision and what follows from it:
+
+==============  =======================================================  =================================================
+operation       tasks                                                    when its last task has succeeded
+==============  =======================================================  =================================================
+update          Disable (keeping the release), Download, Install, Load   the package is a node of the scheduler
+reconciliation  Configure, AwaitCRDs, EnsureWebhooks, Startup, Run,      the scheduler is told that the run is complete (at
+                WaitReady                                                the end of Run)
+disable         Disable                                                  the decision stays in the status
+suspend         Suspend (its hooks rest)                                 nothing moves until it is resumed by an update
+vote            EnabledScript                                            the package is scheduled again
+CRDs            EnsureCRDs, in a lane of its own                         AwaitCRDs goes on
+removal         Uninstall, Purge, Undeploy                               the package is forgotten, outside its queue
+==============  =======================================================  =================================================
+
+The scheduler's effects are performed one after the other, also when performing one causes the next.
+"""
+
+import logging
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, assert_never
+
+from wharfinger.formats.json_value import JsonObject
+from wharfinger.packages.definition import Definition
+from wharfinger.queue.scope import WorkScope
+from wharfinger.queue.service import MAIN_LANE, QueueFull
+from wharfinger.queue.task import Task
+from wharfinger.runtime import status as statuses
+from wharfinger.runtime.crd_tasks import CRD_LANE
+from wharfinger.runtime.failures import Failure
+from wharfinger.runtime.identity import AppId, PackageId
+from wharfinger.runtime.instance import Instance
+from wharfinger.runtime.lifecycle import RemovalStart
+from wharfinger.runtime.pipeline import Pipeline
+from wharfinger.runtime.scheduler import (
+    Completed,
+    CycleError,
+    Decided,
+    Disable,
+    Effect,
+    Event,
+    Failed,
+    Node,
+    NodeAdded,
+    NodeRemoved,
+    Rescheduled,
+    Schedule,
+    ScriptVoted,
+    Verdict,
+)
+from wharfinger.runtime.settings import ResolvedSettings
+from wharfinger.runtime.stage_task import StageTask
+from wharfinger.runtime.status import Stage
+
+if TYPE_CHECKING:
+    from wharfinger.runtime.runtime import Runtime
+
+log = logging.getLogger(__name__)
+
+
+class Operations:
+    """Begins operations for one runtime, which it belongs to, and performs what its scheduler orders."""
+
+    def __init__(self, runtime: "Runtime") -> None:
+        self.runtime = runtime
+        self._effects: deque[Effect] = deque()
+        self._performing = False
+
+    # --- update ----------------------------------------------------------------------------------------------------------
+
+    def begin_update(self, instance: Instance, generation: int) -> None:
+        """Bring the wanted version here and load it; refused while the package is suspended or being removed."""
+        runtime = self.runtime
+        scope = runtime.lifecycle.begin_update(instance.id.name)
+        if scope is None:
+            return
+        instance.begun = runtime.now()
+        self._end_crds(instance, "update started")
+        self.tell_scheduler(Failed(instance.id.name, instance.run))  # what was cut short holds nobody back
+        runtime.set_status(instance, statuses.update_started(instance.status, generation, runtime.now()))
+        self._enqueue(self._pipeline(instance, scope).update(), scope, {"Load": lambda: self._loaded(instance)})
+
+    def _loaded(self, instance: Instance) -> None:
+        name, runtime = instance.id.name, self.runtime
+        runtime.lifecycle.complete_update(name)
+        if instance.definition is None:
+            raise AssertionError(f"{instance.id}: Load succeeded and nothing is loaded")
+        instance.crds = None if instance.definition.crds else ()
+        floor = Verdict.ENABLE if isinstance(instance.id, AppId) else Verdict.DISABLE
+        try:
+            self.tell_scheduler(NodeAdded(node_of(name, floor, instance.definition)))
+        except CycleError as error:
+            self.tell_scheduler(NodeRemoved(name))  # the version before is not what is loaded any more
+            runtime.reports.failed(instance, Stage.REQUIREMENTS, Failure("DependencyCycle", str(error), permanent=True))
+            return
+        self.tell_scheduler(runtime.votes.get(name, ScriptVoted(name, None)))
+        self.restate_requirements(instance)
+        if runtime.scheduler.enabled(name):
+            self._begin_crds(instance)
+        elif (missed := instance.missed_disable) is not None:
+            self._begin_disable(instance, *missed)
+        instance.missed_disable = None
+        if instance.definition.enabled_script and instance.voted_for != instance.wanted_settings.checksum:
+            self.reconfigure(instance, "SettingsChanged")
+
+    # --- reconciliation --------------------------------------------------------------------------------------------------
+
+    def reconfigure(self, instance: Instance, reason: str) -> None:
+        """What is wanted of a loaded package changed; an enabled script that may look at its settings is asked first."""
+        name, runtime = instance.id.name, self.runtime
+        if instance.definition is None or not instance.definition.enabled_script:
+            self.tell_scheduler(Rescheduled(name, reason))
+        elif (scope := runtime.lifecycle.begin_vote(name)) is not None:
+            tasks = self._pipeline(instance, scope).vote()
+            self._enqueue(tasks, scope, {tasks[0].name: lambda: self._has_voted(instance, reason)})
+
+    def _has_voted(self, instance: Instance, reason: str) -> None:
+        self.restate_requirements(instance)
+        self.tell_scheduler(Rescheduled(instance.id.name, reason))
+
+    def _begin_reconciliation(self, instance: Instance, run: int, reason: str) -> None:
+        scope = self.runtime.lifecycle.begin_reconciliation(instance.id.name, reason)
+        instance.run = run
+        if scope is None:
+            # Suspended, or being removed: nothing is going to be run, and nobody else waits for it.
+            self.tell_scheduler(Failed(instance.id.name, run))
+            return
+        tasks = self._pipeline(instance, scope).reconciliation()
+        self._enqueue(tasks, scope, {"Run": lambda: self._has_run(instance, run)})
+
+    def _has_run(self, instance: Instance, run: int) -> None:
+        self.runtime.lifecycle.complete_run(instance.id.name)
+        self.tell_scheduler(Completed(instance.id.name, run))
+        if instance.dirty:
+            instance.dirty = False
+            self.tell_scheduler(Rescheduled(instance.id.name, "HookValuesChanged"))
+
+    # --- CRDs ------------------------------------------------------------------------------------------------------------
+
+    def _begin_crds(self, instance: Instance) -> None:
+        """Ensure the definitions of a package that is on, whenever its turn may come; everybody waits for one attempt."""
+        if instance.crds is not None or (instance.crd_scope is not None and not instance.crd_scope.cancelled):
+            return
+        instance.crd_scope = WorkScope(f"CRDs of {instance.id.name}")
+        self.runtime.tools.crd_phase.begin(instance.id.name)
+        tasks = self._pipeline(instance, instance.crd_scope).crds()
+        self._enqueue(tasks, instance.crd_scope, {tasks[0].name: instance.crds_ensured}, lane=CRD_LANE)
+
+    def _end_crds(self, instance: Instance, cause: str) -> None:
+        if instance.crd_scope is not None:
+            instance.crd_scope.cancel(cause)
+            instance.crd_scope = None
+        self.runtime.tools.crd_phase.end(instance.id.name)
+
+    # --- disable and suspend ---------------------------------------------------------------------------------------------
+
+    def _begin_disable(self, instance: Instance, reason: str, uninstall: bool) -> None:  # noqa: FBT001 - as missed_disable has it
+        runtime = self.runtime
+        if runtime.lifecycle.is_suspended(instance.id.name):
+            instance.missed_disable = (reason, uninstall)  # nothing is deleted now; the update that resumes looks at it
+            return
+        scope, updating = runtime.lifecycle.begin_disable(instance.id.name)
+        if scope is None:
+            return
+        log.info("%s: put to rest: %s", instance.id, reason)
+        self._end_crds(instance, "disabled")
+        runtime.set_status(instance, statuses.stopped(instance.status, runtime.now()))
+        tasks = self._pipeline(instance, scope).disable(keep=not uninstall)
+        self._enqueue(tasks, scope, {tasks[-1].name: lambda: self.restate_requirements(instance)})
+        if updating:
+            self.begin_update(instance, instance.status.generation)
+
+    def begin_suspend(self, instance: Instance) -> None:
+        """End whatever runs, and let the hooks rest; what is in the cluster stays as it is."""
+        scope = self.runtime.lifecycle.begin_suspend(instance.id.name)
+        if scope is None:
+            return
+        log.info("%s: suspended", instance.id)
+        self._end_crds(instance, "suspended")
+        self.tell_scheduler(Failed(instance.id.name, instance.run))
+        self._enqueue(self._pipeline(instance, scope).suspend(), scope, {})
+
+    def restate_requirements(self, instance: Instance) -> None:
+        """Say what the scheduler has decided, whatever went wrong on the way there."""
+        decided = self.runtime.scheduler.decision(instance.id.name)
+        if decided is not None:
+            self._say_required(instance, decided)
+
+    # --- removal ---------------------------------------------------------------------------------------------------------
+
+    def remove(
+        self, identity: PackageId, generation: int, written: JsonObject, settings: ResolvedSettings | None
+    ) -> bool:
+        """Begin the removal unless it runs; True once it is over. See `Runtime.remove_app`."""
+        name, runtime = identity.name, self.runtime
+        if runtime.is_removed(name):
+            return True
+        runtime.lifecycle.track(name)
+        start, scope = runtime.lifecycle.begin_removal(name)
+        if start is RemovalStart.STARTED and scope is not None:
+            instance = runtime.instances.get(name)
+            if instance is None:
+                status = statuses.restored(generation, written, runtime.now())
+                instance = runtime.instances[name] = Instance(identity, status)
+                instance.wanted_settings = settings or instance.wanted_settings
+            self._end_crds(instance, "removal started")
+            runtime.set_status(
+                instance,
+                statuses.removing(instance.status, "Removing", "the release is being uninstalled", runtime.now()),
+            )
+            self.tell_scheduler(NodeRemoved(name))
+            self._enqueue_removal(instance, scope)
+        return False
+
+    def restart_removal(self, instance: Instance) -> None:
+        """Interrupt a removal that runs, and begin it again."""
+        if (scope := self.runtime.lifecycle.restart_removal(instance.id.name)) is not None:
+            self._enqueue_removal(instance, scope)
+
+    def _enqueue_removal(self, instance: Instance, scope: WorkScope) -> None:
+        tasks = self._pipeline(instance, scope).removal()
+        self._enqueue(tasks, scope, {tasks[-1].name: lambda: self.runtime.clean_later(instance.id.name)})
+
+    # --- the scheduler ---------------------------------------------------------------------------------------------------
+
+    def tell_scheduler(self, event: Event) -> None:
+        """Apply an event and perform what follows; an event told while performing is performed after what was there.
+
+        Raises CycleError, and nothing has changed then.
+        """
+        self._effects.extend(self.runtime.scheduler.apply(event))
+        if self._performing:
+            return
+        self._performing = True
+        try:
+            while self._effects:
+                self._perform(self._effects.popleft())
+        finally:
+            self._performing = False
+
+    def _perform(self, effect: Effect) -> None:
+        instance = self.runtime.instances.get(effect.name)
+        if instance is None:
+            return
+        match effect:
+            case Decided(_, _, "EnabledScriptPending", _):
+                pass  # its vote follows at once, and is told then
+            case Decided(_, allowed, _, _):
+                self._say_required(instance, effect)
+                if allowed:
+                    self._begin_crds(instance)
+            case Schedule(_, run, reason, _):
+                self._begin_reconciliation(instance, run, reason)
+            case Disable(_, reason, _, uninstall):
+                self._begin_disable(instance, reason, uninstall)
+            case _:
+                assert_never(effect)
+
+    def _say_required(self, instance: Instance, decided: Decided) -> None:
+        runtime = self.runtime
+        status = statuses.required(instance.status, decided.reason, decided.message, runtime.now(), met=decided.allowed)
+        runtime.set_status(instance, status)
+
+    # --- queues ----------------------------------------------------------------------------------------------------------
+
+    def _pipeline(self, instance: Instance, scope: WorkScope) -> Pipeline:
+        return Pipeline(instance, self.runtime.tools, self.runtime.reports, scope)
+
+    def _enqueue(
+        self,
+        tasks: tuple[StageTask, ...],
+        scope: WorkScope,
+        on_done: Mapping[str, Callable[[], None]],
+        *,
+        lane: str = MAIN_LANE,
+    ) -> None:
+        """Put an operation's tasks on the package's queue; ``on_done`` follows the success of the task of that name."""
+        for task in tasks:
+            name = task.instance.id.name
+            self.runtime.queues.enqueue(name, task, scope, lane=lane, on_done=on_done.get(task.name))
+
+    def enqueue_hook(self, instance: Instance, task: Task, lane: str, *, unique: bool) -> bool:
+        """Put a hook's run into a lane of its own; False if it was not taken."""
+        if instance.hook_scope is None:
+            return False
+        try:
+            return self.runtime.queues.enqueue(instance.id.name, task, instance.hook_scope, lane=lane, unique=unique)
+        except QueueFull as error:
+            # What happened waits in the hook's inbox; the next event of it asks again.
+            log.warning("%s: %s", instance.id, error)
+            return False
+
+
+def node_of(name: str, floor: Verdict, definition: Definition) -> Node:
+    """A loaded package as the scheduler sees it."""
+    return Node(
+        name=name,
+        version=definition.version,
+        requirements=definition.requirements,
+        order=definition.weight,
+        floor=floor,
+        script=definition.enabled_script,
+    )

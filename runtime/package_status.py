@@ -1,0 +1,137 @@
+"""What is known about how one package is: a condition for each stage of its pipeline, and what was last told outside.
+
+A value, made by :mod:`~wharfinger.runtime.status` only: everything that may happen to it is a function there, and what it means
+outside is in :mod:`~wharfinger.runtime.conditions` and :mod:`~wharfinger.runtime.summary`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from enum import Enum, StrEnum, auto
+from typing import Final
+
+from wharfinger.runtime.progress import Progress
+from wharfinger.runtime.reasons import Reason, explanation
+
+
+class Stage(StrEnum):
+    """The stages in pipeline order; the value is the internal condition's type (spec/runtime §6)."""
+
+    FETCHED = "ReadyOnFilesystem"
+    LOADED = "Loaded"
+    REQUIREMENTS = "RequirementsMet"
+    CONFIGURED = "Configured"
+    CRDS = "CustomResourcesApplied"
+    WEBHOOKS = "WebhooksEnsured"
+    HOOKS = "HooksProcessed"
+    APPLIED = "ManifestsApplied"
+    SCALED = "Scaled"
+
+
+OPTIONAL: Final = frozenset({Stage.CRDS, Stage.WEBHOOKS})
+"""Stages that a package may not have: they count as done until the task that does them says otherwise."""
+
+
+class Truth(StrEnum):
+    """A condition's status."""
+
+    TRUE = "True"
+    FALSE = "False"
+    UNKNOWN = "Unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One condition; ``permanent`` marks a failure that only a changed input can mend."""
+
+    truth: Truth
+    reason: str
+    message: str
+    since: datetime
+    permanent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """An external condition as last told: since when its status is that, and of which generation it was said."""
+
+    truth: Truth
+    reason: str
+    message: str
+    since: datetime
+    generation: int
+
+
+class Phase(Enum):
+    """Where a package is in its life; what a failure means outside depends on it (spec/runtime §6.1)."""
+
+    INSTALL = auto()
+    """Never whole so far."""
+    UPDATE = auto()
+    """Installed, and another version is wanted than the one that is applied."""
+    RECONCILE = auto()
+    """The version that is wanted is the one that is applied."""
+
+
+@dataclass(frozen=True, slots=True)
+class PackageStatus:
+    """All that is known about how one package is."""
+
+    generation: int
+    stages: Mapping[Stage, Condition]
+    started: datetime
+    version: str = ""
+    digest: str = ""
+    revision: int = 0
+    namespace: str = ""
+    """Where the release lives, from the moment something may be there; it stays there."""
+    wanted: str = ""
+    """The version that the update under way, or the last one, was for; empty: not said."""
+    installed_since: datetime | None = None
+    scale_checked: bool = False
+    """What runs has been judged since it was last applied."""
+    removal: Condition | None = None
+    """Being removed: what that waits for, or what went wrong with it."""
+    blocked: Condition | None = None
+    """Something before the pipeline is wrong: the spec cannot be read, the repository is missing."""
+    suspended: bool = False
+    """Somebody wants nothing to be done with it, for now."""
+    maintenance: Condition | None = None
+    """Somebody wants what is applied to be left alone."""
+    progress: Progress | None = None
+    warnings: tuple[str, ...] = ()
+    told: Mapping[str, Told] = field(default_factory=dict)
+    """The external conditions by type."""
+    ready_before: Told | None = None
+    """`Ready` as an earlier process told it, until this one begins to work on the package."""
+
+    @property
+    def phase(self) -> Phase:
+        """See :class:`Phase`."""
+        if self.installed_since is None:
+            return Phase.INSTALL
+        return Phase.UPDATE if self.wanted not in ("", self.version) else Phase.RECONCILE
+
+
+def first_open(status: PackageStatus) -> tuple[Stage, Condition] | None:
+    """The first stage that is not done, with a condition that is not True and says something; None when all are done."""
+    for stage in Stage:
+        condition = status.stages[stage]
+        if condition.truth is not Truth.TRUE:
+            message = condition.message or explanation(condition.reason) or f"waiting for {stage.value}"
+            return stage, replace(condition, message=message)
+        if stage is Stage.SCALED and not status.scale_checked:
+            return stage, Condition(Truth.UNKNOWN, Reason.PENDING, "looking at what was applied", condition.since)
+    return None
+
+
+def open_condition(status: PackageStatus) -> Condition | None:
+    """As `first_open`, without the stage."""
+    found = first_open(status)
+    return found[1] if found is not None else None
+
+
+def is_gated(status: PackageStatus) -> bool:
+    """It could run, and what it requires is not there, or it is not wanted: others, not itself, have to change."""
+    found = first_open(status)
+    return found is not None and found[0] is Stage.REQUIREMENTS and found[1].truth is Truth.FALSE

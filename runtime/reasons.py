@@ -1,0 +1,354 @@
+"""Why a package is as it is: every word that a condition's ``reason`` can be, what it means, what helps, and what it waits for.
+
+These words are an interface: programs match on them, docs/resources.md explains each, and none changes its meaning. A word has
+
+* a *text*: what it means, in one line, shown where whoever reported it had nothing more exact to say;
+* a *tip*: the one thing that a person can do about it, empty where there is nothing to do;
+* *again*: what has to happen before it is tried again. Tips do not say that themselves: :func:`advice` adds it.
+
+A word that is not here (of an older process, or of a newer one) is shown as it is, with a tip that fits all.
+"""
+
+from enum import StrEnum
+from typing import Final, Self
+
+UNKNOWN_TIP: Final = "the message says what is wrong; the daemon's log has more"
+
+
+class Again(StrEnum):
+    """What a package waits for before something is tried again."""
+
+    ITSELF = "by itself"
+    """Tried again with growing pauses."""
+    OTHERS = "when that changes"
+    """Others have to come or change, and are watched."""
+    CHANGE = "a change"
+    """Parked until an input changes, or somebody asks."""
+    SAID = "by itself, where that can help"
+    """The error knows; where it cannot, it is parked."""
+    NOTHING = ""
+    """It is no failure."""
+
+
+class Reason(StrEnum):
+    """The words. As a text each is the ``reason`` itself."""
+
+    again: Again
+    text: str
+    tip: str
+
+    def __new__(cls, word: str, again: Again = Again.NOTHING, text: str = "", tip: str = "") -> Self:
+        """A word with what is known of it."""
+        reason = str.__new__(cls, word)
+        reason._value_ = word
+        reason.again, reason.text, reason.tip = again, text, tip
+        return reason
+
+    # Where the package comes from.
+    SPEC_INVALID = (
+        "SpecInvalid",
+        Again.CHANGE,
+        "the resource asks for something that cannot be",
+        "edit the resource; the message says what of it",
+    )
+    REPOSITORY_NOT_FOUND = (
+        "RepositoryNotFound",
+        Again.OTHERS,
+        "there is no PackageRepository of that name",
+        "create the PackageRepository, or correct spec.packageRepositoryName",
+    )
+    REPOSITORY_INVALID = (
+        "RepositoryInvalid",
+        Again.OTHERS,
+        "the PackageRepository, or the Secret with its login, cannot be used",
+        "edit the PackageRepository; the field is named in the message",
+    )
+    REGISTRY_FAILED = (
+        "RegistryFailed",
+        Again.ITSELF,
+        "the registry cannot be reached, or has an error of its own",
+        "check the registry and the PackageRepository's address",
+    )
+    REGISTRY_REFUSED = (
+        "RegistryRefused",
+        Again.ITSELF,
+        "the registry said no",
+        "correct the PackageRepository's address, or its credentialsSecret",
+    )
+    ARTIFACT_NOT_FOUND = (
+        "ArtifactNotFound",
+        Again.ITSELF,
+        "the registry does not have that package or version",
+        "push the package, or correct spec.packageName or spec.packageVersion",
+    )
+    DIGEST_MISMATCH = (
+        "DigestMismatch",
+        Again.ITSELF,
+        "what came is not what its digest says",
+        "the registry serves damaged content; push the package again",
+    )
+    ARTIFACT_INVALID = (
+        "ArtifactInvalid",
+        Again.CHANGE,
+        "what the registry has is no package, or a file in it is wrong",
+        "push a package under this version (`wharfinger package push` checks it), or ask for another version",
+    )
+    STORE_FAILED = (
+        "StoreFailed",
+        Again.ITSELF,
+        "the state folder is full or cannot be written",
+        "make room or fix permissions in the daemon's state folder",
+    )
+    JOURNAL_FAILED = (
+        "JournalFailed",
+        Again.SAID,
+        "a step cannot be written down in the journal of the state folder",
+        "make room or fix permissions in the daemon's state folder",
+    )
+    PROCESS_FAILED = (
+        "ProcessFailed",
+        Again.SAID,
+        "a program that the daemon needs cannot be run",
+        "the daemon could not run a program it needs; the message says which and why",
+    )
+
+    # Whether it may be on.
+    KUBERNETES_UNMET = (
+        "KubernetesRequirementsUnmet",
+        Again.CHANGE,
+        "it is not for this version of Kubernetes",
+        "use a version of the package that is for this version of Kubernetes",
+    )
+    PLATFORM_UNMET = (
+        "PlatformRequirementsUnmet",
+        Again.CHANGE,
+        "it is not for this version of the platform",
+        "use a version of the package that is for this version of the platform",
+    )
+    VERSION_LOOKUP_FAILED = (
+        "VersionLookupFailed",
+        Again.CHANGE,
+        "it requires a version of the platform, and which one this is is not known",
+        "tell the daemon the platform's version with --platform-version",
+    )
+    DEPENDENCY_NOT_ENABLED = (
+        "DependencyNotEnabled",
+        Again.OTHERS,
+        "a Module it requires is missing or off",
+        "install the package that is missing as a Module",
+    )
+    DEPENDENCY_VERSION_MISMATCH = (
+        "DependencyVersionMismatch",
+        Again.OTHERS,
+        "a Module it requires is there in another version",
+        "install a version of the dependency that fits, or another version of this package",
+    )
+    ANY_OF_UNMET = (
+        "AnyOfDependenciesUnmet",
+        Again.OTHERS,
+        "none of a group that it requires one of is there",
+        "install one of the packages named as a Module",
+    )
+    NONE_OF_UNMET = (
+        "NoneOfDependenciesUnmet",
+        Again.OTHERS,
+        "a package that it excludes is there",
+        "remove the package it excludes, or this one",
+    )
+    DEPENDENCY_CYCLE = (
+        "DependencyCycle",
+        Again.CHANGE,
+        "packages require each other in a circle",
+        "one of the packages named must not depend on the others",
+    )
+    DYNAMICALLY_DISABLED = (
+        "DynamicallyDisabled",
+        Again.CHANGE,
+        "spec.enabled is false",
+        "set spec.enabled to true to have it back",
+    )
+    DISABLED_BY_DEFAULT = (
+        "DisabledByDefault",
+        Again.CHANGE,
+        "nobody has asked for it yet",
+        "set spec.enabled to true to have it",
+    )
+    DISABLED_BY_SCRIPT = (
+        "DisabledByScript",
+        Again.CHANGE,
+        "the package's enabled script said no",
+        "the package's own enabled script said no, with this reason",
+    )
+    SCRIPT_PENDING = ("EnabledScriptPending", Again.NOTHING, "the package's enabled script is being asked")
+    SCRIPT_ERROR = (
+        "EnabledScriptError",
+        Again.CHANGE,
+        "the enabled script failed, or gave no clear answer",
+        "correct the enabled script in the package; it is asked again when something changes",
+    )
+
+    # Running it.
+    SETTINGS_INVALID = (
+        "SettingsInvalid",
+        Again.CHANGE,
+        "settings or values do not fit the package's schemas",
+        "edit spec.settings, or what spec.settingsFrom names; the message says which fields",
+    )
+    SETTINGS_SOURCE_MISSING = (
+        "SettingsSourceMissing",
+        Again.OTHERS,
+        "something that settingsFrom names is missing or cannot be read",
+        "create or edit what spec.settingsFrom names",
+    )
+    HOOK_INVALID = (
+        "HookInvalid",
+        Again.CHANGE,
+        "a hook's configuration, or a filter in it, is refused",
+        "correct the hook in the package and push it as another version",
+    )
+    PACKAGE_HOOK_FAILED = (
+        "PackageHookFailed",
+        Again.ITSELF,
+        "a hook that the package waits for failed",
+        (
+            "look at the hook's lines in the daemon's log (a removal goes on without hooks once the resource has the annotation "
+            "wharfinger.dev/skip-delete-hooks)"
+        ),
+    )
+    EVENT_HOOK_FAILED = (
+        "EventHookFailed",
+        Again.ITSELF,
+        "a hook failed on an event or at its time",
+        "look at the hook's lines in the daemon's log",
+    )
+    VALUES_LOOP = (
+        "ValuesLoop",
+        Again.CHANGE,
+        "afterHelm hooks change the values time after time",
+        "correct the afterHelm hook in the package: it must come to rest",
+    )
+    RENDER_FAILED = (
+        "RenderFailed",
+        Again.SAID,
+        "Helm refuses the chart, or the settings for it",
+        "correct spec.settings or the chart; helm's own words are in the message",
+    )
+    APPLY_FAILED = (
+        "ApplyFailed",
+        Again.CHANGE,
+        "the API server refuses a manifest",
+        "correct what the API server refused; its own words are in the message",
+    )
+    CONFLICTING_OWNER = (
+        "ConflictingOwner",
+        Again.ITSELF,
+        "an object belongs to another release",
+        "remove the object from the other release, or the other release",
+    )
+    FIELD_CONFLICT = (
+        "FieldConflict",
+        Again.ITSELF,
+        "a field of an object belongs to another manager and has another value",
+        "the manager named has set these fields: set the same in spec.settings, or let it give them up",
+    )
+    HOOK_FAILED = (
+        "HookFailed",
+        Again.ITSELF,
+        "a Job or Pod with a helm.sh/hook annotation failed",
+        "look at the logs of the hook's Job or Pod; it is made anew at the next attempt",
+    )
+    CLUSTER_FAILED = (
+        "ClusterFailed",
+        Again.SAID,
+        "the API server could not be reached, or did not accept a call",
+        "the API server did not accept the call; its own words are in the message",
+    )
+    STATE_FAILED = (
+        "StateFailed",
+        Again.SAID,
+        "the Secret with the package's state cannot be read or written",
+        "look at the Secret that the message names",
+    )
+    NOT_READY = (
+        "NotReady",
+        Again.OTHERS,
+        "applied, and not all of it ready yet",
+        "look at the objects named; they have been applied and are starting, or failing",
+    )
+    WORKLOAD_FAILED = (
+        "WorkloadFailed",
+        Again.OTHERS,
+        "applied, and a workload failed for good",
+        "look at the failed workload; an edit or its recovery helps",
+    )
+    INTERNAL = (
+        "Internal",
+        Again.ITSELF,
+        "a defect of Wharfinger",
+        "this is a defect of Wharfinger; please report it with the daemon's log",
+    )
+
+    # Work being done.
+    PENDING = "Pending"
+    DOWNLOADING = ("Downloading", Again.NOTHING, "the package is being fetched")
+    INSTALLING = ("Installing", Again.NOTHING, "the package is being unpacked")
+    LOADING = ("Loading", Again.NOTHING, "the package is being read")
+    STARTING_HOOKS = ("StartingHooks", Again.NOTHING, "its hooks are being started")
+    APPLYING_CRDS = ("ApplyingCRDs", Again.NOTHING, "its custom resource definitions are being applied")
+    WAITING_FOR_CRDS = ("WaitingForCRDs", Again.NOTHING, "waiting for the definitions of other packages")
+    APPLYING_WEBHOOKS = ("ApplyingWebhooks", Again.NOTHING, "its conversion webhooks are being applied")
+    APPLYING_MANIFESTS = ("ApplyingManifests", Again.NOTHING, "its manifests are being applied")
+    REMOVING = ("Removing", Again.NOTHING, "the release is being uninstalled")
+
+    # Left alone, because somebody said so.
+    SUSPENDED = (
+        "Suspended",
+        Again.CHANGE,
+        "suspended by spec.suspend; nothing is reconciled, nothing is deleted",
+        "set spec.suspend to false to have it go on",
+    )
+    NO_RECONCILIATION = (
+        "NoResourceReconciliation",
+        Again.CHANGE,
+        "in maintenance by spec.maintenance; what is applied is left to people",
+        "take spec.maintenance out to have its objects reconciled again",
+    )
+
+    # All as it should be.
+    READY = "Ready"
+    IDLE = "Idle"
+    STALLED = "Stalled"
+    NOT_STALLED = "NotStalled"
+
+
+OFF: Final = frozenset({Reason.DYNAMICALLY_DISABLED, Reason.DISABLED_BY_DEFAULT, Reason.DISABLED_BY_SCRIPT})
+"""Somebody does not want it: nothing is wrong, and nothing is waited for."""
+LOOKED_AT_ANEW: Final = frozenset({Reason.SCRIPT_ERROR})
+"""Of requirements: nothing that is watched mends these, so the package is stalled, and looked at anew like all that are."""
+
+_BY_WORD: Final[dict[str, Reason]] = {str(reason.value): reason for reason in Reason}
+
+
+def known(word: str) -> Reason | None:
+    """The reason of that word; None for one of another version of this program."""
+    return _BY_WORD.get(word)
+
+
+def explanation(word: str) -> str:
+    """What the word means; empty where there is no more to say than the word."""
+    reason = known(word)
+    return reason.text if reason is not None else ""
+
+
+def advice(word: str, *, permanent: bool = False) -> str:
+    """What to do about it, and whether it mends by itself; ``permanent``: whoever reported it said that trying does not help."""
+    reason = known(word)
+    if reason is None:
+        return UNKNOWN_TIP
+    match reason.again:
+        case Again.ITSELF | Again.SAID if reason.tip and not permanent:
+            return f"{reason.tip}; it is tried again by itself"
+        case Again.OTHERS:
+            return f"{reason.tip}; that is noticed by itself"
+        case _:
+            return reason.tip

@@ -1,0 +1,102 @@
+"""One word, one line, one thing to do: ``status.summary {state, message, tip}``, of which each package has exactly one.
+
+What a failure is called depends on how far it got, and on what was there before (spec/runtime §6.1):
+
+==================================  =============  =====================================  ==================
+what is first not as it should be   never whole    another version is wanted              the version is that
+==================================  =============  =====================================  ==================
+a stage is at work, or waits        Pending        Updating                               Updating
+what was applied is not ready yet   Pending        Updating                               Updating
+what it requires is not there       Pending        Suspended                              Suspended
+it is not wanted, something is left Disabling      Disabling                              Disabling
+it is not wanted, nothing is left   Disabled       Disabled                               Disabled
+a stage before Hooks failed         Failed         Updating; Degraded if it is parked     Degraded
+a stage from CRDs on failed         Failed         Failed: what was there is half changed Degraded
+the resource itself is wrong        Failed         Degraded                               Degraded
+==================================  =============  =====================================  ==================
+
+Over these stand, from the top: Removing; the resource itself is wrong; Suspended by hand.
+"""
+
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+from wharfinger.runtime.package_status import Condition, PackageStatus, Phase, Stage, Truth, first_open
+from wharfinger.runtime.reasons import OFF, Reason, advice, explanation
+
+
+class State(StrEnum):
+    """What a package is, in one word."""
+
+    PENDING = "Pending"
+    UPDATING = "Updating"
+    READY = "Ready"
+    DEGRADED = "Degraded"
+    FAILED = "Failed"
+    SUSPENDED = "Suspended"
+    DISABLING = "Disabling"
+    DISABLED = "Disabled"
+    REMOVING = "Removing"
+
+
+LATE: Final = frozenset({Stage.CRDS, Stage.WEBHOOKS, Stage.HOOKS, Stage.APPLIED, Stage.SCALED})
+"""Once one of these has begun, what was there before may be half changed."""
+
+
+class Summary(NamedTuple):
+    """What people read. The texts may name objects, never secrets: whoever reported them has masked them."""
+
+    state: str
+    message: str
+    tip: str
+
+
+def summary(status: PackageStatus) -> Summary:
+    """The summary of a package."""
+    if status.removal is not None:
+        return _says(State.REMOVING, status.removal)
+    if status.blocked is not None:
+        return _says(State.FAILED if status.phase is Phase.INSTALL else State.DEGRADED, status.blocked)
+    if status.suspended:
+        return Summary(State.SUSPENDED, explanation(Reason.SUSPENDED), advice(Reason.SUSPENDED))
+    found = first_open(status)
+    if found is None:
+        return _ready(status)
+    stage, problem = found
+    if problem.truth is not Truth.FALSE:
+        return Summary(_under_way(status), problem.message, "")
+    return _says(_state(status, stage, problem), problem)
+
+
+def _state(status: PackageStatus, stage: Stage, problem: Condition) -> State:
+    if problem.reason in OFF:
+        return State.DISABLING if status.version else State.DISABLED
+    if stage is Stage.REQUIREMENTS:
+        return State.PENDING if status.phase is Phase.INSTALL else State.SUSPENDED
+    if problem.reason == Reason.NOT_READY:
+        return _under_way(status)
+    match status.phase:
+        case Phase.INSTALL:
+            return State.FAILED
+        case Phase.UPDATE if stage in LATE:
+            return State.FAILED
+        case Phase.UPDATE if not problem.permanent:
+            return State.UPDATING
+        case _:
+            return State.DEGRADED
+
+
+def _under_way(status: PackageStatus) -> State:
+    return State.PENDING if status.phase is Phase.INSTALL else State.UPDATING
+
+
+def _ready(status: PackageStatus) -> Summary:
+    message = f"version {status.version} is installed and ready"
+    if status.maintenance is None:
+        return Summary(State.READY, message, "")
+    return Summary(State.READY, f"{message}; {status.maintenance.message}", advice(status.maintenance.reason))
+
+
+def _says(state: State, problem: Condition) -> Summary:
+    message = problem.message or explanation(problem.reason)
+    return Summary(state, message, advice(problem.reason, permanent=problem.permanent))

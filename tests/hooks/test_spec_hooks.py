@@ -1,0 +1,27 @@
+"""Cases of the public peer's hook storage: every binding of every hook is kept, in order, and nobody changes them."""
+
+import pytest
+
+from tests.hooks.hooked import hook
+from tests.hooks.test_package_hooks import unopened
+
+BOTH = hook(
+    "{configVersion: v1, onStartup: 3, beforeHelm: 1, afterHelm: 2, schedule: [{name: a, crontab: '* * * * *'},"
+    " {name: b, crontab: '*/5 * * * *', queue: slow}]}"
+)
+
+
+def test_all_bindings_of_one_file_survive_and_can_be_reached() -> None:
+    opened = unopened(BOTH)
+    assert (BOTH.config.on_startup, BOTH.config.before_helm, BOTH.config.after_helm) == (3, 1, 2)
+    assert [one.name for one in BOTH.config.schedules] == ["a", "b"]
+    assert opened.crontabs() == ("* * * * *", "*/5 * * * *")
+    assert [box.queue for crontab in opened.crontabs() for box in opened.tick(crontab)] == ["main", "slow"]
+
+
+def test_what_is_handed_out_cannot_be_changed() -> None:
+    opened = unopened(BOTH)
+    assert isinstance(opened.hooks, tuple)
+    assert opened.hooks == (BOTH,)
+    with pytest.raises(AttributeError):
+        BOTH.config.schedules = ()  # type: ignore[misc]

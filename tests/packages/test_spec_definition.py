@@ -1,0 +1,20 @@
+"""Cases of the public peer's loader that the definition's own tests do not tell: the least that is a package."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.packages.charts import write
+from wharfinger.packages.definition import Layout, PackageType, read_definition
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [("type: Application", PackageType.APPLICATION), ("type: Module", PackageType.MODULE)],
+)
+def test_the_least_that_is_a_package(text: str, kind: PackageType, tmp_path: Path) -> None:
+    found = read_definition(write(tmp_path, {"package.yaml": text}), name="web", version="1.2.3")
+    assert (found.layout, found.type, found.name, found.version) == (Layout.PACKAGE, kind, "web", "1.2.3")
+    assert (found.settings_schema, found.values_schema, found.static_values) == (None, None, {})
+    assert (found.hooks, found.crds, found.enabled_script) == (False, False, False)
+    assert (dict(found.images), found.chart) == ({}, None)

@@ -1,0 +1,82 @@
+"""Cases of the public peer's deployer that the store's own tests do not tell in these words."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.packages.memory_registry import MemoryRegistry, put
+from tests.packages.store_help import bring, listing
+from wharfinger.packages.disk_store import StoreLimits, open_store
+
+NEVER_SPARE = StoreLimits(spare_s=0)
+
+
+def deployed(root: Path, name: str) -> str:
+    """The version that a deployed name has, empty if there is no such name."""
+    chart = root / "deployed" / name / "Chart.yaml"
+    return chart.read_text().rpartition("version: ")[2].strip() if chart.exists() else ""
+
+
+@pytest.mark.parametrize(
+    "versions",
+    [
+        ("1.0.0", "2.0.0", "3.0.0"),
+        ("3.0.0", "1.0.0", "2.0.0"),
+        ("1.0.0", "2.0.0", "1.0.0", "2.0.0", "1.0.0"),
+        ("1.0.0", "", "1.0.0"),
+        ("2.0.0", "1.0.0", "", "", "3.0.0", ""),
+    ],
+)
+async def test_a_life_of_versions(versions: Sequence[str], tmp_path: Path) -> None:
+    """Up, down and away (empty) in any order: what is deployed is what was deployed last, and no version is fetched twice."""
+    registry = MemoryRegistry()
+    manifests = {version: await put(registry, version) for version in {*versions} - {""}}
+    async with open_store(tmp_path) as store:
+        for version in versions:
+            if version:
+                await bring(store, registry, manifests[version])
+            else:
+                await store.undeploy("prod.web")
+            assert deployed(tmp_path, "prod.web") == version
+            assert listing(tmp_path)["tmp"] == []
+    assert set(registry.fetched.values()) == {1}
+
+
+async def test_what_one_name_gives_up_stays_for_another(tmp_path: Path) -> None:
+    """Instances of one version share it; versions of one package, and packages of one registry, are no family."""
+    registry = MemoryRegistry()
+    old, new = await put(registry, "1.0.0"), await put(registry, "2.0.0")
+    async with open_store(tmp_path, NEVER_SPARE) as store:
+        await bring(store, registry, old, "prod.web")
+        await bring(store, registry, old, "test.web")
+        await bring(store, registry, new, "new.web")
+        await store.undeploy("prod.web")
+        await store.collect()
+        assert deployed(tmp_path, "test.web") == "1.0.0"
+        await store.undeploy("test.web")
+        await store.collect()
+        assert deployed(tmp_path, "new.web") == "2.0.0"
+        assert listing(tmp_path)["trees"] == [new.descriptor.digest.hex]
+
+
+async def test_collecting_where_there_is_nothing(tmp_path: Path) -> None:
+    async with open_store(tmp_path, NEVER_SPARE) as store:
+        assert await store.collect() == 0
+        await store.undeploy("prod.web")
+
+
+async def test_a_link_to_nowhere_is_replaced(tmp_path: Path) -> None:
+    """A tree that a person deleted: the name is not lost with it."""
+    registry = MemoryRegistry()
+    manifest = await put(registry)
+    async with open_store(tmp_path) as store:
+        link = await bring(store, registry, manifest)
+        link.unlink()
+        link.symlink_to("../store/trees/gone/chart")
+        await bring(store, registry, manifest)
+        assert deployed(tmp_path, "prod.web") == "1.0.0"
+        link.unlink()
+        link.symlink_to("../store/trees/gone/chart")
+        await store.undeploy("prod.web")
+        assert listing(tmp_path)["deployed"] == []

@@ -1,0 +1,172 @@
+"""Sweeping together: nobody waits for nobody, whatever becomes of rounds and of those who ask; and with real processes.
+
+Invariants, held on random rounds: at most one round at a time; each is for everybody who has asked so far and is not over;
+everybody gets the result of their own run, or the error of a round that they conducted.
+"""
+
+import errno
+from collections.abc import Sequence
+
+import pytest
+import trio
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.process.children import alive_with, shell
+from wharfinger.process.descendants import Mark
+from wharfinger.process.run import start
+from wharfinger.process.shared_sweep import SharedSweep, shared_sweep
+from wharfinger.process.sweep import Hunt, SweepResult, sweep_round
+
+LONG = 30.0
+
+
+class Rounds:
+    """Rounds that find nobody and end as they are told: each number how many are over by it, None an error."""
+
+    def __init__(self, script: Sequence[int | None]) -> None:
+        self.script = list(script)
+        self.seen: list[set[str]] = []
+        self.running = False
+
+    def __call__(self, hunts: Sequence[Hunt]) -> None:
+        assert not self.running
+        self.running = True
+        self.seen.append({hunt.mark.token for hunt in hunts})
+        assert all(hunt.result is None for hunt in hunts)
+        over = self.script.pop(0) if self.script else len(hunts)
+        self.running = False
+        if over is None:
+            raise OSError(errno.EIO, "the disk of /proc is broken")
+        for hunt in hunts[-over:] if over else []:
+            hunt.result = SweepResult(int(hunt.mark.token), 0)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(st.integers(0, 4), min_size=1, max_size=8),
+    st.lists(st.none() | st.integers(0, 4), max_size=8),
+    st.sets(st.integers(0, 7), max_size=3),
+)
+def test_everybody_gets_an_answer(arrivals: list[int], script: list[int | None], cancelled: set[int]) -> None:
+    """``arrivals``: after how many turns of the loop each asks; ``cancelled``: who is cancelled one turn later."""
+    rounds = Rounds(script)
+    outcomes: dict[int, SweepResult | OSError | None] = {}
+
+    async def ask(shared: SharedSweep, number: int, turns: int) -> None:
+        for _ in range(turns):
+            await trio.lowlevel.checkpoint()
+        with trio.CancelScope() as scope:
+            if number in cancelled:
+                trio.lowlevel.current_trio_token().run_sync_soon(scope.cancel)
+            try:
+                outcomes[number] = await shared.sweep(Mark(str(number)), LONG)
+            except OSError as error:
+                outcomes[number] = error
+        if scope.cancelled_caught:
+            outcomes[number] = None
+
+    async def main() -> None:
+        shared = SharedSweep(rounds)
+        with trio.fail_after(LONG):
+            async with trio.open_nursery() as everybody:
+                for number, turns in enumerate(arrivals):
+                    everybody.start_soon(ask, shared, number, turns)
+
+    trio.run(main)
+    assert set(outcomes) == set(range(len(arrivals)))
+    errors = sum(isinstance(outcome, OSError) for outcome in outcomes.values())
+    assert errors <= script.count(None)
+    for number, outcome in outcomes.items():
+        if isinstance(outcome, SweepResult):
+            assert outcome == SweepResult(number, 0)
+        elif outcome is None:
+            assert number in cancelled
+
+
+async def test_who_asks_in_the_same_turn_shares_every_round() -> None:
+    rounds = Rounds([0, 3])
+    shared = SharedSweep(rounds)
+    async with trio.open_nursery() as everybody:
+        for number in range(5):
+            everybody.start_soon(shared.sweep, Mark(str(number)), LONG)
+    everyone, ended = rounds.seen[0], rounds.seen[0] - rounds.seen[2]
+    assert everyone == {"0", "1", "2", "3", "4"}
+    assert rounds.seen[1] == everyone
+    assert len(ended) == 3
+    assert len(rounds.seen) == 3
+
+
+async def test_an_error_is_of_whom_it_happened_to() -> None:
+    shared = SharedSweep(Rounds([None]))
+    got: list[str] = []
+
+    async def ask(number: int) -> None:
+        try:
+            await shared.sweep(Mark(str(number)), LONG)
+        except OSError:
+            got.append("error")
+        else:
+            got.append("result")
+
+    async with trio.open_nursery() as everybody:
+        for number in range(3):
+            everybody.start_soon(ask, number)
+    assert sorted(got) == ["error", "result", "result"]
+
+
+def test_a_run_of_trio_has_one_of_its_own() -> None:
+    async def look() -> SharedSweep:
+        assert shared_sweep() is shared_sweep()
+        return shared_sweep()
+
+    assert trio.run(look) is not trio.run(look)
+
+
+async def test_many_real_runs_end_in_a_few_rounds(tag: str) -> None:
+    rounds: list[int] = []
+
+    def counted(hunts: Sequence[Hunt]) -> None:
+        rounds.append(len(hunts))
+        sweep_round(hunts)
+
+    shared = SharedSweep(counted)
+    script = "trap '' TERM; sleep 1000 & setsid sleep 1000 & wait"
+    children = [await start(shell(script, tag), None) for _ in range(20)]
+    results: list[SweepResult] = []
+
+    async def sweep(mark: Mark) -> None:
+        results.append(await shared.sweep(mark, LONG))
+
+    async with trio.open_nursery() as everybody:
+        for child in children:
+            everybody.start_soon(sweep, child.mark)
+    for child in children:
+        child.popen.wait()
+        child.close()
+    assert alive_with(tag) == []
+    assert {result.left for result in results} == {0}
+    assert rounds[0] == len(children)
+    assert len(rounds) < len(children) / 2
+
+
+@pytest.mark.parametrize("conducts", [True, False])
+async def test_who_leaves_does_not_strand_the_others(conducts: bool) -> None:
+    """Callers shield themselves; one who does not harms nobody else."""
+    shared = SharedSweep(Rounds([]))
+    results: list[SweepResult] = []
+
+    async def leave() -> None:
+        with trio.CancelScope() as scope:
+            scope.cancel()
+            await shared.sweep(Mark("1"), LONG)
+
+    async def stay() -> None:
+        results.append(await shared.sweep(Mark("2"), LONG))
+
+    async with trio.open_nursery() as everybody:
+        for task in (leave, stay) if conducts else (stay, leave):
+            everybody.start_soon(task)
+            if not conducts:
+                await trio.lowlevel.checkpoint()
+    assert results == [SweepResult(2, 0)]

@@ -1,0 +1,205 @@
+"""The slots' machine, case by case: its table, the order of turns, and the one answer to each event."""
+
+import pytest
+
+from wharfinger.queue.slots_machine import (
+    Asked,
+    Event,
+    Granted,
+    IllegalSlotEvent,
+    Kind,
+    Returned,
+    SlotLimits,
+    SlotsState,
+    Withdrawn,
+    count_waiting,
+    fresh,
+    group_of,
+    step,
+    waits_for,
+)
+
+LIMITS = SlotLimits(work=3, downloads=2, renders=1, hooks=2, loads=1, api=2)
+
+
+def after(*events: Event, limits: SlotLimits = LIMITS) -> tuple[SlotsState, list[int]]:
+    """The state after all events, and the requests granted on the way, in order."""
+    return further(fresh(limits), *events)
+
+
+def further(state: SlotsState, *events: Event) -> tuple[SlotsState, list[int]]:
+    granted: list[int] = []
+    for event in events:
+        state, effects = step(state, event)
+        granted += [effect.request for effect in effects]
+    return state, granted
+
+
+def download(request: int, package: str) -> Asked:
+    return Asked(request, Kind.DOWNLOAD, package)
+
+
+def test_the_numbers_people_begin_with() -> None:
+    assert SlotLimits() == SlotLimits(work=16, downloads=4, renders=2, hooks=8, loads=4, api=32)
+
+
+@pytest.mark.parametrize("name", ["work", "downloads", "renders", "hooks", "loads", "api"])
+def test_a_limit_below_one_is_refused_by_name(name: str) -> None:
+    with pytest.raises(ValueError, match=f"limit of {name}: 0; at least 1"):
+        SlotLimits(**{name: 0})
+
+
+@pytest.mark.parametrize(
+    ("package", "group"),
+    [("prod.web", "prod"), ("prod.web.two", "prod"), ("ingress", "."), ("prod", "."), ("", ""), (".web", "")],
+)
+def test_packages_take_turns_by_namespace_and_modules_together(package: str, group: str) -> None:
+    assert group_of(package) == group
+
+
+def test_free_slots_are_granted_at_once() -> None:
+    state, granted = after(download(1, "a.x"), download(2, "a.x"), Asked(3, Kind.API, "a.x"))
+    assert granted == [1, 2, 3]
+    assert (state.work, state.kinds[Kind.DOWNLOAD].used, state.kinds[Kind.API].used) == (2, 2, 1)
+
+
+def test_a_full_kind_waits_though_there_are_slots_for_work() -> None:
+    state, granted = after(download(1, "a.x"), download(2, "a.x"), download(3, "b.x"), Asked(4, Kind.LOAD, "b.x"))
+    assert granted == [1, 2, 4]
+    assert waits_for(state, "b.x") == (Kind.DOWNLOAD,)
+    assert count_waiting(state.kinds[Kind.DOWNLOAD]) == 1
+
+
+def test_work_in_all_is_limited_and_who_waits_for_it_holds_nothing() -> None:
+    state, granted = after(
+        download(1, "a.x"), download(2, "a.x"), Asked(3, Kind.LOAD, "a.x"), Asked(4, Kind.RENDER, "b.x")
+    )
+    assert granted == [1, 2, 3]
+    assert (state.work, state.kinds[Kind.RENDER].used) == (3, 0)
+    state, granted = further(state, Returned(Kind.DOWNLOAD, "a.x"))
+    assert granted == [4]
+    assert (state.work, state.kinds[Kind.RENDER].used, state.kinds[Kind.DOWNLOAD].used) == (3, 1, 1)
+
+
+def test_api_calls_take_no_slot_for_work() -> None:
+    state, granted = after(
+        *(Asked(number, Kind.HOOK, package) for number, package in enumerate(["a.x", "b.x"])),
+        download(2, "a.x"),
+        Asked(3, Kind.API, "a.x"),
+        Asked(4, Kind.API, "b.x"),
+    )
+    assert granted == [0, 1, 2, 3, 4]
+    assert state.work == 3
+
+
+def test_namespaces_take_turns_and_packages_in_them_and_requests_as_they_came() -> None:
+    limits = SlotLimits(downloads=1)
+    asked = [download(1, "now.x")]
+    asked += [download(number, "a.one") for number in (2, 3, 4)]
+    asked += [download(5, "a.two"), download(6, "b.x"), download(7, "b.x"), download(8, "ingress"), download(9, "dns")]
+    state, _ = after(*asked, limits=limits)
+    order = []
+    holder = {1: "now.x", **{event.request: event.package for event in asked}}
+    last = 1
+    for _ in range(8):
+        state, granted = further(state, Returned(Kind.DOWNLOAD, holder[last]))
+        order += granted
+        last = order[-1]
+    assert order == [2, 6, 8, 5, 7, 9, 3, 4]
+    assert not state.kinds[Kind.DOWNLOAD].line
+
+
+def test_a_free_slot_for_work_goes_to_the_earliest_turn_of_any_kind() -> None:
+    limits = SlotLimits(work=1)
+    state, _ = after(
+        download(1, "now.x"),
+        Asked(2, Kind.RENDER, "b.x"),
+        Asked(3, Kind.HOOK, "a.x"),
+        download(4, "a.x"),
+        Asked(5, Kind.RENDER, "b.x"),
+        limits=limits,
+    )
+    order = []
+    for kind, package in [(Kind.DOWNLOAD, "now.x"), (Kind.RENDER, "b.x"), (Kind.HOOK, "a.x"), (Kind.DOWNLOAD, "a.x")]:
+        state, granted = further(state, Returned(kind, package))
+        order += granted
+    assert order == [2, 3, 4, 5]
+
+
+@pytest.mark.parametrize(
+    ("kind", "limit", "share"),
+    [(Kind.HOOK, 8, 4), (Kind.HOOK, 3, 1), (Kind.HOOK, 1, 1), (Kind.API, 32, 16), (Kind.API, 1, 1)],
+)
+def test_one_package_has_at_most_half_of_the_hooks_and_api_calls(kind: Kind, limit: int, share: int) -> None:
+    limits = SlotLimits(work=100, hooks=limit, api=limit)
+    state, granted = after(*(Asked(number, kind, "a.hangs") for number in range(limit + 1)), limits=limits)
+    assert len(granted) == share
+    others = limit - share
+    state, granted = further(state, *(Asked(100 + number, kind, f"a.b{number}") for number in range(others)))
+    assert len(granted) == others
+    assert state.kinds[kind].used == limit
+
+
+def test_a_package_may_have_all_downloads() -> None:
+    _, granted = after(*(download(number, "a.x") for number in range(4)), limits=SlotLimits(downloads=4))
+    assert granted == [0, 1, 2, 3]
+
+
+def test_who_has_its_share_is_passed_over_and_keeps_its_turn() -> None:
+    limits = SlotLimits(hooks=2)
+    state, granted = after(
+        Asked(1, Kind.HOOK, "a.x"),
+        Asked(2, Kind.HOOK, "b.x"),
+        Asked(3, Kind.HOOK, "a.x"),
+        Asked(4, Kind.HOOK, "b.y"),
+        Asked(5, Kind.HOOK, "c.x"),
+        limits=limits,
+    )
+    assert granted == [1, 2]
+    state, granted = further(state, Returned(Kind.HOOK, "b.x"))
+    assert granted == [4]
+    state, granted = further(state, Returned(Kind.HOOK, "a.x"))
+    assert granted == [3]
+
+
+def test_a_return_that_makes_room_below_a_share_grants_though_the_kind_was_not_full() -> None:
+    limits = SlotLimits(hooks=4)
+    state, granted = after(*(Asked(number, Kind.HOOK, "a.x") for number in (1, 2, 3)), limits=limits)
+    assert granted == [1, 2]
+    assert further(state, Returned(Kind.HOOK, "a.x"))[1] == [3]
+
+
+def test_the_withdrawn_are_passed_over_and_the_others_keep_their_turns() -> None:
+    limits = SlotLimits(renders=1)
+    asked = [Asked(1, Kind.RENDER, "now.x"), Asked(2, Kind.RENDER, "a.x"), Asked(3, Kind.RENDER, "a.x")]
+    asked += [Asked(4, Kind.RENDER, "a.y"), Asked(5, Kind.RENDER, "b.x")]
+    state, _ = after(*asked, Withdrawn(2, Kind.RENDER, "a.x"), limits=limits)
+    assert further(state, Returned(Kind.RENDER, "now.x"))[1] == [3]
+    state, _ = further(state, Withdrawn(3, Kind.RENDER, "a.x"))
+    assert waits_for(state, "a.x") == ()
+    assert further(state, Returned(Kind.RENDER, "now.x"))[1] == [4]
+    state, _ = further(state, Withdrawn(4, Kind.RENDER, "a.y"))
+    assert list(state.kinds[Kind.RENDER].line) == ["b"]
+    assert further(state, Returned(Kind.RENDER, "now.x"))[1] == [5]
+
+
+@pytest.mark.parametrize(
+    ("event", "said"),
+    [
+        (Withdrawn(1, Kind.RENDER, "a.x"), "a.x withdrew request 1, which does not wait"),
+        (Withdrawn(2, Kind.RENDER, "a.x"), "a.x withdrew request 2, which does not wait"),
+        (Withdrawn(2, Kind.LOAD, "b.x"), "b.x withdrew request 2, which does not wait"),
+        (Returned(Kind.RENDER, "b.x"), "b.x returned one of renders, of which it holds none"),
+        (Returned(Kind.API, ""), "the daemon returned one of api, of which it holds none"),
+    ],
+)
+def test_what_cannot_happen_is_an_error_and_changes_nothing(event: Event, said: str) -> None:
+    state, _ = after(Asked(1, Kind.RENDER, "a.x"), Asked(2, Kind.RENDER, "b.x"))
+    before = repr(state)
+    with pytest.raises(IllegalSlotEvent, match=said):
+        step(state, event)
+    assert repr(state) == before
+
+
+def test_effects_say_who() -> None:
+    assert step(fresh(LIMITS), Asked(7, Kind.LOAD, "a.x"))[1] == (Granted(7),)

@@ -1,0 +1,194 @@
+"""The journal of operations in a file: who comes next finds what was answered, whatever ended the one before."""
+
+import random
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.process.killed_writer import acknowledged, killed_at_random
+from tests.scale import scaled
+from wharfinger.process.journal_file import JournalFile
+from wharfinger.runtime.journal import OPERATION_STEPS, Journal, JournalEntry, JournalError, Operation
+from wharfinger.runtime.journal_machine import MAX_RESULT
+
+UPDATE, RECONCILIATION, DISABLE, REMOVAL = Operation
+SHOP = "default.shop"
+
+
+@contextmanager
+def journal(folder: Path) -> Iterator[Journal]:
+    """A process: what it writes, the next one finds."""
+    with closing(JournalFile(folder / "journal.db")) as file:
+        yield Journal(file)
+        assert file.warnings == ()
+
+
+def test_the_next_process_passes_over_what_was_complete(tmp_path: Path) -> None:
+    with journal(tmp_path) as one:
+        one.begin(SHOP, UPDATE, "f")
+        one.start(SHOP, UPDATE, "Download")
+        one.complete(SHOP, UPDATE, "Download", "sha256:1")
+        one.start(SHOP, UPDATE, "Install")
+        one.begin("default.other", UPDATE, "f")
+        one.start("default.other", UPDATE, "Download")
+        one.complete("default.other", UPDATE, "Download")
+    with journal(tmp_path) as two:
+        assert two.entries() == (
+            JournalEntry("default.other", UPDATE, "f", True, ("Download",), (), ()),
+            JournalEntry(SHOP, UPDATE, "f", True, ("Download",), (), ("Install",)),
+        )
+        assert two.completed(SHOP, UPDATE, "Download") is None
+        two.begin(SHOP, UPDATE, "f")
+        assert two.completed(SHOP, UPDATE, "Download") == "sha256:1"
+        assert two.completed(SHOP, UPDATE, "Install") is None
+        two.start(SHOP, UPDATE, "Install")
+        assert two.entries()[1] == JournalEntry(SHOP, UPDATE, "f", False, ("Download",), ("Install",), ())
+        two.complete(SHOP, UPDATE, "Install")
+        two.finish(SHOP, UPDATE)
+        two.begin("default.other", UPDATE, "g")
+        assert two.completed("default.other", UPDATE, "Download") is None
+    with journal(tmp_path) as three:
+        assert three.entries() == ()
+
+
+def test_steps_are_told_in_the_order_in_which_they_began(tmp_path: Path) -> None:
+    names = [f"{number}" for number in (3, 20, 1, 100)]
+    with journal(tmp_path) as one:
+        one.begin(SHOP, RECONCILIATION, "f")
+        for name in names:
+            one.start(SHOP, RECONCILIATION, name)
+            one.complete(SHOP, RECONCILIATION, name)
+    with journal(tmp_path) as two:
+        (entry,) = two.entries()
+        assert entry.completed == tuple(names)
+
+
+def test_a_package_that_is_gone_leaves_no_row(tmp_path: Path) -> None:
+    with journal(tmp_path) as one:
+        for package in (SHOP, "default.sho", "default.shopping"):
+            for operation in (UPDATE, RECONCILIATION):
+                one.begin(package, operation, "f")
+                one.start(package, operation, "a")
+        one.forget(SHOP)
+        one.forget("nobody")
+    with journal(tmp_path) as two:
+        assert {entry.package for entry in two.entries()} == {"default.sho", "default.shopping"}
+
+
+def test_a_removal_forgets_what_was_under_way(tmp_path: Path) -> None:
+    with journal(tmp_path) as one:
+        one.begin(SHOP, UPDATE, "f")
+        one.start(SHOP, UPDATE, "Download")
+        one.begin(SHOP, REMOVAL, "")
+        one.start(SHOP, REMOVAL, "Uninstall")
+        one.complete(SHOP, UPDATE, "Download")
+        assert [entry.operation for entry in one.entries()] == [REMOVAL]
+    with journal(tmp_path) as two:
+        assert [entry.operation for entry in two.entries()] == [REMOVAL]
+
+
+def test_in_memory_it_is_the_same_but_for_the_next_process() -> None:
+    one = Journal(None)
+    one.begin(SHOP, UPDATE, "f")
+    one.start(SHOP, UPDATE, "Download")
+    one.complete(SHOP, UPDATE, "Download", "x")
+    assert one.completed(SHOP, UPDATE, "Download") == "x"
+    one.finish(SHOP, UPDATE)
+    assert one.entries() == Journal(None).entries() == ()
+
+
+def test_a_step_that_cannot_be_written_did_not_happen(tmp_path: Path) -> None:
+    file = JournalFile(tmp_path / "journal.db")
+    one = Journal(file)
+    one.begin(SHOP, UPDATE, "f")
+    one.start(SHOP, UPDATE, "Download")
+    file.close()
+    before = one.entries()
+    with pytest.raises(JournalError, match=r"default.shop: the journal .* cannot be written") as caught:
+        one.complete(SHOP, UPDATE, "Download")
+    assert caught.value.transient
+    assert one.completed(SHOP, UPDATE, "Download") is None
+    with pytest.raises(JournalError):
+        one.begin(SHOP, REMOVAL, "")
+    assert one.entries() == before
+    with pytest.raises(JournalError, match="cannot be opened"):
+        Journal(file)
+
+
+def test_more_than_is_kept_is_an_error_that_trying_again_does_not_mend() -> None:
+    one = Journal(None)
+    one.begin(SHOP, UPDATE, "f")
+    one.start(SHOP, UPDATE, "Download")
+    with pytest.raises(JournalError, match=r"default.shop: the result of step 'Download'") as caught:
+        one.complete(SHOP, UPDATE, "Download", "x" * (MAX_RESULT + 1))
+    assert not caught.value.transient
+
+
+def test_a_row_that_was_altered_makes_everything_begin_from_the_top(tmp_path: Path) -> None:
+    """One false row says that the disk lies: nothing is passed over on its word."""
+    with journal(tmp_path) as one:
+        for package in (SHOP, "default.other"):
+            one.begin(package, UPDATE, "f")
+            one.start(package, UPDATE, "Download")
+            one.complete(package, UPDATE, "Download")
+    with closing(JournalFile(tmp_path / "journal.db")) as file:
+        file.write((("UPDATE operation_steps SET step = 'Install' WHERE package = ?", (SHOP,)),))
+    with closing(JournalFile(tmp_path / "journal.db")) as file:
+        assert Journal(file).entries() == ()
+        (warning,) = file.warnings
+        assert "interrupted operations begin from the top" in warning
+    with journal(tmp_path) as two:
+        assert two.entries() == ()
+
+
+def test_its_table_holds_what_other_programs_may_rely_on() -> None:
+    """Whoever changes this raises the version, and says how the old rows are read."""
+    assert OPERATION_STEPS.version == 1
+    assert OPERATION_STEPS.checksum(("p", "update", "s", "f", 1, 1, "r")) == "e3555d595f81341fce1c8487ae444b3b"
+    assert [operation.value for operation in Operation] == ["update", "reconciliation", "disable", "removal"]
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from wharfinger.process.journal_file import JournalFile
+from wharfinger.runtime.journal import Journal, Operation
+
+journal = Journal(JournalFile(Path(sys.argv[1])))
+number = 0
+for lap in range(1000):
+    journal.begin("p", Operation.UPDATE, "f")
+    for step in range(10):
+        number += 2
+        if journal.completed("p", Operation.UPDATE, str(step)) is None:
+            journal.start("p", Operation.UPDATE, str(step))
+            sys.stdout.write(f"{number - 1}\\n")
+            sys.stdout.flush()
+            journal.complete("p", Operation.UPDATE, str(step), str(lap))
+            sys.stdout.write(f"{number}\\n")
+            sys.stdout.flush()
+    journal.finish("p", Operation.UPDATE)
+"""
+
+
+def test_after_kill_9_at_any_moment_exactly_the_answered_steps_are_complete(tmp_path: Path) -> None:
+    """The first lap of a writer takes up what the killed one before left; every writer says how far it got."""
+    chance = random.Random(5)  # noqa: S311 - how much is written before the end; no secret
+    for _ in range(scaled(200, 8)):
+        said = acknowledged(killed_at_random(WRITER, [str(tmp_path / "journal.db")], chance))
+        with journal(tmp_path) as found:
+            entries = found.entries()
+            done = len(entries[0].completed) if entries else 0
+            flying = len(entries[0].interrupted) if entries else 0
+            answered, in_flight = divmod(said % 20, 2)
+            # One more call may have returned, or be half done, when the end came before the word.
+            allowed = {(answered, in_flight), (answered + in_flight, 1 - in_flight)}
+            if answered == 0 and in_flight == 0:
+                allowed |= {(10, 0), (0, 0)}  # before the last finish, or after it
+            assert (done, flying) in allowed, (said, done, flying)
+            found.begin("p", UPDATE, "f")
+            assert [found.completed("p", UPDATE, str(step)) is not None for step in range(10)] == [
+                step < done for step in range(10)
+            ]

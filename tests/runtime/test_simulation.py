@@ -1,0 +1,199 @@
+"""The pure machines of a package's life together, under every order of wishes, outcomes and times.
+
+Invariants, checked by the model as it goes (`simulated.py`) and here:
+
+* one operation of a kind at a time, and in the main lane one run at a time; nothing starts of an operation that was superseded;
+* nothing runs after a removal completed: the package has no task, no run and no live operation, until it is wanted again;
+* every accepted update is eventually run or superseded: once everything succeeds, its Load was told to have succeeded, or it
+  was cancelled with a cause;
+* on-done never fires for a superseded run;
+* no task outlives its package;
+* nothing is lost: once everything succeeds, what is loaded and applied is what was wanted last, also where the wish came during
+  a removal, a suspension or an update; what is off, or removed, is not in the cluster.
+"""
+
+from dataclasses import replace
+from typing import Final
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from tests.runtime.simulated import Outcome, SimulatedPackage, suspended
+from tests.scale import scaled
+from wharfinger.runtime.desired_state import DecisionKind, DesiredState
+from wharfinger.runtime.lifecycle_machine import NOTHING, Operation
+
+V1: Final = DesiredState("https://r", "web", "1.0.0", "sha256:a")
+V2: Final = replace(V1, version="2.0.0")
+WISHES: Final = (V1, replace(V1, settings_checksum="sha256:b"), V2, replace(V2, settings_checksum="sha256:b"))
+OUTCOMES: Final = st.sampled_from([*["finished"] * 12, "failed", "failed for good"])
+
+
+class Simulation(RuleBasedStateMachine):
+    """One package in a hostile world."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.model = SimulatedPackage()
+        self.wanted: DesiredState | None = None
+
+    @initialize(installed=st.booleans())
+    def begin(self, installed: bool) -> None:
+        if installed:
+            self.wish(V1)
+            self.model.settle()
+
+    @rule(desired=st.sampled_from(WISHES))
+    def wish(self, desired: DesiredState) -> None:
+        removing = Operation.REMOVAL in self.model.live.values()
+        decision = self.model.wish(desired)
+        assert (decision.kind is DecisionKind.REMOVING) is removing
+        self.wanted = desired
+
+    @rule()
+    def suspend_or_resume(self) -> None:
+        if self.wanted is not None:
+            self.wanted = replace(self.wanted, suspended=not self.wanted.suspended)
+            self.model.wish(self.wanted)
+
+    @rule(really=st.integers(0, 3))
+    def delete(self, really: int) -> None:
+        if really == 3:
+            self.model.delete()
+            self.wanted = None
+
+    @rule()
+    def restart_removal(self) -> None:
+        self.model.restart_removal()
+
+    @rule(off=st.booleans())
+    def turn(self, off: bool) -> None:
+        self.model.turn(off=off)
+
+    @rule()
+    def hook_event(self) -> None:
+        self.model.hook_event()
+
+    @rule(outcomes=st.lists(OUTCOMES, min_size=1, max_size=10))
+    def go_on(self, outcomes: list[Outcome]) -> None:
+        for outcome in outcomes:
+            if self.model.telling:
+                self.model.tell(min(self.model.telling))
+            elif self.model.runs:
+                run = min(self.model.runs)
+                self.model.end_run(run, "interrupted" if run in self.model.ending else outcome)
+
+    @precondition(lambda self: self.model.runs)
+    @rule(which=st.integers(0, 9), outcome=OUTCOMES)
+    def end_run(self, which: int, outcome: Outcome) -> None:
+        runs = sorted(self.model.runs)
+        self.model.end_run(runs[which % len(runs)], outcome)
+
+    @precondition(lambda self: self.model.ending)
+    @rule(which=st.integers(0, 9))
+    def interrupt(self, which: int) -> None:
+        runs = sorted(self.model.ending)
+        self.model.end_run(runs[which % len(runs)], "interrupted")
+
+    @precondition(lambda self: self.model.telling)
+    @rule(which=st.integers(0, 9))
+    def tell(self, which: int) -> None:
+        runs = sorted(self.model.telling)
+        self.model.tell(runs[which % len(runs)])
+
+    @rule(seconds=st.sampled_from([0.0, 5.0, 60.0]))
+    def pass_time(self, seconds: float) -> None:
+        self.model.pass_time(seconds)
+
+    @rule()
+    def change_input(self) -> None:
+        self.model.change_input()
+
+    @precondition(lambda self: self.model.cleaning)
+    @rule()
+    def clean(self) -> None:
+        self.model.clean()
+
+    @rule(really=st.integers(0, 3))
+    def settle(self, really: int) -> None:
+        if really == 3:
+            self.model.settle()
+            check_settled(self.model, self.wanted)
+
+    @invariant()
+    def nothing_outlives_its_package(self) -> None:
+        if self.model.package is None:
+            assert not self.model.tasks
+            assert not self.model.runs
+            assert not self.model.live
+
+    @invariant()
+    def nothing_but_the_rest_goes_on_while_suspended(self) -> None:
+        package = self.model.package
+        if package is None or not package.desired.suspended or package.removal is not None:
+            return
+        assert set(self.model.live.values()) == {Operation.REST}
+        begun = {self.model.tasks[task].name for run, task in self.model.runs.items() if run not in self.model.ending}
+        assert begun <= {"Pause", "Hook"}
+
+    def teardown(self) -> None:
+        self.model.settle()
+        check_settled(self.model, self.wanted)
+
+
+def check_settled(model: SimulatedPackage, wanted: DesiredState | None) -> None:
+    """Everything succeeded and nothing happens any more: is what was wanted what is?"""
+    for update in model.updates:
+        assert update in model.loads or model.causes.get(update), "an accepted update was neither run nor superseded"
+    if wanted is None:
+        assert model.package is None
+        assert not model.present
+    elif wanted.suspended:
+        assert model.package is not None
+        assert model.package.desired == wanted
+        assert model.hooks is None
+    else:
+        assert model.loaded == wanted.version
+        assert model.present is not model.off
+        assert model.off or model.applied == wanted.settings_checksum
+        assert (model.hooks is None) is model.off
+
+
+TestSimulation = Simulation.TestCase
+TestSimulation.settings = settings(max_examples=scaled(2000, 200), stateful_step_count=60, deadline=None)
+
+
+def test_a_wish_during_a_removal_comes_true_afterwards() -> None:
+    model = SimulatedPackage()
+    model.wish(V1)
+    model.settle()
+    model.delete()
+    assert model.wish(V2).kind is DecisionKind.REMOVING
+    model.settle()
+    check_settled(model, V2)
+
+
+def test_a_removal_of_what_was_never_seen_is_brought_to_its_end() -> None:
+    model = SimulatedPackage()
+    model.present = True  # an earlier process installed it
+    model.delete()
+    assert model.package is not None
+    assert model.package.desired == NOTHING
+    model.settle()
+    check_settled(model, None)
+
+
+def test_what_changed_while_suspended_comes_true_with_the_resumption() -> None:
+    model = SimulatedPackage()
+    model.wish(V1)
+    model.settle()
+    model.wish(suspended(V1))
+    model.wish(suspended(V2))
+    model.turn(off=True)
+    model.settle()
+    check_settled(model, suspended(V2))
+    assert (model.loaded, model.present) == (V1.version, True)
+    model.wish(V2)
+    model.settle()
+    check_settled(model, V2)

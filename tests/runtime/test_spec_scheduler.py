@@ -1,0 +1,45 @@
+"""Cases of the public peer's scheduler, and weaknesses of it, that the scheduler's own tests do not tell."""
+
+from tests.runtime.nodes import node
+from wharfinger.runtime.scheduler import (
+    Completed,
+    NodeAdded,
+    Rescheduled,
+    Resumed,
+    Schedule,
+    Scheduler,
+)
+
+MORE_THAN_ANY_CHANNEL = 2000
+
+
+def scheduled(effects: tuple[object, ...]) -> list[str]:
+    """Who is to run."""
+    return [effect.name for effect in effects if isinstance(effect, Schedule)]
+
+
+def test_however_much_is_ordered_at_once_nobody_waits_for_room() -> None:
+    """The peer sends on a bounded channel while it holds its lock; here what is ordered is simply the answer."""
+    scheduler = Scheduler()
+    names = [f"p{number:04}" for number in range(MORE_THAN_ANY_CHANNEL)]
+    for name in names:
+        assert scheduler.apply(NodeAdded(node(name))) == ()
+    first = scheduler.apply(Resumed())
+    assert scheduled(first) == names
+    runs = {effect.name: effect.run for effect in first if isinstance(effect, Schedule)}
+    for name in names:
+        scheduler.apply(Completed(name, runs[name]))
+    assert scheduler.settled(*names)
+
+
+def test_a_reschedule_while_its_run_ends_is_not_completed_by_it() -> None:
+    """The peer completes whatever is scheduled; here a run completes itself alone, and dependents wait for the new one."""
+    scheduler = Scheduler()
+    scheduler.apply(Resumed())
+    (first,) = [one for one in scheduler.apply(NodeAdded(node("db"))) if isinstance(one, Schedule)]
+    scheduler.apply(NodeAdded(node("app", "db")))
+    (second,) = [one for one in scheduler.apply(Rescheduled("db", "SettingsChanged")) if isinstance(one, Schedule)]
+    assert second.run != first.run
+    assert scheduler.apply(Completed("db", first.run)) == ()
+    assert not scheduler.settled("db")
+    assert scheduled(scheduler.apply(Completed("db", second.run))) == ["app"]

@@ -1,0 +1,221 @@
+"""Any story of a package, told to its status: what holds after every step, whatever came before.
+
+1. The summary is exactly one of the states, with a message; its tip, where there is one, is a line.
+2. Of Ready, Reconciling and Stalled at most one is True; none is only for what is suspended, or not wanted and gone, or Ready no
+   more without anybody looking. The summary is Ready if and only if the condition is, but for what is suspended.
+3. Each external condition is one that the API would accept, and is told at most once.
+4. A time moves if and only if the status of its condition does, inside and outside; and then it is now.
+5. Installed is never taken back but by `uninstalled` and by a removal.
+6. Once it is being removed, nothing but the removal itself changes anything.
+7. Telling the same once more, later, makes an equal status; equal statuses make equal bodies, and an equal body is not written.
+8. What was written is taken up by the next process with the same version, place and Installed.
+9. `is_stalled` is what the condition Stalled says, but for what a person has to mend first (the resource itself).
+10. A condition says it is of a generation that there was, and Ready, unless suspended, is of the newest.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from tests.runtime.statuses import T0
+from wharfinger.formats.json_value import JsonObject, find, find_list, find_str
+from wharfinger.runtime import status as statuses
+from wharfinger.runtime.conditions import KINDS
+from wharfinger.runtime.reasons import OFF, Again, Reason
+from wharfinger.runtime.status import PackageStatus, Stage, State, Truth
+
+Step = Callable[[PackageStatus, datetime], PackageStatus]
+
+FAILURES = sorted(reason for reason in Reason if reason.again is not Again.NOTHING)
+PROGRESS = sorted(reason for reason in Reason if reason.again is Again.NOTHING and reason.text)
+GATES = [Reason.DEPENDENCY_NOT_ENABLED, Reason.NONE_OF_UNMET, Reason.SCRIPT_PENDING, Reason.SCRIPT_ERROR, *sorted(OFF)]
+STAGES = st.sampled_from(list(Stage))
+MESSAGES = st.sampled_from(["", "one", "two"])
+VERSIONS = st.sampled_from(["1.0.0", "2.0.0"])
+
+
+class Story(RuleBasedStateMachine):
+    """Drives one status."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = T0
+        self.status = statuses.fresh(1, self.now)
+        self.written: JsonObject = {}
+
+    def tell(self, step: Step) -> None:
+        """Do a step, and hold the invariants that are about the step rather than the state."""
+        before, self.now = self.status, self.now + timedelta(seconds=1)
+        self.status = step(before, self.now)
+        self._hold_times(before)
+        later = step(self.status, self.now + timedelta(seconds=1))
+        assert later == self.status
+        assert statuses.external(later) == statuses.external(self.status)
+        if self.written and statuses.external(before) == statuses.external(self.status):
+            assert statuses.difference(self.status, self.written) == statuses.difference(before, self.written)
+
+    def _hold_times(self, before: PackageStatus) -> None:
+        for kind, told in self.status.told.items():
+            known = before.told.get(kind)
+            if known is None:
+                assert told.since == self.now or before.ready_before is not None
+            elif known.truth is told.truth:
+                assert told.since == known.since or told == before.ready_before
+            elif told != before.ready_before:
+                assert told.since == self.now
+        for stage, condition in self.status.stages.items():
+            moved = condition.truth is not before.stages[stage].truth
+            assert condition.since == (self.now if moved else before.stages[stage].since)
+
+    @rule(version=VERSIONS, named=st.booleans(), newer=st.booleans())
+    def update(self, version: str, named: bool, newer: bool) -> None:
+        generation = self.status.generation + newer
+        self.tell(
+            lambda status, now: statuses.update_started(status, generation, now, version=version if named else "")
+        )
+
+    @rule(newer=st.booleans())
+    def reconfigure(self, newer: bool) -> None:
+        generation = self.status.generation + newer
+        self.tell(lambda status, now: statuses.reconfigure_started(status, generation, now))
+
+    @rule(newer=st.booleans())
+    def observe(self, newer: bool) -> None:
+        generation = self.status.generation + newer
+        self.tell(lambda status, now: statuses.observed(status, generation, now))
+
+    @rule(stage=STAGES, reason=st.sampled_from(PROGRESS), message=MESSAGES)
+    def progress(self, stage: Stage, reason: str, message: str) -> None:
+        self.tell(lambda status, now: statuses.progressing(status, stage, reason, message, now))
+
+    @rule(stage=STAGES)
+    def succeed(self, stage: Stage) -> None:
+        self.tell(lambda status, now: statuses.succeeded(status, stage, now))
+
+    @rule(version=VERSIONS, revision=st.integers(0, 3))
+    def succeed_at_everything(self, version: str, revision: int) -> None:
+        self.tell(lambda status, _: statuses.released(statuses.placed(status, "prod"), version, "sha256:aa", revision))
+        for stage in Stage:
+            self.succeed(stage)
+
+    @rule(stage=STAGES, reason=st.sampled_from(FAILURES), message=MESSAGES, permanent=st.booleans())
+    def fail(self, stage: Stage, reason: str, message: str, permanent: bool) -> None:
+        self.tell(lambda status, now: statuses.failed(status, stage, reason, message, now, permanent=permanent))
+
+    @rule(reason=st.sampled_from(GATES), message=MESSAGES, met=st.booleans())
+    def require(self, reason: str, message: str, met: bool) -> None:
+        self.tell(lambda status, now: statuses.required(status, reason, message, now, met=met))
+
+    @rule()
+    def stop(self) -> None:
+        self.tell(statuses.stopped)
+
+    @rule()
+    def uninstall(self) -> None:
+        self.tell(statuses.uninstalled)
+        assert self.status.removal is not None or self.status.installed_since is None
+
+    @rule(message=MESSAGES)
+    def block(self, message: str) -> None:
+        generation = self.status.generation
+        self.tell(lambda status, now: statuses.blocked(status, generation, Reason.SPEC_INVALID, message, now))
+
+    @rule(suspended=st.booleans())
+    def suspend(self, suspended: bool) -> None:
+        self.tell(lambda status, now: statuses.suspended(status, now, suspended=suspended))
+
+    @rule(mode=st.sampled_from(["", Reason.NO_RECONCILIATION]))
+    def maintain(self, mode: str) -> None:
+        self.tell(lambda status, now: statuses.set_maintenance(status, mode, now))
+
+    @rule(completed=st.lists(MESSAGES, max_size=2), remaining=st.lists(MESSAGES, max_size=2))
+    def track(self, completed: list[str], remaining: list[str]) -> None:
+        self.tell(lambda status, now: statuses.tracking(status, completed, remaining, now))
+
+    @rule(warnings=st.lists(MESSAGES, max_size=2))
+    def warn(self, warnings: list[str]) -> None:
+        self.tell(lambda status, now: statuses.warned(status, warnings, now))
+
+    @rule(reason=st.sampled_from([Reason.REMOVING, Reason.CLUSTER_FAILED]), message=MESSAGES, really=st.integers(0, 9))
+    def remove(self, reason: str, message: str, really: int) -> None:
+        if really == 0 or self.status.removal is not None:
+            self.tell(lambda status, now: statuses.removing(status, reason, message, now))
+
+    @rule()
+    def write(self) -> None:
+        patch = statuses.difference(self.status, self.written)
+        merged = {name: value for name, value in (self.written | patch).items() if value is not None}
+        assert merged == statuses.external(self.status)
+        assert statuses.difference(self.status, merged) == {}
+        self.written = merged
+
+    @rule()
+    def restart(self) -> None:
+        if self.status.removal is not None:
+            return
+        before, self.now = self.status, self.now + timedelta(seconds=1)
+        self.status = statuses.restored(before.generation, statuses.external(before), self.now)
+        assert (self.status.version, self.status.namespace) == (before.version, before.namespace)
+        assert (self.status.installed_since is None) == (before.installed_since is None)
+
+    @invariant()
+    def has_one_state(self) -> None:
+        state, message, tip = statuses.summary(self.status)
+        assert state in set(State)
+        assert message
+        assert "\n" not in tip
+
+    @invariant()
+    def is_what_the_api_accepts(self) -> None:
+        entries = find_list(statuses.external(self.status), "conditions")
+        kinds = [find_str(entry, "type") for entry in entries]
+        assert kinds == [kind for kind in KINDS if kind in kinds]
+        assert kinds[:4] == list(KINDS[:4])
+        for entry in entries:
+            assert find_str(entry, "reason")
+            assert find_str(entry, "status") in set(Truth)
+            assert find_str(entry, "lastTransitionTime").endswith("Z")
+            assert isinstance(find(entry, "observedGeneration"), int)
+
+    @invariant()
+    def agrees_with_kstatus(self) -> None:
+        told, status = self.status.told, self.status
+        held = [kind for kind in ("Ready", "Reconciling", "Stalled") if told[kind].truth is Truth.TRUE]
+        state = statuses.summary(status).state
+        if status.suspended and status.blocked is None and status.removal is None:
+            assert held in ([], ["Ready"])
+            assert state == State.SUSPENDED
+            return
+        assert len(held) == 1 or (held == [] and told["Ready"].reason in OFF)
+        assert (held == ["Ready"]) == (state == State.READY)
+        if status.removal is None:
+            assert told["Ready"].generation == status.generation
+        assert statuses.is_stalled(status) == (held == ["Stalled"] and status.blocked is None)
+
+    @invariant()
+    def keeps_installed(self) -> None:
+        installed = self.status.told["Installed"].truth is Truth.TRUE
+        assert installed == (self.status.installed_since is not None) or self.status.removal is not None
+
+    @invariant()
+    def is_of_a_generation_that_there_was(self) -> None:
+        assert all(told.generation <= self.status.generation for told in self.status.told.values())
+
+    @invariant()
+    def is_frozen_once_it_is_removed(self) -> None:
+        if self.status.removal is None:
+            return
+        later = self.now + timedelta(seconds=1)
+        assert statuses.uninstalled(self.status, later) == self.status
+        assert statuses.update_started(self.status, self.status.generation + 1, later) == self.status
+        told = {kind: one.truth for kind, one in self.status.told.items()}
+        assert {kind for kind, truth in told.items() if truth is Truth.TRUE} == {"Reconciling"}
+        assert replace(self.status, removal=None) != self.status
+
+
+Story.TestCase.settings = settings(deadline=None, stateful_step_count=30)
+TestStory = Story.TestCase

@@ -1,0 +1,54 @@
+"""One word, one line, one thing to do. Every failure in every phase is in test_conditions; here is what stands over them."""
+
+from itertools import product
+
+import pytest
+
+from tests.runtime.statuses import T1, T2, ready
+from wharfinger.runtime import status as statuses
+from wharfinger.runtime.reasons import Reason, advice
+from wharfinger.runtime.summary import State, summary
+
+
+@pytest.mark.parametrize(("removed", "blocked", "suspended", "failed"), list(product([False, True], repeat=4)))
+def test_what_stands_over_what(removed: bool, blocked: bool, suspended: bool, failed: bool) -> None:
+    status = ready()
+    if failed:
+        status = statuses.failed(status, statuses.Stage.APPLIED, Reason.APPLY_FAILED, "refused", T1, permanent=True)
+    if suspended:
+        status = statuses.suspended(status, T1, suspended=True)
+    if blocked:
+        status = statuses.blocked(status, 2, Reason.SPEC_INVALID, "spec.packageName is missing", T1)
+    if removed:
+        status = statuses.removing(status, Reason.REMOVING, "the release is being uninstalled", T2)
+    expected = next(
+        state
+        for state, holds in (
+            (State.REMOVING, removed),
+            (State.DEGRADED, blocked),
+            (State.SUSPENDED, suspended),
+            (State.DEGRADED, failed),
+            (State.READY, True),
+        )
+        if holds
+    )
+    assert summary(status).state == expected
+    assert summary(status).message
+    assert bool(summary(status).tip) == (expected not in (State.READY, State.REMOVING))
+
+
+def test_a_removal_that_fails_says_what_to_do() -> None:
+    status = statuses.removing(ready(), Reason.PACKAGE_HOOK_FAILED, "hooks/a.sh: exit status 1", T1)
+    assert summary(status) == ("Removing", "hooks/a.sh: exit status 1", advice(Reason.PACKAGE_HOOK_FAILED))
+    assert "skip-delete-hooks" in summary(status).tip
+
+
+def test_a_reason_without_words_of_its_own_is_explained() -> None:
+    status = statuses.removing(ready(), Reason.REMOVING, "", T1)
+    assert summary(status).message == Reason.REMOVING.text
+
+
+def test_a_reason_of_another_version_is_shown_with_a_tip_that_fits_all() -> None:
+    status = statuses.failed(ready(), statuses.Stage.HOOKS, "FromTheFuture", "what", T1, permanent=False)
+    assert summary(status)[:2] == ("Degraded", "what")
+    assert "log" in summary(status).tip
