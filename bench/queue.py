@@ -1,14 +1,17 @@
-"""The queue: what order, retry and dumps cost over a bare channel and a task."""
+"""The queue: what order, retry and dumps cost over bare channels and tasks."""
 
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 
 import trio
+from trio.testing import wait_all_tasks_blocked
 
 from bench.measure import Ratio, compare_async
 from wharfinger.queue.scope import WorkScope
 from wharfinger.queue.service import open_queues
 
 TASKS = 500
+QUEUES = 1000
+EACH = 10
 
 
 class Hop:
@@ -22,11 +25,12 @@ class Hop:
 
 
 def measure() -> Iterator[Ratio]:
-    """Tasks through one queue, and one task through each of many queues."""
-    yield from trio.run(_measure)
+    """Tasks through one queue, one through each of many, and many through each of very many."""
+    yield from trio.run(_measure_few)
+    yield from trio.run(_measure_many)
 
 
-async def _measure() -> list[Ratio]:
+async def _measure_few() -> list[Ratio]:
     hop = Hop()
 
     async def one_queue() -> None:
@@ -61,12 +65,75 @@ async def _measure() -> list[Ratio]:
 
     return [
         await compare_async(
-            "queue", f"{TASKS} tasks, one queue", "memory channel, a task each", one_queue, one_channel, budget=12.0
+            "queue", f"{TASKS} tasks, one queue", "memory channel, a task each", one_queue, one_channel, budget=2.0
         ),
         await compare_async(
-            "queue", f"{TASKS} queues, one task each", "nursery, a task each", many_queues, many_tasks, budget=25.0
+            "queue", f"{TASKS} queues, one task each", "nursery, a task each", many_queues, many_tasks, budget=6.0
         ),
     ]
+
+
+async def _measure_many() -> list[Ratio]:
+    """Filled: every queue and every channel is full before the first of its tasks runs. Woken: each is empty in between."""
+    what, yardstick = f"{QUEUES} queues, {EACH} tasks each", f"{QUEUES} memory channels, a consumer each"
+    return [
+        await compare_async(
+            "queue",
+            what,
+            yardstick,
+            lambda: _through_queues(_nothing),
+            lambda: _through_channels(_nothing),
+            budget=2.5,
+        ),
+        await compare_async(
+            "queue",
+            f"{what}, woken for each",
+            yardstick,
+            lambda: _through_queues(wait_all_tasks_blocked),
+            lambda: _through_channels(wait_all_tasks_blocked),
+            budget=4.0,
+        ),
+    ]
+
+
+async def _through_queues(between: Callable[[], Awaitable[None]]) -> None:
+    hop = Hop()
+    names = [f"prod.web-{number}" for number in range(QUEUES)]
+    async with open_queues() as queues:
+        scopes = [WorkScope("bench") for _ in names]
+        for _ in range(EACH):
+            for name, scope in zip(names, scopes, strict=True):
+                queues.enqueue(name, hop, scope)
+            await between()
+        for name in names:
+            await queues.wait_idle(name)
+
+
+async def _through_channels(between: Callable[[], Awaitable[None]]) -> None:
+    hop = Hop()
+    async with trio.open_nursery() as nursery:
+        channels = [_consumer(nursery) for _ in range(QUEUES)]
+        for _ in range(EACH):
+            for channel in channels:
+                channel.send_nowait(hop)
+            await between()
+        for channel in channels:
+            channel.close()
+
+
+async def _nothing() -> None:
+    pass
+
+
+def _consumer(nursery: trio.Nursery) -> trio.MemorySendChannel[Hop]:
+    send, receive = trio.open_memory_channel[Hop](EACH)
+    nursery.start_soon(_consume, receive)
+    return send
+
+
+async def _consume(receive: trio.MemoryReceiveChannel[Hop]) -> None:
+    async for task in receive:
+        await task.execute()
 
 
 async def _run(task: Hop, done: trio.Event) -> None:

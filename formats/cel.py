@@ -14,7 +14,7 @@ What the library says of an error may quote the value, which may be a secret. So
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Final, Protocol, cast
 
@@ -62,6 +62,10 @@ class _Compiled(Protocol):
     def eval(self, *, data: Mapping[str, object]) -> _Value: ...
 
     def return_type(self) -> _Type: ...
+
+
+class _Function(Protocol):
+    def __call__(self, *arguments: object) -> object: ...
 
 
 class _Environment(Protocol):
@@ -203,10 +207,12 @@ def _declared(overload: Overload) -> object:
     )
 
 
-def _guarded(overload: Overload) -> Callable[..., object]:
+def _guarded(overload: Overload) -> _Function:
+    function = cast("_Function", overload.run)
+
     def run(*arguments: object) -> object:
         try:
-            return overload.run(*arguments)
+            return function(*arguments)
         except ValueError as error:
             raise ValueError(f"{_OURS}{overload.name}: {error}") from error
         except (TypeError, ArithmeticError) as error:
@@ -216,9 +222,11 @@ def _guarded(overload: Overload) -> Callable[..., object]:
 
 
 @cache
-def _asked(text: str, count: int) -> Callable[..., object]:
+def _asked(text: str, count: int) -> _Function:
     """A function of the library as one of Python."""
-    environment = _made({f"a{index}": cel.Type("dyn") for index in range(count)}, (*_EXTENSIONS, "strings", "regex"), ())
+    environment = _made(
+        {f"a{index}": cel.Type("dyn") for index in range(count)}, (*_EXTENSIONS, "strings", "regex"), ()
+    )
     compiled = environment.compile(text)
 
     def run(*arguments: object) -> object:

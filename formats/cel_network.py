@@ -117,11 +117,7 @@ def contains_cidr(value: Tagged, other: Tagged | str) -> bool:
     """``cidr('10.0.0.0/8').containsCIDR('10.1.0.0/16')``, of text or of a cidr."""
     outer = ip_interface(tagged("cidr", value)).network
     inner = ip_interface(tagged("cidr", cidr(other) if isinstance(other, str) else other)).network
-    return (
-        outer.version == inner.version
-        and inner.prefixlen >= outer.prefixlen
-        and inner.network_address in outer
-    )
+    return outer.version == inner.version and inner.prefixlen >= outer.prefixlen and inner.network_address in outer
 
 
 def cidr_ip(value: Tagged) -> Tagged:

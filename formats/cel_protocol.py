@@ -53,7 +53,6 @@ class Finding:
     at: str
     message: str
     static: str = ""
-    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +124,6 @@ def encode_findings(findings: Iterable[Finding]) -> bytes:
             "at": finding.at,
             "message": finding.message,
             "static": finding.static,
-            "reason": finding.reason,
         }
         for finding in findings
     ]
@@ -153,5 +151,4 @@ def _finding(said: JsonValue) -> Finding:
         find_str(said, "at"),
         find_str(said, "message"),
         find_str(said, "static"),
-        find_str(said, "reason"),
     )

@@ -16,6 +16,7 @@ Rules of Kubernetes see the value as its schema types it: a ``number`` is a doub
 names are no identifiers are there under their escaped names too. Rules of Deckhouse see it as it is.
 """
 
+import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
@@ -48,7 +49,6 @@ class Outcome:
 class _Rule:
     at: str
     message: str
-    reason: str
     field: ValuePath
     kubernetes: bool
     optional: bool
@@ -98,10 +98,8 @@ class CompiledRules:
     def evaluated(self, request: CelRequest, at: Callable[[str], None]) -> Outcome:
         """What they say of a value; ``at`` is told the place of each rule before it runs."""
         walk = _Walk(at)
-        try:
+        with contextlib.suppress(_EnoughError):
             walk.node(self._root, request.value, request.old, (), has_old=request.has_old)
-        except _EnoughError:
-            pass
         return Outcome(tuple(walk.findings), walk.out_of_memory)
 
 
@@ -134,7 +132,9 @@ def _rule(said: JsonObject, kind: str) -> _Rule:
     wrong = ""
     self_type = kind if kubernetes else ""
     try:
-        expression = compile_expression(need_str(said, "rule"), self_type=self_type, result="bool", optional_old=optional)
+        expression = compile_expression(
+            need_str(said, "rule"), self_type=self_type, result="bool", optional_old=optional
+        )
         if expression.uses_old and not optional and find(said, "uncorrelated") is True:
             wrong = (
                 "uses oldSelf inside a list that is no map (x-kubernetes-list-type), so that nobody knows which item was "
@@ -151,7 +151,7 @@ def _rule(said: JsonObject, kind: str) -> _Rule:
             wrong = wrong or f"its messageExpression does not compile: {error}"
     steps = tuple(step for step in find_list(said, "field") if isinstance(step, str))
     return _Rule(
-        need_str(said, "at"), find_str(said, "message"), find_str(said, "reason"), steps, kubernetes, optional,
+        need_str(said, "at"), find_str(said, "message"), steps, kubernetes, optional,
         expression, told, wrong,
     )  # fmt: skip
 
@@ -230,7 +230,7 @@ class _Walk:
     def failed(self, rule: _Rule, value: JsonValue, old: JsonValue, path: ValuePath, *, has_old: bool) -> Finding:
         place = (*path, *rule.field)
         if rule.told is None:
-            return Finding(FindingKind.FAILED, place, rule.at, rule.message, reason=rule.reason)
+            return Finding(FindingKind.FAILED, place, rule.at, rule.message)
         message: object = ""
         try:
             if not rule.told.uses_old or has_old or rule.optional:
@@ -241,8 +241,8 @@ class _Walk:
             message = ""
         said = message.strip() if isinstance(message, str) else ""
         if not said or "\n" in said or "\r" in said:
-            return Finding(FindingKind.WARNING, place, rule.at, rule.message, reason=rule.reason)
-        return Finding(FindingKind.FAILED, place, rule.at, said[:MAX_MESSAGE], rule.message, rule.reason)
+            return Finding(FindingKind.WARNING, place, rule.at, rule.message)
+        return Finding(FindingKind.FAILED, place, rule.at, said[:MAX_MESSAGE], rule.message)
 
     def add(self, finding: Finding) -> None:
         self.findings.append(finding)

@@ -71,14 +71,14 @@ class Schema:
                 found = explain(self._converted, self._decider, value, self.write_only_paths(value), max(limit, 1))
             if self._has_lists and len(found) < limit:
                 found += list_problems(value, self.document, limit - len(found))
-            return found
         except (ValueError, ShapeError):
             return (Problem("", "has something in it that has no form in JSON"),)
+        return found
 
     @property
     def compares(self) -> bool:
         """Whether a value may be refused for what was there before it."""
-        return self._has_immutable or self.rules is not None
+        return self._has_immutable or (self.rules is not None and self.rules.compare)
 
     def changes(self, value: JsonValue, old: JsonValue) -> tuple[Problem, ...]:
         """What differs from the old value and is immutable; both with their defaults. Never raises."""

@@ -29,11 +29,11 @@ def has_list_types(schema: JsonObject, *, what: str) -> bool:
 
 def _has(schema: JsonObject, path: ValuePath, what: str) -> bool:
     kind, keys = schema.get(LIST_TYPE), schema.get(MAP_KEYS)
-    if kind is not None and kind not in {"atomic", "set", "map"}:
+    if kind is not None and kind not in ("atomic", "set", "map"):
         raise SchemaError(f"{what}: {path_text((*path, LIST_TYPE))}: is not one of atomic, set, map")
     if kind == "map" and not (isinstance(keys, list) and keys and all(isinstance(key, str) for key in keys)):
         raise SchemaError(f"{what}: {path_text((*path, MAP_KEYS))}: a list of type map names its keys here")
-    found = kind in {"set", "map"} or schema.get(EMBEDDED) is True
+    found = kind in ("set", "map") or schema.get(EMBEDDED) is True
     for name, inner in properties(schema).items():
         found = _has(inner, (*path, "properties", name), what) or found
     for keyword in ("items", "additionalProperties"):
@@ -89,7 +89,7 @@ class _Search:
 
     def items(self, items: list[JsonValue], schema: JsonObject, path: ValuePath) -> None:
         kind, keys = schema.get(LIST_TYPE), schema.get(MAP_KEYS)
-        if kind not in {"set", "map"}:
+        if kind not in ("set", "map"):
             return
         names = keys if kind == "map" and isinstance(keys, list) else None
         seen: dict[bytes, int] = {}

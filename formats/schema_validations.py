@@ -39,7 +39,10 @@ _FIELD_STEP: Final = re.compile(r"\.([A-Za-z_][A-Za-z0-9_-]*)|\['((?:[^'\\]|\\['
 _ESCAPED: Final = (("__", "__underscores__"), (".", "__dot__"), ("-", "__dash__"), ("/", "__slash__"))
 _ESCAPABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
 _RESERVED: Final = frozenset(
-    "true false null in as break const continue else for function if import let loop package namespace return".split()
+    {
+        *("true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if"),
+        *("import", "let", "loop", "package", "namespace", "return"),
+    }
 )
 
 
@@ -49,6 +52,11 @@ class SchemaRules:
 
     count: int
     text: bytes = field(repr=False)
+
+    @property
+    def compare(self) -> bool:
+        """Whether one of them may be about what was there before."""
+        return b"oldSelf" in self.text
 
 
 def rules_of(schema: JsonObject, *, what: str) -> SchemaRules | None:
@@ -99,6 +107,9 @@ class _Reading:
         others = schema.get("additionalProperties")
         if isinstance(others, dict):
             self.put(out, "additionalProperties", others, path, correlated=correlated, typed=typed)
+        if "additionalProperties" in out and properties(schema):
+            # What is declared is no additional property, also where there is nothing to know of it.
+            out["properties"] = {name: members.get(name, {}) for name in properties(schema)}
         self.put_items(schema, out, path, correlated=correlated, typed=typed)
         branches = schema.get("allOf")
         if isinstance(branches, list):
@@ -127,9 +138,7 @@ class _Reading:
         if node is not None:
             out[keyword] = node
 
-    def put_items(
-        self, schema: JsonObject, out: JsonObject, path: ValuePath, *, correlated: bool, typed: bool
-    ) -> None:
+    def put_items(self, schema: JsonObject, out: JsonObject, path: ValuePath, *, correlated: bool, typed: bool) -> None:
         items = schema.get("items")
         if isinstance(items, dict):
             keys = _names(schema.get("x-kubernetes-list-map-keys"))
@@ -177,7 +186,9 @@ class _Reading:
         if found is None and not needed:
             return ""
         if not isinstance(found, str):
-            raise self.error((*path, key), "is required" if found is None else f"expected text, found {type_name(found)}")
+            raise self.error(
+                (*path, key), "is required" if found is None else f"expected text, found {type_name(found)}"
+            )
         if not found.strip():
             raise self.error((*path, key), "is empty; say something, or leave it out")
         if len(found) > most:
@@ -200,9 +211,7 @@ class _Reading:
             for rule, here in self.listed(schema, KUBERNETES, path)
         ]
 
-    def kubernetes_rule(
-        self, rule: JsonObject, path: ValuePath, schema: JsonObject, *, correlated: bool
-    ) -> JsonObject:
+    def kubernetes_rule(self, rule: JsonObject, path: ValuePath, schema: JsonObject, *, correlated: bool) -> JsonObject:
         expression = self.text(rule, "rule", path, MAX_EXPRESSION, needed=True)
         message = self.text(rule, "message", path, MAX_MESSAGE, needed=False)
         told = self.text(rule, "messageExpression", path, MAX_EXPRESSION, needed=False)
@@ -226,7 +235,6 @@ class _Reading:
             key: value
             for key, value in (
                 ("told", told),
-                ("reason", reason),
                 ("field", self.field_path(rule, path, schema)),
                 ("optional", optional),
                 ("uncorrelated", not correlated),

@@ -137,18 +137,22 @@ def _check(args: argparse.Namespace) -> int:
     path = cast("Path | None", args.settings)
     try:
         given = None if path is None else _given(path, cast("int", args.settings_version))
-        report = trio.run(_check_async, cast("Path", args.folder), cast("OpenJq", args.open_jq), given)
     except PackageError as error:
-        hint = "; this may pass by itself, try again" if error.transient else ""
-        print(f"error: {_printable(str(error))}{hint}", file=sys.stderr)
-        return 1
+        return _failed(error)
+    report = trio.run(_check_async, cast("Path", args.folder), cast("OpenJq", args.open_jq), given)
+    if isinstance(report, PackageError):
+        return _failed(report)
     print(report_json(report) if args.output == "json" else report_text(report))
     return 0 if report.passed else 1
 
 
-async def _check_async(folder: Path, open_jq: OpenJq, given: GivenSettings | None) -> CheckReport:
+async def _check_async(folder: Path, open_jq: OpenJq, given: GivenSettings | None) -> CheckReport | PackageError:
+    """The report, or why there is none: what is raised between the pools would come out of their nurseries wrapped."""
     async with open_jq() as jq, open_cel_pool(None, workers=1) as rules:
-        return await check_package(folder, SettingsChecker(jq, rules), given)
+        try:
+            return await check_package(folder, SettingsChecker(jq, rules), given)
+        except PackageError as error:
+            return error
 
 
 def _given(path: Path, version: int) -> GivenSettings:
@@ -174,12 +178,16 @@ def _run(work: Callable[[], Awaitable[list[str]]]) -> int:
     try:
         lines = trio.run(work)
     except PackageError as error:
-        hint = "; this may pass by itself, try again" if error.transient else ""
-        print(f"error: {_printable(str(error))}{hint}", file=sys.stderr)
-        return 1
+        return _failed(error)
     for line in lines:
         print(line)
     return 0
+
+
+def _failed(error: PackageError) -> int:
+    hint = "; this may pass by itself, try again" if error.transient else ""
+    print(f"error: {_printable(str(error))}{hint}", file=sys.stderr)
+    return 1
 
 
 async def _push_async(args: argparse.Namespace) -> list[str]:

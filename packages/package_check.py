@@ -32,6 +32,11 @@ from wharfinger.packages.values import MAX_VALUES, check_package_rules
 
 __all__ = ["CheckFinding", "CheckReport", "GivenSettings", "Severity", "check_package", "read_given_settings"]
 
+_SCHEMA: Final = "the settings schema"
+_CHECKED_BY_HELM: Final = (
+    "of a plain chart, they are Helm's to check (values.schema.json) when it renders; nothing was checked here"
+)
+
 
 class Severity(StrEnum):
     """An error keeps a package, or settings, from being installed; a warning does not."""
@@ -102,6 +107,8 @@ async def check_package(folder: Path, checker: SettingsChecker, given: GivenSett
     report = await checker.check(definition, given.settings, given.version)
     findings += [CheckFinding(Severity.ERROR, _field(each), each.message) for each in report.problems]
     findings += [CheckFinding(Severity.WARNING, _field(each), each.message) for each in report.warnings]
+    if definition.layout is Layout.CHART:
+        findings.append(CheckFinding(Severity.WARNING, "settings", _CHECKED_BY_HELM))
     return CheckReport(definition, tuple(findings), len(cases), settings_checked=True)
 
 
@@ -164,9 +171,6 @@ def _untested(definition: Definition, cases: tuple[ConversionCase, ...]) -> Iter
         if not any(case.from_version < conversion.version <= case.to_version for case in cases):
             message = f"no example in testcases.yaml converts to version {conversion.version}"
             yield CheckFinding(Severity.WARNING, conversion.file, message)
-
-
-_SCHEMA: Final = "the settings schema"
 
 
 def _error(message: str) -> CheckFinding:

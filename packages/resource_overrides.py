@@ -21,16 +21,13 @@ from types import MappingProxyType
 from typing import Final
 
 from wharfinger.formats.json_value import JsonObject, JsonValue, ShapeError, as_object, checksum, find, type_name
-from wharfinger.formats.yaml_writer import write_yaml
-from wharfinger.packages.helm_output import document_objects, split_documents
 from wharfinger.packages.renderer import Rendered
+from wharfinger.packages.rewriting import rewritten
 from wharfinger.packages.strict_fields import at, closed_object, items, number, text
 
 __all__ = [
     "ContainerOverride",
-    "Overridden",
     "WorkloadOverride",
-    "override",
     "override_rendered",
     "overrides_checksum",
     "read_overrides",
@@ -93,14 +90,6 @@ class WorkloadOverride:
         return written
 
 
-@dataclass(frozen=True, slots=True)
-class Overridden:
-    """The objects, in their order; ``unmatched`` names what was not there: ``Deployment web``, ``Job init: container app``."""
-
-    objects: tuple[JsonObject, ...]
-    unmatched: tuple[str, ...]
-
-
 def overrides_checksum(overrides: Sequence[WorkloadOverride]) -> str:
     """Canonical: the order of workloads and containers changes nothing; "" for none."""
     if not overrides:
@@ -128,38 +117,15 @@ def read_overrides(obj: JsonValue, where: str = FIELD) -> tuple[WorkloadOverride
     return tuple(found.values())
 
 
-def override(objects: Sequence[JsonObject], overrides: Sequence[WorkloadOverride]) -> Overridden:
-    """The objects with the overrides in them; what needs no change is the same object as before, and none is changed itself.
-
-    A workload is found by kind and name, in every namespace.
-    """
-    work = _Work(overrides)
-    changed = tuple(work.applied(obj) for obj in objects)
-    return Overridden(changed, work.unmatched())
-
-
 def override_rendered(rendered: Rendered, overrides: Sequence[WorkloadOverride]) -> tuple[Rendered, tuple[str, ...]]:
-    """A chart's objects and Helm hooks with the overrides in them, and what was not there, as `Overridden` names it.
+    """What a chart rendered to with the overrides in it, and what was not there: ``Deployment web``, ``Job init: container app``.
 
-    The manifest's text follows: a document with a changed object is written anew under its ``# Source`` line, the others
-    stay letter by letter. Blocking: it reads the manifest. Raises RenderError where that is none.
+    A workload is found by kind and name, in every namespace. Blocking. Raises RenderError where the manifest is none.
     """
     if not overrides:
         return rendered, ()
     work = _Work(overrides)
-    hooks = tuple(work.applied(hook) for hook in rendered.hooks)
-    objects: list[JsonObject] = []
-    manifest: list[str] = []
-    for document in split_documents(rendered.manifest):
-        before = document_objects(document)
-        after = [work.applied(obj) for obj in before]
-        objects += after
-        if all(new is old for new, old in zip(after, before, strict=True)):
-            manifest.append(f"---\n{document.text}")
-        else:
-            source = document.text.partition("\n")[0] + "\n" if document.text.startswith("# Source: ") else ""
-            manifest += [f"---\n{source}{write_yaml(obj)}" for obj in after]
-    return Rendered(rendered.crds, hooks, tuple(objects), "".join(manifest)), work.unmatched()
+    return rewritten(rendered, work.applied), work.unmatched()
 
 
 @dataclass(slots=True)

@@ -26,7 +26,7 @@ MAX_SECRETS: Final = 10_000
 
 @dataclass(frozen=True, slots=True)
 class SettingsReport:
-    """What is wrong, and what is only worth knowing; each sorted by its place. ``settings`` is what was checked, defaults in it."""
+    """What is wrong, and what is only worth knowing, each sorted by its place; ``settings``: what was checked, with defaults."""
 
     problems: tuple[Problem, ...]
     warnings: tuple[Problem, ...]

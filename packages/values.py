@@ -162,11 +162,14 @@ async def check_settings(
 async def check_values_rules(
     definition: Definition, values: JsonObject, old: JsonObject | None, rules: Rules
 ) -> SettingsReport:
-    """As `check_values`, with the rules: all problems and warnings of values, against the values before. Raises RulesError."""
+    """As `check_values`, with the rules: all problems of values, against the values before. Raises RulesError.
+
+    Nobody is warned of what is deprecated there: a user wrote the settings, and `check_settings` has looked at them.
+    """
     schema = definition.values_schema
     if schema is None:
         return SettingsReport((), (), values)
-    return await report_on(schema, values, values, old, rules)
+    return await report_on(schema, {}, values, old, rules)
 
 
 def hook_values(definition: Definition, global_values: JsonObject, values: JsonObject) -> JsonObject:

@@ -13,7 +13,8 @@ Invariants:
   with the change of the version; any other is set aside: renamed in place, and the table begins empty.
 * A table with rows that do not match their checksums is set aside likewise; whoever can use the sound ones says so
   (``keep_sound``), for everybody else one false row makes the whole table doubtful.
-* A damaged file is renamed with what belongs to it, and a new one begun. ``warnings`` has a sentence for each of these.
+* A damaged file is renamed with what belongs to it, and a new one begun, when it is opened or while it is in use: the call
+  that found the damage fails then, once. ``warnings`` has a sentence for each of these.
 
 Its methods block for microseconds and may be called from any thread.
 """
@@ -153,12 +154,12 @@ class JournalFile:
 
     def read(self, spec: TableSpec) -> tuple[tuple[Row, ...], int]:
         """The rows that match their checksums, and how many do not. Raises JournalFileError."""
-        with self._refusing("be read"), self._lock:
+        with self._refusing("be read"), self._lock, self._mending():
             return _read(self._database, spec)
 
     def write(self, statements: Sequence[Statement]) -> None:
         """All of the statements or none. Raises JournalFileError."""
-        with self._refusing("be written"), self._lock:
+        with self._refusing("be written"), self._lock, self._mending():
             if len(statements) == 1:
                 self._database.execute(*statements[0])
                 return
@@ -167,17 +168,26 @@ class JournalFile:
                     self._database.execute(*statement)
 
     @contextmanager
+    def _mending(self) -> Iterator[None]:
+        """Where the file turns out to be damaged while it is in use: begin anew. The call fails; tried again, it works."""
+        try:
+            yield
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+            if not _is_damage(error):
+                raise
+            self._database.close()
+            self._database = self._begin_anew(error)
+            raise JournalFileError(f"{self._warnings[-1]}; what was to be written now can be tried again") from error
+
+    @contextmanager
     def _refusing(self, what: str) -> Iterator[None]:
         """Turn what SQLite and the file system raise into JournalFileError; text that is no Unicode, and huge numbers, too."""
         try:
             yield
         except (sqlite3.Error, OSError, UnicodeError, OverflowError) as error:
-            remedy = (
-                "start the daemon again, then it is set aside"
-                if _is_damage(error)
-                else "look at the disk and at the owner of the state folder"
-            )
-            raise JournalFileError(f"the journal {self.path} cannot {what}: {error}; {remedy}") from error
+            raise JournalFileError(
+                f"the journal {self.path} cannot {what}: {error}; look at the disk and at the owner of the state folder"
+            ) from error
 
     def _open(self) -> sqlite3.Connection:
         try:

@@ -1,11 +1,11 @@
-"""The trio task of one lane: executes the runs the machine starts, one after the other, and reports what came of them.
+"""One lane at work: executes the runs the machine starts, one after the other, and reports what came of them.
 
-The shape. It lives while its lane has something to do and no longer: it is begun with the first run, sleeps through a backoff,
-and ends when the lane is empty or parked, so that ten thousand packages at rest are not ten thousand tasks. Between two runs
-there is nothing but the machine's step; one cancel scope serves run after run, until a run of it was cancelled or failed.
+The shape. A lane is at work as long as it has something to do: from its first run, through every backoff, until it is empty or
+parked. Then it is gone, and the trio task that did the work (`queue.crew`) with it or on to another lane. Between two runs there
+is nothing but the machine's step; one cancel scope serves run after run, until a run of it was cancelled.
 
-What a run may not leave to the next: a used-up cancel scope (a new one is entered), the loop to itself (a checkpoint after
-every few runs, for tasks that have none), and context variables it has set (the lane goes on in a new trio task then).
+What a run may not leave to the next: a used-up cancel scope, the loop to itself (a checkpoint after every few runs, for tasks
+that have none), and context variables it has set (the lane goes on in a new trio task then).
 
 The guard. A task that raises TaskFailed failed as expected. Any other exception is a bug in that task: it is logged with its
 traceback, counted, shown in the dump, and parks that task; it neither ends the daemon nor goes unseen. What this module or
@@ -68,6 +68,11 @@ class LaneOwner(Protocol):
         """The package."""
         ...
 
+    @property
+    def after(self) -> trio.Event | None:
+        """Nothing runs before that (the queue that had this name before is still ending)."""
+        ...
+
     def post(self, event: Event) -> None:
         """Let the machine step, and perform what it decides: the next run may have been given when this returns."""
         ...
@@ -76,25 +81,29 @@ class LaneOwner(Protocol):
         """When to look again whether the lane's next run is due; None if it does not wait for that."""
         ...
 
-    def left(self, lane: "LaneTask", *, go_on: bool) -> None:
-        """The lane's trio task is over; ``go_on`` in a new one."""
+    def left(self, lane: "LaneWork") -> None:
+        """The lane is no longer at work."""
         ...
 
 
-class LaneTask:
-    """One lane. `serve` is its trio task; everything else is synchronous."""
+class LaneWork:
+    """One lane while it has something to do. `serve` is for a trio task; everything else is synchronous."""
 
     __slots__ = (
         "_called_off",
+        "_clean",
         "_counters",
         "_draw",
+        "_outcome",
         "_owner",
         "_scope",
         "_since_checkpoint",
         "_wake",
         "executing",
+        "interrupted",
         "name",
         "run",
+        "spoiled",
         "work",
     )
 
@@ -106,13 +115,22 @@ class LaneTask:
         self.run = run  # given and not yet reported; 0 if there is none
         self.work = work
         self.executing = False  # whether that run has really begun
+        self.interrupted = False  # whether it was cancelled since, and the scope is used up
+        self.spoiled = False  # whether a run left something in the context, and the trio task is used up
         self._owner = owner
         self._counters = counters
         self._draw = draw
         self._called_off = False
+        self._outcome: Failed | None = None
+        self._clean: contextvars.Context | None = None
         self._scope: trio.CancelScope | None = None
         self._since_checkpoint = 0
         self._wake: trio.Event | None = None
+
+    @property
+    def label(self) -> str:
+        """For the name of a trio task."""
+        return f"queue {self._owner.name}/{self.name}"
 
     # --- for the queue ---------------------------------------------------------------------------------------------------
 
@@ -126,6 +144,7 @@ class LaneTask:
     def interrupt(self, cause: str) -> None:
         """Interrupt the run given; if it has not begun, it never will."""
         if self.executing and self._scope is not None:
+            self.interrupted = True
             self._scope.cancel(reason=cause)
         else:
             self._called_off = True
@@ -135,55 +154,74 @@ class LaneTask:
         if self._wake is not None:
             self._wake.set()
 
-    # --- the trio task ---------------------------------------------------------------------------------------------------
+    # --- for the trio task -----------------------------------------------------------------------------------------------
 
-    async def serve(self, after: trio.Event | None) -> None:
-        """Run until nothing of this lane will happen by itself; begin only ``after`` (the queue before it still ends)."""
-        _package.set(self._owner.name)
-        go_on = False
+    async def serve(self, scope: trio.CancelScope) -> None:
+        """Run, inside ``scope``, until there is nothing to do; earlier if `interrupted` or `spoiled`.
+
+        After `interrupted`, which may also end it with trio.Cancelled, `wind_up` comes outside of the scope; then serve again.
+        """
+        if self._clean is None:
+            _package.set(self._owner.name)
+            self._clean = contextvars.copy_context()
+        self._scope = scope
+        if self._owner.after is not None:
+            await self._owner.after.wait()
+        while contextvars.copy_context() == self._clean:
+            if self.run:
+                await self._run_on(self._clean)
+                if self.interrupted:
+                    return
+            elif (until := self._owner.next_wake(self.name)) is not None:
+                await self._sleep(until)
+            else:
+                return
+        self.spoiled = True
+
+    def wind_up(self) -> None:
+        """Report the run that was interrupted, now that the scope is left."""
+        self.interrupted = False
+        self._report(self._outcome or Interrupted(self.run))
+
+    def begin_anew(self) -> None:
+        """Be served by a new trio task from here on."""
+        self.spoiled = False
+        self._clean = None
+
+    def leave(self) -> None:
+        """No trio task serves this lane any more."""
+        self._owner.left(self)
+
+    # --- inside ----------------------------------------------------------------------------------------------------------
+
+    async def _run_on(self, clean: contextvars.Context) -> None:
+        """Run after run, as long as they are given, end well and leave nothing behind."""
+        self._outcome = None
         try:
-            if after is not None:
-                await after.wait()
-            clean = contextvars.copy_context()
-            while not go_on:
-                if self.run:
-                    await self._burst(clean)
-                    go_on = contextvars.copy_context() != clean
-                elif (until := self._owner.next_wake(self.name)) is not None:
-                    await self._sleep(until)
-                else:
+            while self.run:
+                if self._called_off:
+                    self._report(Interrupted(self.run))
+                    continue
+                self.executing = True
+                await self.work.task.execute()
+                if self.interrupted:
                     break
-        finally:
-            self._owner.left(self, go_on=go_on)
-
-    async def _burst(self, clean: contextvars.Context) -> None:
-        """Run after run under one cancel scope, as long as they end well and leave nothing behind."""
-        outcome: Failed | None = None
-        try:
-            with trio.CancelScope() as scope:
-                self._scope = scope
-                while self.run:
-                    if self._called_off:
-                        self._report(Interrupted(self.run))
-                        continue
-                    self.executing = True
-                    await self.work.task.execute()
-                    if scope.cancel_called:
-                        break
-                    # Who hears of the success (on_done) neither sees what the run left in its context nor leaves anything.
+                if self.work.on_done is None:
+                    self._report(Finished(self.run))
+                else:  # who hears of the success neither sees what the run left in its context nor leaves anything there
                     clean.copy().run(self._report, Finished(self.run))
-                    if contextvars.copy_context() != clean:
-                        break
-                    self._since_checkpoint += 1
-                    if self._since_checkpoint >= RUNS_BETWEEN_CHECKPOINTS:
-                        self._since_checkpoint = 0
-                        await trio.lowlevel.checkpoint()
+                if contextvars.copy_context() != clean:
+                    break
+                self._since_checkpoint += 1
+                if self._since_checkpoint >= RUNS_BETWEEN_CHECKPOINTS:
+                    self._since_checkpoint = 0
+                    await trio.lowlevel.checkpoint()
         except* Exception as group:  # this is the guard; _judge logs bugs with their traceback
             if not self.executing:
                 raise
-            outcome = self._judge(group)
-        if self.executing:
-            self._report(outcome or Interrupted(self.run))
+            self._outcome = self._judge(group)
+        if self._outcome is not None and not self.interrupted:
+            self._report(self._outcome)
 
     async def _sleep(self, until: float) -> None:
         self._wake = trio.Event()

@@ -263,12 +263,13 @@ def _ended(head: Head, cause: str) -> tuple[Head | None, tuple[Effect, ...]]:
 
 def _next(state: QueueState, name: str, left: Retired | Dropped) -> Answer:
     """The head has left: the turn of the one behind it, if there is one."""
-    waiting = state.lanes[name].waiting
+    lanes = dict(state.lanes)
+    waiting = lanes[name].waiting
     if waiting:
         run = state.next_run
         entry, rest = waiting.take()
-        return _with_lane(state, name, Lane(Running(entry, run), rest), run + 1), (left, StartTask(entry.task, run))
-    lanes = dict(state.lanes)
+        lanes[name] = Lane(Running(entry, run), rest)
+        return QueueState(state.rules, lanes, state.closing, run + 1), (left, StartTask(entry.task, run))
     del lanes[name]
     return QueueState(state.rules, lanes, state.closing, state.next_run), (left,)
 

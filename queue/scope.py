@@ -9,6 +9,7 @@ Invariants: cancelled once is cancelled for good, and the first cause stands; li
 """
 
 from collections.abc import Callable
+from functools import partial
 
 
 class WorkScope:
@@ -52,11 +53,10 @@ class WorkScope:
             return lambda: None
         key = object()
         self._listeners[key] = listener
+        return partial(self._forget, key)
 
-        def forget() -> None:
-            self._listeners.pop(key, None)
-
-        return forget
+    def _forget(self, key: object) -> None:
+        self._listeners.pop(key, None)
 
     def __repr__(self) -> str:
         state = f"cancelled: {self._cause}" if self._cause is not None else "live"

@@ -13,7 +13,6 @@ new one begins when the old one ended); removing one queue holds up no other; tr
 have the context of whoever opened the queues, not of whoever enqueued.
 """
 
-import contextvars
 import logging
 import random
 from collections.abc import AsyncGenerator, Callable
@@ -21,9 +20,10 @@ from contextlib import asynccontextmanager
 
 import trio
 
+from wharfinger.queue.crew import Crew
 from wharfinger.queue.dump import QueueDump, QueuesStatistics, merge
 from wharfinger.queue.events import MAIN_LANE, Draining, InputChanged
-from wharfinger.queue.lane import Counters, LaneTask, current_package
+from wharfinger.queue.lane import Counters, current_package
 from wharfinger.queue.machine import QueueFull
 from wharfinger.queue.scope import WorkScope
 from wharfinger.queue.state import BackingOff, Parked, Rules
@@ -40,10 +40,9 @@ class Queues:
 
     def __init__(self, nursery: trio.Nursery, rules: Rules, draw: Callable[[], float]) -> None:
         """Private to `open_queues`, which owns the nursery."""
-        self._nursery = nursery
-        self._context = contextvars.copy_context()
         self._counters = Counters()
-        self._yard = Yard(rules, draw, self._counters, self._begin, self._over)
+        self._crew = Crew(nursery)
+        self._yard = Yard(rules, draw, self._counters, self._crew, self._over)
         self._workers: dict[str, QueueWorker] = {}
         self._ending: dict[str, QueueWorker] = {}
         self._closing: str | None = None
@@ -135,6 +134,7 @@ class Queues:
         self._closing = self._closing or cause
         for worker in tuple(self._workers.values()):
             worker.post(Draining(cause, interrupt=False))
+        self._crew.dismiss()
 
     def _known(self, name: str) -> tuple[QueueWorker, ...]:
         """The queues of that name, oldest first."""
@@ -144,13 +144,6 @@ class Queues:
         predecessor = self._ending.get(name)
         worker = self._workers[name] = QueueWorker(name, self._yard, predecessor.ended() if predecessor else None)
         return worker
-
-    def _begin(self, lane: LaneTask, worker: QueueWorker) -> None:
-        # A trio task inherits the context of whoever starts it; this one must not live on as part of a request.
-        self._context.run(self._start_soon, lane, worker)
-
-    def _start_soon(self, lane: LaneTask, worker: QueueWorker) -> None:
-        self._nursery.start_soon(lane.serve, worker.after, name=f"queue {worker.name}/{lane.name}")
 
     def _over(self, worker: QueueWorker) -> None:
         for known in (self._ending, self._workers):

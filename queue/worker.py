@@ -2,7 +2,7 @@
 
 The shape. Anybody on the event loop may *post* an event: the machine steps there and then and its effects are performed before
 `post` returns, so answer, state and deeds are never apart, and nothing has to be woken to do them. The work itself is done by
-one trio task for each lane that has something to do (`queue.lane`), which gets its next run while it posts the end of the last.
+a trio task for each lane that has something to do (`queue.lane`), which gets its next run while it posts the end of the last.
 
 Performing is synchronous and calls nothing of other people's but ``on_done``, and that only as the one effect of a run that just
 succeeded, on its lane's trio task: so a callback may enqueue, cancel and unpark as it likes, here or in any queue.
@@ -18,6 +18,7 @@ from typing import assert_never
 
 import trio
 
+from wharfinger.queue.crew import Crew
 from wharfinger.queue.dump import QueueDump, dump_queue
 from wharfinger.queue.events import (
     CallDone,
@@ -31,7 +32,7 @@ from wharfinger.queue.events import (
     ScopeCancelled,
     StartTask,
 )
-from wharfinger.queue.lane import Counters, LaneTask, Work, failed, one_line
+from wharfinger.queue.lane import Counters, LaneWork, Work, failed, one_line
 from wharfinger.queue.machine import step
 from wharfinger.queue.scope import WorkScope
 from wharfinger.queue.state import Parked, QueueState, Rules, is_backing_off, is_idle, next_wake
@@ -42,22 +43,28 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Yard:
-    """What all queues have in common: how a lane's trio task is begun, and who is told that a queue is over."""
+    """What all queues have in common: who does the work, and who is told that a queue is over."""
 
     rules: Rules
     draw: Callable[[], float]
     counters: Counters
-    begin: Callable[[LaneTask, "QueueWorker"], None]
+    crew: Crew
     over: Callable[["QueueWorker"], None]
 
 
-@dataclass(slots=True)
 class _ScopeUse:
-    """A scope as long as it has tasks here: its number for the machine, and how to stop listening to it."""
+    """A scope as long as it has tasks here; called with the cause when it is cancelled."""
 
-    number: int
-    tasks: int
-    stop_listening: Callable[[], None]
+    __slots__ = ("number", "stop_listening", "tasks", "worker")
+
+    def __init__(self, worker: "QueueWorker", scope: WorkScope, number: int) -> None:
+        self.worker = worker
+        self.number = number  # what the machine knows it by
+        self.tasks = 0
+        self.stop_listening = scope.on_cancel(self)
+
+    def __call__(self, cause: str) -> None:
+        self.worker.post(ScopeCancelled(self.number, cause))
 
 
 class QueueWorker:
@@ -85,7 +92,7 @@ class QueueWorker:
         self._yard = yard
         self._works: dict[int, Work] = {}
         self._scopes: dict[WorkScope, _ScopeUse] = {}
-        self._lanes: dict[str, LaneTask] = {}
+        self._lanes: dict[str, LaneWork] = {}
         self._last_number = 0
         self._crashed = False
         self._quiet: trio.Event | None = None
@@ -106,8 +113,7 @@ class QueueWorker:
             log.debug("%s: %s not queued: %s", self.name, task.name, effects[0].cause)
             return False
         if use is None:
-            stop = scope.on_cancel(lambda cause: self.post(ScopeCancelled(known, cause)))
-            use = self._scopes[scope] = _ScopeUse(known, 0, stop)
+            use = self._scopes[scope] = _ScopeUse(self, scope, known)
         use.tasks += 1
         self._works[number] = Work(task, scope, lane, on_done)
         if effects:
@@ -151,14 +157,11 @@ class QueueWorker:
         """When to look again whether the lane's next run is due; None if it does not wait for that."""
         return next_wake(self.state) if is_backing_off(self.state, lane) else None
 
-    def left(self, lane: LaneTask, *, go_on: bool) -> None:
-        """The lane's trio task is over; ``go_on`` in a new one.
+    def left(self, lane: LaneWork) -> None:
+        """The lane is no longer at work.
 
         One that leaves more than a parked task was ended from outside, or by a bug in here: the daemon is ending.
         """
-        if go_on:
-            self._yard.begin(lane, self)
-            return
         del self._lanes[lane.name]
         found = self.state.lanes.get(lane.name)
         self._crashed |= found is not None and not isinstance(found.head, Parked)
@@ -194,9 +197,9 @@ class QueueWorker:
         if lane is not None:
             lane.give(run, work)
         else:
-            lane = LaneTask(work.lane, self, self._yard.counters, self._yard.draw, run, work)
+            lane = LaneWork(work.lane, self, self._yard.counters, self._yard.draw, run, work)
             self._lanes[work.lane] = lane
-            self._yard.begin(lane, self)
+            self._yard.crew.begin(lane)
 
     def _call_done(self, run: int, work: Work) -> None:
         try:

@@ -63,7 +63,9 @@ def tell(status: PackageStatus, now: datetime) -> Mapping[str, Told]:
     told: dict[str, Told] = {}
     for kind, verdict in _verdicts(status):
         before = status.told.get(kind)
-        if verdict is None:
+        if isinstance(verdict, Told):
+            told[kind] = verdict
+        elif verdict is None:
             if before is not None:
                 told[kind] = before
         elif before is None or before.truth is not verdict.truth:
@@ -82,18 +84,18 @@ def without_silent(status: PackageStatus) -> Mapping[str, Told]:
     }
 
 
-def _verdicts(status: PackageStatus) -> Iterator[tuple[str, Verdict | None]]:
+def _verdicts(status: PackageStatus) -> Iterator[tuple[str, Verdict | Told | None]]:
     if status.removal is not None:
         yield from _kstatus(status, status.removal)
         for kind in MAPPERS:
             before = status.told.get(kind)
             yield kind, None if before is None else Verdict(Truth.FALSE, Reason.REMOVING, before.message)
     elif status.suspended and status.blocked is None:
-        yield "Ready", None
+        yield "Ready", status.ready_kept
         yield "Reconciling", Verdict(Truth.FALSE, Reason.SUSPENDED)
         yield "Stalled", Verdict(Truth.FALSE, Reason.NOT_STALLED)
         for kind in MAPPERS:
-            yield kind, _installed(status) if kind == "Installed" and status.installed_since is None else None
+            yield kind, _installed_anew(status) if kind == "Installed" else None
     else:
         yield from _kstatus(status, status.blocked or open_condition(status))
         for kind, mapper in MAPPERS.items():
@@ -120,11 +122,17 @@ def _kstatus(status: PackageStatus, problem: Condition | None) -> Iterator[tuple
         yield "Stalled", Verdict(Truth.FALSE, Reason.NOT_STALLED)
 
 
-def _installed(status: PackageStatus) -> Verdict | None:
+def _installed(status: PackageStatus) -> Verdict:
     if status.installed_since is not None:
         return Verdict(Truth.TRUE, "Installed")
     problem = status.blocked or _blocker(status, _PIPELINE)
     return _failure(problem) if problem is not None else Verdict(Truth.FALSE, Reason.PENDING)
+
+
+def _installed_anew(status: PackageStatus) -> Verdict | None:
+    """As `_installed`, where that is another truth than what was told."""
+    verdict, before = _installed(status), status.told.get("Installed")
+    return verdict if before is None or before.truth is not verdict.truth else None
 
 
 def _update_installed(status: PackageStatus) -> Verdict | None:

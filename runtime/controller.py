@@ -46,6 +46,7 @@ from wharfinger.runtime.resources import (
 )
 from wharfinger.runtime.runtime import Runtime
 from wharfinger.runtime.settings import ResolvedSettings, SettingsSourceError, resolve_settings
+from wharfinger.runtime.status_writer import StatusWriter
 
 log = logging.getLogger(__name__)
 
@@ -78,6 +79,7 @@ class Controller:
     repositories: Informer
     references: References
     keys: WorkKeys
+    writer: StatusWriter
     local_packages: Sequence[Path] = ()
     failures: dict[str, int] = field(default_factory=dict)
 
@@ -236,6 +238,8 @@ class Controller:
         gone: JsonObject = {field: None for field in OPTIONAL_STATUS if field not in body}
         if all(find(obj, "status", field) == value for field, value in (body | gone).items()):
             return
+        if not self.writer.may_write(name, trio.current_time()):
+            return  # looked at again when it may
         try:
             await self.client.merge_patch(key, {"status": body | gone}, subresource="status")
         except NotFoundError as error:
@@ -259,8 +263,14 @@ class Controller:
                 self._look_later(name, type(error).__name__)
             else:
                 self.failures.pop(name, None)
+                self._look_again(name)
             finally:
                 self.keys.done(name)
+
+    def _look_again(self, name: str) -> None:
+        """Also without a reason: whatever was missed is seen then."""
+        if self.runtime.status(name) is not None:
+            self.writer.looked(name)
 
     def _look_later(self, name: str, why: str) -> None:
         count = self.failures[name] = self.failures.get(name, 0) + 1
@@ -293,7 +303,12 @@ class Controller:
 
 @asynccontextmanager
 async def open_controller(
-    client: ClusterClient, runtime: Runtime, keys: WorkKeys, *, local_packages: Sequence[Path] = ()
+    client: ClusterClient,
+    runtime: Runtime,
+    keys: WorkKeys,
+    writer: StatusWriter,
+    *,
+    local_packages: Sequence[Path] = (),
 ) -> AsyncIterator[Controller]:
     """Run the controllers while the body runs; ready when the informers have listed. Leaving stops intake at once."""
     async with (
@@ -305,7 +320,7 @@ async def open_controller(
         for informer in (applications, modules, repositories):
             await _wait_synced(informer)
         controller = Controller(
-            client, runtime, applications, modules, repositories, references, keys, tuple(local_packages)
+            client, runtime, applications, modules, repositories, references, keys, writer, tuple(local_packages)
         )
         async with trio.open_nursery() as nursery:
             nursery.start_soon(controller.follow_packages, applications, name="follow Applications")

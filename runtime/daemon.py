@@ -27,6 +27,7 @@ from wharfinger.cluster.connection import Connection, load_connection
 from wharfinger.cluster.embedded import open_embedded
 from wharfinger.cluster.errors import ClusterError
 from wharfinger.cluster.http_client import open_client
+from wharfinger.cluster.http_session import ClientOptions
 from wharfinger.cluster.release_engine import ReleaseEngine
 from wharfinger.cluster.work_queue import WorkKeys
 from wharfinger.hooks.discovery import ProcessConfigReader
@@ -48,15 +49,18 @@ from wharfinger.runtime.instance import Tools
 from wharfinger.runtime.journal import Journal
 from wharfinger.runtime.limited_client import LimitedClient
 from wharfinger.runtime.own_crds import ensure_crds
+from wharfinger.runtime.package_status import PackageStatus
 from wharfinger.runtime.service import Facts, open_runtime
 from wharfinger.runtime.service_manager import ServiceManager, open_watchdog
 from wharfinger.runtime.snapshots import RuntimeInspector
 from wharfinger.runtime.state_dir import empty_folder, hold_state_dir
+from wharfinger.runtime.status_writer import StatusWriter
 
 log = logging.getLogger(__name__)
 
 FIELD_MANAGER: Final = "wharfinger"
 HOLDER: Final = "wharfinger"
+OWN_REQUESTS: Final = 32
 CLUSTER_RETRY_S: Final = 2.0
 HOOK_TIMEOUT_S: Final = 600.0
 HOOK_OUTPUT_BYTES: Final = 64 * 1024 * 1024
@@ -144,34 +148,59 @@ async def open_daemon(
     config: DaemonConfig, serve_inspector: ServeInspector, manager: ServiceManager
 ) -> AsyncIterator[None]:
     """Put everything up; the body runs once all of it is."""
-    with hold_state_dir(config.state_dir) as state, open_ledger(state / "journal.db") as ledger:
-        journal = Journal(ledger.file)
-        for warning in ledger.file.warnings:
-            log.warning("%s", warning)
-        if killed := await kill_left_behind(ledger):
-            log.warning("killed %d processes that an earlier daemon left", killed)
-        # What a killed daemon left there had values in it.
-        scratch = await trio.to_thread.run_sync(empty_folder, state / "scratch")
-        async with AsyncExitStack() as stack:
-            kubeconfig = config.kubeconfig
-            if config.embedded:
-                kubeconfig = await stack.enter_async_context(open_embedded(state / "embedded", ledger))
-            # Abandoned when cancelled: an exec plugin of the kubeconfig may hang for as long as it likes.
-            connection = await trio.to_thread.run_sync(
-                load_connection, kubeconfig, config.context, abandon_on_cancel=True
-            )
-            await stack.enter_async_context(open_watchdog(manager))
-            client = await stack.enter_async_context(open_client(connection))
-            inspector = RuntimeInspector(cluster=connection.server, started=now())
-            await stack.enter_async_context(serve_inspector(config.socket, inspector))
-            version = await _prepare_cluster(client, connection)
-            await stack.enter_async_context(
-                _open_runtime(config, state, scratch, ledger, journal, client, version, inspector)
-            )
-            manager.notify("READY=1")
-            log.info("wharfinger %s ready: %s, socket %s", wharfinger.__version__, connection.server, config.socket)
-            yield
-            inspector.draining = True
+    with hold_state_dir(config.state_dir) as state:
+        _warn_of_lost_journal(state)
+        with open_ledger(state / "journal.db") as ledger:
+            async with _open_all(config, serve_inspector, manager, state, ledger):
+                yield
+
+
+def _warn_of_lost_journal(state: Path) -> None:
+    """A folder with packages and without a journal: what it held cannot be known, and is found out from the cluster."""
+    if (state / "store").exists() and not (state / "journal.db").exists():
+        log.warning(
+            "the journal %s is gone: operations that were interrupted begin from the top, and processes that an earlier "
+            "daemon left, if any, were not ended",
+            state / "journal.db",
+        )
+
+
+@asynccontextmanager
+async def _open_all(
+    config: DaemonConfig,
+    serve_inspector: ServeInspector,
+    manager: ServiceManager,
+    state: Path,
+    ledger: ProcessLedger,
+) -> AsyncIterator[None]:
+    """What a journal is there for: everything else."""
+    journal = Journal(ledger.file)
+    for warning in ledger.file.warnings:
+        log.warning("%s", warning)
+    if killed := await kill_left_behind(ledger):
+        log.warning("killed %d processes that an earlier daemon left", killed)
+    # What a killed daemon left there had values in it.
+    scratch = await trio.to_thread.run_sync(empty_folder, state / "scratch")
+    async with AsyncExitStack() as stack:
+        kubeconfig = config.kubeconfig
+        if config.embedded:
+            kubeconfig = await stack.enter_async_context(open_embedded(state / "embedded", ledger))
+        # Abandoned when cancelled: an exec plugin of the kubeconfig may hang for as long as it likes.
+        connection = await trio.to_thread.run_sync(load_connection, kubeconfig, config.context, abandon_on_cancel=True)
+        await stack.enter_async_context(open_watchdog(manager))
+        # Beside what packages ask for there are status patches, and watches being opened.
+        options = ClientOptions(concurrency=config.slots.api + OWN_REQUESTS)
+        client = await stack.enter_async_context(open_client(connection, options=options))
+        inspector = RuntimeInspector(cluster=connection.server, started=now())
+        await stack.enter_async_context(serve_inspector(config.socket, inspector))
+        version = await _prepare_cluster(client, connection)
+        await stack.enter_async_context(
+            _open_runtime(config, state, scratch, ledger, journal, client, version, inspector)
+        )
+        manager.notify("READY=1")
+        log.info("wharfinger %s ready: %s, socket %s", wharfinger.__version__, connection.server, config.socket)
+        yield
+        inspector.draining = True
 
 
 @asynccontextmanager
@@ -186,6 +215,11 @@ async def _open_runtime(
     inspector: RuntimeInspector,
 ) -> AsyncIterator[None]:
     keys = WorkKeys()
+    writer = StatusWriter(keys.add, keys.add_later)
+
+    def changed(name: str, before: PackageStatus, after: PackageStatus) -> None:
+        writer.changed(name, before, after, trio.current_time())
+
     limits = Limits(wall_s=config.hook_timeout_s, stdout_bytes=HOOK_OUTPUT_BYTES)
     facts = Facts(kubernetes_version, config.platform_version, local_zone())
     slots = Slots(config.slots)
@@ -212,9 +246,16 @@ async def _open_runtime(
 
         async with (
             open_runtime(
-                make_tools, client, filters, facts, now=now, on_change=keys.add, backoff=config.backoff
+                make_tools,
+                client,
+                filters,
+                facts,
+                now=now,
+                on_change=keys.add,
+                on_status=changed,
+                backoff=config.backoff,
             ) as runtime,
-            open_controller(client, runtime, keys, local_packages=config.local_packages),
+            open_controller(client, runtime, keys, writer, local_packages=config.local_packages),
         ):
             inspector.runtime = runtime
             yield

@@ -5,7 +5,7 @@ configured and started, strictly one after the other, so no lock is needed. Hook
 nothing but ``values``, ``patches`` and ``failing``, each in one step between two awaits.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -240,6 +240,10 @@ class Reporter(Protocol):
 
     def released(self, instance: Instance, revision: int) -> None:
         """The version is applied as this revision of its release; 0 where it has none."""
+        ...
+
+    def tracked(self, instance: Instance, completed: Iterable[str], remaining: Iterable[str]) -> None:
+        """How far the work on the cluster's objects is, by their names."""
         ...
 
     def warned(self, instance: Instance, subject: str, warnings: tuple[str, ...]) -> None:

@@ -196,8 +196,8 @@ def _begun(state: State, operation: Operation) -> Entry | None:
 def _begin(state: State, event: Begin) -> tuple[State, tuple[Effect, ...]]:
     left = state.get(event.operation)
     if left is not None and left.earlier and left.fingerprint == event.fingerprint:
-        rest, effects = _drop(state, UNTRUE[event.operation])
-        return {**rest, event.operation: replace(left, earlier=False)}, effects
+        # What it makes untrue makes it untrue, so of that nothing can be left.
+        return {**state, event.operation: replace(left, earlier=False)}, ()
     rest, effects = _drop(state, (event.operation, *UNTRUE[event.operation]))
     return {**rest, event.operation: Entry(event.fingerprint)}, effects
 

@@ -102,8 +102,8 @@ class PackageStatus:
     warnings: tuple[str, ...] = ()
     told: Mapping[str, Told] = field(default_factory=dict)
     """The external conditions by type."""
-    ready_before: Told | None = None
-    """`Ready` as an earlier process told it, until this one begins to work on the package."""
+    ready_kept: Told | None = None
+    """`Ready` as it stays while it is suspended; before that, as an earlier process told it, until this one begins to work."""
 
     @property
     def phase(self) -> Phase:

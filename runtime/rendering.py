@@ -4,7 +4,6 @@ Everything that a render depends on is in the request. Over what the chart says 
 (`spec.resourceRequests`), and under maintenance the label that says that nobody looks after the objects.
 """
 
-from dataclasses import replace
 from typing import Final
 
 import trio
@@ -15,6 +14,7 @@ from wharfinger.packages.address import RepositoryAddress
 from wharfinger.packages.errors import PackageError
 from wharfinger.packages.renderer import Rendered, RenderRequest
 from wharfinger.packages.resource_overrides import override_rendered
+from wharfinger.packages.rewriting import rewritten
 from wharfinger.packages.source import RegistrySource, source_text
 from wharfinger.packages.values import RenderContext, helm_values
 from wharfinger.queue.slots import Kind
@@ -36,7 +36,7 @@ async def render(request: RenderRequest, instance: Instance, tools: Tools) -> Re
         found = await tools.renderer.render(request)
         found, instance.unmatched = await trio.to_thread.run_sync(override_rendered, found, instance.wanted.overrides)
     if instance.wanted.maintenance:
-        found = replace(found, objects=tuple(_unmanaged(obj) for obj in found.objects))
+        found = await trio.to_thread.run_sync(rewritten, found, _unmanaged)
     return found
 
 

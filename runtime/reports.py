@@ -5,6 +5,7 @@ through its operation's scope (:mod:`~wharfinger.runtime.stage_task`).
 """
 
 import logging
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from wharfinger.formats.json_value import JsonObject
@@ -63,6 +64,11 @@ class Reports:
         """The version is applied as this revision of its release; 0 where it has none."""
         digest = str(instance.manifest.descriptor.digest) if instance.manifest else ""
         self.runtime.set_status(instance, statuses.released(instance.status, instance.version, digest, revision))
+
+    def tracked(self, instance: Instance, completed: Iterable[str], remaining: Iterable[str]) -> None:
+        """How far the work on the cluster's objects is, by their names."""
+        status = statuses.tracking(instance.status, completed, remaining, self.runtime.now())
+        self.runtime.set_status(instance, status)
 
     def warned(self, instance: Instance, subject: str, warnings: tuple[str, ...]) -> None:
         """What works and should be changed all the same, about one subject; replaces what was said about it before."""

@@ -11,6 +11,7 @@ from typing import Final
 from wharfinger.cluster.object_waits import Laggards, wait_ready
 from wharfinger.cluster.release import Release, ReleaseStatus
 from wharfinger.cluster.release_engine import ReleaseRequest
+from wharfinger.cluster.resource import kind_of, name_of
 from wharfinger.formats.json_value import checksum
 from wharfinger.packages.definition import Definition, Layout
 from wharfinger.packages.digest import Digest
@@ -98,6 +99,8 @@ async def await_ready(instance: Instance, tools: Tools, reporter: Reporter) -> N
     def progress(laggards: Laggards) -> None:
         if laggards:
             reporter.progressed(instance, Stage.SCALED, "NotReady", waiting_for(laggards))
+        every = [str(key) for key in instance.objects]
+        reporter.tracked(instance, every, [str(key) for key in laggards])
 
     with waiting(tools):
         report = await wait_ready(tools.cluster, instance.objects, progress=progress)
@@ -167,6 +170,7 @@ async def _apply(instance: Instance, tools: Tools, reporter: Reporter, definitio
 
     reporter.progressed(instance, Stage.APPLIED, "ApplyingManifests", f"applying {len(found.objects)} objects")
     maintenance = {MAINTENANCE_LABEL: "true"} if instance.wanted.maintenance else {}
+    reporter.tracked(instance, (), [f"{kind_of(obj)[1]} {name_of(obj)}" for obj in found.objects])
     result = await tools.releases.upgrade(
         ReleaseRequest(
             name=request.release,
@@ -182,6 +186,7 @@ async def _apply(instance: Instance, tools: Tools, reporter: Reporter, definitio
         progress=progress,
     )
     instance.objects = result.objects
+    reporter.tracked(instance, [str(key) for key in result.objects], ())
     reporter.released(instance, result.revision)
     return result.revision
 

@@ -25,17 +25,15 @@ from typing import Final, assert_never
 import trio
 
 from wharfinger.formats.json_value import JsonObject, JsonValue
-from wharfinger.formats.openapi_schema import Problem
 from wharfinger.hooks.package_hooks import Inbox, PackageHooks
 from wharfinger.packages.definition import Definition
 from wharfinger.packages.resource_overrides import overrides_checksum
 from wharfinger.packages.source import Source, source_text
-from wharfinger.packages.values import SettingsError, effective_settings
 from wharfinger.queue.service import Queues
 from wharfinger.runtime import status as statuses
 from wharfinger.runtime.event_tasks import EventHookTask, lane_of
 from wharfinger.runtime.identity import AppId, ModuleId, PackageId
-from wharfinger.runtime.inspector import PackageSnapshot
+from wharfinger.runtime.inspector import PackageSnapshot, SettingsAnswer
 from wharfinger.runtime.instance import Instance, Tools
 from wharfinger.runtime.lifecycle import Decision, DecisionKind, DesiredState, LifecycleStore
 from wharfinger.runtime.operations import Operations, node_of
@@ -46,6 +44,7 @@ from wharfinger.runtime.resources import PackageSpec
 from wharfinger.runtime.scheduler import IntentSet, Scheduler, ScriptVoted, Verdict
 from wharfinger.runtime.settings import ResolvedSettings
 from wharfinger.runtime.status import PackageStatus
+from wharfinger.runtime.validate import validate_settings
 
 log = logging.getLogger(__name__)
 
@@ -65,6 +64,8 @@ class Runtime:
     on_change: Callable[[str], None]
     """Told the name of a package whose status changed or whose removal ended; must not block."""
     kubernetes_version: str = ""
+    on_status: Callable[[str, PackageStatus, PackageStatus], None] | None = None
+    """Told of a changed status, before and after, instead of `on_change`."""
     lifecycle: LifecycleStore = field(default_factory=LifecycleStore)
     scheduler: Scheduler = field(default_factory=Scheduler)
     instances: dict[str, Instance] = field(default_factory=dict)
@@ -175,16 +176,10 @@ class Runtime:
         floor = Verdict.ENABLE if "." in name else Verdict.DISABLE
         self.scheduler.check_constraints(node_of(name, floor, definition))
 
-    def validate_settings(self, name: str, settings: JsonObject) -> tuple[Problem, ...]:
-        """What is wrong with these settings for a package; nothing where it is not loaded yet (it is checked later then)."""
+    async def validate_settings(self, name: str, settings: JsonObject, version: int = 0) -> SettingsAnswer | None:
+        """Whether a package would take these settings (:mod:`~wharfinger.runtime.validate`); None where it is not known."""
         instance = self.instances.get(name)
-        if instance is None or instance.definition is None:
-            return ()
-        try:
-            effective_settings(instance.definition, settings)
-        except SettingsError as error:
-            return error.problems
-        return ()
+        return await validate_settings(instance, self.tools, settings, version) if instance is not None else None
 
     def is_removed(self, name: str) -> bool:
         """Its removal is over, and its object not yet gone."""
@@ -294,14 +289,18 @@ class Runtime:
         """From now on this is how a package is; whoever writes it to the cluster is told if it differs."""
         if status == instance.status:
             return
-        before, instance.status = statuses.summary(instance.status)[0], status
+        before, instance.status = instance.status, status
         state, message, _tip = statuses.summary(status)
-        if state != before:
+        if state != statuses.summary(before)[0]:
             log.info("%s: %s: %s", instance.id, state, message)
-        self.on_change(instance.id.name)
+        if self.on_status is not None:
+            self.on_status(instance.id.name, before, status)
+        else:
+            self.on_change(instance.id.name)
 
     def clean_later(self, name: str) -> None:
         """Its removal is over: forget it, outside the queue that says so."""
+        self.lifecycle.finish_removal(name)
         self._to_clean.append(name)
         self._clean_wake.set()
 

@@ -18,6 +18,7 @@ from wharfinger.hooks.package_hooks import Inbox, PackageHooks
 from wharfinger.queue.backoff import BackoffPolicy
 from wharfinger.queue.service import Rules, open_queues
 from wharfinger.runtime.instance import Tools
+from wharfinger.runtime.package_status import PackageStatus
 from wharfinger.runtime.runtime import Clock, Runtime
 from wharfinger.runtime.scheduler import FactsChanged, Resumed
 
@@ -55,6 +56,7 @@ async def open_runtime(
     *,
     now: Clock,
     on_change: Callable[[str], None],
+    on_status: Callable[[str, PackageStatus, PackageStatus], None] | None = None,
     backoff: BackoffPolicy | None = None,
 ) -> AsyncIterator[Runtime]:
     """The runtime while the body runs; see the module's story for what leaving does."""
@@ -64,7 +66,7 @@ async def open_runtime(
         open_hook_services(client, filters, now, facts.zone, on_event=events.kube, on_tick=events.tick) as services,
         trio.open_nursery() as nursery,
     ):
-        runtime = Runtime(make_tools(services), queues, now, on_change, facts.kubernetes_version)
+        runtime = Runtime(make_tools(services), queues, now, on_change, facts.kubernetes_version, on_status)
         events.runtime = runtime
         runtime.operations.tell_scheduler(FactsChanged(facts.kubernetes_version, facts.platform_version))
         runtime.operations.tell_scheduler(Resumed())

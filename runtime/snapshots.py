@@ -18,7 +18,6 @@ from wharfinger.runtime.inspector import (
 from wharfinger.runtime.package_snapshot import queue_snapshot
 from wharfinger.runtime.rendering import rendered
 from wharfinger.runtime.runtime import Runtime
-from wharfinger.runtime.validate import validate_settings
 
 
 @dataclass(slots=True)
@@ -81,4 +80,4 @@ class RuntimeInspector:
         instance = self.runtime.instances.get(name) if self.runtime is not None else None
         if self.runtime is None or instance is None:
             return None
-        return await validate_settings(instance, self.runtime.tools, settings, version)
+        return await self.runtime.validate_settings(name, settings, version)

@@ -5,6 +5,7 @@ is a defect, reported as one and let through to the queue's guard. What a task s
 superseded task has no say any more.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from wharfinger.formats.json_value import JsonObject
@@ -48,6 +49,11 @@ class ScopedReporter:
         """See Reporter."""
         if not self.scope.cancelled:
             self.reporter.released(instance, revision)
+
+    def tracked(self, instance: Instance, completed: Iterable[str], remaining: Iterable[str]) -> None:
+        """See Reporter."""
+        if not self.scope.cancelled:
+            self.reporter.tracked(instance, completed, remaining)
 
     def warned(self, instance: Instance, subject: str, warnings: tuple[str, ...]) -> None:
         """See Reporter."""

@@ -76,7 +76,7 @@ def restored(generation: int, written: JsonObject, now: datetime) -> PackageStat
             namespace=_text(written, "release", "namespace"),
             installed_since=installed.since if installed is not None and installed.truth is Truth.TRUE else None,
             told={**status.told, **told},
-            ready_before=told.get("Ready"),
+            ready_kept=told.get("Ready"),
         ),
         now,
     )
@@ -91,9 +91,7 @@ def update_started(status: PackageStatus, generation: int, now: datetime, *, ver
         stage: condition if stage in (Stage.SCALED, Stage.REQUIREMENTS) else _started(stage, condition, now)
         for stage, condition in status.stages.items()
     }
-    return _unless_removing(
-        status, now, replace(_begun(status, generation), stages=stages, wanted=version, ready_before=None)
-    )
+    return _unless_removing(status, now, replace(_begun(status, generation), stages=stages, wanted=version))
 
 
 def reconfigure_started(status: PackageStatus, generation: int, now: datetime) -> PackageStatus:
@@ -207,10 +205,11 @@ def suspended(status: PackageStatus, now: datetime, *, suspended: bool) -> Packa
     """Somebody wants nothing to be done with it, or wants it to go on. What was Ready stays Ready, of the generation it was."""
     if suspended == status.suspended:
         return status
-    told = status.told
-    if suspended and status.ready_before is not None:
-        told = {**told, "Ready": status.ready_before}  # this process has not looked, and is not going to
-    return _unless_removing(status, now, replace(status, suspended=suspended, told=told, progress=None))
+    kept = None
+    if suspended:
+        told = status.told if status.blocked is None else tell(replace(status, blocked=None), now)
+        kept = status.ready_kept or told["Ready"]
+    return _unless_removing(status, now, replace(status, suspended=suspended, ready_kept=kept, progress=None))
 
 
 def set_maintenance(status: PackageStatus, mode: str, now: datetime) -> PackageStatus:
@@ -330,7 +329,11 @@ def _with(status: PackageStatus, stage: Stage, condition: Condition, now: dateti
 
 def _unless_removing(status: PackageStatus, now: datetime, after: PackageStatus) -> PackageStatus:
     """``after`` with what follows from it outside; what is being removed stays as it is."""
-    return status if status.removal is not None else _told(after, now)
+    if status.removal is not None:
+        return status
+    if after.stages is not status.stages and not after.suspended and after.ready_kept is not None:
+        after = replace(after, ready_kept=None)  # this process has begun to work on it
+    return _told(after, now)
 
 
 def _told(status: PackageStatus, now: datetime) -> PackageStatus:

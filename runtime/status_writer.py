@@ -9,10 +9,10 @@ Per package, pure (`step`); the shell keeps them by name and speaks to the inbox
 ==========  ==============================  =====================  ==========================================
 event       when                            new state              effects
 ==========  ==============================  =====================  ==========================================
-Changed     urgent                          urgent                 look now
+Changed     urgent                          as if never written    look now
 Changed     minor, PAUSE_S since a write    as it was              look now
 Changed     minor, sooner                   as it was              look when PAUSE_S is over
-Differs     urgent, or PAUSE_S since        written now            write
+Differs     PAUSE_S since a write           written now            write
 Differs     sooner                          as it was              look when PAUSE_S is over
 Looked      always                          as it was              look again after RESYNC_S (none if that is 0)
 ==========  ==============================  =====================  ==========================================
@@ -20,15 +20,15 @@ Looked      always                          as it was              look again af
 * Nothing is lost: every change that shows is followed by a look, whose write is of the status as it is then. A write that failed
   is the controller's to look at again, and finds a difference as long as there is one.
 * Of minor changes at most one a PAUSE_S is written; what is urgent waits for nothing: another state than before where one of the
-  two is Ready, Failed, Degraded, Suspended, Disabled or Removing, the first sight of a generation, the first and the last of a
-  package.
+  two is Ready, Failed, Degraded, Suspended, Disabled or Removing, and the first sight of a generation.
 * A change that does not show outside asks for nothing.
 * Every package is looked at again RESYNC_S after its last look, whatever was missed.
+* What is kept is bounded by the packages that were written within PAUSE_S, twice over.
 """
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, TypeAlias, assert_never
 
 from wharfinger.runtime.package_status import PackageStatus
@@ -36,6 +36,7 @@ from wharfinger.runtime.summary import State, summary
 
 PAUSE_S: Final = 0.5
 RESYNC_S: Final = 600.0
+_SWEEP: Final = 64
 AT_ONCE: Final = frozenset({State.READY, State.FAILED, State.DEGRADED, State.SUSPENDED, State.DISABLED, State.REMOVING})
 """States that people and programs wait for."""
 
@@ -45,9 +46,7 @@ class Writes:
     """What was written of one package."""
 
     at_s: float = -math.inf
-    """When a write last began."""
-    urgent: bool = False
-    """Something has changed since then that is to be written at once."""
+    """When a write last began; long ago, if there was none since something changed that is to be written at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,16 +87,14 @@ class Write:
 Effect: TypeAlias = LookIn | Write
 
 
-def step(
-    writes: Writes, event: Event, *, pause_s: float = PAUSE_S, resync_s: float = RESYNC_S
-) -> tuple[Writes, tuple[Effect, ...]]:
+def step(writes: Writes, event: Event, *, resync_s: float = RESYNC_S) -> tuple[Writes, tuple[Effect, ...]]:
     """What follows from an event for one package; see the table above."""
     match event:
         case Changed(_, urgent=True):
-            return replace(writes, urgent=True), (LookIn(0.0),)
+            return Writes(), (LookIn(0.0),)
         case Changed(now_s):
-            return writes, (LookIn(_wait(writes, now_s, pause_s)),)
-        case Differs(now_s) if (wait_s := _wait(writes, now_s, pause_s)) > 0:
+            return writes, (LookIn(_wait(writes, now_s)),)
+        case Differs(now_s) if (wait_s := _wait(writes, now_s)) > 0:
             return writes, (LookIn(wait_s),)
         case Differs(now_s):
             return Writes(now_s), (Write(),)
@@ -107,10 +104,9 @@ def step(
             assert_never(event)
 
 
-def _wait(writes: Writes, now_s: float, pause_s: float) -> float:
+def _wait(writes: Writes, now_s: float) -> float:
     """How long until the package may be written; 0: it may."""
-    due_s = writes.at_s + pause_s
-    return 0.0 if writes.urgent or now_s >= due_s else due_s - now_s
+    return max(0.0, writes.at_s + PAUSE_S - now_s)
 
 
 class StatusWriter:
@@ -124,36 +120,40 @@ class StatusWriter:
         add: Callable[[str], None],
         add_later: Callable[[str, float], None],
         *,
-        pause_s: float = PAUSE_S,
         resync_s: float = RESYNC_S,
     ) -> None:
         self._add = add
         self._add_later = add_later
-        self._pause_s = pause_s
         self._resync_s = resync_s
         self._writes: dict[str, Writes] = {}
+        self._sweep_at = _SWEEP
 
-    def changed(self, name: str, before: PackageStatus | None, after: PackageStatus | None, now_s: float) -> None:
-        """A package has another status; None: it is not known before, or any more."""
-        if before is None or after is None:
-            self._step(name, Changed(now_s, urgent=True))
-        elif _shown(before) != _shown(after):
+    def changed(self, name: str, before: PackageStatus, after: PackageStatus, now_s: float) -> None:
+        """A package has another status than before."""
+        if _shown(before) != _shown(after):
             self._step(name, Changed(now_s, urgent=_is_urgent(before, after)))
-        if after is None:
-            self._writes.pop(name, None)
 
     def may_write(self, name: str, now_s: float) -> bool:
         """Whether a status that differs from what is written may be written now; if not, the package is looked at later."""
+        if len(self._writes) >= self._sweep_at:
+            self._sweep(now_s)
         return Write() in self._step(name, Differs(now_s))
 
     def looked(self, name: str) -> None:
         """A package was looked at; the next look comes by itself, unless something else asks for it earlier."""
         self._step(name, Looked())
 
+    def _sweep(self, now_s: float) -> None:
+        """Forget what makes no difference any more; that of packages which are gone, too. Costs nothing in the long run."""
+        self._writes = {name: writes for name, writes in self._writes.items() if _wait(writes, now_s) > 0}
+        self._sweep_at = max(_SWEEP, 2 * len(self._writes))
+
     def _step(self, name: str, event: Event) -> tuple[Effect, ...]:
         before = self._writes.get(name, Writes())
-        after, effects = step(before, event, pause_s=self._pause_s, resync_s=self._resync_s)
-        if after is not before:
+        after, effects = step(before, event, resync_s=self._resync_s)
+        if after == Writes():
+            self._writes.pop(name, None)
+        else:
             self._writes[name] = after
         for effect in effects:
             match effect:

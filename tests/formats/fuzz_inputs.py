@@ -12,6 +12,8 @@ from typing import Final
 
 from tests.formats.fuzz_schemas import JSON_PATCH_SEEDS, JSON_PATCH_WORDS, SCHEMA_SEEDS, SCHEMA_WORDS
 from tests.formats.fuzz_small import (
+    CEL_SEEDS,
+    CEL_WORDS,
     CONSTRAINT_SEEDS,
     CONSTRAINT_WORDS,
     CRON_SEEDS,
@@ -426,6 +428,7 @@ _CORPORA: Final[dict[str, Callable[[random.Random], bytes]]] = {
     "duration": _of(DURATION_SEEDS, DURATION_WORDS),
     "cron": _of(CRON_SEEDS, CRON_WORDS),
     "jq": _of(JQ_SEEDS, JQ_WORDS),
+    "cel": _of(CEL_SEEDS, CEL_WORDS),
     "schema": _of(SCHEMA_SEEDS, SCHEMA_WORDS),
     "json-patch": _of(JSON_PATCH_SEEDS, JSON_PATCH_WORDS),
 }

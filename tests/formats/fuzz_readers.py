@@ -18,6 +18,14 @@ from typing import Final
 
 from tests.formats.fuzz_inputs import LAYER_MARK, SECRET
 from wharfinger.formats.archive import ArchiveLimits, extract_layers, extract_tar
+from wharfinger.formats.cel_protocol import (
+    CelProtocolError,
+    CelRequest,
+    decode_line,
+    encode_check,
+    encode_evaluation,
+)
+from wharfinger.formats.cel_protocol import decode_request as decode_cel_request
 from wharfinger.formats.cron import parse_cron
 from wharfinger.formats.duration import format_duration, parse_duration
 from wharfinger.formats.errors import FormatError
@@ -26,6 +34,7 @@ from wharfinger.formats.json_patch import apply_json_patch
 from wharfinger.formats.json_value import JsonError, JsonValue, as_object, canonical_json, decode_json
 from wharfinger.formats.openapi_schema import closed, compile_schema, extended, required_for_helm
 from wharfinger.formats.redaction import redact_text, redact_value
+from wharfinger.formats.schema_validations import SchemaRules
 from wharfinger.formats.version_constraint import ConstraintError, parse_constraint, parse_version
 from wharfinger.formats.yaml_reader import YamlLimits, read_yaml, read_yaml_all
 from wharfinger.formats.yaml_writer import write_yaml, write_yaml_all
@@ -123,6 +132,10 @@ def _schema(data: bytes, _: Path) -> None:
         once = schema.pruned(value)
         assert canonical_json(schema.pruned(once)) == canonical_json(once)
         schema.write_only_paths(value)
+        assert schema.changes(value, value) == ()
+        schema.changes(value, once)
+        assert all(warning.path for warning in schema.warnings(value))
+        assert schema.rules is None or schema.rules.count > 0
     assert canonical_json([document, value]) == before
 
 
@@ -171,6 +184,20 @@ def _jq(data: bytes, _: Path) -> None:
             decode_answer(payload)
         else:
             assert decode_request(encode_request(request)) == request
+
+
+def _cel(data: bytes, _: Path) -> None:
+    for line in data.splitlines():
+        try:
+            request = decode_cel_request(line)
+        except CelProtocolError:
+            decode_line(line)
+        else:
+            rules = SchemaRules(1, request.rules)
+            again = encode_check(rules)
+            if request.has_self:
+                again = encode_evaluation(rules, request.value, request.old, has_old=request.has_old)
+            assert decode_cel_request(again) == (request if request.has_self else CelRequest(request.rules))
 
 
 def check_tree(root: Path) -> None:
@@ -234,6 +261,7 @@ TARGETS: Final = {
     "duration": Target("duration", _duration),
     "cron": Target("cron", _cron),
     "jq": Target("jq", _jq),
+    "cel": Target("cel", _cel),
     "schema": Target("schema", _schema),
     "json-patch": Target("json-patch", _json_patch),
 }

@@ -25,6 +25,13 @@ SCHEMA_SEEDS: Final = [
         b'[{"x-kubernetes-preserve-unknown-fields":true,"properties":{"a":{"x-kubernetes-embedded-resource":true,'
         b'"properties":{"b":{}}}},"x-required-for-helm":["a"],"x-extend":{"schema":"a"}},{"a":{"kind":"K","c":1},"d":2}]'
     ),
+    (
+        b'[{"properties":{"a":{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["b"],"items":{'
+        b'"x-kubernetes-validations":[{"rule":"self.b > oldSelf.b","message":"m","fieldPath":".c","reason":"FieldValueInvalid"}],'
+        b'"properties":{"c":{"type":"number","deprecated":true},"b":{}}}},"d":{"x-deckhouse-immutable":true,"x-deprecated":"e",'
+        b'"x-kubernetes-list-type":"set","x-deckhouse-validations":[{"expression":"self","message":"m"}]}}},'
+        b'{"a":[{"b":1},{"b":1,"c":2}],"d":[1,1,{}]}]'
+    ),
     b"[" + b'{"not":' * 90 + b"{}" + b"}" * 90 + b",1]",
     b"[" + b'{"anyOf":[{},' * 60 + b"{}" + b"]}" * 60 + b"," + b"[" * 60 + b"]" * 60 + b"]",
 ]
@@ -71,6 +78,15 @@ SCHEMA_WORDS: Final = [
         b'"exclusiveMaximum":true,',
         b'"format":"byte",',
         b'"$id":"a",',
+    ),
+    *(
+        b'"x-kubernetes-validations":[{"rule":"a"}],',
+        b'"x-deckhouse-validations":[{"expression":"a","message":"b"}],',
+        b'"x-kubernetes-list-type":"set",',
+        b'"x-kubernetes-list-type":[],',
+        b'"x-deckhouse-immutable":true,',
+        b'"deprecated":{},',
+        b'"fieldPath":".a[\'b\']",',
     ),
     *(
         b"{}",

@@ -1,4 +1,5 @@
-"""Seeds and words for the readers of one line: version constraints, durations, schedules; and for the messages of jq workers."""
+"""Seeds and words for the readers of one line: version constraints, durations, schedules; and for
+the messages of jq and rule workers."""
 
 from typing import Final
 
@@ -129,4 +130,25 @@ JQ_WORDS: Final = [
         b'"error":"x",',
     ),
     *(b'"program":', b'"input":', b"1e999", b"[" * 250, b"NaN", b"\\ud800", b"0.0", b"-0.0", b"9" * 30),
+]
+
+CEL_SEEDS: Final = [
+    b'{"rules":{"rules":[{"at":"a","rule":"self > 1"}]},"self":{"a":1},"old":null}\n{"rules":{}}\n',
+    b'{"rules":[],"self":[1,2.0,"\\u0000",{"a":null}],"other":1}\n',
+    b'{"at":"properties.a"}\n{"findings":[{"kind":"failed","path":["a",0],"at":"b","message":"c","static":"","reason":""}]}\n',
+    b'{"findings":[{"kind":"error"},{"kind":"warning","path":[]}]}',
+    b'{"findings":[]}\n',
+]
+CEL_WORDS: Final = [
+    *(
+        b'"rules":',
+        b'"self":',
+        b'"old":',
+        b'"findings":[',
+        b'"at":',
+        b'"kind":"failed",',
+        b'"kind":',
+        b'"path":[true],',
+    ),
+    *(b"\n", b"{}", b"[]", b"null", b"1e999", b"[" * 250, b"NaN", b"\\ud800", b"9" * 30, b"{", b"}", b'"', b","),
 ]

@@ -1,10 +1,12 @@
 """What rules can say: a table of what Kubernetes documents, what is missing here, and what errors may tell."""
 
+from pathlib import Path
 from typing import Final
 
 import pytest
 
 from wharfinger.formats.cel import CelError, OutOfMemoryError, compile_expression, error_text
+from wharfinger.formats.cel_functions import FUNCTIONS, INDEXES, LENT, MATCHES
 from wharfinger.formats.json_value import JsonValue
 
 SETTINGS: Final[JsonValue] = {
@@ -235,7 +237,10 @@ def test_old_values() -> None:
 
 def test_old_values_that_may_be_missing() -> None:
     rule = compile_expression(
-        "oldSelf.hasValue() ? self >= oldSelf.value() : self > 10 // or so", self_type="", result="bool", optional_old=True
+        "oldSelf.hasValue() ? self >= oldSelf.value() : self > 10 // or so",
+        self_type="",
+        result="bool",
+        optional_old=True,
     )
     assert rule.uses_old
     assert rule.evaluate(2, 1, has_old=True) is True
@@ -243,7 +248,7 @@ def test_old_values_that_may_be_missing() -> None:
     assert rule.evaluate(2, None, has_old=False) is False
     assert rule.evaluate(11, None, has_old=False) is True
     for text in ("true) || (oldSelf.hasValue()", "oldSelf.hasValue() ? 'a' : 'b'"):
-        with pytest.raises(CelError, match="Syntax error|gives string"):
+        with pytest.raises(CelError, match=r"Syntax error|gives string"):
             compile_expression(text, self_type="", result="bool", optional_old=True)
     assert not compile_expression("self > 1", self_type="", result="bool", optional_old=True).uses_old
 
@@ -291,3 +296,45 @@ def test_memory_is_not_bounded_by_the_library() -> None:
     """It takes what the process may have; tests/formats/test_cel_worker.py runs such a rule where that is little."""
     assert issubclass(OutOfMemoryError, CelError)
     assert answer("cel.bind(a, self + self, cel.bind(b, a + a, b.size())) == 400", "x" * 100) is True
+
+
+def test_the_page_lists_what_is_known() -> None:
+    """docs/cel.md names each function of ours, and what a rule that uses it needs to know."""
+    page = (Path(__file__).resolve().parents[2] / "docs" / "cel.md").read_text()
+    known = page.partition("## What is known in a rule")[2].partition("\n## ")[0]
+    for overload in (*FUNCTIONS, *INDEXES):
+        assert f"`{overload.name}`" in known
+    for name, *_ in (*LENT, *MATCHES):
+        assert f"`{name}`" in known
+    missing = page.partition("## What is missing")[2].partition("\n## ")[0]
+    for name in (
+        "format.dns1123Label()",
+        "authorizer",
+        "transformMap",
+        "transformMapEntry",
+        "string(ip(",
+        "`1 in [1.0]`",
+    ):
+        assert name in missing
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        # The lines of docs/cel.md that are about a different answer, and not about none.
+        "'123 abc 456'.findAll('[0-9]*') == ['123', '456']",
+        "type(quantity('1')) == map && type(ip('::1')) == map && type(url('/')) == map && type(semver('1.0.0')) == map",
+        "type(self.created) == string && timestamp(self.created) < timestamp(self.expired)",
+        "type(self.encoded) == string",
+        "self.sets != ['b', 'a'] && self.sets + ['a'] == ['a', 'b', 'a']",
+        "!has(self.undeclared)",
+    ],
+)
+def test_what_differs_from_kubernetes(text: str) -> None:
+    value: JsonValue = {
+        "created": "2026-01-01T00:00:00Z",
+        "expired": "2026-01-03T00:00:00Z",
+        "encoded": "aGk=",
+        "sets": ["a", "b"],
+    }
+    assert answer(text, value) is True

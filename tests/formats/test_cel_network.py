@@ -6,7 +6,8 @@ from wharfinger.formats import cel_network as n
 
 
 @pytest.mark.parametrize(
-    ("text", "canonical"), [("10.0.0.1", "10.0.0.1"), ("::1", "::1"), ("2001:DB8:0::1", "2001:db8::1"), ("0:0::0", "::")]
+    ("text", "canonical"),
+    [("10.0.0.1", "10.0.0.1"), ("::1", "::1"), ("2001:DB8:0::1", "2001:db8::1"), ("0:0::0", "::")],
 )
 def test_addresses(text: str, canonical: str) -> None:
     assert n.is_ip(text)
@@ -28,10 +29,11 @@ def test_what_is_no_address(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "kinds"),
     [
-        ("0.0.0.0", "unspecified"), ("::", "unspecified"), ("127.1.2.3", "loopback"), ("::1", "loopback"),
+        ("0.0.0.0", "unspecified"), ("::", "unspecified"), ("127.1.2.3", "loopback"), ("::1", "loopback"),  # noqa: S104
         ("224.0.0.7", "link_local_multicast"), ("ff02::1", "link_local_multicast"), ("224.0.1.7", ""), ("ff05::1", ""),
         ("169.254.3.4", "link_local_unicast"), ("fe80::1", "link_local_unicast"), ("255.255.255.255", ""),
-        ("10.0.0.1", "global_unicast"), ("8.8.8.8", "global_unicast"), ("2001:db8::1", "global_unicast"), ("fd00::1", "global_unicast"),
+        ("10.0.0.1", "global_unicast"), ("8.8.8.8", "global_unicast"),
+        ("2001:db8::1", "global_unicast"), ("fd00::1", "global_unicast"),
     ],
 )  # fmt: skip
 def test_kinds_of_addresses(text: str, kinds: str) -> None:
@@ -62,7 +64,9 @@ def test_networks() -> None:
     assert not n.contains_cidr(network, "11.0.0.0/16")
 
 
-@pytest.mark.parametrize("text", ["10.0.0.0", "10.0.0.0/", "10.0.0.0/33", "10.0.0.0/08", "10.0.0.0/-1", "::/129", "::/1e1", "::/" + "1" * 9])
+@pytest.mark.parametrize(
+    "text", ["10.0.0.0", "10.0.0.0/", "10.0.0.0/33", "10.0.0.0/08", "10.0.0.0/-1", "::/129", "::/1e1", "::/" + "1" * 9]
+)
 def test_what_is_no_network(text: str) -> None:
     assert not n.is_cidr(text)
     with pytest.raises(ValueError, match="not a network"):
@@ -72,7 +76,10 @@ def test_what_is_no_network(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "parts"),
     [
-        ("https://user:pw@example.com:8443/a%20b/c?x=1&y=&x=2#f", ("https", "example.com:8443", "example.com", "8443", "/a%20b/c")),
+        (
+            "https://user:pw@example.com:8443/a%20b/c?x=1&y=&x=2#f",
+            ("https", "example.com:8443", "example.com", "8443", "/a%20b/c"),
+        ),
         ("http://[::1]:80/", ("http", "[::1]:80", "::1", "80", "/")),
         ("http://[::1]", ("http", "[::1]", "::1", "", "")),
         ("/path/only", ("", "", "", "", "/path/only")),
@@ -90,7 +97,9 @@ def test_queries() -> None:
     assert n.query(n.url("https://h/")) == {}
 
 
-@pytest.mark.parametrize("text", ["", "a.b", "//h/%zz", "https://a b/", "https://h:x/", "http://[::1", "1http://h", "/\x7f", "/" * 9000])
+@pytest.mark.parametrize(
+    "text", ["", "a.b", "//h/%zz", "https://a b/", "https://h:x/", "http://[::1", "1http://h", "/\x7f", "/" * 9000]
+)
 def test_what_is_no_url(text: str) -> None:
     assert not n.is_url(text)
     with pytest.raises(ValueError, match="not a URL"):

@@ -24,7 +24,7 @@ from wharfinger.formats.schema_validations import SchemaRules
 RULES = SchemaRules(1, b'{"rules":[]}')
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 FINDINGS = st.builds(
-    Finding, st.sampled_from(FindingKind), st.lists(TEXT | st.integers(0, 9)).map(tuple), TEXT, TEXT, TEXT, TEXT
+    Finding, st.sampled_from(FindingKind), st.lists(TEXT | st.integers(0, 9)).map(tuple), TEXT, TEXT, TEXT
 )
 
 
@@ -53,7 +53,8 @@ def test_a_value_without_a_form() -> None:
 
 
 @pytest.mark.parametrize(
-    "line", [b"", b"{}", b"[]", b'{"rules":', b"\xff", b'{"rules":{},"self":' + b"[" * 300 + b"]" * 300 + b"}", b"[" * 9999]
+    "line",
+    [b"", b"{}", b"[]", b'{"rules":', b"\xff", b'{"rules":{},"self":' + b"[" * 300 + b"]" * 300 + b"}", b"[" * 9999],
 )
 def test_what_is_no_request(line: bytes) -> None:
     with pytest.raises(CelProtocolError, match="not a request"):

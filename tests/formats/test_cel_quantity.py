@@ -13,8 +13,10 @@ from wharfinger.formats import cel_quantity as q
     ("text", "value"),
     [
         ("0", 0), ("+1", 1), ("-1.5", Fraction(-3, 2)), (".5", Fraction(1, 2)), ("1.", 1), ("100m", Fraction(1, 10)),
-        ("1k", 1000), ("1Ki", 1024), ("1.5Gi", 3 * 2**29), ("1E", 10**18), ("1Ei", 2**60), ("1e3", 1000), ("1E-2", Fraction(1, 100)),
-        ("5n", Fraction(5, 10**9)), ("5u", Fraction(5, 10**6)), ("2M", 2 * 10**6), ("2G", 2 * 10**9), ("2T", 2 * 10**12), ("2P", 2 * 10**15),
+        ("1k", 1000), ("1Ki", 1024), ("1.5Gi", 3 * 2**29), ("1E", 10**18), ("1Ei", 2**60),
+        ("1e3", 1000), ("1E-2", Fraction(1, 100)),
+        ("5n", Fraction(5, 10**9)), ("5u", Fraction(5, 10**6)), ("2M", 2 * 10**6), ("2G", 2 * 10**9),
+        ("2T", 2 * 10**12), ("2P", 2 * 10**15),
     ],
 )  # fmt: skip
 def test_what_a_quantity_says(text: str, value: Fraction) -> None:
@@ -22,7 +24,9 @@ def test_what_a_quantity_says(text: str, value: Fraction) -> None:
     assert q.is_quantity(text)
 
 
-@pytest.mark.parametrize("text", ["", ".", "x", "1 Gi", "1gi", "1KI", "1e", "1e999", "--1", "1..2", "0x1", "1\n", "9" * 65, "٣"])
+@pytest.mark.parametrize(
+    "text", ["", ".", "x", "1 Gi", "1gi", "1KI", "1e", "1e999", "--1", "1..2", "0x1", "1\n", "9" * 65, "٣"]
+)
 def test_what_is_no_quantity(text: str) -> None:
     assert not q.is_quantity(text)
     with pytest.raises(ValueError, match="not a quantity"):

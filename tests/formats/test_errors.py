@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from wharfinger.formats.archive import ArchiveError, extract_tar
-from wharfinger.formats.errors import FormatError
+from wharfinger.formats.errors import FormatError, ProgramError
 from wharfinger.formats.json_value import JsonError, ShapeError, decode_json
 from wharfinger.formats.yaml_reader import YamlError, read_yaml
 
@@ -26,3 +26,8 @@ def test_one_handler_takes_the_refusals_of_every_reader(tmp_path: Path) -> None:
     for read in readers:
         with pytest.raises(FormatError, match=r"^input: "):
             read()
+
+
+def test_a_program_that_fails_is_no_bad_input() -> None:
+    assert not issubclass(ProgramError, FormatError)
+    assert not ProgramError("x").transient

@@ -26,10 +26,18 @@ def said(schema: JsonObject, value: JsonValue) -> list[str]:
     [
         (SET, [], []),
         (SET, [1, "1", True], []),
-        (SET, [1, 2, 1, 1.0], ["[2]: is equal to item 0; each may be there once", "[3]: is equal to item 0; each may be there once"]),
+        (
+            SET,
+            [1, 2, 1, 1.0],
+            ["[2]: is equal to item 0; each may be there once", "[3]: is equal to item 0; each may be there once"],
+        ),
         (SET, [{"a": 1, "b": 2}, {"b": 2, "a": 1}], ["[1]: is equal to item 0; each may be there once"]),
         (MAP, [{"name": "a"}, {"name": "a", "port": 1}, {"name": "b"}], []),
-        (MAP, [{"name": "a"}, {"name": "a", "other": 1}], ["[1]: has the same name, port as item 0; each may be there once"]),
+        (
+            MAP,
+            [{"name": "a"}, {"name": "a", "other": 1}],
+            ["[1]: has the same name, port as item 0; each may be there once"],
+        ),
         (MAP, [{"name": "a", "tags": [1, 1]}], ["[0].tags[1]: is equal to item 0; each may be there once"]),
         ({"type": "array", "x-kubernetes-list-type": "atomic"}, [1, 1], []),
         ({"additionalProperties": SET}, {"x": [1, 1]}, ["x[1]: is equal to item 0; each may be there once"]),

@@ -11,11 +11,18 @@ from typing import Final
 from tests.formats import fuzz_child, fuzz_inputs, fuzz_readers
 from tests.formats.fuzz_readers import Target
 from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json_value import JsonObject, JsonValue
+from wharfinger.formats.yaml_reader import read_yaml
+from wharfinger.packages.conversion_cases import read_cases
+from wharfinger.packages.conversions import CONVERSIONS_FOLDER, read_conversions
 from wharfinger.packages.crd_files import read_crds
 from wharfinger.packages.definition import Definition, read_definition
 from wharfinger.packages.errors import ArtifactError, RenderError
 from wharfinger.packages.package_file import PackageFile, read_module_file, read_package_file
+from wharfinger.packages.package_files import open_files
+from wharfinger.packages.renderer import Rendered
 from wharfinger.packages.requirements import is_package_name
+from wharfinger.packages.resource_overrides import override_rendered, read_overrides
 
 _SEEDS: Final = [
     b"""apiVersion: v1
@@ -52,6 +59,91 @@ definitions: {d: {type: string, nullable: true, pattern: '^a+$', x-kubernetes-in
     b"apiVersion: v1\nkind: K\nmetadata: {name: a}\n---\napiVersion: v1\nkind: L\n",
     b"apiVersion: v2\nname: web\nversion: 1.2.3\ndependencies: [{name: db, version: '1'}]\n",
 ]
+_CONVERSION_SEEDS: Final = [
+    b"""version: 2
+conversions:
+  - if .publishAPI.enable != null then .publishAPI.enabled = .publishAPI.enable | del(.publishAPI.enable) end
+  - |
+    .users |= with_entries(.value = (.value | tostring))
+description: {ru: moin, en: a text that may be broken in many places without being wrong as YAML}
+""",
+    b"""testcases:
+- name: what was called enable is called enabled, and everything else is left alone
+  currentVersion: 1
+  expectedVersion: 2
+  settings: {auth: {enable: true, groups: [admin, everyone, nobody], message: 'a long text, to be cut'}}
+  expected: {auth: {enabled: true, groups: [admin, everyone, nobody], message: 'a long text, to be cut'}}
+""",
+    b"cases: [{settings: {a: a long text in an object}, expected: {a: a long text in an object}}, {}]\n",
+]
+_CONVERSION_WORDS: Final = [
+    *(
+        b"version: ",
+        b"version: 2\n",
+        b"conversions: ",
+        b"testcases: ",
+        b"settings: ",
+        b"expected: ",
+        b"name",
+        b"'",
+        b'"',
+    ),
+    *(
+        b"currentVersion: 1\n",
+        b"expectedVersion: 2\n",
+        b"[",
+        b"]",
+        b"{",
+        b"}",
+        b", ",
+        b"- ",
+        b"| ",
+        b"null",
+        b"1",
+        b"-1",
+    ),
+]
+_OVERRIDE_SEEDS: Final = [
+    b"""- kind: Deployment
+  name: web
+  replicas: 3
+  containers:
+  - name: app
+    resources: {requests: {cpu: 100m, memory: 1Gi}, limits: {example.com/gpu: 1}}
+""",
+    b"[{kind: CronJob, name: night, containers: [{name: a, resources: {limits: {cpu: 0.5}}}]}]\n",
+    b"[{kind: StatefulSet, name: db, replicas: 0}, {kind: Deployment, name: db, replicas: 1}]\n",
+]
+_OVERRIDE_WORDS: Final = [
+    *(
+        b"kind: Job",
+        b"DaemonSet",
+        b"name: ",
+        b"replicas: ",
+        b"containers: ",
+        b"resources: ",
+        b"requests: ",
+        b"limits: ",
+    ),
+    *(
+        b"cpu",
+        b"1e3",
+        b"-1",
+        b"1Gi",
+        b"1 Gi",
+        b"\xff",
+        b"null",
+        b"[",
+        b"]",
+        b"{",
+        b"}",
+        b"- ",
+        b": ",
+        b", ",
+        b"'",
+        b"99999",
+    ),
+]
 _WORDS: Final = [
     *(b"mandatory", b"conditional", b"anyOf", b"noneOf", b"modules", b"constraint", b"!optional", b"requirements"),
     *(b"{}", b"[]", b"null", b"~", b"true", b"-1", b"1.5", b"'", b'"', b"\n", b": ", b", ", b">=", b"||", b"^", b"x"),
@@ -78,6 +170,7 @@ FILES: Final = (
     "version.json",
     "Chart.yaml",
     "crds/a.yaml",
+    "openapi/conversions/v2.yaml",
 )
 
 
@@ -114,10 +207,51 @@ def _package(data: bytes, folder: Path) -> None:
         shutil.rmtree(tree)
 
 
-TARGETS: Final = {"package-file": Target("package-file", _package_file), "package": Target("package", _package)}
+def _conversions(data: bytes, folder: Path) -> None:
+    """The input is a conversion, or examples of it."""
+    tree = folder / "conversions"
+    cases = b"ases" in data
+    name = "testcases.yaml" if cases else "v2.yaml"
+    try:
+        (tree / CONVERSIONS_FOLDER).mkdir(parents=True)
+        (tree / CONVERSIONS_FOLDER / "v2.yaml").write_text("{version: 2, conversions: [.]}")
+        (tree / CONVERSIONS_FOLDER / name).write_bytes(data)
+        files = open_files(tree, "web")
+        chain = read_conversions(files, {"x-config-version": 2}, "openapi/settings.yaml")
+        assert [each.version for each in chain.conversions] == [2]
+        assert all(program.strip() for program in chain.conversions[0].programs)
+        for case in read_cases(files, chain):
+            assert 0 < case.from_version < case.to_version == 2
+    except ArtifactError as error:
+        assert str(folder) not in str(error)
+        raise FormatError(str(error)) from error
+    finally:
+        shutil.rmtree(tree)
+
+
+def _overrides(data: bytes, _: Path) -> None:
+    found = read_overrides(read_yaml(data, what="overrides"))
+    documents: list[JsonValue] = [each.document for each in found]
+    assert read_overrides(documents) == found
+    objects: list[JsonObject] = [
+        {"apiVersion": "apps/v1", "kind": each.kind, "metadata": {"name": each.name}, "spec": {}} for each in found
+    ]
+    after, unmatched = override_rendered(Rendered((), tuple(objects), (), ""), found)
+    assert len(after.hooks) == len(found)
+    assert all(": container " in name for name in unmatched)
+
+
+TARGETS: Final = {
+    "package-file": Target("package-file", _package_file),
+    "package": Target("package", _package),
+    "conversions": Target("conversions", _conversions),
+    "overrides": Target("overrides", _overrides),
+}
 
 if __name__ == "__main__":
     fuzz_inputs._CORPORA["package"] = fuzz_inputs._of(_SEEDS, _WORDS)
+    fuzz_inputs._CORPORA["conversions"] = fuzz_inputs._of(_CONVERSION_SEEDS, _CONVERSION_WORDS)
+    fuzz_inputs._CORPORA["overrides"] = fuzz_inputs._of(_OVERRIDE_SEEDS, _OVERRIDE_WORDS)
     fuzz_inputs._CORPORA["package-file"] = fuzz_inputs._of(_SEEDS[:3], _WORDS)
     fuzz_readers.TARGETS.update(TARGETS)
     sys.exit(fuzz_child.main(sys.argv[1:]))

@@ -43,6 +43,9 @@ async def test_a_package_without_a_fault(tmp_path: Path) -> None:
 async def test_a_chart_and_a_module_folder_with_a_weight(tmp_path: Path) -> None:
     async with checker() as one:
         assert (await check_package(WEB_SERVICE, one)).passed
+        (finding,) = (await check_package(WEB_SERVICE, one, GivenSettings({"a": 1}))).findings
+        assert (finding.severity, finding.where) == (Severity.WARNING, "settings")
+        assert "nothing was checked here" in finding.message
     report = await check(tmp_path / "010-web", {"hooks/a.sh": ""})
     assert report.definition is not None
     assert (report.definition.name, report.definition.weight, report.passed) == ("web", 10, True)

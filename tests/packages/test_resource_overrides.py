@@ -1,6 +1,7 @@
 """Replicas and resources over what a chart says: read, put in, and what was not found."""
 
 import copy
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
@@ -17,9 +18,7 @@ from wharfinger.packages.resource_overrides import (
     MAX_QUANTITIES,
     MAX_WORKLOADS,
     ContainerOverride,
-    Overridden,
     WorkloadOverride,
-    override,
     override_rendered,
     overrides_checksum,
     read_overrides,
@@ -68,6 +67,14 @@ kind: Job
 metadata: {name: migrate, annotations: {helm.sh/hook: pre-upgrade}}
 spec: {template: {spec: {containers: [{name: app}]}}}
 """
+
+
+def override(
+    objects: Sequence[JsonObject], overrides: Sequence[WorkloadOverride]
+) -> tuple[tuple[JsonObject, ...], tuple[str, ...]]:
+    """Objects of any shape, for which there is no manifest: as Helm hooks, they need none."""
+    after, unmatched = override_rendered(Rendered((), tuple(objects), (), ""), overrides)
+    return after.hooks, unmatched
 
 
 def one(text: str) -> tuple[WorkloadOverride, ...]:
@@ -285,12 +292,12 @@ def test_what_was_not_found() -> None:
       containers: [{name: db, resources: {limits: {cpu: 1}}}, {name: x, resources: {limits: {cpu: 1}}}]
     """)
 
-    found = override(objects, wanted)
+    changed, unmatched = override(objects, wanted)
 
-    assert found.unmatched == ("Deployment web: container app", "Job train", "StatefulSet db: container x")
-    assert all(new is old for new, old in zip(found.objects[:5], objects[:5], strict=True))
-    assert resources(found.objects[5], 2) == {"limits": {"cpu": "1"}}
-    assert override(objects, ()) == Overridden(tuple(objects), ())
+    assert unmatched == ("Deployment web: container app", "Job train", "StatefulSet db: container x")
+    assert all(new is old for new, old in zip(changed[:5], objects[:5], strict=True))
+    assert resources(changed[5], 2) == {"limits": {"cpu": "1"}}
+    assert override(objects, ()) == (tuple(objects), ())
 
 
 def test_the_checksum_knows_no_order() -> None:
@@ -346,9 +353,9 @@ def test_whatever_an_object_is_only_what_is_named_changes(spec: JsonValue, repli
     obj: JsonObject = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": spec}
     before = copy.deepcopy(obj)
 
-    found = override([obj], [WorkloadOverride("Deployment", "web", replicas)])
+    changed, unmatched = override([obj], [WorkloadOverride("Deployment", "web", replicas)])
 
     assert obj == before
-    assert found.unmatched == ()
+    assert unmatched == ()
     expected = {**spec, "replicas": replicas} if isinstance(spec, dict) else spec
-    assert found.objects == ({**before, "spec": expected},)
+    assert changed == ({**before, "spec": expected},)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from tests.process.children import Lines, alive_with, shell
+from tests.process.children import Lines, alive_with, is_alive, shell
 from tests.scale import FULL, scaled
 from wharfinger.process.child import run_child
 from wharfinger.process.command import Command, Limits, Sinks
@@ -112,14 +112,14 @@ async def test_while_some_end_others_go_on(tag: str, tmp_path: Path) -> None:
                 staying.start_soon(_run, shell(UNRULY["goes at once"], tag), ledger, ready)
             for _ in range(RUNS):
                 await is_ready.receive()
-            before = sorted(alive_with(tag))
-            assert len(before) == RUNS
+            before = ledger.entries()
             async with trio.open_nursery() as going:
                 for _ in range(RUNS):
                     going.start_soon(_run, shell(UNRULY["a child ignores SIGTERM"], tag), ledger, ready)
                 for _ in range(RUNS):
                     await is_ready.receive()
                 going.cancel_scope.cancel()
-            assert sorted(alive_with(tag)) == before
+            assert ledger.entries() == before
+            assert [entry.pid for entry in before if not is_alive(entry.pid)] == []
             staying.cancel_scope.cancel()
         assert ledger.entries() == ()

@@ -1,5 +1,6 @@
 """Killing whoever belongs to a run: real processes, real reuse of nothing, real limits."""
 
+import errno
 import os
 import resource
 import subprocess
@@ -13,7 +14,7 @@ import pytest
 from tests.process.children import PATH, TAG, alive_with, is_alive
 from wharfinger.process.descendants import Mark, Seen, read_stat, scan
 from wharfinger.process.proc_stat import MARKER
-from wharfinger.process.sweep import SweepResult, sweep
+from wharfinger.process.sweep import Hunt, SweepResult, sweep, sweep_round
 
 ROOT = Path(__file__).parents[2]
 LONG = 30.0
@@ -36,6 +37,10 @@ def leader(script: str, tag: str, token: str = "") -> Iterator[tuple[Mark, list[
         child.kill()
         child.stdout.close()
         child.wait()
+
+
+def result_of(hunt: Hunt) -> SweepResult | None:
+    return hunt.result
 
 
 def wait_zombie(pid: int) -> None:
@@ -135,7 +140,7 @@ def test_a_group_is_frozen_before_it_is_looked_at(tag: str, monkeypatch: pytest.
 
 def test_who_goes_on_having_children_is_ended_with_all_of_them(tag: str) -> None:
     script = "echo $$; i=0; while [ $i -lt 300 ]; do sleep 1000 & setsid sleep 1000 & i=$((i+1)); done; wait"
-    with leader(script, tag) as (mark, _):
+    with leader(script, tag, "token") as (mark, _):
         assert sweep([mark], LONG).left == 0
         wait_zombie(mark.pid)
         assert alive_with(tag) == []
@@ -152,6 +157,34 @@ def test_without_descriptors_the_group_is_killed_and_nobody_is_called_dead(tag: 
         wait_zombie(mark.pid)
 
     assert result == SweepResult(0, 1)
+
+
+def test_a_round_without_descriptors_is_not_the_last(tag: str) -> None:
+    with leader("setsid sh -c 'echo $$; exec sleep 1000' & wait", tag, "token") as (mark, said):
+        hunt = Hunt(mark, LONG)
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
+        try:
+            sweep_round([hunt])
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        wait_zombie(mark.pid)
+        assert is_alive(said[0])
+        assert result_of(hunt) is None
+
+        while result_of(hunt) is None:
+            sweep_round([hunt])
+
+        assert result_of(hunt) == SweepResult(1, 0)
+
+
+def test_what_else_goes_wrong_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(_since_ticks: int) -> list[Seen]:
+        raise PermissionError(errno.EACCES, "no /proc")
+
+    monkeypatch.setattr("wharfinger.process.sweep.scan", broken)
+    with pytest.raises(PermissionError, match="no /proc"):
+        sweep([Mark("token")], LONG)
 
 
 def test_when_time_is_over_whoever_was_not_seen_dead_is_left(tag: str) -> None:

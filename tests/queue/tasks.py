@@ -64,3 +64,17 @@ def transient(times: int) -> list[Exception]:
 def permanent() -> list[Exception]:
     """One failure that trying again cannot mend."""
     return [TaskFailed("schema violation", permanent=True)]
+
+
+AT_REST = "queue (at rest)"
+
+
+def hands() -> list[str]:
+    """The names of all trio tasks that queues have, sorted."""
+    root = trio.lowlevel.current_root_task()
+    names, tasks = [], [root] if root else []
+    while tasks:
+        task = tasks.pop()
+        names.append(task.name)
+        tasks += [child for nursery in task.child_nurseries for child in nursery.child_tasks]
+    return sorted(name for name in names if name.startswith("queue "))

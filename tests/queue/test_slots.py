@@ -179,7 +179,7 @@ async def test_the_daemon_calls_while_packages_wait() -> None:
         nursery.start_soon(holder.pass_through, Kind.API, "", "the daemon")
         await wait_all_tasks_blocked()
         holder.stop.set()
-    assert holder.got.index("the daemon") == 3
+    assert "the daemon" in holder.got[:4], "after the two that held and at most one Module"
 
 
 # --- whose work it is ------------------------------------------------------------------------------------------------------

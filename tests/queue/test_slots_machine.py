@@ -90,6 +90,8 @@ def test_api_calls_take_no_slot_for_work() -> None:
     )
     assert granted == [0, 1, 2, 3, 4]
     assert state.work == 3
+    state, _ = further(state, Returned(Kind.API, "a.x"))
+    assert (state.work, state.kinds[Kind.API].used) == (3, 1)
 
 
 def test_namespaces_take_turns_and_packages_in_them_and_requests_as_they_came() -> None:
@@ -124,6 +126,21 @@ def test_a_free_slot_for_work_goes_to_the_earliest_turn_of_any_kind() -> None:
         state, granted = further(state, Returned(kind, package))
         order += granted
     assert order == [2, 3, 4, 5]
+
+
+def test_a_free_slot_for_work_is_not_kept_for_a_kind_that_is_full() -> None:
+    limits = SlotLimits(work=2, renders=1)
+    state, granted = after(
+        Asked(1, Kind.RENDER, "a.x"),
+        download(2, "a.x"),
+        Asked(3, Kind.RENDER, "b.x"),
+        download(4, "c.x"),
+        limits=limits,
+    )
+    assert granted == [1, 2]
+    state, granted = further(state, Returned(Kind.DOWNLOAD, "a.x"))
+    assert granted == [4]
+    assert further(state, Returned(Kind.RENDER, "a.x"))[1] == [3]
 
 
 @pytest.mark.parametrize(

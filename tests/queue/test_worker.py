@@ -3,11 +3,13 @@
 import gc
 import logging
 import weakref
+from collections.abc import Awaitable, Callable
 
 import pytest
+import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from tests.queue.tasks import Diary, Work, permanent, transient
+from tests.queue.tasks import Calls, Diary, Work, permanent, transient
 from wharfinger.queue.scope import WorkScope
 from wharfinger.queue.service import open_queues
 
@@ -52,6 +54,78 @@ async def test_on_done_may_cancel_its_own_scope_and_enqueue(autojump_clock: Mock
         queues.enqueue("web", Work("Never", diary), update)
         await queues.wait_idle("web")
     assert diary.lines == ["Load begins", "Load ends", "Configure begins", "Configure ends"]
+
+
+async def test_all_who_wait_for_quiet_or_the_end_are_told(autojump_clock: MockClock) -> None:
+    diary = Diary()
+
+    async def wait(name: str) -> None:
+        await queues.wait_idle("web")
+        diary.note(name)
+
+    async with open_queues() as queues, trio.open_nursery() as nursery:
+        queues.enqueue("web", Work("Run", diary, 5), scope())
+        queues.enqueue("web", Work("Hook", diary, 7), scope(), lane="hooks")
+        for name in ("first", "second"):
+            nursery.start_soon(wait, name)
+    assert sorted(diary.entries[-2:]) == [(7, "first"), (7, "second")]
+
+
+async def test_nobody_waits_for_ever_for_queues_that_were_cut_short(autojump_clock: MockClock) -> None:
+    told: list[str] = []
+
+    async def wait(what: str, wait_for: Callable[[], Awaitable[None]]) -> None:
+        with trio.CancelScope(shield=True):
+            await wait_for()
+            told.append(what)
+
+    async def stubborn() -> None:
+        try:
+            await trio.sleep_forever()
+        finally:
+            with trio.CancelScope(shield=True):
+                await trio.sleep(4)
+
+    async with trio.open_nursery() as outside:
+        with trio.move_on_after(10):
+            async with open_queues() as queues:
+                queues.enqueue("idle", Calls("Run", stubborn), scope())
+                queues.enqueue("idle", Work("Next", Diary()), scope())
+                queues.enqueue("removed", Calls("Run", stubborn), scope())
+                outside.start_soon(wait, "idle", lambda: queues.wait_idle("idle"))
+                await trio.sleep(7)
+                outside.start_soon(wait, "removed", lambda: queues.remove("removed"))
+                await trio.sleep_forever()
+        assert queues.enqueue("late", Work("Run", Diary()), scope()) is False
+    assert sorted(told) == ["idle", "removed"]
+
+
+async def test_what_is_enqueued_while_queues_are_removed_runs_or_is_dropped(autojump_clock: MockClock) -> None:
+    accepted: list[bool] = []
+
+    async with open_queues() as queues:
+
+        async def enqueue() -> None:
+            for _ in range(40):
+                accepted.append(queues.enqueue("web", Calls("Run", trio.lowlevel.checkpoint), scope()))
+                await trio.lowlevel.checkpoint()
+
+        async def remove() -> None:
+            for _ in range(40):
+                await queues.remove("web")
+                await trio.lowlevel.checkpoint()
+
+        async with trio.open_nursery() as nursery:
+            for _ in range(5):
+                nursery.start_soon(enqueue)
+                nursery.start_soon(remove)
+        accepted.append(queues.enqueue("web", Calls("Last", trio.lowlevel.checkpoint), scope()))
+        await queues.wait_idle("web")
+        found = queues.statistics()
+        assert accepted == [True] * 201
+        assert (found.tasks, found.queues, found.running) == (0, 0, 0)
+        assert found.retired + found.dropped == 201
+        assert found.retired >= 1
 
 
 class TrackedScope(WorkScope):

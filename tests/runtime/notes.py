@@ -1,5 +1,6 @@
 """A Reporter that writes down what it is told, and instances without a world."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import cast
@@ -11,10 +12,18 @@ from wharfinger.runtime import status as statuses
 from wharfinger.runtime.failures import Failure
 from wharfinger.runtime.identity import AppId, PackageId
 from wharfinger.runtime.instance import Instance, Tools
+from wharfinger.runtime.journal import Journal
 from wharfinger.runtime.status import Stage
 
-NO_TOOLS = cast("Tools", None)
-"""For tasks that end before they need any."""
+
+class NoTools:
+    """What tasks need that end before they need anything: where they would note their steps."""
+
+    def __init__(self) -> None:
+        self.journal = Journal(None)
+
+
+NO_TOOLS = cast("Tools", NoTools())
 
 
 @dataclass
@@ -39,6 +48,13 @@ class Notes:
 
     def released(self, instance: Instance, revision: int) -> None:
         self.said.append(("released", None))
+
+    def tracked(self, instance: Instance, completed: Iterable[str], remaining: Iterable[str]) -> None:
+        self.said.append(("tracked", None))
+
+    def warned(self, instance: Instance, subject: str, warnings: tuple[str, ...]) -> None:
+        self.said.append((f"warned of {subject}", None))
+        self.messages += warnings
 
     def uninstalled(self, instance: Instance) -> None:
         self.said.append(("uninstalled", None))

@@ -1,4 +1,4 @@
-"""Every phase × stage × reason has its external conditions (spec/runtime §6.1), and its one summary state.
+"""Every failure of every stage in every phase has its external conditions, and its one summary state.
 
 In the tables a letter stands for each condition of what is there, in the order of KINDS: T, F and U were told just now, of
 generation 2; `t` was left as it was, True of generation 1; `-` was never told.

@@ -25,6 +25,7 @@ from wharfinger.runtime.failures import (
     classify,
 )
 from wharfinger.runtime.identity import IdentityError
+from wharfinger.runtime.journal import JournalError
 from wharfinger.runtime.package_state import PackageStateError
 from wharfinger.runtime.reasons import Reason, advice
 from wharfinger.runtime.status import Stage
@@ -62,6 +63,11 @@ CASES: list[tuple[Expected, str, bool]] = [
     (HookError("hooks/a.sh", "x", transient=True), "PackageHookFailed", False),
     (HookError("hooks/a.sh", "x", transient=False), "PackageHookFailed", True),
     (PackageStateError("x"), "StateFailed", True),
+    (packages.ConversionError("x"), "SettingsInvalid", True),
+    (packages.ConversionError("x", transient=True), "SettingsInvalid", False),
+    (packages.RulesError("x"), "ProcessFailed", False),
+    (JournalError("x"), "JournalFailed", False),
+    (JournalError("x", transient=False), "JournalFailed", True),
 ]
 STAGES: dict[type[Exception], Stage] = {HookRunError: Stage.HOOKS}
 """Of what fails in another stage than its task's."""

@@ -117,6 +117,25 @@ def test_a_step_that_cannot_be_written_did_not_happen(tmp_path: Path) -> None:
         Journal(file)
 
 
+def test_a_journal_that_is_damaged_while_in_use_fails_one_step_and_goes_on(tmp_path: Path) -> None:
+    """What was complete before is lost to the next process, which takes it again; this one knows."""
+    with closing(JournalFile(tmp_path / "journal.db")) as file:
+        one = Journal(file)
+        one.begin(SHOP, UPDATE, "f")
+        one.start(SHOP, UPDATE, "Download")
+        one.complete(SHOP, UPDATE, "Download")
+        one.start(SHOP, UPDATE, "Install")
+        file.write((("DROP TABLE operation_steps", ()),))
+        with pytest.raises(JournalError, match="can be tried again") as caught:
+            one.complete(SHOP, UPDATE, "Install")
+        assert caught.value.transient
+        one.complete(SHOP, UPDATE, "Install")
+        assert one.completed(SHOP, UPDATE, "Download") is not None
+    with journal(tmp_path) as two:
+        two.begin(SHOP, UPDATE, "f")
+        assert (two.completed(SHOP, UPDATE, "Download"), two.completed(SHOP, UPDATE, "Install")) == (None, "")
+
+
 def test_more_than_is_kept_is_an_error_that_trying_again_does_not_mend() -> None:
     one = Journal(None)
     one.begin(SHOP, UPDATE, "f")

@@ -18,6 +18,7 @@ from tests.scale import scaled
 from wharfinger.runtime.journal_machine import (
     MAX_RESULT,
     MAX_STEPS,
+    UNTRUE,
     Begin,
     Complete,
     Drop,
@@ -152,6 +153,10 @@ def test_an_operation_forgets_what_it_makes_untrue(left: Operation, begun: Opera
     assert bool(world.rows) is stays
 
 
+def test_what_an_operation_makes_untrue_makes_it_untrue() -> None:
+    assert all(operation in UNTRUE[other] for operation in Operation for other in UNTRUE[operation])
+
+
 def test_a_superseded_task_that_reports_late_changes_nothing() -> None:
     world = World()
     world(Begin(UPDATE, "f"), Start(UPDATE, "Download"), Begin(UPDATE, "g"), Complete(UPDATE, "Download", "old"))
@@ -236,6 +241,11 @@ class JournalModel(RuleBasedStateMachine):
             assert self.world.done(operation) == told(self.history, operation)
 
     @invariant()
+    def what_contradicts_each_other_is_never_both_on_record(self) -> None:
+        on_record = {operation for operation, _ in self.world.rows}
+        assert not any(on_record & set(UNTRUE[operation]) for operation in on_record)
+
+    @invariant()
     def the_rows_say_the_same(self) -> None:
         def as_found(state: State) -> State:
             asleep = {
@@ -313,4 +323,4 @@ def steps_since(history: list[Event | None], beginning: int, operation: Operatio
 
 
 TestJournalModel = JournalModel.TestCase
-TestJournalModel.settings = settings(max_examples=scaled(2_000, 100), stateful_step_count=scaled(60, 30), deadline=None)
+TestJournalModel.settings = settings(max_examples=scaled(1_000, 100), stateful_step_count=scaled(60, 30), deadline=None)

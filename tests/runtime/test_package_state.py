@@ -2,16 +2,18 @@
 
 import base64
 import binascii
+import json
 import random
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.formats.values import json_values
+from tests.formats.values import json_objects, json_values
 from tests.scale import scaled
 from wharfinger.cluster.client import ClusterClient
 from wharfinger.cluster.connection import Connection, bearer
@@ -225,17 +227,41 @@ async def test_a_state_of_the_first_version_is_read_and_written_in_this_one() ->
             ({"op": "add", "path": "/web/a", "value": 1},),
         )
         await record.update(lambda state: state.applied_as("f", "v", "s"))
-        written = base64.b64decode(find_str(await client.get(KEY), "data", "state.json"))
-        assert written == (
-            b'{"applied":"f","digest":"sha256:a","patches":[{"op":"add","path":"/web/a","value":1}],"schema":2,'
-            b'"settings":"s","source":"https://r.example/p web","started":["h"],"values":"v","version":"1.0.0"}'
-        )
+        written = json.loads(base64.b64decode(find_str(await client.get(KEY), "data", "state.json")))
+        assert written == {
+            **json.loads(first),
+            "schema": 2,
+            "applied": "f",
+            "values": "v",
+            "settings": "s",
+            "configured": None,
+            "forced": "",
+            "reset": "",
+        }
 
 
 def test_beginning_anew_forgets_all_but_what_is_installed() -> None:
     state = PackageState("s", "1", "sha256:a").startup_done("h").patched(({"op": "add"},)).applied_as("f", "v", "t")
     assert (state.applied, state.values, state.settings) == ("f", "v", "t")
     assert state.started_anew() == PackageState("s", "1", "sha256:a")
+
+
+def test_a_reset_that_was_heard_begins_anew_once_and_a_forced_reload_does_not() -> None:
+    state = PackageState("s", "1", "sha256:a").startup_done("h").applied_as("f", "v", "t")
+    forced = state.heard(forced="10:00", reset="")
+    assert forced == replace(state, forced="10:00")
+    reset = forced.heard(forced="10:00", reset="11:00")
+    assert (reset.started, reset.applied, reset.reset) == (frozenset(), "", "11:00")
+    again = reset.startup_done("h")
+    assert again.heard(forced="10:00", reset="11:00") == again
+
+
+def test_the_settings_that_passed_are_kept_and_none_are_not_the_same_as_empty_ones() -> None:
+    found: list[JsonObject | None] = [{"a": [1]}, {}, None]
+    for settings in found:
+        state = PackageState().configured_as(settings)
+        assert state.configured == settings
+        assert decoded(encoded(KEY, "p", state)) == state
 
 
 @given(
@@ -245,6 +271,8 @@ def test_beginning_anew_forgets_all_but_what_is_installed() -> None:
         st.frozensets(st.text(), max_size=3),
         st.lists(json_values(), max_size=3).map(tuple),
         *[st.text()] * 3,
+        st.none() | json_objects(),
+        *[st.text()] * 2,
     )
 )
 def test_a_state_is_read_as_it_was_written(state: PackageState) -> None:
@@ -255,7 +283,9 @@ def test_a_state_is_read_as_it_was_written(state: PackageState) -> None:
 WHOLE = encoded(
     KEY,
     "p",
-    PackageState("s", "1", "sha256:a", frozenset({"h"}), ({"op": "add", "path": "/a", "value": [1]},), "f", "v", "t"),
+    PackageState("s", "1", "sha256:a", frozenset({"h"}), ({"op": "add", "path": "/a", "value": [1]},), "f", "v", "t")
+    .configured_as({"a": 1})
+    .heard(forced="10:00", reset=""),
 )
 
 

@@ -20,17 +20,27 @@ def pipeline() -> Pipeline:
 def test_the_tasks_of_each_operation() -> None:
     made = pipeline()
     assert [task.name for task in made.update()] == ["Download:1.2.3", "Install:1.2.3", "Load"]
-    assert [task.name for task in made.reconciliation()] == ["Configure", "Startup", "Run", "WaitReady"]
+    assert [task.name for task in made.reconciliation()] == [
+        "Configure",
+        "AwaitCRDs",
+        "EnsureWebhooks",
+        "Startup",
+        "Run",
+        "WaitReady",
+    ]
+    assert [task.name for task in made.crds()] == ["EnsureCRDs"]
+    assert made.suspend() == ()
     assert [task.name for task in made.vote()] == ["EnabledScript"]
     assert [task.name for task in made.disable(keep=True)] == ["Disable"]
     assert made.disable(keep=True)[0].work is not made.disable(keep=False)[0].work
-    assert [task.name for task in made.removal()] == ["Uninstall", "Undeploy"]
+    assert [task.name for task in made.removal()] == ["Uninstall", "Purge", "Undeploy"]
 
 
 def test_what_is_loaded_rests_before_another_version_comes(tmp_path: Path) -> None:
     made = pipeline()
     made.instance.definition = read_definition(chart(tmp_path / "web"), name="web", version="1.2.3")
     assert [task.name for task in made.update()] == ["Disable", "Download:1.2.3", "Install:1.2.3", "Load"]
+    assert [task.name for task in made.suspend()] == ["Suspend"]
 
 
 @pytest.mark.parametrize("number", [1, 2])
@@ -38,4 +48,4 @@ async def test_tasks_out_of_order_are_a_defect_that_names_the_package(number: in
     with pytest.raises(AssertionError, match="prod/shop"):
         await pipeline().update()[number].execute()
     with pytest.raises(AssertionError, match="prod/shop"):
-        await pipeline().reconciliation()[2].execute()
+        await pipeline().reconciliation()[4].execute()

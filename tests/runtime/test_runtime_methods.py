@@ -14,6 +14,7 @@ from tests.runtime.world import World, open_world
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.formats.json_value import find_str
 from wharfinger.runtime.identity import SYSTEM_NAMESPACE
+from wharfinger.runtime.inspector import UnknownSettings
 from wharfinger.runtime.lifecycle import DecisionKind
 from wharfinger.runtime.resources import CONFIG_MAP, read_module
 from wharfinger.runtime.settings import ResolvedSettings
@@ -40,7 +41,8 @@ async def test_a_dump_has_every_package_by_name(tmp_path: Path) -> None:
         assert world.runtime.dump_by_name("web") == dump[2]
         assert world.runtime.dump_by_name("nobody") is None
         assert world.runtime.status("nobody") is None
-        assert world.runtime.validate_settings("prod.absent", {"any": "thing"}) == ()
+        assert isinstance(await world.runtime.validate_settings("prod.absent", {"any": "thing"}), UnknownSettings)
+        assert await world.runtime.validate_settings("nobody", {}) is None
 
 
 async def test_a_wish_that_is_told_twice_is_one_wish(tmp_path: Path) -> None:
@@ -124,7 +126,7 @@ async def stuck(world: World) -> None:
     await world.push("slow", "1.0.0", {"templates/slow.yaml": SLOW_CONFIG})
     await world.repository()
     await world.create("prod", "stuck", package="slow")
-    await world.until("prod", "stuck", lambda obj: find_str(world.condition(obj, "Scaled"), "reason") == "NotReady")
+    await world.until("prod", "stuck", lambda obj: find_str(world.condition(obj, "Ready"), "reason") == "NotReady")
 
 
 async def test_stopping_interrupts_what_only_waits(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from tests.runtime.test_hook_runs import hooked
 from tests.runtime.world import World, open_world
 from wharfinger.formats.json_value import JsonObject, find_int, find_str
 from wharfinger.packages.definition import Definition, read_definition
+from wharfinger.runtime.inspector import InvalidSettings, ValidSettings
 from wharfinger.runtime.scheduler import ConstraintsError, CycleError
 
 TEMPLATE = "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: of-{name}}}\n"
@@ -140,9 +141,10 @@ async def test_settings_are_validated_once_the_package_is_known(tmp_path: Path) 
     async with open_world(tmp_path) as world:
         await world.repository()
         await world.push_folder(hooked(tmp_path / "hooked", {}), "hooked", "1.0.0")
-        assert world.runtime.validate_settings("prod.app", wrong) == ()
+        assert await world.runtime.validate_settings("prod.app", wrong) is None
         await world.create("prod", "app", package="hooked")
         await world.until_state("prod", "app", "Ready")
-        problems = world.runtime.validate_settings("prod.app", wrong)
-        assert sorted(problem.path.partition(".")[0] for problem in problems) in (["", "mode"], ["mod", "mode"])
-        assert world.runtime.validate_settings("prod.app", {"mode": "fast"}) == ()
+        answer = await world.runtime.validate_settings("prod.app", wrong)
+        assert isinstance(answer, InvalidSettings)
+        assert sorted(problem.path.partition(".")[0] for problem in answer.problems) in (["", "mode"], ["mod", "mode"])
+        assert await world.runtime.validate_settings("prod.app", {"mode": "fast"}) == ValidSettings("1.0.0", ())

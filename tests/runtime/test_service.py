@@ -23,7 +23,7 @@ async def installed(ground: Ground) -> None:
         await world.repository()
         await world.create("prod", "stuck", package="slow")
         await world.create("prod", "app", package="hooked")
-        await world.until("prod", "stuck", lambda obj: find_str(world.condition(obj, "Scaled"), "reason") == "NotReady")
+        await world.until("prod", "stuck", lambda obj: find_str(world.condition(obj, "Ready"), "reason") == "NotReady")
         await world.until_state("prod", "app", "Ready")
         assert (await RuntimeInspector("x", datetime.now(UTC), world.runtime).daemon()).packages == 2
 

@@ -197,3 +197,26 @@ def test_what_changed_while_suspended_comes_true_with_the_resumption() -> None:
     model.wish(V2)
     model.settle()
     check_settled(model, V2)
+
+
+def test_a_package_is_forgotten_only_when_its_last_run_has_ended() -> None:
+    model = SimulatedPackage()
+    model.wish(V1)
+    model.settle()
+    model.hook_event()
+    (hook,) = model.runs
+    model.delete()
+    while not model.cleaning:
+        for run in [run for run in model.runs if run != hook]:
+            model.end_run(run, "finished")
+        for run in list(model.telling):
+            model.tell(run)
+    assert model.ending == {hook}
+    model.clean()
+    assert model.wish(V2).kind is DecisionKind.REMOVING
+    model.end_run(hook, "interrupted")
+    model.clean()
+    assert model.package is not None
+    assert model.package.desired == V2
+    model.settle()
+    check_settled(model, V2)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from tests.runtime.world import open_world
 from wharfinger.runtime.snapshots import RuntimeInspector
+from wharfinger.runtime.status import Stage
 
 
 async def test_a_ready_package(tmp_path: Path) -> None:
@@ -26,7 +27,7 @@ async def test_a_ready_package(tmp_path: Path) -> None:
         assert package.release_revision == 1
         assert (package.installed_version, package.installed_digest) == ("1.0.0", package.digest)
         assert package.settings == package.values == {"text": "x"}
-        assert [condition.status for condition in package.conditions] == ["True"] * 7
+        assert [condition.status for condition in package.conditions] == ["True"] * len(Stage)
 
 
 async def test_a_failing_package_shows_the_task_at_the_head_and_when_it_runs_again(tmp_path: Path) -> None:
@@ -78,4 +79,5 @@ async def test_before_the_runtime_is_up_there_is_nothing() -> None:
     assert await inspector.scheduler() == ()
     assert await inspector.package("a.b") is None
     assert await inspector.render("a.b") is None
+    assert await inspector.validate("a.b", {}) is None
     assert not (await inspector.daemon()).ready

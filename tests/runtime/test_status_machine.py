@@ -4,7 +4,8 @@
 2. Of Ready, Reconciling and Stalled at most one is True; none is only for what is suspended, or not wanted and gone, or Ready no
    more without anybody looking. The summary is Ready if and only if the condition is, but for what is suspended.
 3. Each external condition is one that the API would accept, and is told at most once.
-4. A time moves if and only if the status of its condition does, inside and outside; and then it is now.
+4. A time moves if and only if the status of its condition does, inside and outside; and then it is now. What is kept for a
+   suspension is kept with its time.
 5. Installed is never taken back but by `uninstalled` and by a removal.
 6. Once it is being removed, nothing but the removal itself changes anything.
 7. Telling the same once more, later, makes an equal status; equal statuses make equal bodies, and an equal body is not written.
@@ -62,11 +63,11 @@ class Story(RuleBasedStateMachine):
         for kind, told in self.status.told.items():
             known = before.told.get(kind)
             if known is None:
-                assert told.since == self.now or before.ready_before is not None
-            elif known.truth is told.truth:
-                assert told.since == known.since or told == before.ready_before
-            elif told != before.ready_before:
                 assert told.since == self.now
+            elif told in (before.ready_kept, self.status.ready_kept):
+                continue  # what is kept is kept with its time
+            else:
+                assert told.since == (known.since if known.truth is told.truth else self.now)
         for stage, condition in self.status.stages.items():
             moved = condition.truth is not before.stages[stage].truth
             assert condition.since == (self.now if moved else before.stages[stage].since)
@@ -148,7 +149,7 @@ class Story(RuleBasedStateMachine):
     @rule()
     def write(self) -> None:
         patch = statuses.difference(self.status, self.written)
-        merged = {name: value for name, value in (self.written | patch).items() if value is not None}
+        merged: JsonObject = {name: value for name, value in (self.written | patch).items() if value is not None}
         assert merged == statuses.external(self.status)
         assert statuses.difference(self.status, merged) == {}
         self.written = merged

@@ -48,9 +48,11 @@ from wharfinger.runtime.instance import SourceOpener, Tools
 from wharfinger.runtime.journal import Journal
 from wharfinger.runtime.limited_client import LimitedClient
 from wharfinger.runtime.own_crds import ensure_crds
+from wharfinger.runtime.package_status import PackageStatus
 from wharfinger.runtime.resources import APPLICATION, MODULE, REQUESTED
 from wharfinger.runtime.runtime import Runtime
 from wharfinger.runtime.service import Facts, open_runtime
+from wharfinger.runtime.status_writer import StatusWriter
 
 PATIENCE_S = 60
 
@@ -317,6 +319,11 @@ class Ground:
     @asynccontextmanager
     async def open_daemon(self) -> AsyncIterator[Runtime]:
         keys = WorkKeys()
+        writer = StatusWriter(keys.add, keys.add_later)
+
+        def changed(name: str, before: PackageStatus, after: PackageStatus) -> None:
+            writer.changed(name, before, after, trio.current_time())
+
         scratch = self.folder / "scratch"
         slots = Slots(SlotLimits())
         limited = LimitedClient(self.client, slots)
@@ -342,8 +349,14 @@ class Ground:
         facts = Facts(await self.client.server_version(), "", UTC)
         async with (
             open_runtime(
-                make_tools, self.client, self.filters, facts, now=lambda: datetime.now(UTC), on_change=keys.add
+                make_tools,
+                self.client,
+                self.filters,
+                facts,
+                now=lambda: datetime.now(UTC),
+                on_change=keys.add,
+                on_status=changed,
             ) as runtime,
-            open_controller(self.through, runtime, keys, local_packages=[self.folder]),
+            open_controller(self.through, runtime, keys, writer, local_packages=[self.folder]),
         ):
             yield runtime

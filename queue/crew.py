@@ -1,0 +1,105 @@
+"""The trio tasks that do the work of all lanes: begun when a lane has something to do, kept for a while when it has not.
+
+Beginning a trio task and entering a cancel scope cost more than everything else on the way of a small task through its queue,
+and a thousand packages whose hooks listen to the same event have a small task each, again and again. So a trio task whose lane
+is done rests, and is given the next lane that begins, of whichever queue. At most SPARES rest, however many packages there are;
+one more ends. That is the whole cost of queues at rest.
+
+A trio task has the context of whoever made the crew, not of whoever enqueued: it must not live on as part of a request.
+"""
+
+import contextvars
+from typing import Final
+
+import trio
+
+from wharfinger.queue.lane import LaneWork
+
+SPARES: Final = 1024
+"""Trio tasks that may rest: some 3 MB at most."""
+
+
+class Crew:
+    """All trio tasks of lanes, at work and at rest."""
+
+    def __init__(self, nursery: trio.Nursery) -> None:
+        """They live in ``nursery``, of which the caller is the owner."""
+        self._nursery = nursery
+        self._context = contextvars.copy_context()
+        self._spares: list[_Hand] = []
+        self._dismissed = False
+
+    def begin(self, lane: LaneWork) -> None:
+        """Have the lane served."""
+        if self._spares:
+            self._spares.pop().take(lane)
+        else:
+            self.begin_new(lane)
+
+    def begin_new(self, lane: LaneWork) -> None:
+        """Have the lane served by a new trio task, with nothing in its context."""
+        self._context.run(self._start, lane)
+
+    def keep(self, hand: "_Hand") -> bool:
+        """Whether a trio task may rest; it is given a lane later, or ended."""
+        if self._dismissed or len(self._spares) >= SPARES:
+            return False
+        self._spares.append(hand)
+        return True
+
+    def dismiss(self) -> None:
+        """End those that rest, and each of the others when its lane is done."""
+        self._dismissed = True
+        while self._spares:
+            self._spares.pop().take(None)
+
+    def _start(self, lane: LaneWork) -> None:
+        self._nursery.start_soon(_Hand(lane, self).work, name=lane.label)
+
+
+class _Hand:
+    """One trio task: serves lane after lane."""
+
+    __slots__ = ("_called", "_crew", "_lane")
+
+    def __init__(self, lane: LaneWork, crew: Crew) -> None:
+        self._lane: LaneWork | None = lane
+        self._crew = crew
+        self._called = trio.Event()
+
+    def take(self, lane: LaneWork | None) -> None:
+        """The next lane, or the end of rest; only for one that rests."""
+        self._lane = lane
+        self._called.set()
+
+    async def work(self) -> None:
+        """Serve lanes until there is none and no room to rest."""
+        try:
+            while self._lane is not None:
+                with trio.CancelScope() as scope:
+                    await self._serve_in(scope)
+                if self._lane is not None:
+                    self._lane.wind_up()
+        finally:
+            if self._lane is not None:
+                self._lane.leave()
+
+    async def _serve_in(self, scope: trio.CancelScope) -> None:
+        """Serve lane after lane, until there is none, or the scope or this trio task are used up."""
+        task = trio.lowlevel.current_task()
+        while (lane := self._lane) is not None:
+            task.name = lane.label
+            await lane.serve(scope)
+            if lane.interrupted:
+                return
+            self._lane = None
+            if lane.spoiled:
+                lane.begin_anew()
+                self._crew.begin_new(lane)
+                return
+            lane.leave()
+            del lane
+            self._called = trio.Event()
+            if self._crew.keep(self):
+                task.name = "queue (at rest)"
+                await self._called.wait()

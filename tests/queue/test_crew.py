@@ -1,0 +1,102 @@
+"""The trio tasks of lanes: how many there are, and that one who serves many queues mixes nothing up."""
+
+from contextvars import ContextVar
+
+import pytest
+import trio
+from trio.testing import MockClock, wait_all_tasks_blocked
+
+from tests.queue.tasks import AT_REST, Calls, Diary, Work, hands
+from wharfinger.queue import crew
+from wharfinger.queue.scope import WorkScope
+from wharfinger.queue.service import TaskFailed, current_package, open_queues
+
+request: ContextVar[str] = ContextVar("request", default="none")
+
+
+def scope() -> WorkScope:
+    return WorkScope("update of shop.web")
+
+
+async def test_no_more_rest_than_may_and_all_end_with_the_queues(
+    autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(crew, "SPARES", 3)
+    diary = Diary()
+    async with open_queues() as queues:
+        for number in range(10):
+            queues.enqueue(f"web-{number}", Work("Run", diary, 1), scope())
+        await trio.sleep(0.5)
+        assert len(hands()) == 10
+        await trio.sleep(1)
+        assert hands() == [AT_REST] * 3
+        queues.enqueue("web", Work("Run", diary, 1), scope())
+        await trio.sleep(0.5)
+        assert hands() == [AT_REST] * 2 + ["queue web/main"]
+    assert hands() == []
+
+
+async def test_one_trio_task_serves_queue_after_queue_each_as_itself(autojump_clock: MockClock) -> None:
+    seen: list[tuple[str, str]] = []
+    tasks: set[trio.lowlevel.Task] = set()
+
+    async def look() -> None:
+        seen.append((current_package(), request.get()))
+        tasks.add(trio.lowlevel.current_task())
+
+    async with open_queues() as queues:
+        request.set("42")
+        for name in ("web", "db", "web"):
+            queues.enqueue(name, Calls("look", look), scope(), lane="hooks")
+            await wait_all_tasks_blocked()
+    assert seen == [("web", "none"), ("db", "none"), ("web", "none")]
+    assert len(tasks) == 1
+
+
+@pytest.mark.parametrize("how", ["ends well", "fails", "has a bug", "is interrupted"])
+async def test_what_one_queue_leaves_behind_is_not_met_by_the_next(how: str, autojump_clock: MockClock) -> None:
+    diary, update = Diary(), scope()
+    seen: list[str] = []
+
+    async def leaves() -> None:
+        request.set("left behind")
+        match how:
+            case "fails":
+                raise TaskFailed("no", permanent=True)
+            case "has a bug":
+                raise KeyError("no")
+            case "is interrupted":
+                await trio.sleep_forever()
+
+    async def look() -> None:
+        seen.append(request.get())
+
+    async with open_queues() as queues:
+        queues.enqueue("web", Calls("Leaves", leaves), update)
+        await wait_all_tasks_blocked()
+        update.cancel("superseded")
+        await queues.wait_idle("web")
+        await wait_all_tasks_blocked()
+        queues.enqueue("db", Calls("look", look), scope())
+        queues.enqueue("db", Work("Run", diary, 1), scope())
+        await queues.wait_idle("db")
+    assert seen == ["none"]
+    assert diary.lines == ["Run begins", "Run ends"]
+
+
+async def test_a_thousand_bursts_of_ten_queues_need_ten_trio_tasks(autojump_clock: MockClock) -> None:
+    begun: list[trio.lowlevel.Task] = []
+
+    class Counts(trio.abc.Instrument):
+        def task_spawned(self, task: trio.lowlevel.Task) -> None:
+            begun.append(task)
+
+    async with open_queues() as queues:
+        trio.lowlevel.add_instrument(counts := Counts())
+        for _ in range(100):
+            for number in range(10):
+                queues.enqueue(f"web-{number}", Calls("Run", trio.lowlevel.checkpoint), scope())
+            await wait_all_tasks_blocked()
+        trio.lowlevel.remove_instrument(counts)
+        assert queues.statistics().retired == 1000
+    assert len(begun) == 10

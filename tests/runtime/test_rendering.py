@@ -1,0 +1,49 @@
+"""What a package would have in the cluster, with what the user and the maintenance say over it."""
+
+from pathlib import Path
+
+from tests.runtime.world import open_world
+from wharfinger.cluster.object_waits import Laggards
+from wharfinger.cluster.readiness import InProgress
+from wharfinger.cluster.resource import ObjectKey, ResourceType
+from wharfinger.formats.json_value import JsonObject, find_int, find_str
+from wharfinger.formats.yaml_reader import read_yaml_all
+from wharfinger.runtime.rendering import SHOWN_LAGGARDS, UNMANAGED_LABEL, rendered, waiting_for
+
+DEPLOYMENT = ResourceType("apps", "v1", "Deployment", "deployments", namespaced=True)
+FRONT = (
+    "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: front}\nspec:\n  replicas: 1\n"
+    "  selector: {matchLabels: {a: b}}\n  template:\n    metadata: {labels: {a: b}}\n"
+    "    spec: {containers: [{name: main, image: example/a}]}\n"
+)
+
+
+async def test_the_manifest_says_what_is_applied(tmp_path: Path) -> None:
+    """Whoever reads the release record sees the objects that are there: overrides and labels in them."""
+    more: JsonObject = {
+        "maintenance": "NoResourceReconciliation",
+        "resourceRequests": [{"kind": "Deployment", "name": "front", "replicas": 2}],
+    }
+    async with open_world(tmp_path) as world:
+        await world.push("web", "1.0.0", {"templates/front.yaml": FRONT})
+        await world.repository()
+        await world.create("prod", "shop", more=more)
+        await world.until_state("prod", "shop", "Ready")
+        instance = world.runtime.instances["prod.shop"]
+        found = await rendered(instance, world.runtime.tools, world.runtime.reports)
+        documents = [document for document in read_yaml_all(found.manifest, what="manifest") if document]
+        assert documents == list(found.objects)
+        front = next(obj for obj in found.objects if obj["kind"] == "Deployment")
+        assert find_int(front, "spec", "replicas") == 2
+        assert all(
+            find_str(obj, "metadata", "labels", UNMANAGED_LABEL, default="missing") == "" for obj in found.objects
+        )
+
+
+def test_what_is_waited_for_is_named_in_order_and_not_without_end() -> None:
+    laggards: Laggards = {
+        ObjectKey(DEPLOYMENT, "prod", f"d{number}"): InProgress("0 of 1 available") for number in range(SHOWN_LAGGARDS + 2)
+    }
+    said = waiting_for(laggards)
+    assert said.startswith("Deployment.apps prod/d0: 0 of 1 available; Deployment.apps prod/d1")
+    assert said.endswith("; and 2 more")

@@ -1,0 +1,136 @@
+"""Recorded cases of the public peer's application controller that no other test tells, on real parts."""
+
+import os
+from pathlib import Path
+
+import trio
+
+from tests.packages.charts import write
+from tests.runtime.killing import held, held_hook, watched
+from tests.runtime.test_hook_runs import COUNTING, PACKAGE, config_map, hooked, until_data
+from tests.runtime.test_runtime import SLOW_CONFIG
+from tests.runtime.world import World, open_world
+from wharfinger.cluster.resource import ObjectKey
+from wharfinger.formats.json_value import JsonObject, find_str
+from wharfinger.runtime.identity import SYSTEM_NAMESPACE
+from wharfinger.runtime.lifecycle import LifecycleStore
+from wharfinger.runtime.resources import PACKAGE_REPOSITORY
+
+
+async def until_version(world: World, name: str, version: str) -> JsonObject:
+    """Wait until it is Ready with this version."""
+    obj = await world.until_state("prod", name, "Ready")
+    assert find_str(obj, "status", "currentVersion", "version") == version
+    return obj
+
+
+async def test_a_package_that_nobody_pushed_is_said_and_another_one_is_switched_to(tmp_path: Path) -> None:
+    """package-not-found, package-switch: what the package before brought goes with it."""
+    async with open_world(tmp_path) as world:
+        await world.push(
+            "web", "1.0.0", {"templates/more.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: more}\n"}
+        )
+        await world.push("other", "5.0.0")
+        await world.repository()
+        await world.create("prod", "shop", package="nobody")
+        failed = await world.until_state("prod", "shop", "Failed")
+        assert "nobody" in find_str(failed, "status", "summary", "message")
+        await world.change("prod", "shop", {"packageName": "web"})
+        await until_version(world, "shop", "1.0.0")
+        assert await world.config_map("prod", "more") is not None
+        await world.change("prod", "shop", {"packageName": "other", "packageVersion": "5.0.0"})
+        await until_version(world, "shop", "5.0.0")
+        assert await world.config_map("prod", "more") is None
+
+
+async def test_versions_are_switched_up_and_down(tmp_path: Path) -> None:
+    """version-switch, version-update: the version wanted last is the one that is there, and no version is fetched twice."""
+    async with open_world(tmp_path) as world:
+        await world.push("web", "1.0.0")
+        await world.push(
+            "web", "2.0.0", {"templates/more.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: more}\n"}
+        )
+        await world.repository()
+        await world.create("prod", "shop")
+        await until_version(world, "shop", "1.0.0")
+        for version in ("2.0.0", "1.0.0", "2.0.0"):
+            await world.change("prod", "shop", {"packageVersion": version})
+            await until_version(world, "shop", version)
+            assert (await world.config_map("prod", "more") is not None) is (version == "2.0.0")
+
+
+async def test_a_repository_that_is_corrected_wakes_who_failed_for_it(tmp_path: Path) -> None:
+    """registry-spec-changed."""
+    async with open_world(tmp_path) as world:
+        await world.push("web", "1.0.0")
+        await world.repository()
+        key = ObjectKey(PACKAGE_REPOSITORY, "", "default")
+        await world.client.merge_patch(key, {"spec": {"registry": {"repo": f"{world.address}/elsewhere"}}})
+        await world.create("prod", "shop")
+        await world.until_state("prod", "shop", "Failed")
+        await world.client.merge_patch(key, {"spec": {"registry": {"repo": f"{world.address}/packages"}}})
+        await until_version(world, "shop", "1.0.0")
+
+
+async def test_a_deletion_right_after_the_version_was_edited_leaves_nothing(tmp_path: Path) -> None:
+    """delete-after-version-edit: also while the new version hangs, and where it does not exist."""
+    async with open_world(tmp_path) as world:
+        await world.push("web", "1.0.0")
+        await world.push("web", "2.0.0", {"templates/slow.yaml": SLOW_CONFIG})
+        await world.repository()
+        for name, version in (("hangs", "2.0.0"), ("missing", "9.9.9")):
+            await world.create("prod", name)
+            await until_version(world, name, "1.0.0")
+            await world.change("prod", name, {"packageVersion": version})
+            await world.delete("prod", name)
+            await world.until_gone("prod", name)
+            assert await world.config_map("prod", name) is None
+        assert world.runtime.lifecycle == LifecycleStore()
+        assert world.runtime.instances == {}
+
+
+async def test_events_after_a_disable_and_a_removal_make_no_queue(tmp_path: Path) -> None:
+    """In the peer an event that came late made a queue that nobody took down again."""
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        folder = hooked(tmp_path / "mod", {"count.sh": COUNTING}, name="hooked")
+        write(folder, {"package.yaml": PACKAGE.format(name="hooked").replace("Application", "Module")})
+        await world.push_folder(folder, "hooked", "1.0.0")
+        await world.create_module("hooked")
+        await world.until_state("", "hooked", "Ready")
+        await world.client.create(config_map("seen", {"watch": "me"}))
+        await until_data(world, "out", "seen", "1", SYSTEM_NAMESPACE)
+        (kept,) = world.runtime.tools.hook_services.ringing()
+        inbox = kept.inbox(kept.hooks[0], "main")
+        await world.change("", "hooked", {"enabled": False})
+        await world.until_state("", "hooked", "Disabled")
+        await world.runtime.queues.wait_idle("hooked")
+        await world.client.create(config_map("late", {"watch": "me"}))
+        assert not world.runtime.tools.hook_services.started()
+        world.runtime.build_kube_tasks(kept, inbox)  # one that was on its way meanwhile
+        assert world.runtime.queues.dump_one("hooked").tasks == ()
+        await world.delete("", "hooked")
+        await world.until_gone("", "hooked")
+        await world.client.create(config_map("later", {"watch": "me"}))
+        world.runtime.build_kube_tasks(kept, inbox)
+        assert world.runtime.queues.names() == ()
+
+
+async def test_a_synchronisation_that_hangs_is_superseded_at_once(tmp_path: Path) -> None:
+    """In the peer nobody who waits for synchronisations looks whether it is still to wait."""
+    os.mkfifo(tmp_path / "held")
+    watching = "configVersion: v1\nkubernetes: [{kind: ConfigMap, labelSelector: {matchLabels: {a: b}}, queue: slow}]"
+    folder = hooked(tmp_path / "hooked", {"a.sh": held_hook(tmp_path, watching, "sync")})
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        await world.push_folder(folder, "hooked", "1.0.0")
+        (folder / "package.yaml").write_text((folder / "package.yaml").read_text().replace("1.0.0", "2.0.0"))
+        (folder / "hooks" / "a.sh").unlink()
+        await world.push_folder(folder, "hooked", "2.0.0")
+        await world.create("prod", "app", package="hooked")
+        hook, child = await trio.to_thread.run_sync(held, tmp_path)
+        with watched(hook) as first, watched(child) as below:
+            await world.change("prod", "app", {"packageVersion": "2.0.0"})
+            await until_version(world, "app", "2.0.0")
+            assert first.ended()
+            assert below.ended()

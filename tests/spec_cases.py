@@ -1,0 +1,355 @@
+"""Which test covers which case of the behaviour that this runtime is held to, and which keeps which weakness of its peer away.
+
+A case is named as the reference names it: its suite, then its name. Its value is the tests that tell it, or
+:class:`Elsewhere` with the reason why there is nothing to tell here, and the tests of what is done instead.
+`tests/test_spec_cases.py` holds that every test exists and that every case has one or a reason.
+"""
+
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """The case does not arise, or is decided otherwise on purpose; ``tests`` tell what is done instead."""
+
+    why: str
+    tests: tuple[str, ...] = ()
+
+
+Coverage: TypeAlias = str | tuple[str, ...] | Elsewhere
+
+_MACHINE: Final = "tests/runtime/test_scheduler_machine.py::"
+_VOTES: Final = "tests/runtime/test_scheduler_votes.py::"
+_SCHEDULER: Final = "tests/runtime/test_scheduler.py::"
+_GATES: Final = "tests/runtime/test_gates.py::"
+_QUEUE: Final = "tests/queue/test_service.py::"
+_STOPPING: Final = "tests/queue/test_service_stopping.py::"
+_STORE: Final = "tests/packages/test_disk_store.py::"
+_FAULTS: Final = "tests/packages/test_disk_store_faults.py::"
+_SPEC_STORE: Final = "tests/packages/test_spec_store.py::"
+_DEFINITION: Final = "tests/packages/test_definition.py::"
+_STATUS: Final = "tests/runtime/test_status.py::"
+_ROUTES: Final = "tests/debug/test_routes.py::"
+_RUNTIME: Final = "tests/runtime/test_runtime.py::"
+_CONTROLLER: Final = "tests/runtime/test_controller.py::"
+_SPEC_CONTROLLER: Final = "tests/runtime/test_spec_controller.py::"
+
+SCHEDULER: Final[dict[str, Coverage]] = {
+    "AddNodeAndSchedule": _MACHINE + "test_add_node_and_schedule",
+    "FloorDisableKeepsNodeOff": _MACHINE + "test_floor_disable_keeps_node_off",
+    "OrderTierGate": _MACHINE + "test_order_tier_gate",
+    "DisabledNodeUnblocksHigherTier": _MACHINE + "test_disabled_node_unblocks_higher_tier",
+    "MandatoryDependency": _MACHINE + "test_mandatory_dependency",
+    "ConditionalDependencyAbsentIsOK": _MACHINE + "test_conditional_dependency_absent_is_ok",
+    "SameTierDependencyWaitsForActive": _MACHINE + "test_same_tier_dependency_waits_for_active",
+    "DisabledDependencyDoesNotSatisfy": _MACHINE + "test_disabled_dependency_does_not_satisfy",
+    "DependencyConstraintCheckedAgainstGraphVersion": (
+        _MACHINE + "test_dependency_constraint_checked_against_graph_version"
+    ),
+    "EnabledToDisabledFlipEmitsEventDisable": _MACHINE + "test_enabled_to_disabled_flip_emits_event_disable",
+    "StatusFlipResetsOnlyAffectedNode": _MACHINE + "test_status_flip_resets_only_affected_node",
+    "AddNodeRejectsCyclicAddition": _MACHINE + "test_add_node_rejects_cyclic_addition",
+    "CheckConstraintsRejectsDependencyCycle": _SCHEDULER + "test_check_constraints_rejects_dependency_cycle",
+    "PauseSuppressesScheduling": _MACHINE + "test_pause_suppresses_scheduling",
+    "AnyOf SatisfiedMemberEnables": _MACHINE + "test_any_of_satisfied_member_enables",
+    "AnyOf NoInstalledMemberDisables": _MACHINE + "test_any_of_no_installed_member_disables",
+    "AnyOf InstalledButConstraintFails": _MACHINE + "test_any_of_installed_but_constraint_fails",
+    "AnyOf NilConstraintAcceptsAny": _MACHINE + "test_any_of_nil_constraint_accepts_any",
+    "AnyOf MultipleGroupsAllMustPass": _MACHINE + "test_any_of_multiple_groups_all_must_pass",
+    "AnyOf DoesNotCreateDependencyEdge": _MACHINE + "test_any_of_does_not_create_dependency_edge",
+    "AnyOf RejectsAtAdmission": _SCHEDULER + "test_check_constraints_rejects",
+    "AnyOf MemberInstallTriggersReschedule": _MACHINE + "test_any_of_member_install_triggers_reschedule",
+    "VersionRejectionNamesSubject": _GATES + "test_version_rejection_names_subject_constraint_and_current",
+    "NoneOf NoInstalledMemberEnables": _MACHINE + "test_none_of_no_installed_member_enables",
+    "NoneOf NilConstraintViolated": _MACHINE + "test_none_of_nil_constraint_violated",
+    "NoneOf InForbiddenRange": _MACHINE + "test_none_of_in_and_outside_forbidden_range",
+    "NoneOf OutsideRange": _MACHINE + "test_none_of_in_and_outside_forbidden_range",
+    "NoneOf MultipleGroups": _MACHINE + "test_none_of_multiple_groups",
+    "NoneOf NoEdge": _MACHINE + "test_none_of_no_edge",
+    "NoneOf RejectsAtAdmission": _SCHEDULER + "test_check_constraints_rejects",
+    "NoneOf MemberInstallTriggersDisable": _MACHINE + "test_none_of_member_install_triggers_disable",
+    "RescheduleFansOutToDirectSubscribers": Elsewhere(
+        "packages declare no subscriptions: a run again of one disturbs no other",
+        (_MACHINE + "test_reschedule_runs_that_node_again_and_no_other",),
+    ),
+    "RescheduleOnEnableRevertsEntireGraph": Elsewhere(
+        "enabling a module cancels nobody's work (weakness 13); definitions are ensured before what uses them",
+        (
+            _MACHINE + "test_enabling_a_module_cancels_nobodys_work",
+            "tests/runtime/test_crd_tasks.py::test_a_package_may_use_kinds_of_another_that_it_does_not_name",
+        ),
+    ),
+    "DynamicRule EnablesOverFloor": _VOTES + "test_dynamic_rule_enables_over_floor",
+    "DynamicRule NilDefersToFloor": _VOTES + "test_dynamic_rule_nil_defers_to_floor",
+    "DynamicRule DisableOverridesBundle": Elsewhere(
+        "there are no bundles of editions; a user's disable is final over everything there is",
+        (_VOTES + "test_a_users_disable_uninstalls", _GATES + "test_intent_and_script"),
+    ),
+    "ScriptRule TrueDoesNotEnableOverFloor": _VOTES + "test_script_rule_true_does_not_enable_over_floor",
+    "ScriptRule TrueDoesNotForbid": _VOTES + "test_script_rule_true_does_not_forbid",
+    "ScriptRule FalseForbids": _VOTES + "test_script_rule_false_and_error_forbid",
+    "ScriptRule ErrorForbids": _VOTES + "test_script_rule_false_and_error_forbid",
+    "ScriptRule DisableSurfacesReason": _GATES + "test_scripts_are_quoted",
+}
+
+QUEUE: Final[dict[str, Coverage]] = {
+    "basic enqueue": _QUEUE + "test_tasks_of_a_queue_run_in_order_and_each_asker_is_told",
+    "FIFO": "tests/queue/test_machine.py::test_tasks_of_a_lane_run_one_after_the_other_in_their_order",
+    "retry until success (fails twice)": _QUEUE + "test_retries_come_at_exact_times_and_hold_what_is_behind",
+    "permanent failure": _QUEUE + "test_a_permanent_failure_parks_until_an_input_changes",
+    "cancelling a running task is quick and releases the waiter": (
+        _QUEUE + "test_cancelling_during_a_run_interrupts_it_and_the_next_begins",
+        _QUEUE + "test_cancelling_during_backoff_leaves_at_once",
+    ),
+    "unique": (
+        _QUEUE + "test_unique_work_is_left_out_while_the_same_waits",
+        "tests/queue/test_machine.py::test_unique_leaves_room_for_one_that_runs_and_one_that_waits",
+    ),
+    "stop is quick": (
+        _STOPPING + "test_a_deadline_around_bounds_the_drain",
+        _STOPPING + "test_removing_a_queue_interrupts_and_waits_and_holds_up_no_other",
+    ),
+    "empty queue": _STOPPING + "test_removing_an_unknown_queue_returns_at_once",
+    "50 concurrent enqueues": _QUEUE + "test_fifty_tasks_at_once_enqueue_and_every_order_of_theirs_is_kept",
+    "hasSeveral": "tests/queue/test_machine.py::test_unique_leaves_room_for_one_that_runs_and_one_that_waits",
+    "Start idempotent": Elsewhere(
+        "a queue is not started: it comes with its first task, and a second of that name cannot run beside it",
+        (_STOPPING + "test_a_name_used_again_while_its_queue_is_ending_waits_for_that_end",),
+    ),
+    "service": (_QUEUE + "test_queues_run_beside_each_other", _QUEUE + "test_a_thousand_queues"),
+}
+
+STORE: Final[dict[str, Coverage]] = {
+    "Deploy success": _STORE + "test_from_registry_to_deployed",
+    "Deploy cancelled": _STORE + "test_cancelled_at_each_await_nothing_partial_is_published",
+    "Deploy registry error as a status error": (
+        _FAULTS + "test_a_transfer_that_fails_leaves_nothing",
+        "tests/runtime/test_failures.py::test_every_expected_error_has_its_word",
+    ),
+    "partial download not published and retry works": (
+        _FAULTS + "test_a_transfer_that_fails_leaves_nothing",
+        _STORE + "test_whoever_waits_takes_over_from_whoever_was_cancelled",
+    ),
+    "completed version reused with zero registry calls": (
+        _STORE + "test_what_is_here_is_not_fetched_again",
+        _STORE + "test_what_is_installed_needs_no_registry",
+    ),
+    "creates the link": _STORE + "test_from_registry_to_deployed",
+    "replaces the link, downgrade": _STORE + "test_deploying_moves_the_link_and_keeps_the_trees",
+    "Undeploy keep": _STORE + "test_deploying_moves_the_link_and_keeps_the_trees",
+    "Undeploy delete": _STORE + "test_collecting",
+    "Undeploy idempotent": _STORE + "test_deploying_moves_the_link_and_keeps_the_trees",
+    "Undeploy keeps several versions": _STORE + "test_deploying_moves_the_link_and_keeps_the_trees",
+    "Cleanup empty preserve removes all": _STORE + "test_collecting",
+    "Cleanup sibling versions, packages, repositories": _SPEC_STORE + "test_what_one_name_gives_up_stays_for_another",
+    "Cleanup link kept or removed by target": Elsewhere(
+        "links say what is kept, not the other way round: a link goes with its package, a tree with its last link",
+        (_STORE + "test_collecting", _SPEC_STORE + "test_a_link_to_nowhere_is_replaced"),
+    ),
+    "Cleanup relative link target": _STORE + "test_from_registry_to_deployed",
+    "Cleanup non-symlink left alone": _STORE + "test_what_is_not_ours_is_left_alone",
+    "Cleanup `deployed` skipped": Elsewhere(
+        "links lie beside the store, not in it; what is collected is named by a digest",
+        (_STORE + "test_what_is_not_ours_is_left_alone",),
+    ),
+    "Cleanup empty dirs collapse": Elsewhere(
+        "trees are named by digest in one flat folder: there are no folders of packages to empty",
+        (_STORE + "test_collecting",),
+    ),
+    "Cleanup missing tree ok": _SPEC_STORE + "test_collecting_where_there_is_nothing",
+    "Cleanup cancelled leaves the tree": _STORE + "test_cancelled_at_each_await_nothing_partial_is_published",
+    "Lifecycle over version sequences": _SPEC_STORE + "test_a_life_of_versions",
+}
+
+LOADER: Final[dict[str, Coverage]] = {
+    "app complete": _DEFINITION + "test_an_application",
+    "app minimal": "tests/packages/test_spec_definition.py::test_the_least_that_is_a_package",
+    "app with digests": (_DEFINITION + "test_an_application", _DEFINITION + "test_images"),
+    "module complete": (_DEFINITION + "test_a_module", _DEFINITION + "test_module_yaml"),
+    "module minimal": "tests/packages/test_spec_definition.py::test_the_least_that_is_a_package",
+    "module with digests": _DEFINITION + "test_images",
+    "not found": _DEFINITION + "test_a_tree_that_is_gone",
+    "invalid dir name": Elsewhere(
+        "a package is read from a tree named by its digest; its own name is what is checked",
+        (_DEFINITION + "test_names_that_cannot_be",),
+    ),
+    "dto definition": (_DEFINITION + "test_what_is_wrong_is_said_with_its_file", _DEFINITION + "test_module_yaml"),
+    "values loader": (
+        _DEFINITION + "test_values_are_flat_or_in_a_section",
+        "tests/packages/test_values.py::test_layers",
+    ),
+}
+
+HOOKS: Final[dict[str, Coverage]] = {
+    "both hooks of one file survive": (
+        "tests/hooks/test_spec_hooks.py::test_all_bindings_of_one_file_survive_and_can_be_reached"
+    ),
+    "every hook reachable for wiring": (
+        "tests/hooks/test_spec_hooks.py::test_all_bindings_of_one_file_survive_and_can_be_reached",
+        "tests/hooks/test_package_hooks.py::test_two_equal_bindings_of_a_hook_have_a_monitor_each",
+    ),
+    "insertion order": (
+        "tests/hooks/test_discovery.py::test_hooks_come_in_the_order_of_their_paths_with_what_they_ask_for"
+    ),
+    "returned slice is a copy": "tests/hooks/test_spec_hooks.py::test_what_is_handed_out_cannot_be_changed",
+}
+
+STATUS: Final[dict[str, Coverage]] = {
+    "countProgress table": "tests/runtime/test_progress.py::test_count",
+    "SetMaintenanceMode seed Unknown, on, off clears": _STATUS + "test_maintenance_seeded_on_and_off",
+    "SetMaintenanceMode notifies only on change": (
+        _STATUS + "test_maintenance_seeded_on_and_off",
+        _CONTROLLER + "test_a_status_that_is_as_it_should_be_is_not_written",
+    ),
+    "SetMaintenanceMode ignores untracked": Elsewhere(
+        "a status is a value that belongs to its package: there is none of a package that is not known",
+        ("tests/runtime/test_status_machine.py::TestStory",),
+    ),
+    "waitingFor started ops hide queued ones": Elsewhere(
+        "what is waited for is objects that are not ready, all of which were applied; there is no queue of operations",
+        ("tests/runtime/test_run_tasks.py::test_laggards_are_named_in_order_and_not_without_end",),
+    ),
+    "waitingFor queued named if none started": Elsewhere(
+        "as before: everything was applied when waiting begins",
+        ("tests/runtime/test_run_tasks.py::test_laggards_are_named_in_order_and_not_without_end",),
+    ),
+    "waitingFor dedupe": "tests/runtime/test_progress.py::test_every_object_is_counted_once",
+    "waitingFor bookkeeping excluded": (
+        "tests/cluster/test_object_waits.py::test_it_ends_when_the_last_one_is_ready_and_tells_the_laggards"
+    ),
+    "condition rules": (
+        "tests/runtime/test_conditions.py::test_every_failure_in_every_phase",
+        "tests/runtime/test_conditions.py::test_what_is_removed_is_false_and_keeps_its_last_words",
+    ),
+    "summary": (
+        "tests/runtime/test_summary.py::test_what_stands_over_what",
+        "tests/runtime/test_package_status.py::test_phase",
+    ),
+    "health reducers": "tests/cluster/test_readiness.py::test_cases",
+    "endpoints": Elsewhere("addresses of Ingresses are not gathered: the Ingresses themselves tell them"),
+}
+
+API: Final[dict[str, Coverage]] = {
+    "public tree hides packages": Elsewhere(
+        "there is no public listener: one socket, which only its owner may open, and still nothing secret in it",
+        (
+            "tests/debug/test_socket_file.py::test_only_its_owner_may_use_it_whatever_the_umask",
+            _ROUTES + "test_what_a_package_names_as_secret_is_in_no_answer",
+            _ROUTES + "test_nothing_is_a_silent_default",
+        ),
+    ),
+    "private serves exact bodies and content types": (_ROUTES + "test_documents", _ROUTES + "test_one_by_name"),
+    "output param": (_ROUTES + "test_documents", _ROUTES + "test_nothing_is_a_silent_default"),
+    "render error mapping": (
+        _ROUTES + "test_a_package_that_goes_while_it_is_rendered",
+        "tests/debug/test_client.py::test_a_daemon_that_cannot_render",
+    ),
+    "readyz follows converge": Elsewhere(
+        "readiness is that of the daemon; one package that never settles must not take the daemon out of service",
+        (_ROUTES + "test_readiness",),
+    ),
+    "endpoints lists every route": _ROUTES + "test_endpoints_lists_every_route_and_every_route_answers",
+}
+
+TASKS: Final[dict[str, Coverage]] = {
+    "isEmbeddedPath table": Elsewhere("no package is built into the daemon: every one is brought and installed"),
+    "Cleanup task succeeds": _RUNTIME + "test_a_removal_leaves_nothing_and_the_name_can_be_used_again",
+    "Cleanup task succeeds when cancelled": Elsewhere(
+        "the clean-up is no task: it runs outside the queue that it takes down, and nobody can cancel it",
+        (_STOPPING + "test_a_queue_is_removed_by_another_task_that_its_on_done_wakes",),
+    ),
+    "Cleanup task idempotent": (
+        "tests/runtime/test_lifecycle.py::test_the_guard_of_complete_removal_in_both_directions",
+        "tests/runtime/test_simulation.py::TestSimulation",
+    ),
+    "Cleanup task label": Elsewhere("the clean-up is in no queue and so in no dump"),
+    "ensurecrd": (
+        "tests/runtime/test_crd_tasks.py::test_a_package_may_use_kinds_of_another_that_it_does_not_name",
+        "tests/runtime/test_crd_tasks.py::test_a_broken_definition_stops_its_own_package_only_and_says_so",
+    ),
+    "orphans": (
+        "tests/runtime/test_purge.py::test_declared_kinds_are_deleted_and_nothing_else",
+        "tests/runtime/test_purge.py::test_a_declaration_that_cannot_be_read_is_passed_over",
+    ),
+}
+
+SETTINGS: Final[dict[str, Coverage]] = {
+    "CEL": (
+        "tests/formats/test_cel.py::test_what_rules_can_say",
+        "tests/formats/test_cel_rules.py::test_on_every_level",
+    ),
+    "immutable": "tests/formats/test_schema_immutable.py::test_changes",
+    "grants": Elsewhere("there are no projects with a catalogue of what their packages may use"),
+    "conversions": "tests/packages/test_conversions.py::test_settings_are_brought_to_the_newest",
+}
+
+_NO_VERSION_RESOURCES: Final = "there are no resources for versions of packages: a registry says what there is"
+
+APPLICATIONS: Final[dict[str, Coverage]] = {
+    "resource-not-found": (
+        "tests/runtime/test_controller_modules.py::test_an_object_that_goes_before_anything_was_done_leaves_nothing",
+        _RUNTIME + "test_an_object_that_vanishes_is_removed_by_what_is_known_of_it",
+    ),
+    "package-not-found": _SPEC_CONTROLLER + "test_a_package_that_nobody_pushed_is_said_and_another_one_is_switched_to",
+    "version-not-found": _RUNTIME + "test_a_missing_version_is_said_and_the_old_one_stays",
+    "version-is-draft": Elsewhere(_NO_VERSION_RESOURCES),
+    "repository-not-found": _RUNTIME + "test_a_missing_repository_is_said_and_its_arrival_wakes",
+    "successful-reconcile": _RUNTIME + "test_an_application_becomes_ready_and_is_applied",
+    "successful-reconcile all-falses": "tests/runtime/test_conditions.py::test_every_failure_in_every_phase",
+    "successful-reconcile some-falses": "tests/runtime/test_conditions.py::test_every_failure_in_every_phase",
+    "repeated-reconcile": (
+        _CONTROLLER + "test_a_status_that_is_as_it_should_be_is_not_written",
+        "tests/runtime/test_runtime_methods.py::test_a_wish_that_is_told_twice_is_one_wish",
+    ),
+    "version-switch": _SPEC_CONTROLLER + "test_versions_are_switched_up_and_down",
+    "version-update": (
+        _SPEC_CONTROLLER + "test_versions_are_switched_up_and_down",
+        _RUNTIME + "test_every_status_that_is_written_of_an_update_is_true",
+    ),
+    "package-switch": _SPEC_CONTROLLER + "test_a_package_that_nobody_pushed_is_said_and_another_one_is_switched_to",
+    "stale-owner-references": Elsewhere(_NO_VERSION_RESOURCES + "; so nothing owns an Application"),
+    "registry-spec-changed": (
+        _SPEC_CONTROLLER + "test_a_repository_that_is_corrected_wakes_who_failed_for_it",
+        "tests/runtime/test_controller_inputs.py::test_a_new_password_alone_disturbs_nobody_who_runs",
+    ),
+    "maintenance-mode": "tests/runtime/test_operations.py::test_under_maintenance_what_people_change_is_left_to_them",
+    "update-settings": _RUNTIME + "test_new_settings_are_applied_without_a_download",
+    "delete": _RUNTIME + "test_a_removal_leaves_nothing_and_the_name_can_be_used_again",
+    "delete-not-attached": (
+        _RUNTIME + "test_a_package_of_an_earlier_process_is_removed_too",
+        "tests/runtime/test_run_tasks.py::test_uninstalling_a_name_that_never_could_be_installed_is_success",
+    ),
+    "delete-already-released": _CONTROLLER + "test_another_ones_finalizer_is_kept",
+    "delete-after-version-edit": (
+        _SPEC_CONTROLLER + "test_a_deletion_right_after_the_version_was_edited_leaves_nothing"
+    ),
+}
+
+VERSIONS: Final[dict[str, Coverage]] = dict.fromkeys(
+    (
+        "successful",
+        "registry-error",
+        "metadata-parsing-error",
+        "two-errors",
+        "error-to-success",
+        "non-draft",
+        "no-bundle-image-in-registry",
+        "deletion",
+    ),
+    Elsewhere(_NO_VERSION_RESOURCES),
+)
+
+SUITES: Final = {
+    "scheduler": SCHEDULER,
+    "queue": QUEUE,
+    "store": STORE,
+    "loader": LOADER,
+    "hooks": HOOKS,
+    "status": STATUS,
+    "API": API,
+    "tasks": TASKS,
+    "settings": SETTINGS,
+    "applications": APPLICATIONS,
+    "package versions": VERSIONS,
+}

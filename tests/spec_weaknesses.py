@@ -1,0 +1,176 @@
+"""Which test keeps which weakness of the public peer away: each fails on the weak behaviour. The reference has the numbers."""
+
+from typing import Final
+
+from tests.spec_cases import Coverage, Elsewhere
+
+MUST_HAVE_A_TEST: Final = frozenset({1, 2, 3, 4, 7, 8, 9, 10, 11, 14, 17, 18, 19, 23})
+"""Those that a reason alone does not answer."""
+
+_LIFECYCLE: Final = "tests/runtime/test_lifecycle.py::"
+_STORE: Final = "tests/packages/test_disk_store.py::"
+_STOPPING: Final = "tests/queue/test_service_stopping.py::"
+_SPEC: Final = "tests/runtime/test_spec_controller.py::"
+
+WEAKNESSES: Final[dict[int, tuple[str, Coverage]]] = {
+    1: (
+        "a bounded channel that is sent on while a lock is held",
+        (
+            "tests/runtime/test_spec_scheduler.py::test_however_much_is_ordered_at_once_nobody_waits_for_room",
+            "tests/runtime/test_spec_scheduler.py::test_a_reschedule_while_its_run_ends_is_not_completed_by_it",
+        ),
+    ),
+    2: (
+        "Complete without the number of its run",
+        (
+            "tests/runtime/test_spec_scheduler.py::test_a_reschedule_while_its_run_ends_is_not_completed_by_it",
+            "tests/runtime/test_scheduler_machine.py::test_a_run_that_was_superseded_completes_nothing",
+            "tests/queue/test_service.py::test_nobody_is_told_when_the_scope_is_cancelled_by_the_last_thing_a_run_does",
+        ),
+    ),
+    3: (
+        "one lock for all downloads, and no cancelling inside one",
+        (
+            _STORE + "test_different_artifacts_do_not_wait_for_each_other",
+            _STORE + "test_one_artifact_for_many_is_downloaded_once",
+            _STORE + "test_cancelled_at_each_await_nothing_partial_is_published",
+        ),
+    ),
+    4: (
+        "a link that is removed before the new one is there; trees that are trusted unseen",
+        (
+            _STORE + "test_killed_at_each_step_on_the_disk",
+            _STORE + "test_a_damaged_tree_is_unpacked_again",
+            "tests/packages/test_disk_store_faults.py::test_a_damaged_tree_stays_until_the_new_one_is_there",
+        ),
+    ),
+    5: (
+        "a signature that protects the download only",
+        Elsewhere(
+            "nothing is mounted: every file of a tree is checked against the digest of the artifact before it is used",
+            (
+                _STORE + "test_a_damaged_tree_is_unpacked_again",
+                _STORE + "test_a_tree_under_another_s_name_is_not_believed",
+            ),
+        ),
+    ),
+    6: (
+        "legal names refused, links dropped, parents missing",
+        (
+            "tests/formats/test_archive_tree.py::test_legal_names",
+            "tests/formats/test_archive_tree.py::test_links_inside_the_tree_whether_or_not_the_target_is_there",
+            "tests/formats/test_archive_tree.py::test_parents_that_the_archive_left_out_are_made_once",
+        ),
+    ),
+    7: (
+        "stopping one queue holds every other, and gives up on its worker",
+        (
+            _STOPPING + "test_removing_a_queue_interrupts_and_waits_and_holds_up_no_other",
+            _STOPPING + "test_a_name_used_again_while_its_queue_is_ending_waits_for_that_end",
+        ),
+    ),
+    8: (
+        "events after a disable make queues that nobody removes",
+        (
+            _SPEC + "test_events_after_a_disable_and_a_removal_make_no_queue",
+            "tests/runtime/test_start_tasks.py::test_event_hooks_stop_with_the_package",
+        ),
+    ),
+    9: (
+        "a closed channel of events spins",
+        (
+            "tests/runtime/test_service.py::test_events_and_ticks_reach_the_runtime",
+            "tests/hooks/test_hook_services.py::test_once_closed_nothing_is_started",
+        ),
+    ),
+    10: (
+        "synchronisations are waited for without watching one's own cancellation",
+        _SPEC + "test_a_synchronisation_that_hangs_is_superseded_at_once",
+    ),
+    11: (
+        "one broken definition holds every package",
+        "tests/runtime/test_crd_tasks.py::test_a_broken_definition_stops_its_own_package_only_and_says_so",
+    ),
+    12: (
+        "enabled scripts run inside the scheduler, without an end, at every pass",
+        (
+            "tests/hooks/test_enabled_script.py::test_a_script_that_does_not_end_is_ended_before_the_runner_would",
+            "tests/runtime/test_scheduler_votes.py::test_a_vote_that_is_due_holds_the_node_and_the_orders_above",
+        ),
+    ),
+    13: (
+        "enabling a module cancels all work",
+        "tests/runtime/test_scheduler_machine.py::test_enabling_a_module_cancels_nobodys_work",
+    ),
+    14: (
+        "of several unmet dependencies a random one is told",
+        (
+            "tests/runtime/test_gates.py::test_dependencies",
+            "tests/runtime/test_scheduler_rules.py::test_effects_do_not_depend_on_the_order_of_insertion",
+        ),
+    ),
+    15: (
+        "drift is absence only, and looking for it holds every package",
+        Elsewhere(
+            "nobody looks for drift between runs; a run repairs what was edited, not only what is absent",
+            ("tests/cluster/test_release_engine.py::test_the_same_again_is_no_revision_but_repairs",),
+        ),
+    ),
+    16: (
+        "health is told at changes of state only; DaemonSets and Jobs are not looked at",
+        (
+            "tests/cluster/test_readiness.py::test_cases",
+            "tests/cluster/test_object_waits.py::test_it_ends_when_the_last_one_is_ready_and_tells_the_laggards",
+        ),
+    ),
+    17: (
+        "values changed after helm are followed once; patches grow without end and are lost on reload",
+        (
+            "tests/runtime/test_run_tasks.py::test_after_helm_hooks_that_change_values_are_followed_until_they_rest",
+            "tests/runtime/test_run_tasks.py::test_hooks_that_never_rest_are_named_instead_of_being_run_for_ever",
+            "tests/hooks/test_values_patch.py::test_the_last_word_about_a_path_counts_and_paths_are_sorted",
+            "tests/runtime/test_package_state.py::test_a_state_is_there_for_who_comes_next",
+        ),
+    ),
+    18: (
+        "permanent errors are tried for ever like transient ones",
+        (
+            "tests/queue/test_service.py::test_a_permanent_failure_parks_until_an_input_changes",
+            "tests/runtime/test_failures.py::test_every_expected_error_has_its_word",
+            "tests/runtime/test_runtime.py::test_what_cannot_be_rendered_is_stalled_until_the_settings_change",
+        ),
+    ),
+    19: (
+        "a wish is adopted and dies with a removal; a change of maintenance alone is not seen; the guard is inverted",
+        (
+            "tests/runtime/test_lifecycle_machine.py::test_the_guard_of_the_removal_in_both_directions",
+            _LIFECYCLE + "test_a_package_created_again_during_its_removal_is_told_to_come_again_and_is_new_afterwards",
+            "tests/runtime/test_desired_state.py::test_each_field_has_its_change_and_its_kind",
+            "tests/runtime/test_simulation.py::test_a_wish_during_a_removal_comes_true_afterwards",
+            "tests/runtime/test_runtime_methods.py::test_a_wish_during_a_removal_is_heard_when_that_is_over",
+        ),
+    ),
+    20: (
+        "every file without an extension is executed",
+        "tests/hooks/test_discovery.py::test_nothing_is_run_that_is_not_a_hook_and_no_hook_in_any_other_way",
+    ),
+    21: (
+        "a state told by a fake error; wrong labels",
+        "tests/runtime/test_pipeline.py::test_the_tasks_of_each_operation",
+    ),
+    22: (
+        "the version is read from the file system; images of what is removed stay",
+        (
+            "tests/packages/test_definition.py::test_the_version_is_the_packages_own",
+            "tests/packages/test_disk_store.py::test_collecting",
+        ),
+    ),
+    23: (
+        "items are not descended; a missing key passes a rule",
+        (
+            "tests/formats/test_cel_rules.py::test_on_every_level",
+            "tests/formats/test_cel_rules.py::test_a_key_that_is_not_there_never_passes_a_rule",
+        ),
+    ),
+    24: ("a hint for listing tags is trusted", Elsewhere("tags are not listed: a version is asked for by its name")),
+}
