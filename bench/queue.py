@@ -68,7 +68,7 @@ async def _measure_few() -> list[Ratio]:
             "queue", f"{TASKS} tasks, one queue", "memory channel, a task each", one_queue, one_channel, budget=2.0
         ),
         await compare_async(
-            "queue", f"{TASKS} queues, one task each", "nursery, a task each", many_queues, many_tasks, budget=6.0
+            "queue", f"{TASKS} queues, one task each", "nursery, a task each", many_queues, many_tasks, budget=10.0
         ),
     ]
 

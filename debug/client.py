@@ -18,11 +18,10 @@ from wharfinger.debug.encoding import (
     answer_from_json,
     daemon_from_json,
     nodes_from_json,
-    package_from_json,
-    packages_from_json,
     queues_from_json,
 )
 from wharfinger.debug.errors import DebugAnswerError, NoDaemonError
+from wharfinger.debug.package_encoding import package_from_json, packages_from_json
 from wharfinger.debug.routes import (
     MAX_SETTINGS,
     NO_CHART,
@@ -33,6 +32,7 @@ from wharfinger.debug.routes import (
     SHOW_SECRETS,
     VALIDATE,
 )
+from wharfinger.debug.statistics_encoding import statistics_from_json
 from wharfinger.debug.text import printable, shorten
 from wharfinger.formats.json_value import JsonObject, JsonValue, ShapeError, encode_json
 from wharfinger.runtime.inspector import (
@@ -42,6 +42,7 @@ from wharfinger.runtime.inspector import (
     QueueSnapshot,
     RenderSnapshot,
     SettingsAnswer,
+    StatisticsSnapshot,
 )
 from wharfinger.runtime.paths import SOCKET_VARIABLE
 
@@ -77,6 +78,14 @@ class DebugClient:
         answer = await self._ask("/api/v1/daemon")
         try:
             return daemon_from_json(answer)
+        except ShapeError as error:
+            raise self._misunderstood(error) from error
+
+    async def statistics(self) -> StatisticsSnapshot | None:
+        """What the daemon counts, or None before there is anything to count."""
+        answer = await self._ask("/api/v1/statistics")
+        try:
+            return None if answer is None else statistics_from_json(answer)
         except ShapeError as error:
             raise self._misunderstood(error) from error
 

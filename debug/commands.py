@@ -33,23 +33,10 @@ from wharfinger.formats.yaml_reader import read_yaml
 from wharfinger.runtime.inspector import Inspector, InvalidSettings, PackageSnapshot, UnknownSettings, ValidSettings
 from wharfinger.runtime.paths import SOCKET_VARIABLE, default_socket
 
-_HEADER: Final = ("NAME", "KIND", "PACKAGE", "VERSION", "STATE", "MESSAGE")
-_WIDE_HEADER: Final = ("NAME", "KIND", "PACKAGE", "VERSION", "REVISION", "DIGEST", "QUEUED", "STATE", "TIP", "MESSAGE")
-_DIGEST_DIGITS: Final = 12
-ARROW: Final = "→"
-EXIT_UNKNOWN: Final = 3
-
-
-class NoSuchPackageError(DebugError):
-    """The daemon has no package of this name."""
 
 
 class SettingsFileError(DebugError):
     """A file that has no settings in it."""
-
-
-class RenderFailedError(DebugError):
-    """A package cannot be rendered as it is."""
 
 
 def add_get(parser: argparse.ArgumentParser) -> None:
@@ -128,86 +115,6 @@ def add_validate(parser: argparse.ArgumentParser) -> None:
     )
     _add_socket(parser)
     parser.set_defaults(handler=_validate)
-
-
-async def packages_text(
-    inspector: Inspector, name: str | None, output: str, columns: int | None, arrow: str = ARROW
-) -> str:
-    """What `get packages` prints; no text when there are no packages. Raises NoSuchPackageError."""
-    if output in OUTPUT_FORMATS:
-        return await dump_text(inspector, name, output)
-    packages = await inspector.packages() if name is None else (await _one_package(inspector, name),)
-    if not packages:
-        return ""
-    if output == "name":
-        return "".join(f"{printable(package.name)}\n" for package in packages)
-    header, row = (_WIDE_HEADER, _wide_row) if output == "wide" else (_HEADER, _row)
-    rows = [row(package, arrow) for package in packages]
-    return "".join(f"{line}\n" for line in layout(header, rows, columns))
-
-
-async def dump_text(inspector: Inspector, name: str | None, output: OutputFormat) -> str:
-    """What `dump` prints: all packages, or one. Raises NoSuchPackageError."""
-    if name is None:
-        return render(packages_to_json(await inspector.packages()), output)
-    return render(package_to_json(await _one_package(inspector, name)), output)
-
-
-async def queues_text(inspector: Inspector, name: str | None, output: OutputFormat) -> str:
-    """What `queues dump` prints: all queues, or one. Raises NoSuchPackageError."""
-    queues = await inspector.queues()
-    if name is not None:
-        queues = tuple(queue for queue in queues if queue.name == name)
-        if not queues:
-            hint = await _hint(inspector, name) or "`wharfinger queues dump` shows all"
-            raise NoSuchPackageError(f"no queue named {name!r}; {hint}")
-    return render(queues_to_json(queues), output)
-
-
-async def scheduler_text(inspector: Inspector, name: str | None, output: OutputFormat) -> str:
-    """What `scheduler dump` prints: all nodes, or one. Raises NoSuchPackageError."""
-    nodes = await inspector.scheduler()
-    if name is None:
-        return render(nodes_to_json(nodes), output)
-    for node in nodes:
-        if node.name == name:
-            return render(node_to_json(node), output)
-    hint = await _hint(inspector, name) or "`wharfinger scheduler dump` shows all that are loaded"
-    raise NoSuchPackageError(f"no package named {name!r} in the scheduler; {hint}")
-
-
-async def render_text(client: DebugClient, name: str, *, show_secrets: bool) -> str:
-    """What `render` prints. Raises NoSuchPackageError and RenderFailedError."""
-    rendered = await client.render(name, show_secrets=show_secrets)
-    if rendered is None:
-        raise await _no_such_package(client, name)
-    if not rendered.has_chart:
-        raise RenderFailedError(f"package {name!r} has no Helm chart: there is nothing to render")
-    if rendered.problem:
-        raise RenderFailedError(f"package {name!r} cannot be rendered: {rendered.problem}")
-    return rendered.manifest
-
-
-async def validate_text(
-    inspector: Inspector, name: str, settings: JsonObject, version: int, output: str
-) -> tuple[str, int]:
-    """What `validate` prints, and its exit code. Raises NoSuchPackageError."""
-    answer = await inspector.validate(name, settings, version)
-    if answer is None:
-        raise await _no_such_package(inspector, name)
-    match answer:
-        case ValidSettings(package, warnings):
-            code, lines, verdict = 0, [f"warning: {each}" for each in warnings], f"valid for version {package}"
-        case InvalidSettings(package, problems, warnings):
-            lines = [*(f"error: {each}" for each in problems), *(f"warning: {each}" for each in warnings)]
-            code, verdict = 1, f"not valid for version {package}"
-        case UnknownSettings(why):
-            code, lines, verdict = EXIT_UNKNOWN, [], f"not known: {why}"
-        case _:
-            assert_never(answer)
-    if output in OUTPUT_FORMATS:
-        return render(answer_to_json(answer), output), code
-    return "".join(f"{printable(line)}\n" for line in [*lines, f"{name}: {verdict}"]), code
 
 
 def _get(args: argparse.Namespace) -> int:
@@ -297,57 +204,6 @@ def _encoding() -> str:
 async def _ask(path: Path, question: Callable[[DebugClient], Awaitable[str]]) -> str:
     async with open_debug_client(path) as client:
         return await question(client)
-
-
-async def _one_package(inspector: Inspector, name: str) -> PackageSnapshot:
-    package = await inspector.package(name)
-    if package is None:
-        raise await _no_such_package(inspector, name)
-    return package
-
-
-async def _no_such_package(inspector: Inspector, name: str) -> NoSuchPackageError:
-    hint = await _hint(inspector, name) or "`wharfinger get packages` lists them"
-    return NoSuchPackageError(f"no package named {name!r}; {hint}")
-
-
-async def _hint(inspector: Inspector, name: str) -> str:
-    """The name that was meant by ``namespace/instance``, as kubectl writes it; empty when there is none."""
-    meant = name.replace("/", ".", 1)
-    return f"did you mean {meant}?" if meant != name and await inspector.package(meant) else ""
-
-
-def _row(package: PackageSnapshot, arrow: str) -> tuple[str, ...]:
-    return (
-        package.name,
-        package.kind,
-        package.package,
-        _versions(package, arrow),
-        package.state,
-        package.message,
-    )
-
-
-def _wide_row(package: PackageSnapshot, arrow: str) -> tuple[str, ...]:
-    return (
-        package.name,
-        package.kind,
-        package.package,
-        _versions(package, arrow),
-        str(package.release_revision or ""),
-        (package.installed_digest or package.digest).removeprefix("sha256:")[:_DIGEST_DIGITS],
-        str(len(package.queue.tasks)),
-        package.state,
-        package.tip,
-        package.message,
-    )
-
-
-def _versions(package: PackageSnapshot, arrow: str) -> str:
-    """The installed version, and the wanted one while it is another: ``1.0.0 → 1.1.0``, ``→ 1.0.0``."""
-    if package.version in {package.installed_version, ""}:
-        return package.installed_version
-    return f"{package.installed_version} {arrow} {package.version}".lstrip()
 
 
 def _add_name(parser: argparse.ArgumentParser, *, required: bool = False) -> None:

@@ -4,26 +4,20 @@ Pure. Reading back what was written gives the same snapshot, so that a client of
 daemon's own. Readers ignore keys they do not know and name the ones they miss, so that an older command line can look into
 a newer daemon.
 
-Shapes (spec/runtime §3 and §9.1; every time is also there in seconds)::
+Shapes (spec/runtime §3 and §9.1; every duration is also there in seconds); packages and statistics have modules of their own::
 
-    packages:  {apps: {<name>: package}, modules: {<name>: package}}
-    package:   {name, kind, namespace, definition: {name, version, digest}, installed: {version, digest}, release_revision,
-                status: {state, message, tip, conditions: [...]}, settings, values,
-                hooks: [{name, bindings, runs, last_run?, last_error?}], queue: queue}
     queues:    {queues: {<name>: queue}}
     queue:     {length, tasks: [{index, name, lane, attempt, running, enqueued, enqueued_seconds,
-                next_retry?, next_retry_seconds?, error?, cause?}]}      (no tasks: no key)
+                next_retry?, next_retry_seconds?, error?, cause?, waits_for?}]}      (no tasks: no key)
     scheduler: {nodes: {<name>: node}}
-    answer:    {verdict: Valid | Invalid | Unknown, version?, problems?: [{path, message}], warnings?: [...], message?}
     node:      {version, order, state, decision: {kind, reason, message}, dependencies: {<name>: {constraint, optional}}}
-
-``definition`` is what is wanted. `PackageSnapshot.secrets` is left out.
+    answer:    {verdict: Valid | Invalid | Unknown, version?, problems?: [{path, message}], warnings?: [...], message?}
 """
 
 from collections.abc import Iterable
-from datetime import UTC, datetime
 from typing import assert_never
 
+from wharfinger.debug.fields import duration, read_flag, read_seconds, read_time, time_text
 from wharfinger.formats.json_value import (
     JsonObject,
     JsonValue,
@@ -35,17 +29,13 @@ from wharfinger.formats.json_value import (
     find_object,
     find_str,
     need_str,
-    type_name,
 )
 from wharfinger.formats.openapi_schema import Problem
 from wharfinger.runtime.inspector import (
-    ConditionSnapshot,
     DaemonSnapshot,
     DependencySnapshot,
-    HookSnapshot,
     InvalidSettings,
     NodeSnapshot,
-    PackageSnapshot,
     QueueSnapshot,
     SettingsAnswer,
     TaskSnapshot,
@@ -59,7 +49,7 @@ def daemon_to_json(daemon: DaemonSnapshot) -> JsonObject:
     return {
         "version": daemon.version,
         "pid": daemon.pid,
-        "started": _time(daemon.started),
+        "started": time_text(daemon.started),
         "ready": daemon.ready,
         "draining": daemon.draining,
         "cluster": daemon.cluster,
@@ -72,72 +62,11 @@ def daemon_from_json(value: JsonValue) -> DaemonSnapshot:
     return DaemonSnapshot(
         version=find_str(value, "version"),
         pid=find_int(value, "pid"),
-        started=_read_time(value, "started"),
-        ready=_flag(value, "ready"),
+        started=read_time(value, "started"),
+        ready=read_flag(value, "ready"),
         cluster=find_str(value, "cluster"),
         packages=find_int(value, "packages"),
-        draining=_flag(value, "draining"),
-    )
-
-
-def packages_to_json(packages: Iterable[PackageSnapshot]) -> JsonObject:
-    """All packages, applications and modules apart."""
-    apps: JsonObject = {}
-    modules: JsonObject = {}
-    for package in packages:
-        (modules if package.kind == "Module" else apps)[package.name] = package_to_json(package)
-    return {"apps": apps, "modules": modules}
-
-
-def packages_from_json(value: JsonValue) -> tuple[PackageSnapshot, ...]:
-    """All packages, sorted by name. Raises ShapeError."""
-    both = [*find_object(value, "apps").values(), *find_object(value, "modules").values()]
-    return tuple(sorted((package_from_json(item) for item in both), key=lambda package: package.name))
-
-
-def package_to_json(package: PackageSnapshot) -> JsonObject:
-    """One package as JSON."""
-    return {
-        "name": package.name,
-        "kind": package.kind,
-        "namespace": package.namespace,
-        "definition": {"name": package.package, "version": package.version, "digest": package.digest},
-        "installed": {"version": package.installed_version, "digest": package.installed_digest},
-        "release_revision": package.release_revision,
-        "status": {
-            "state": package.state,
-            "message": package.message,
-            "tip": package.tip,
-            "conditions": [_condition_to_json(condition) for condition in package.conditions],
-        },
-        "settings": package.settings,
-        "values": package.values,
-        "hooks": [_hook_to_json(hook) for hook in package.hooks],
-        "queue": queue_to_json(package.queue),
-    }
-
-
-def package_from_json(value: JsonValue) -> PackageSnapshot:
-    """One package from JSON. Raises ShapeError."""
-    name = need_str(value, "name")
-    return PackageSnapshot(
-        name=name,
-        kind=need_str(value, "kind"),
-        namespace=find_str(value, "namespace"),
-        package=find_str(value, "definition", "name"),
-        version=find_str(value, "definition", "version"),
-        digest=find_str(value, "definition", "digest"),
-        release_revision=find_int(value, "release_revision"),
-        state=find_str(value, "status", "state"),
-        message=find_str(value, "status", "message"),
-        tip=find_str(value, "status", "tip"),
-        settings=find_object(value, "settings"),
-        conditions=tuple(_condition_from_json(item) for item in find_list(value, "status", "conditions")),
-        queue=queue_from_json(name, find(value, "queue")),
-        installed_version=find_str(value, "installed", "version"),
-        installed_digest=find_str(value, "installed", "digest"),
-        values=find_object(value, "values"),
-        hooks=tuple(_hook_from_json(item) for item in find_list(value, "hooks")),
+        draining=read_flag(value, "draining"),
     )
 
 
@@ -187,22 +116,6 @@ def node_to_json(node: NodeSnapshot) -> JsonObject:
     }
 
 
-def duration(seconds: float) -> str:
-    """Seconds as people read them: ``250ms``, ``12.3s``, ``4m05s``, ``3h02m``, ``2d07h``; negative ones have a minus."""
-    if seconds < 0:
-        return "-" + duration(-seconds)
-    if seconds < 0.9995:
-        return f"{round(seconds * 1000)}ms"
-    if seconds < 59.95:
-        return f"{seconds:.1f}s"
-    whole = round(seconds)
-    if whole < 3600:
-        return f"{whole // 60}m{whole % 60:02}s"
-    if whole < 86400:
-        return f"{whole // 3600}h{whole % 3600 // 60:02}m"
-    return f"{whole // 86400}d{whole % 86400 // 3600:02}h"
-
-
 def _node_from_json(name: str, value: JsonValue) -> NodeSnapshot:
     return NodeSnapshot(
         name=name,
@@ -213,28 +126,9 @@ def _node_from_json(name: str, value: JsonValue) -> NodeSnapshot:
         reason=find_str(value, "decision", "reason"),
         message=find_str(value, "decision", "message"),
         dependencies=tuple(
-            DependencySnapshot(each, find_str(item, "constraint"), _flag(item, "optional"))
+            DependencySnapshot(each, find_str(item, "constraint"), read_flag(item, "optional"))
             for each, item in sorted(find_object(value, "dependencies").items())
         ),
-    )
-
-
-def _hook_to_json(hook: HookSnapshot) -> JsonObject:
-    result: JsonObject = {"name": hook.name, "bindings": list(hook.bindings), "runs": hook.runs}
-    if hook.last_run is not None:
-        result["last_run"] = _time(hook.last_run)
-    if hook.last_error:
-        result["last_error"] = hook.last_error
-    return result
-
-
-def _hook_from_json(value: JsonValue) -> HookSnapshot:
-    return HookSnapshot(
-        name=need_str(as_object(value, "hook"), "name"),
-        bindings=tuple(_text(item, "bindings") for item in find_list(value, "bindings")),
-        runs=find_int(value, "runs"),
-        last_run=None if find(value, "last_run") is None else _read_time(value, "last_run"),
-        last_error=find_str(value, "last_error"),
     )
 
 
@@ -255,6 +149,8 @@ def _task_to_json(task: TaskSnapshot) -> JsonObject:
         result["error"] = task.error
     if task.cause:
         result["cause"] = task.cause
+    if task.waits_for:
+        result["waits_for"] = task.waits_for
     return result
 
 
@@ -264,32 +160,13 @@ def _task_from_json(value: JsonValue) -> TaskSnapshot:
         index=find_int(value, "index"),
         name=find_str(value, "name"),
         lane=find_str(value, "lane"),
-        enqueued_s_ago=_seconds(find(value, "enqueued_seconds"), "enqueued_seconds"),
+        enqueued_s_ago=read_seconds(find(value, "enqueued_seconds"), "enqueued_seconds"),
         attempt=find_int(value, "attempt"),
-        running=_flag(value, "running"),
-        retry_in_s=None if retry is None else _seconds(retry, "next_retry_seconds"),
+        running=read_flag(value, "running"),
+        retry_in_s=None if retry is None else read_seconds(retry, "next_retry_seconds"),
         error=find_str(value, "error"),
         cause=find_str(value, "cause"),
-    )
-
-
-def _condition_to_json(condition: ConditionSnapshot) -> JsonObject:
-    return {
-        "type": condition.type,
-        "status": condition.status,
-        "reason": condition.reason,
-        "message": condition.message,
-        "lastTransitionTime": _time(condition.last_transition),
-    }
-
-
-def _condition_from_json(value: JsonValue) -> ConditionSnapshot:
-    return ConditionSnapshot(
-        type=need_str(as_object(value, "condition"), "type"),
-        status=find_str(value, "status"),
-        reason=find_str(value, "reason"),
-        message=find_str(value, "message"),
-        last_transition=_read_time(value, "lastTransitionTime"),
+        waits_for=find_str(value, "waits_for"),
     )
 
 
@@ -328,37 +205,3 @@ def _problems(problems: Iterable[Problem]) -> list[JsonValue]:
 def _read_problems(value: JsonValue, key: str) -> tuple[Problem, ...]:
     entries = (as_object(each, key) for each in find_list(value, key))
     return tuple(Problem(find_str(each, "path"), find_str(each, "message")) for each in entries)
-
-
-def _time(moment: datetime) -> str:
-    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
-
-
-def _read_time(value: JsonValue, key: str) -> datetime:
-    text = need_str(value, key)
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError as error:
-        raise ShapeError(f"{key}: {text!r} is not a time") from error
-    if moment.tzinfo is None:
-        raise ShapeError(f"{key}: {text!r} has no time zone")
-    return moment.astimezone(UTC)
-
-
-def _text(value: JsonValue, what: str) -> str:
-    if not isinstance(value, str):
-        raise ShapeError(f"{what}: expected a string, found {type_name(value)}")
-    return value
-
-
-def _seconds(value: JsonValue, what: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ShapeError(f"{what}: expected a number, found {type_name(value)}")
-    return float(value)
-
-
-def _flag(value: JsonValue, key: str) -> bool:
-    found = find(value, key)
-    if not isinstance(found, bool):
-        raise ShapeError(f"{key}: expected a boolean, found {type_name(found)}")
-    return found

@@ -16,7 +16,9 @@ from wharfinger.runtime.inspector import (
     HookSnapshot,
     InvalidSettings,
     NodeSnapshot,
+    OperationSnapshot,
     PackageSnapshot,
+    ProgressSnapshot,
     QueueSnapshot,
     SettingsAnswer,
     UnknownSettings,
@@ -39,6 +41,14 @@ def redact_package(package: PackageSnapshot) -> PackageSnapshot:
         ),
         queue=redact_queue(package.queue, secrets),
         hooks=tuple(_redact_hook(hook, text) for hook in package.hooks),
+        progress=_redact_progress(package.progress, text),
+        warnings=_redact_texts(package.warnings, text),
+        unmatched=_redact_texts(package.unmatched, text),
+        operations=tuple(_redact_operation(operation, text) for operation in package.operations),
+        monitors=tuple(
+            replace(monitor, binding=text.redact(monitor.binding), last_error=text.redact(monitor.last_error))
+            for monitor in package.monitors
+        ),
         secrets=(),
     )
 
@@ -92,6 +102,25 @@ def secrets_of(package: PackageSnapshot) -> frozenset[str]:
 def _redact_hook(hook: HookSnapshot, text: TextRedactor) -> HookSnapshot:
     bindings = tuple(text.redact(binding) for binding in hook.bindings)
     return replace(hook, bindings=bindings, last_error=text.redact(hook.last_error))
+
+
+def _redact_progress(progress: ProgressSnapshot | None, text: TextRedactor) -> ProgressSnapshot | None:
+    if progress is None:
+        return None
+    return replace(progress, waiting_for=_redact_texts(progress.waiting_for, text))
+
+
+def _redact_operation(operation: OperationSnapshot, text: TextRedactor) -> OperationSnapshot:
+    return replace(
+        operation,
+        completed=_redact_texts(operation.completed, text),
+        in_flight=_redact_texts(operation.in_flight, text),
+        interrupted=_redact_texts(operation.interrupted, text),
+    )
+
+
+def _redact_texts(texts: Iterable[str], text: TextRedactor) -> tuple[str, ...]:
+    return tuple(text.redact(each) for each in texts)
 
 
 def _found(settings: JsonObject, redacted: JsonObject) -> set[str]:

@@ -19,13 +19,13 @@ from wharfinger.debug.encoding import (
     daemon_to_json,
     node_to_json,
     nodes_to_json,
-    package_to_json,
-    packages_to_json,
     queues_to_json,
 )
 from wharfinger.debug.manifests import redacted_manifest
 from wharfinger.debug.output import MEDIA_TYPES, OUTPUT_FORMATS, render
+from wharfinger.debug.package_encoding import package_to_json, packages_to_json
 from wharfinger.debug.redacting import redact_answer, redact_node, redact_package, redact_queue, secrets_in, secrets_of
+from wharfinger.debug.statistics_encoding import statistics_to_json
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json_value import JsonObject, as_object, decode_json
 from wharfinger.formats.redaction import TextRedactor
@@ -96,6 +96,11 @@ async def _endpoints(_inspector: Inspector, _request: Request) -> Response:
 
 async def _daemon(inspector: Inspector, request: Request) -> Response:
     return _document(request, daemon_to_json(await inspector.daemon()))
+
+
+async def _statistics(inspector: Inspector, request: Request) -> Response:
+    statistics = await inspector.statistics()
+    return _document(request, statistics_to_json(statistics) if statistics else None)
 
 
 async def _packages(inspector: Inspector, request: Request) -> Response:
@@ -169,6 +174,7 @@ ROUTES: Final[dict[str, _Route]] = {
     "/readyz": _Route(_readyz),
     "/endpoints": _Route(_endpoints),
     "/api/v1/daemon": _Route(_daemon, frozenset({"output"})),
+    "/api/v1/statistics": _Route(_statistics, frozenset({"output"})),
     "/api/v1/packages/dump": _Route(_packages, frozenset({"name", "output"})),
     "/api/v1/queues/dump": _Route(_queues, frozenset({"name", "output"})),
     "/api/v1/scheduler/dump": _Route(_scheduler, frozenset({"name", "output"})),

@@ -81,11 +81,11 @@ class Expression:
         self._optional_old = optional_old
         self._compiled = compiled
 
-    def evaluate(self, value: JsonValue, old: JsonValue, *, has_old: bool) -> object:
-        """The plain result. Raises CelError, OutOfMemoryError."""
+    def evaluate(self, value: JsonValue, old: JsonValue) -> object:
+        """The plain result; ``old`` None: there was nothing. Raises CelError, OutOfMemoryError."""
         data: dict[str, object] = {"self": value}
         if self._optional_old:
-            data |= {"old__": old, "hasOld__": has_old}
+            data |= {"old__": old, "hasOld__": old is not None}
         elif self.uses_old:
             data["oldSelf"] = old
         return _evaluated(self._compiled, data, self.text)
@@ -121,7 +121,7 @@ def compile_expression(text: str, *, self_type: str, result: str, optional_old: 
 def _refuse_unplanned(expression: Expression, sample: JsonValue) -> None:
     """Some of what compiles is only found out to be unknown when it is first run."""
     try:
-        expression.evaluate(sample, sample, has_old=False)
+        expression.evaluate(sample, sample)
     except CelError as error:
         if isinstance(error.__cause__, RuntimeError) and "reference resolve step" in str(error.__cause__):
             raise CelError("uses a macro or function that is not known here") from error

@@ -57,12 +57,11 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class CelRequest:
-    """What a worker is to do; without ``has_self`` only to compile. ``rules`` is the text of SchemaRules."""
+    """What a worker is to do; without ``has_self`` only to compile. ``rules`` is the text of SchemaRules; no ``old``: None."""
 
     rules: bytes
     has_self: bool = False
     value: JsonValue = None
-    has_old: bool = False
     old: JsonValue = None
 
 
@@ -77,10 +76,10 @@ def encode_check(rules: SchemaRules) -> bytes:
     return b'{"rules":%b}\n' % rules.text
 
 
-def encode_evaluation(rules: SchemaRules, value: JsonValue, old: JsonValue, *, has_old: bool) -> bytes:
+def encode_evaluation(rules: SchemaRules, value: JsonValue, old: JsonValue) -> bytes:
     """The line that asks for an evaluation. Raises ShapeError for a value without a form in JSON."""
     parts = [b'{"rules":', rules.text, b',"self":', encode_json(value)]
-    if has_old:
+    if old is not None:
         parts += [b',"old":', encode_json(old)]
     return b"".join([*parts, b"}\n"])
 
@@ -95,7 +94,6 @@ def decode_request(line: bytes) -> CelRequest:
         bytes(request.rules),
         not isinstance(request.value, msgspec.UnsetType),
         _decoded(request.value),
-        not isinstance(request.old, msgspec.UnsetType),
         _decoded(request.old),
     )
 

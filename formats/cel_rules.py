@@ -9,8 +9,10 @@ items of a map list         beside the item with the same ``x-kubernetes-list-ma
 other items                 beside nothing: which item became which is not known
 ==========================  ==========================================================================================
 
-A rule that says something of ``oldSelf`` is skipped where there is no old value, unless ``optionalOldSelf`` asks for it. A rule
-that cannot be evaluated (a key that is not there, a function that refuses its argument) is a finding, never passed over.
+As in Kubernetes a rule is only about values that are not null, so what may be null is for a rule above to say, and an old
+null is no old value. A rule that says something of ``oldSelf`` is skipped where there is none, unless ``optionalOldSelf`` asks
+for it. A rule that cannot be evaluated (a key that is not there, a function that refuses its argument) is a finding, never
+passed over.
 
 Rules of Kubernetes see the value as its schema types it: a ``number`` is a double, an ``integer`` an int, and properties whose
 names are no identifiers are there under their escaped names too. Rules of Deckhouse see it as it is.
@@ -99,7 +101,7 @@ class CompiledRules:
         """What they say of a value; ``at`` is told the place of each rule before it runs."""
         walk = _Walk(at)
         with contextlib.suppress(_EnoughError):
-            walk.node(self._root, request.value, request.old, (), has_old=request.has_old)
+            walk.node(self._root, request.value, request.old, ())
         return Outcome(tuple(walk.findings), walk.out_of_memory)
 
 
@@ -177,29 +179,29 @@ class _Walk:
     out_of_memory: bool = False
     last: str = ""
 
-    def node(self, node: _Node, value: JsonValue, old: JsonValue, path: ValuePath, *, has_old: bool) -> None:
-        if node.rules:
-            self.rules(node, value, old, path, has_old=has_old)
+    def node(self, node: _Node, value: JsonValue, old: JsonValue, path: ValuePath) -> None:
+        if node.rules and value is not None:
+            self.rules(node, value, old, path)
         if isinstance(value, dict) and (node.properties or node.others is not None):
             before = old if isinstance(old, dict) else {}
             for name, item in value.items():
                 inner = node.properties.get(name, node.others)
                 if inner is not None:
-                    self.node(inner, item, before.get(name), (*path, name), has_old=name in before)
+                    self.node(inner, item, before.get(name), (*path, name))
         elif isinstance(value, list) and node.items is not None:
             known = _by_keys(old, node.keys)
             for index, item in enumerate(value):
                 inner = node.item(index)
                 if inner is not None:
                     key = _key(item, node.keys)
-                    self.node(inner, item, known.get(key), (*path, index), has_old=key in known)
+                    self.node(inner, item, known.get(key), (*path, index))
         for branch in node.branches:
-            self.node(branch, value, old, path, has_old=has_old)
+            self.node(branch, value, old, path)
 
-    def rules(self, node: _Node, value: JsonValue, old: JsonValue, path: ValuePath, *, has_old: bool) -> None:
+    def rules(self, node: _Node, value: JsonValue, old: JsonValue, path: ValuePath) -> None:
         typed: tuple[JsonValue, JsonValue] | None = None
         for rule in node.rules:
-            if rule.is_skipped_without_old and not has_old:
+            if rule.is_skipped_without_old and old is None:
                 continue
             if rule.kubernetes and typed is None:
                 typed = _typed(value, node), _typed(old, node)
@@ -207,14 +209,14 @@ class _Walk:
             if rule.at != self.last:
                 self.at(rule.at)
                 self.last = rule.at
-            self.rule(rule, here, before, path, has_old=has_old)
+            self.rule(rule, here, before, path)
 
-    def rule(self, rule: _Rule, value: JsonValue, old: JsonValue, path: ValuePath, *, has_old: bool) -> None:
+    def rule(self, rule: _Rule, value: JsonValue, old: JsonValue, path: ValuePath) -> None:
         if rule.expression is None:
             self.add(Finding(FindingKind.ERROR, path, rule.at, rule.wrong))
             return
         try:
-            kept = rule.expression.evaluate(value, old, has_old=has_old)
+            kept = rule.expression.evaluate(value, old)
         except OutOfMemoryError as error:
             self.add(Finding(FindingKind.ERROR, path, rule.at, f"could not be evaluated: {error}"))
             self.out_of_memory = True
@@ -225,16 +227,16 @@ class _Walk:
         if not isinstance(kept, bool):
             self.add(Finding(FindingKind.ERROR, path, rule.at, "could not be evaluated: it gives no bool"))
         elif not kept:
-            self.add(self.failed(rule, value, old, path, has_old=has_old))
+            self.add(self.failed(rule, value, old, path))
 
-    def failed(self, rule: _Rule, value: JsonValue, old: JsonValue, path: ValuePath, *, has_old: bool) -> Finding:
+    def failed(self, rule: _Rule, value: JsonValue, old: JsonValue, path: ValuePath) -> Finding:
         place = (*path, *rule.field)
         if rule.told is None:
             return Finding(FindingKind.FAILED, place, rule.at, rule.message)
         message: object = ""
         try:
-            if not rule.told.uses_old or has_old or rule.optional:
-                message = rule.told.evaluate(value, old, has_old=has_old)
+            if not rule.told.uses_old or old is not None or rule.optional:
+                message = rule.told.evaluate(value, old)
         except OutOfMemoryError:
             self.out_of_memory = True
         except CelError:

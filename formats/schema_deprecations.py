@@ -11,7 +11,7 @@ from wharfinger.formats.schema_document import ValuePath, alternatives, item_sch
 from wharfinger.formats.schema_problems import Problem
 
 MAX_FOUND: Final = 20
-MAX_LOOKED_AT: Final = 200_000
+MAX_LOOKED_AT: Final = 100_000
 _MARKS: Final = ("deprecated", "x-deprecated", "x-doc-deprecated")
 _LONGEST: Final = 200
 

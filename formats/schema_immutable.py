@@ -12,8 +12,8 @@ from wharfinger.formats.schema_document import ValuePath, alternatives, item_sch
 from wharfinger.formats.schema_problems import Problem
 
 IMMUTABLE: Final = "x-deckhouse-immutable"
-MAX_COMPARED: Final = 500_000
-"""Schemas and parts of a value that are looked at."""
+MAX_COMPARED: Final = 200_000
+"""Schemas and parts of a value that are looked at: about half a second."""
 
 
 def has_immutable(schema: JsonValue) -> bool:

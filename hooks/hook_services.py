@@ -17,7 +17,7 @@ from wharfinger.hooks.discovery import Hook
 from wharfinger.hooks.errors import HookError
 from wharfinger.hooks.filters import Filters
 from wharfinger.hooks.package_hooks import Inbox, PackageHooks, open_package_hooks
-from wharfinger.hooks.schedules import Schedules, open_schedules
+from wharfinger.hooks.schedules import Schedules, ScheduleStatistics, open_schedules
 
 log = logging.getLogger(__name__)
 
@@ -97,6 +97,10 @@ class HookServices:
     def started(self) -> frozenset[str]:
         """The packages whose hooks are started, or about to be."""
         return frozenset(self._services)
+
+    def schedules(self) -> ScheduleStatistics:
+        """What the clock of all packages is doing."""
+        return self._schedules.statistics()
 
     async def _serve(self, package: str, hooks: tuple[Hook, ...], namespace: str | None, service: _Service) -> None:
         try:

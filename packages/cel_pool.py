@@ -55,10 +55,8 @@ class Rules(Protocol):
         """What is wrong with the rules themselves. Raises RulesError."""
         ...
 
-    async def evaluate(
-        self, rules: SchemaRules, value: JsonValue, old: JsonValue = None, *, has_old: bool = False
-    ) -> tuple[Finding, ...]:
-        """Which rules the value does not keep; ``old`` counts where ``has_old``. Raises RulesError, ShapeError."""
+    async def evaluate(self, rules: SchemaRules, value: JsonValue, old: JsonValue = None) -> tuple[Finding, ...]:
+        """Which rules the value does not keep; ``old`` None: there was nothing. Raises RulesError, ShapeError."""
         ...
 
 
@@ -124,11 +122,9 @@ class CelPool:
         """As in :class:`Rules`."""
         return await self._asked(encode_check(rules))
 
-    async def evaluate(
-        self, rules: SchemaRules, value: JsonValue, old: JsonValue = None, *, has_old: bool = False
-    ) -> tuple[Finding, ...]:
+    async def evaluate(self, rules: SchemaRules, value: JsonValue, old: JsonValue = None) -> tuple[Finding, ...]:
         """As in :class:`Rules`."""
-        return await self._asked(encode_evaluation(rules, value, old, has_old=has_old))
+        return await self._asked(encode_evaluation(rules, value, old))
 
     def statistics(self) -> CelStatistics:
         """How it is doing."""

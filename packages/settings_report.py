@@ -8,7 +8,6 @@ value that the schema refuses anyway.
 No message quotes what the schema calls ``writeOnly``, or what a key's name says is a credential.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -21,7 +20,10 @@ from wharfinger.formats.sensitive_keys import is_sensitive_key
 from wharfinger.packages.cel_pool import Rules
 
 SHORTEST_SECRET: Final = 3
-MAX_SECRETS: Final = 10_000
+LONGEST_NUMBER_BITS: Final = 64
+"""A rule is given no larger one."""
+MAX_SECRETS: Final = 1_000
+"""That are looked for in messages; where there are more, no message is made of the value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,7 @@ async def report_on(
     findings: tuple[Finding, ...] = ()
     if schema.rules is not None:
         try:
-            findings = await rules.evaluate(schema.rules, value, old, has_old=old is not None)
+            findings = await rules.evaluate(schema.rules, value, old)
         except FormatError as error:
             return SettingsReport((Problem("", str(error)),), (), value)
     problems = list(schema.problems(value))
@@ -52,7 +54,7 @@ async def report_on(
     warnings = list(schema.warnings(raw))
     if findings:
         refused = {problem.path for problem in problems}
-        secrets = frozenset(_secrets(schema, value))
+        secrets = _secrets(schema, value) if any(finding.static for finding in findings) else frozenset()
         for finding in findings:
             place = path_text(finding.path)
             if finding.kind is FindingKind.ERROR and any(_is_within(path, place) for path in refused):
@@ -63,11 +65,11 @@ async def report_on(
     return SettingsReport(_sorted(problems), _sorted(warnings), value)
 
 
-def _said(finding: Finding, secrets: frozenset[str]) -> str:
+def _said(finding: Finding, secrets: frozenset[str] | None) -> str:
     if finding.kind is FindingKind.ERROR:
         rule = f"the rule {finding.at}" if finding.at else "a rule"
         return f"{rule} {finding.message}"
-    if finding.static and any(secret in finding.message for secret in secrets):
+    if finding.static and (secrets is None or any(secret in finding.message for secret in secrets)):
         return finding.static
     return finding.message
 
@@ -81,17 +83,26 @@ def _sorted(problems: list[Problem]) -> tuple[Problem, ...]:
     return tuple(sorted(dict.fromkeys(problems), key=lambda problem: (problem.path, problem.message)))
 
 
-def _secrets(schema: Schema, value: JsonValue) -> Iterator[str]:
-    """The texts that no message may have in it; a number is looked for as it is written."""
+def _secrets(schema: Schema, value: JsonValue) -> frozenset[str] | None:
+    """The texts that no message may have in it, a number as it is written; None where they are too many."""
+    found: set[str] = set()
     waiting: list[tuple[JsonValue, bool]] = [(value, False)]
     waiting += [(find(value, *path), True) for path in schema.write_only_paths(value)]
-    count = 0
-    while waiting and count < MAX_SECRETS:
+    while waiting:
         item, secret = waiting.pop()
         if isinstance(item, dict):
             waiting += [(inner, secret or is_sensitive_key(name)) for name, inner in item.items()]
         elif isinstance(item, list):
             waiting += [(inner, secret) for inner in item]
-        elif secret and item is not None and not isinstance(item, bool) and len(str(item)) >= SHORTEST_SECRET:
-            count += 1
-            yield str(item)
+        elif secret and len(text := _text(item)) >= SHORTEST_SECRET:
+            found.add(text)
+            if len(found) > MAX_SECRETS:
+                return None
+    return frozenset(found)
+
+
+def _text(item: JsonValue) -> str:
+    """A scalar as a message would have it; "" for what is no secret, or a number that no message has in it."""
+    if item is None or isinstance(item, bool) or (isinstance(item, int) and item.bit_length() > LONGEST_NUMBER_BITS):
+        return ""
+    return str(item)

@@ -47,6 +47,11 @@ class Crew:
         self._spares.append(hand)
         return True
 
+    def lose(self, hand: "_Hand") -> None:
+        """A trio task that rests was ended from outside: no lane may be given to it."""
+        if hand in self._spares:
+            self._spares.remove(hand)
+
     def dismiss(self) -> None:
         """End those that rest, and each of the others when its lane is done."""
         self._dismissed = True
@@ -102,4 +107,8 @@ class _Hand:
             self._called = trio.Event()
             if self._crew.keep(self):
                 task.name = "queue (at rest)"
-                await self._called.wait()
+                try:
+                    await self._called.wait()
+                except trio.Cancelled:
+                    self._crew.lose(self)
+                    raise

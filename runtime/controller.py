@@ -51,7 +51,6 @@ from wharfinger.runtime.status_writer import StatusWriter
 log = logging.getLogger(__name__)
 
 WORKERS: Final = 4
-OPTIONAL_STATUS: Final = ("currentVersion", "release", "progress", "warnings")
 RETRY_FIRST_S: Final = 0.5
 RETRY_MAX_S: Final = 30.0
 STALLED_LOOK_S: Final = 60.0
@@ -233,15 +232,13 @@ class Controller:
         status = self.runtime.status(name)
         if status is None:
             return
-        body = statuses.external(status)
-        # A merge patch keeps what it does not name: what is no longer said has to be taken back.
-        gone: JsonObject = {field: None for field in OPTIONAL_STATUS if field not in body}
-        if all(find(obj, "status", field) == value for field, value in (body | gone).items()):
+        patch = statuses.difference(status, find_object(obj, "status"))
+        if not patch:
             return
         if not self.writer.may_write(name, trio.current_time()):
             return  # looked at again when it may
         try:
-            await self.client.merge_patch(key, {"status": body | gone}, subresource="status")
+            await self.client.merge_patch(key, {"status": patch}, subresource="status")
         except NotFoundError as error:
             log.debug("status of %s not written: %s", key, error)
 

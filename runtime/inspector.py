@@ -27,7 +27,10 @@ class ConditionSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class TaskSnapshot:
-    """One queued task (spec/runtime §3, dump): times in seconds, ``retry_in_s`` only while it waits after a failure."""
+    """One queued task (spec/runtime §3, dump): times in seconds, ``retry_in_s`` only while it waits after a failure.
+
+    ``waits_for`` says what a task that runs cannot go on without: ``a slot: renders``. Empty: it is at work, or does not run.
+    """
 
     index: int
     name: str
@@ -38,6 +41,7 @@ class TaskSnapshot:
     retry_in_s: float | None
     error: str
     cause: str
+    waits_for: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +57,7 @@ class HookSnapshot:
     """One hook: what it is bound to (``onStartup 10``, ``kubernetes configmaps``, ``schedule nightly 0 3 * * *``), how it went.
 
     ``last_run`` is when its last run ended, None before the first; ``last_error`` is empty when that run succeeded.
+    ``waiting`` are events and times that it has not been told yet, ``lost`` those that gave way because there were too many.
     """
 
     name: str
@@ -60,6 +65,52 @@ class HookSnapshot:
     runs: int
     last_run: datetime | None
     last_error: str
+    waiting: int = 0
+    lost: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class MonitorSnapshot:
+    """What follows one kubernetes binding of a hook. ``events`` and ``dropped`` are since it was started.
+
+    ``listed``: it has seen all there is; ``locked``: its hook has not been synchronised, so it tells nothing yet; ``objects``
+    are in its snapshot, ``waiting`` changes on their way into it; ``last_error`` is the last change that it had to drop.
+    """
+
+    hook: str
+    binding: str
+    listed: bool
+    locked: bool
+    objects: int
+    informers: int
+    waiting: int
+    events: int
+    dropped: int
+    last_error: str
+
+
+@dataclass(frozen=True, slots=True)
+class OperationSnapshot:
+    """An operation in the journal ("update", "reconciliation", "disable", "removal"); steps in the order they were started.
+
+    ``interrupted``: in flight when an earlier process ended, and not started again; ``earlier``: that process left all of it,
+    and nobody has taken it up.
+    """
+
+    operation: str
+    completed: tuple[str, ...]
+    in_flight: tuple[str, ...]
+    interrupted: tuple[str, ...]
+    earlier: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ProgressSnapshot:
+    """How many of the objects of what is under way are done, how many are not, and the first few of those."""
+
+    completed: int
+    remaining: int
+    waiting_for: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +119,10 @@ class PackageSnapshot:
 
     ``version`` and ``digest`` are what is wanted, ``installed_version`` and ``installed_digest`` what the cluster has (empty:
     nothing). ``values`` are those it was last rendered with, redacted by the runtime, which knows their schema.
-    ``secrets`` are texts that may not appear in anything said about this package or its queue.
+    ``suspended`` and ``maintenance`` (its mode) are what somebody wants. ``crds`` are the kinds that it brought
+    (``group/version/Kind``), None while they are not established; ``unmatched`` overrides name what its chart has not.
+    ``waits_for`` are the limits that work of it waits for (``hooks``, ``api``). ``secrets`` are texts that may not appear in
+    anything said about this package or its queue.
     """
 
     name: str
@@ -88,6 +142,15 @@ class PackageSnapshot:
     installed_digest: str = ""
     values: JsonObject = field(default_factory=dict)
     hooks: tuple[HookSnapshot, ...] = ()
+    suspended: bool = False
+    maintenance: str = ""
+    progress: ProgressSnapshot | None = None
+    warnings: tuple[str, ...] = ()
+    unmatched: tuple[str, ...] = ()
+    crds: tuple[str, ...] | None = ()
+    waits_for: tuple[str, ...] = ()
+    operations: tuple[OperationSnapshot, ...] = ()
+    monitors: tuple[MonitorSnapshot, ...] = ()
     secrets: tuple[str, ...] = field(default=(), repr=False)
 
 
@@ -170,11 +233,103 @@ class DaemonSnapshot:
     draining: bool
 
 
+@dataclass(frozen=True, slots=True)
+class TaskCounts:
+    """All queues together. Now: queues with a task, tasks, and those that run, back off, or are parked until an input changes.
+
+    Since the start: tasks ``retired`` after success, ``dropped`` without; runs that failed, and those that did by a ``bug``.
+    """
+
+    queues: int
+    tasks: int
+    running: int
+    backing_off: int
+    parked: int
+    retired: int
+    dropped: int
+    failures: int
+    bugs: int
+
+
+@dataclass(frozen=True, slots=True)
+class SlotsSnapshot:
+    """The limit on one kind of work: how many slots there are, how many are in use, how many requests wait for one.
+
+    The kind ``work`` is of all others but ``api`` together: who waits for one of those waits for one of these too.
+    """
+
+    kind: str
+    limit: int
+    used: int
+    waiting: int
+
+
+@dataclass(frozen=True, slots=True)
+class PoolSnapshot:
+    """Workers that run what strangers wrote: how many live now; requests and workers replaced (hung, dead) since the start."""
+
+    workers: int
+    requests: int
+    replaced: int
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulesSnapshot:
+    """The clock of all hooks: crontabs followed now, ticks since the start, and when the next is due."""
+
+    crontabs: int
+    ticks: int
+    next_due: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class MonitorCounts:
+    """The monitors of all packages that are started together, as in `MonitorSnapshot`."""
+
+    monitors: int
+    listed: int
+    objects: int
+    informers: int
+    waiting: int
+    events: int
+    dropped: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoreSnapshot:
+    """The packages on disk: digests being worked on, temporary names in use, packages brought here and not deployed yet."""
+
+    locked: int
+    temporary: int
+    pinned: int
+
+
+@dataclass(frozen=True, slots=True)
+class StatisticsSnapshot:
+    """What the daemon counts. ``trying_crds`` are the packages whose definitions all others wait for.
+
+    ``filters`` (jq), ``rules`` (CEL) and ``store`` are None where what does that work counts nothing.
+    """
+
+    tasks: TaskCounts
+    slots: tuple[SlotsSnapshot, ...]
+    trying_crds: tuple[str, ...]
+    schedules: SchedulesSnapshot
+    monitors: MonitorCounts
+    filters: PoolSnapshot | None
+    rules: PoolSnapshot | None
+    store: StoreSnapshot | None
+
+
 class Inspector(Protocol):
     """Questions a running daemon answers. Every answer is a snapshot: consistent in itself, and no handle on anything."""
 
     async def daemon(self) -> DaemonSnapshot:
         """The daemon."""
+        ...
+
+    async def statistics(self) -> StatisticsSnapshot | None:
+        """What the daemon counts, or None before there is anything to count."""
         ...
 
     async def packages(self) -> tuple[PackageSnapshot, ...]:

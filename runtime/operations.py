@@ -81,7 +81,9 @@ class Operations:
         instance.begun = runtime.now()
         self._end_crds(instance, "update started")
         self.tell_scheduler(Failed(instance.id.name, instance.run))  # what was cut short holds nobody back
-        runtime.set_status(instance, statuses.update_started(instance.status, generation, runtime.now()))
+        runtime.set_status(
+            instance, statuses.update_started(instance.status, generation, runtime.now(), version=instance.version)
+        )
         self._enqueue(self._pipeline(instance, scope).update(), scope, {"Load": lambda: self._loaded(instance)})
 
     def _loaded(self, instance: Instance) -> None:

@@ -1,19 +1,91 @@
-"""One package as a snapshot: what is wanted, what is installed, what it is doing, with nothing in it that may not be shown."""
+"""One package as a snapshot: what is wanted, what is installed, what it is doing, with nothing in it that may not be shown.
+
+Most of it is in the package's `Instance`. What is kept for all packages together (the journal, the limits, whose definitions are
+being tried) is read once for any number of them, as `Surroundings`, and put beside that by `surrounded`.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final
 
 from wharfinger.formats.json_value import JsonObject
 from wharfinger.formats.redaction import redact_object
 from wharfinger.hooks.discovery import Hook
+from wharfinger.hooks.monitor import Monitor
 from wharfinger.queue.dump import QueueDump
+from wharfinger.queue.slots import Slots
 from wharfinger.runtime import status as statuses
 from wharfinger.runtime.inspector import (
     ConditionSnapshot,
     HookSnapshot,
+    MonitorSnapshot,
+    OperationSnapshot,
     PackageSnapshot,
+    ProgressSnapshot,
     QueueSnapshot,
     TaskSnapshot,
 )
-from wharfinger.runtime.instance import HookHistory, Instance
+from wharfinger.runtime.instance import HookHistory, Instance, Tools
+from wharfinger.runtime.progress import Progress
 from wharfinger.runtime.start_tasks import ORDERS, order_of
+
+AWAIT_CRDS: Final = "AwaitCRDs"
+"""The task that waits for the definitions of others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What is known about packages elsewhere than in them: operations by package, the limits, whose definitions are tried."""
+
+    operations: Mapping[str, tuple[OperationSnapshot, ...]]
+    slots: Slots
+    trying_crds: tuple[str, ...]
+
+
+def surroundings(tools: Tools) -> Surroundings:
+    """As they are now."""
+    operations: defaultdict[str, tuple[OperationSnapshot, ...]] = defaultdict(tuple)
+    for entry in tools.journal.entries():
+        operations[entry.package] += (
+            OperationSnapshot(
+                entry.operation.value, entry.completed, entry.in_flight, entry.interrupted, entry.earlier
+            ),
+        )
+    return Surroundings(operations, tools.slots, tools.crd_phase.trying())
+
+
+def surrounded(package: PackageSnapshot, around: Surroundings) -> PackageSnapshot:
+    """The snapshot of a package, with what is known about it elsewhere."""
+    return replace(
+        package,
+        queue=waiting_queue(package.queue, around, established=package.crds is not None),
+        waits_for=tuple(kind.value for kind in around.slots.waiting(package.name)),
+        operations=around.operations.get(package.name, ()),
+    )
+
+
+def waiting_queue(queue: QueueSnapshot, around: Surroundings, *, established: bool) -> QueueSnapshot:
+    """The snapshot of a queue, in which tasks that run say what they wait for.
+
+    ``established``: the package's own definitions are. Which of a package's tasks asked for a slot is not known; where several
+    run, each says that it may be another.
+    """
+    running = sum(task.running for task in queue.tasks)
+    if not running:
+        return queue
+    slots = ", ".join(around.slots.waiting(queue.name))
+    one_of = f", this task or another of the {running} that run" if running > 1 else ""
+    definitions = sorted({*around.trying_crds, *(() if established else (queue.name,))})
+
+    def waits_for(task: TaskSnapshot) -> str:
+        if not task.running:
+            return ""
+        if task.name == AWAIT_CRDS and definitions:
+            return f"the custom resource definitions of {', '.join(definitions)}"
+        return f"a slot{one_of}: {slots}" if slots else ""
+
+    return replace(queue, tasks=tuple(replace(task, waits_for=waits_for(task)) for task in queue.tasks))
 
 
 def package_snapshot(instance: Instance, queue: QueueDump) -> PackageSnapshot:
@@ -39,7 +111,14 @@ def package_snapshot(instance: Instance, queue: QueueDump) -> PackageSnapshot:
         installed_version=instance.status.version,
         installed_digest=instance.status.digest,
         values=_shown(instance, instance.values),
-        hooks=tuple(_hook(hook, instance.history.get(hook.name, HookHistory())) for hook in instance.hooks),
+        hooks=tuple(_hook(hook, instance) for hook in instance.hooks),
+        suspended=instance.status.suspended,
+        maintenance=instance.status.maintenance.reason if instance.status.maintenance is not None else "",
+        progress=_progress(instance.status.progress),
+        warnings=instance.status.warnings,
+        unmatched=instance.unmatched,
+        crds=instance.crds,
+        monitors=tuple(_monitor(one) for one in instance.started.monitors()) if instance.started is not None else (),
         secrets=instance.secrets,
     )
 
@@ -70,9 +149,42 @@ def _shown(instance: Instance, values: JsonObject) -> JsonObject:
     return redact_object(values, paths=instance.hidden_paths, secrets=instance.secrets)
 
 
-def _hook(hook: Hook, history: HookHistory) -> HookSnapshot:
+def _progress(progress: Progress | None) -> ProgressSnapshot | None:
+    if progress is None:
+        return None
+    return ProgressSnapshot(progress.completed, progress.remaining, progress.waiting_for)
+
+
+def _hook(hook: Hook, instance: Instance) -> HookSnapshot:
+    history = instance.history.get(hook.name, HookHistory())
+    inboxes = instance.started.inboxes if instance.started is not None else {}
+    own = [box for (name, _), box in inboxes.items() if name == hook.name]
     orders = [(name, order_of(hook.config, name)) for name in ORDERS]
     bindings = [f"{name} {order}" for name, order in orders if order is not None]
     bindings += [f"kubernetes {binding.name}" for binding in hook.config.kubernetes]
     bindings += [f"schedule {binding.name} {binding.crontab}" for binding in hook.config.schedules]
-    return HookSnapshot(hook.name, tuple(bindings), history.runs, history.last_run, history.last_error)
+    return HookSnapshot(
+        hook.name,
+        tuple(bindings),
+        history.runs,
+        history.last_run,
+        history.last_error,
+        waiting=sum(len(box.waiting) for box in own),
+        lost=sum(box.lost for box in own),
+    )
+
+
+def _monitor(monitor: Monitor) -> MonitorSnapshot:
+    found = monitor.statistics()
+    return MonitorSnapshot(
+        hook=monitor.hook,
+        binding=monitor.binding.name,
+        listed=found.listed,
+        locked=found.locked,
+        objects=found.objects,
+        informers=found.informers,
+        waiting=found.inbox + found.gathered,
+        events=found.added + found.modified + found.deleted,
+        dropped=found.dropped,
+        last_error=found.last_error,
+    )

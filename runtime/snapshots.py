@@ -14,10 +14,18 @@ from wharfinger.runtime.inspector import (
     QueueSnapshot,
     RenderSnapshot,
     SettingsAnswer,
+    StatisticsSnapshot,
 )
-from wharfinger.runtime.package_snapshot import queue_snapshot
+from wharfinger.runtime.package_snapshot import (
+    Surroundings,
+    queue_snapshot,
+    surrounded,
+    surroundings,
+    waiting_queue,
+)
 from wharfinger.runtime.rendering import rendered
 from wharfinger.runtime.runtime import Runtime
+from wharfinger.runtime.statistics import statistics
 
 
 @dataclass(slots=True)
@@ -41,20 +49,31 @@ class RuntimeInspector:
             draining=self.draining,
         )
 
+    async def statistics(self) -> StatisticsSnapshot | None:
+        """What the daemon counts, or None before the runtime is up."""
+        return statistics(self.runtime) if self.runtime is not None else None
+
     async def packages(self) -> tuple[PackageSnapshot, ...]:
         """All packages, sorted by name."""
-        return self.runtime.dump() if self.runtime is not None else ()
+        if self.runtime is None:
+            return ()
+        around = surroundings(self.runtime.tools)
+        return tuple(surrounded(package, around) for package in self.runtime.dump())
 
     async def package(self, name: str) -> PackageSnapshot | None:
         """One package, or None."""
-        return self.runtime.dump_by_name(name) if self.runtime is not None else None
+        found = self.runtime.dump_by_name(name) if self.runtime is not None else None
+        if self.runtime is None or found is None:
+            return None
+        return surrounded(found, surroundings(self.runtime.tools))
 
     async def queues(self) -> tuple[QueueSnapshot, ...]:
         """All queues, sorted by name; a package that never had a task has an empty one."""
         if self.runtime is None:
             return ()
-        names = {*self.runtime.queues.names(), *self.runtime.instances}
-        return tuple(queue_snapshot(self.runtime.queues.dump_one(name)) for name in sorted(names))
+        around = surroundings(self.runtime.tools)
+        names = sorted({*self.runtime.queues.names(), *self.runtime.instances})
+        return tuple(self._queue(self.runtime, name, around) for name in names)
 
     async def scheduler(self) -> tuple[NodeSnapshot, ...]:
         """All nodes of the scheduler, sorted by name."""
@@ -81,3 +100,9 @@ class RuntimeInspector:
         if self.runtime is None or instance is None:
             return None
         return await self.runtime.validate_settings(name, settings, version)
+
+    @staticmethod
+    def _queue(runtime: Runtime, name: str, around: Surroundings) -> QueueSnapshot:
+        instance = runtime.instances.get(name)
+        established = instance is None or instance.crds is not None
+        return waiting_queue(queue_snapshot(runtime.queues.dump_one(name)), around, established=established)

@@ -196,7 +196,7 @@ def _cel(data: bytes, _: Path) -> None:
             rules = SchemaRules(1, request.rules)
             again = encode_check(rules)
             if request.has_self:
-                again = encode_evaluation(rules, request.value, request.old, has_old=request.has_old)
+                again = encode_evaluation(rules, request.value, request.old)
             assert decode_cel_request(again) == (request if request.has_self else CelRequest(request.rules))
 
 

@@ -155,7 +155,7 @@ NO_ANSWER: Final = {
 
 
 def answer(text: str, value: JsonValue = SETTINGS, self_type: str = "") -> object:
-    return compile_expression(text, self_type=self_type, result="bool").evaluate(value, None, has_old=False)
+    return compile_expression(text, self_type=self_type, result="bool").evaluate(value, None)
 
 
 @pytest.mark.parametrize("text", HOLDS)
@@ -220,7 +220,7 @@ def test_a_value_that_has_no_place_in_the_language(value: JsonValue, self_type: 
 
 def test_texts_in_place_of_answers() -> None:
     told = compile_expression("'at most ' + string(self.maxReplicas)", self_type="", result="string")
-    assert told.evaluate(SETTINGS, None, has_old=False) == "at most 5"
+    assert told.evaluate(SETTINGS, None) == "at most 5"
     with pytest.raises(CelError, match="gives bool, not string"):
         compile_expression("true", self_type="", result="string")
 
@@ -230,8 +230,8 @@ def test_old_values() -> None:
         for kind in ("", "object"):
             rule = compile_expression(text, self_type=kind, result="bool")
             assert rule.uses_old
-            assert rule.evaluate({"a": 2}, {"a": 2}, has_old=True) is True
-            assert rule.evaluate({"a": 1}, {"a": 2}, has_old=True) is False
+            assert rule.evaluate({"a": 2}, {"a": 2}) is True
+            assert rule.evaluate({"a": 1}, {"a": 2}) is False
     assert not compile_expression("self.oldSelf == 'oldSelf'", self_type="", result="bool").uses_old
 
 
@@ -243,10 +243,10 @@ def test_old_values_that_may_be_missing() -> None:
         optional_old=True,
     )
     assert rule.uses_old
-    assert rule.evaluate(2, 1, has_old=True) is True
-    assert rule.evaluate(2, 3, has_old=True) is False
-    assert rule.evaluate(2, None, has_old=False) is False
-    assert rule.evaluate(11, None, has_old=False) is True
+    assert rule.evaluate(2, 1) is True
+    assert rule.evaluate(2, 3) is False
+    assert rule.evaluate(2, None) is False
+    assert rule.evaluate(11, None) is True
     for text in ("true) || (oldSelf.hasValue()", "oldSelf.hasValue() ? 'a' : 'b'"):
         with pytest.raises(CelError, match=r"Syntax error|gives string"):
             compile_expression(text, self_type="", result="bool", optional_old=True)

@@ -34,7 +34,7 @@ def rules(*texts: str) -> SchemaRules:
 
 
 def evaluation(value: JsonValue, *texts: str) -> bytes:
-    return encode_evaluation(rules(*texts), value, None, has_old=False)
+    return encode_evaluation(rules(*texts), value, None)
 
 
 def served(*lines: bytes) -> list[str | tuple[Finding, ...]]:

@@ -84,5 +84,11 @@ def test_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(schema.problems(many)) == 20
     assert len(schema.problems(many, limit=3)) == 3
     assert schema.problems([["\ud800"]])[0].message.endswith("no form in JSON")
-    monkeypatch.setattr(schema_lists, "MAX_LOOKED_AT", 3)
-    assert len(schema.problems(many)) == 2
+    monkeypatch.setattr(schema_lists, "MAX_LOOKED_AT", 10)
+    assert [str(problem) for problem in schema.problems(many)] == [
+        "[0][1]: is equal to item 0; each may be there once",
+        "[1][1]: is equal to item 0; each may be there once",
+        "[2][1]: is equal to item 0; each may be there once",
+        "has more than 10 parts to be checked for doubles",
+    ]
+    assert [problem.path for problem in schema.problems(many, limit=2)] == ["[0][1]", ""]

@@ -8,7 +8,7 @@ from wharfinger.formats.json_value import JsonObject, JsonValue
 from wharfinger.formats.openapi_schema import Schema, compile_schema
 from wharfinger.formats.schema_validations import DECKHOUSE, KUBERNETES
 from wharfinger.packages.cel_pool import CelLimits, CelPool, open_cel_pool
-from wharfinger.packages.settings_report import SettingsReport, report_on
+from wharfinger.packages.settings_report import MAX_SECRETS, SettingsReport, report_on
 
 PLACE = f"{KUBERNETES}[0]"
 
@@ -114,13 +114,17 @@ async def test_a_message_that_is_made_never_quotes_a_secret(rules: CelPool) -> N
     }
     value: JsonObject = {
         "key": "topsecret",
-        "list": [{"x": "hidden"}, 12345],
+        "list": [{"x": "hidden"}, 12345, True, None],
         "auth": {"password": "swordfish"},
         "host": "h",
     }
     for which in ("topsecret", "hidden", "12345", "swordfish"):
         assert await reported(rules, schema, {**value, "which": which}) == (["static"], [])
     assert await reported(rules, schema, {**value, "which": "other"}) == (["h is refused: other"], [])
+    told: JsonObject = {"properties": {"a": {KUBERNETES: [rule("false", "m", messageExpression="'x' + self")]}}}
+    assert await reported(rules, told, {"a": "1", "password": 10**400}) == (["a: x1"], [])
+    many: JsonObject = {"list": [f"secret{number}" for number in range(MAX_SECRETS)]}
+    assert await reported(rules, schema, {**value, **many, "which": "other"}) == (["static"], [])
 
 
 async def test_a_message_that_cannot_be_made_is_a_warning(rules: CelPool) -> None:

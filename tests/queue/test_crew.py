@@ -100,3 +100,20 @@ async def test_a_thousand_bursts_of_ten_queues_need_ten_trio_tasks(autojump_cloc
         trio.lowlevel.remove_instrument(counts)
         assert queues.statistics().retired == 1000
     assert len(begun) == 10
+
+
+async def test_no_work_is_given_to_a_trio_task_that_was_ended_from_outside(autojump_clock: MockClock) -> None:
+    diary = Diary()
+    with trio.CancelScope() as hard:
+        async with open_queues() as queues:
+            queues.enqueue("web", Work("Run", diary, 1), scope())
+            await trio.sleep(2)
+            assert hands() == [AT_REST]
+            hard.cancel()
+            with trio.CancelScope(shield=True):
+                await trio.sleep(1)
+                assert hands() == []
+                assert queues.enqueue("web", Work("Late", diary, 1), scope())
+                await queues.remove("web")
+    assert diary.lines[:2] == ["Run begins", "Run ends"]
+    assert "Late ends" not in diary.lines

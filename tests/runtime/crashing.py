@@ -88,7 +88,10 @@ def run() -> int:
     def write(table: JournalTable, deletes: Iterable[Row], puts: Iterable[Row]) -> None:
         killer.write(table, deletes, puts)
 
-    with mock.patch.object(JournalTable, "write", write), mock.patch("wharfinger.runtime.daemon.Journal", TracedJournal):
+    with (
+        mock.patch.object(JournalTable, "write", write),
+        mock.patch("wharfinger.runtime.daemon.Journal", TracedJournal),
+    ):
         return main()
 
 

@@ -8,6 +8,7 @@ from typing import cast
 import trio
 import trio.testing
 
+from tests.runtime.test_bring_tasks import has_reason
 from tests.runtime.world import open_world
 from wharfinger.cluster.client import ClusterClient
 from wharfinger.cluster.errors import ClusterError, UnreachableError, api_error
@@ -102,7 +103,7 @@ async def test_a_status_that_is_as_it_should_be_is_not_written(tmp_path: Path) -
             version = find_str(changed, "metadata", "resourceVersion")
             await world.until("prod", "shop", lambda obj, v=version: find_str(obj, "metadata", "resourceVersion") == v)  # type: ignore[misc]
         await world.change("prod", "shop", {"packageVersion": "2.0.0"})
-        await world.until_state("prod", "shop", "Degraded")
+        await world.until("prod", "shop", has_reason("ArtifactNotFound"))
         assert all(find(patch, "status", "observedGeneration") == 2 for patch in made[0].patches[written:])
 
 

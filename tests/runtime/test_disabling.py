@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from tests.packages.charts import write
+from tests.runtime.test_bring_tasks import has_reason
 from tests.runtime.test_hook_runs import bash, hooked
 from tests.runtime.world import World, open_world
 from wharfinger.formats.json_value import JsonObject, find_str
@@ -20,7 +21,7 @@ async def test_a_version_that_cannot_be_had_does_not_keep_what_is_unwanted(tmp_p
         await world.repository()
         await a_module(world)
         await world.change("", "web", {"packageVersion": "9.9.9"})
-        await world.until_state("", "web", "Degraded")
+        await world.until("", "web", has_reason("ArtifactNotFound"))
         await world.change("", "web", {"enabled": False})
         await world.until("", "web", lambda obj: "currentVersion" not in str(obj.get("status")))
         assert await world.config_map(SYSTEM_NAMESPACE, "web") is None

@@ -42,7 +42,8 @@ async def test_the_manifest_says_what_is_applied(tmp_path: Path) -> None:
 
 def test_what_is_waited_for_is_named_in_order_and_not_without_end() -> None:
     laggards: Laggards = {
-        ObjectKey(DEPLOYMENT, "prod", f"d{number}"): InProgress("0 of 1 available") for number in range(SHOWN_LAGGARDS + 2)
+        ObjectKey(DEPLOYMENT, "prod", f"d{number}"): InProgress("0 of 1 available")
+        for number in reversed(range(SHOWN_LAGGARDS + 2))
     }
     said = waiting_for(laggards)
     assert said.startswith("Deployment.apps prod/d0: 0 of 1 available; Deployment.apps prod/d1")

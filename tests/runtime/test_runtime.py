@@ -7,6 +7,7 @@ import trio
 import trio.testing
 
 from tests.runtime.objects import repository
+from tests.runtime.test_bring_tasks import has_reason
 from tests.runtime.world import open_world
 from wharfinger.cluster.errors import NotFoundError
 from wharfinger.cluster.release_engine import ReleaseEngine, ReleaseRequest
@@ -97,8 +98,9 @@ async def test_a_missing_version_is_said_and_the_old_one_stays(tmp_path: Path) -
         await world.create("prod", "shop")
         await world.until_state("prod", "shop", "Ready")
         await world.change("prod", "shop", {"packageVersion": "2.0.0"})
-        obj = await world.until_state("prod", "shop", "Degraded")
+        obj = await world.until("prod", "shop", has_reason("ArtifactNotFound"))
         assert "2.0.0" in find_str(obj, "status", "summary", "message")
+        assert find_str(obj, "status", "summary", "state") == "Updating"  # the old one serves
         assert await world.config_map("prod", "shop") is not None
         # Back to what is there: the backoff of the failed download is cut short.
         await world.change("prod", "shop", {"packageVersion": "1.0.0"})

@@ -316,6 +316,27 @@ class Ground:
                 self.folder, self.address, self.client, applications, modules, runtime, self.downloads, self.login
             )
 
+    def make_tools(self, services: HookServices, limits: SlotLimits | None = None) -> Tools:
+        """What tasks work with."""
+        scratch, slots = self.folder / "scratch", Slots(limits or SlotLimits())
+        limited = LimitedClient(self.client, slots)
+        return Tools(
+            open_source=self.open_source,
+            store=self.store,
+            renderer=HelmRenderer(self.helm, scratch),
+            cluster=limited,
+            releases=ReleaseEngine(limited, holder="wharfinger"),
+            hook_runner=ProcessHookRunner(scratch, Limits(wall_s=60, stdout_bytes=1024 * 1024)),
+            config_reader=ProcessConfigReader(),
+            filters=self.filters,
+            rules=self.rules,
+            hook_services=services,
+            holder="wharfinger",
+            journal=self.journal,
+            slots=slots,
+            stopping=WorkScope("the world"),
+        )
+
     @asynccontextmanager
     async def open_daemon(self) -> AsyncIterator[Runtime]:
         keys = WorkKeys()
@@ -324,32 +345,10 @@ class Ground:
         def changed(name: str, before: PackageStatus, after: PackageStatus) -> None:
             writer.changed(name, before, after, trio.current_time())
 
-        scratch = self.folder / "scratch"
-        slots = Slots(SlotLimits())
-        limited = LimitedClient(self.client, slots)
-
-        def make_tools(services: HookServices) -> Tools:
-            return Tools(
-                open_source=self.open_source,
-                store=self.store,
-                renderer=HelmRenderer(self.helm, scratch),
-                cluster=limited,
-                releases=ReleaseEngine(limited, holder="wharfinger"),
-                hook_runner=ProcessHookRunner(scratch, Limits(wall_s=60, stdout_bytes=1024 * 1024)),
-                config_reader=ProcessConfigReader(),
-                filters=self.filters,
-                rules=self.rules,
-                hook_services=services,
-                holder="wharfinger",
-                journal=self.journal,
-                slots=slots,
-                stopping=WorkScope("the world"),
-            )
-
         facts = Facts(await self.client.server_version(), "", UTC)
         async with (
             open_runtime(
-                make_tools,
+                self.make_tools,
                 self.client,
                 self.filters,
                 facts,

@@ -1,0 +1,73 @@
+"""The fields of encoded snapshots that JSON has no type for: times, durations for people, and what must be of one type.
+
+Pure. Readers raise ShapeError naming the field.
+"""
+
+from datetime import UTC, datetime
+
+from wharfinger.formats.json_value import JsonValue, ShapeError, find, find_list, need_str, type_name
+
+
+def duration(seconds: float) -> str:
+    """Seconds as people read them: ``250ms``, ``12.3s``, ``4m05s``, ``3h02m``, ``2d07h``; negative ones have a minus."""
+    if seconds < 0:
+        return "-" + duration(-seconds)
+    if seconds < 0.9995:
+        return f"{round(seconds * 1000)}ms"
+    if seconds < 59.95:
+        return f"{seconds:.1f}s"
+    whole = round(seconds)
+    if whole < 3600:
+        return f"{whole // 60}m{whole % 60:02}s"
+    if whole < 86400:
+        return f"{whole // 3600}h{whole % 3600 // 60:02}m"
+    return f"{whole // 86400}d{whole % 86400 // 3600:02}h"
+
+
+def time_text(moment: datetime) -> str:
+    """A moment as RFC 3339 has it, in UTC."""
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def read_time(value: JsonValue, key: str) -> datetime:
+    """The moment under ``key``, in UTC."""
+    text = need_str(value, key)
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise ShapeError(f"{key}: {text!r} is not a time") from error
+    if moment.tzinfo is None:
+        raise ShapeError(f"{key}: {text!r} has no time zone")
+    return moment.astimezone(UTC)
+
+
+def find_texts(value: JsonValue, *path: str) -> tuple[str, ...]:
+    """The strings listed at ``path``; none where it is missing."""
+    return tuple(_text(item, path[-1]) for item in find_list(value, *path))
+
+
+def read_seconds(value: JsonValue, what: str) -> float:
+    """A number of seconds."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ShapeError(f"{what}: expected a number, found {type_name(value)}")
+    return float(value)
+
+
+def read_flag(value: JsonValue, key: str) -> bool:
+    """The boolean under ``key``, which must be there."""
+    found = find(value, key)
+    if not isinstance(found, bool):
+        raise ShapeError(f"{key}: expected a boolean, found {type_name(found)}")
+    return found
+
+
+def find_flag(value: JsonValue, *path: str) -> bool:
+    """The boolean at ``path``; False where it is missing."""
+    above = find(value, *path[:-1])
+    return find(above, path[-1]) is not None and read_flag(above, path[-1])
+
+
+def _text(value: JsonValue, what: str) -> str:
+    if not isinstance(value, str):
+        raise ShapeError(f"{what}: expected a string, found {type_name(value)}")
+    return value

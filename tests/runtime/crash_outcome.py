@@ -1,0 +1,73 @@
+"""What an operation comes to: everything of a namespace, of a state folder's links and of its journal, without times and numbers
+that differ between two runs of the same thing."""
+
+import base64
+import re
+from contextlib import closing
+from pathlib import Path
+
+from wharfinger.cluster.client import ClusterClient
+from wharfinger.cluster.release import SECRET_TYPE, from_secret
+from wharfinger.cluster.resource import kind_of, name_of
+from wharfinger.formats.json_value import JsonObject, JsonValue, decode_json, find_str
+from wharfinger.process.journal_file import JournalFile
+from wharfinger.process.ledger import ProcessLedger
+from wharfinger.runtime.journal import Journal
+from wharfinger.runtime.package_state import STATE_KEY, STATE_TYPE
+
+CHANCE = re.compile(
+    r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+)
+"""A time, or a uid."""
+OF_THE_MOMENT = frozenset({"resourceVersion", "modifiedAt", "createdAt"})
+
+
+async def outcome(client: ClusterClient, state: Path) -> JsonObject:
+    """All objects of the namespace ``default``, decoded; what is deployed; what a daemon that has ended left in its journal."""
+    with closing(JournalFile(state / "journal.db")) as file:
+        operations: list[JsonValue] = [str(entry) for entry in Journal(file).entries()]
+        groups: list[JsonValue] = [str(entry) for entry in ProcessLedger(file).entries()]
+        warnings: list[JsonValue] = [*file.warnings]
+    return {
+        "objects": await _objects(client),
+        "deployed": {path.name: str(path.readlink()) for path in sorted((state / "deployed").iterdir())},
+        "trees": [path.name for path in sorted((state / "store" / "trees").iterdir())],
+        "unfinished": [path.name for path in sorted((state / "store" / "tmp").iterdir())],
+        "operations": operations,
+        "process groups": groups,
+        "warnings": warnings,
+    }
+
+
+async def _objects(client: ClusterClient) -> JsonObject:
+    found: JsonObject = {}
+    for served in await client.api_versions():
+        api_version, _, kind = served.rpartition("/")
+        if served.count("/") < 2 and api_version != "v1":
+            continue  # a group and its version, of no kind
+        resource = await client.resource_type(api_version, kind)
+        if resource.namespaced:
+            for obj in (await client.list(resource, "default")).items:
+                found[" ".join([*kind_of(obj), name_of(obj)])] = settled(decoded(obj))
+    return found
+
+
+def decoded(obj: JsonObject) -> JsonObject:
+    """An object with what is packed in it unpacked."""
+    match find_str(obj, "type") if obj.get("kind") == "Secret" else "":
+        case str() as kind if kind == SECRET_TYPE:
+            return {**obj, "data": {"release": from_secret(obj).document}}
+        case str() as kind if kind == STATE_TYPE:
+            data = base64.b64decode(find_str(obj, "data", STATE_KEY))
+            return {**obj, "data": {STATE_KEY: decode_json(data, max_bytes=1_000_000, what=STATE_KEY)}}
+        case _:
+            return obj
+
+
+def settled(value: JsonValue) -> JsonValue:
+    """A document without times, uids and revisions of the cluster."""
+    if isinstance(value, dict):
+        return {key: settled(one) for key, one in value.items() if key not in OF_THE_MOMENT}
+    if isinstance(value, list):
+        return [settled(one) for one in value]
+    return CHANCE.sub("…", value) if isinstance(value, str) else value

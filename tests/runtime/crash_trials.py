@@ -1,0 +1,298 @@
+"""Trials of `kill -9`: one package, a daemon that dies at a chosen moment of one operation, and what the next one makes of it.
+
+A trial has its own control plane, in this process and served over TCP, whose state is a SQLite file, and its own state folder;
+both begin as copies of those of an installed package. All trials of a ground have the same paths, one after the other, so that
+what is recorded of paths is the same, too. The daemons are real processes (`tests.runtime.crashing`), and one that dies is
+killed by SIGKILL: at the N-th write of operation steps to its journal, before or after it, or by a hook that is in flight.
+"""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack, asynccontextmanager, closing, contextmanager
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+import trio
+
+from tests.programs import PATIENCE_S, ROOT
+from tests.runtime.crash_outcome import outcome
+from tests.runtime.crash_package import crash_package
+from tests.runtime.killing import Watched, watched
+from tests.runtime.objects import application
+from wharfinger.cluster.connection import Connection, bearer
+from wharfinger.cluster.control_plane.service import LOCAL
+from wharfinger.cluster.control_plane.serving import parse_address, serve_control_plane
+from wharfinger.cluster.control_plane.sqlite_storage import open_sqlite_storage
+from wharfinger.cluster.http_client import HttpClusterClient, open_client
+from wharfinger.cluster.informer import open_informer
+from wharfinger.cluster.resource import ObjectKey
+from wharfinger.formats.json_value import JsonObject, find_int, find_object, find_str
+from wharfinger.packages.oci_layout import OciLayout
+from wharfinger.packages.pusher import load_package, push_package
+from wharfinger.process.journal_file import JournalFile
+from wharfinger.runtime.journal import Journal, JournalEntry
+from wharfinger.runtime.resources import APPLICATION
+
+APP = ObjectKey(APPLICATION, "default", "app")
+READY = "default/app: Ready"
+TOKEN = "crash"
+
+
+class Phase(StrEnum):
+    """What is wished for while the daemon runs that dies."""
+
+    INSTALL = "install"
+    UPGRADE = "upgrade"
+    SETTINGS = "settings"
+    REMOVAL = "removal"
+
+
+@dataclass(slots=True)
+class Daemon:
+    """A daemon as a process; ``lines`` is what it said and was waited for."""
+
+    process: trio.Process
+    lines: list[str] = field(default_factory=list)
+    rest: bytes = b""
+
+    async def wait_line(self, text: str) -> None:
+        """The next line that has ``text`` in it."""
+        assert self.process.stdout is not None
+        while True:
+            while b"\n" in self.rest:
+                line, _, self.rest = self.rest.partition(b"\n")
+                self.lines.append(line.decode(errors="replace"))
+                if text in self.lines[-1]:
+                    return
+            chunk = await self.process.stdout.receive_some(65536)
+            assert chunk, "\n".join([f"it ended before it said {text!r}:", *self.lines])
+            self.rest += chunk
+
+    async def wait_ended(self, status: int) -> None:
+        """Its end, which is to have this status."""
+        assert self.process.stdout is not None
+        async for chunk in self.process.stdout:
+            self.rest += chunk
+        ended = await self.process.wait()
+        assert ended == status, "\n".join([f"it ended with {ended}:", *self.lines, self.rest.decode(errors="replace")])
+
+
+@dataclass(frozen=True, slots=True)
+class Death:
+    """How it was when the daemon was dead: what its journal had, and what the hooks had noted."""
+
+    entries: tuple[JournalEntry, ...]
+    notes: tuple[str, ...]
+
+    def hook_in_flight(self) -> bool:
+        """Whether a step that is a hook's run had begun and not ended."""
+        return any(step.endswith(".sh") for entry in self.entries for step in entry.interrupted)
+
+    def complete(self) -> frozenset[tuple[str, str, str]]:
+        """The steps on record as complete: operation, fingerprint, step."""
+        return frozenset(
+            (entry.operation, entry.fingerprint, step) for entry in self.entries for step in entry.completed
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a trial came to: in the cluster and on the disk, which hooks ran, how often the first daemon wrote to its journal.
+
+    ``started`` is what the last daemon took of steps: operation, fingerprint, step.
+    """
+
+    outcome: JsonObject
+    notes: tuple[str, ...]
+    writes: int
+    started: tuple[tuple[str, str, str], ...]
+    death: Death | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """Where trials are made, one after the other."""
+
+    folder: Path
+
+    @property
+    def trial(self) -> Path:
+        """Of the trial that is being made, or was made last."""
+        return self.folder / "trial"
+
+    async def prepare(self) -> Result:
+        """Make the packages, and the state to begin with: an undisturbed installation."""
+        layout = OciLayout(self.folder / "packages")
+        for version in ("1.0.0", "2.0.0"):
+            package = await load_package(crash_package(self.folder / version, version), "crash")
+            await push_package(package, layout, "crash", version)
+        installed = await self.attempt(Phase.INSTALL)
+        for name in ("notes", "armed", "first"):
+            (self.trial / name).unlink()
+        self.trial.rename(self.folder / "installed")
+        return installed
+
+    async def attempt(self, phase: Phase, at: str = "") -> Result:
+        """Make one trial; ``at`` is the moment of death (``before 3``, ``after 3``: writes; ``during 3``: hook runs)."""
+        shutil.rmtree(self.trial, ignore_errors=True)
+        if phase is Phase.INSTALL:
+            self.trial.mkdir()
+        else:
+            shutil.copytree(self.folder / "installed", self.trial, symlinks=True)
+        try:
+            return await self._made(phase, at)
+        except BaseExceptionGroup as group:
+            # Every service around the body wraps once more; the report of a test ends before it gets to the point.
+            leaf: BaseException = group
+            while isinstance(leaf, BaseExceptionGroup) and len(leaf.exceptions) == 1:
+                leaf = leaf.exceptions[0]
+            raise leaf from None
+
+    async def _made(self, phase: Phase, at: str) -> Result:
+        death: Death | None = None
+        with trio.fail_after(2 * PATIENCE_S):
+            async with self._cluster() as client:
+                async with self._daemon("first", at) as first:
+                    await self._wish(client, phase, first)
+                    if at:
+                        await first.wait_ended(-signal.SIGKILL)
+                    else:
+                        await _finish(client, phase, first)
+                if at:
+                    death = self._death()
+                    await self._go_on(client, phase, at)
+                found = await outcome(client, self.trial / "state")
+        writes = sum(line["event"] == "write" for line in self._trace("first"))
+        return Result(found, self._notes(), writes, self._started("second" if at else "first"), death)
+
+    async def _wish(self, client: HttpClusterClient, phase: Phase, daemon: Daemon) -> None:
+        """Ask for what the phase is about, once the daemon has nothing else to do."""
+        await daemon.wait_line("ready:" if phase is Phase.INSTALL else READY)
+        assert self._notes() == ()  # what an earlier process has done is not done again
+        (self.trial / "armed").touch()
+        match phase:
+            case Phase.INSTALL:
+                await client.create(_repository(self.folder / "packages"))
+                await client.create(_application())
+            case Phase.UPGRADE:
+                await client.merge_patch(APP, {"spec": {"packageVersion": "2.0.0"}})
+            case Phase.SETTINGS:
+                await client.merge_patch(APP, {"spec": {"settings": {"mode": "loud"}}})
+            case Phase.REMOVAL:
+                await client.delete(APP)
+
+    async def _go_on(self, client: HttpClusterClient, phase: Phase, at: str) -> None:
+        """The second daemon: it ends what was in flight before it is ready, and brings the wish to its end."""
+        with self._held() as held:
+            assert len(held) == (2 if at.startswith("during") else 0)
+            async with self._daemon("second", "") as second:
+                await second.wait_line("ready:")
+                assert all(process.ended() for process in held)
+                if phase is not Phase.REMOVAL:
+                    await second.wait_line(READY)
+                await _finish(client, phase, second)
+
+    @asynccontextmanager
+    async def _cluster(self) -> AsyncIterator[HttpClusterClient]:
+        """A control plane with the trial's data, and a client of it in this process."""
+        with open_sqlite_storage(self.trial / "data.db") as storage:
+            listen = parse_address("127.0.0.1:0")
+            async with (
+                serve_control_plane(listen, self.trial / "kubeconfig", TOKEN, storage=storage) as serving,
+                open_client(Connection(LOCAL, bearer(TOKEN)), transport=serving.control_plane.transport()) as client,
+            ):
+                yield client
+
+    @asynccontextmanager
+    async def _daemon(self, trace: str, at: str) -> AsyncIterator[Daemon]:
+        where = {"TRACE": trace, "ARMED": "armed", "NOTES": "notes", "HELD": "held"}
+        environment = {f"CRASH_{name}": str(self.trial / path) for name, path in where.items()}
+        state, kubeconfig, packages = self.trial / "state", self.trial / "kubeconfig", self.folder / "packages"
+        arguments = ("--kubeconfig", kubeconfig, "--state-dir", state, "--local-packages", packages)
+        process = await trio.lowlevel.open_process(
+            [sys.executable, "-m", "tests.runtime.crashing", "run", *map(str, arguments)],
+            cwd=ROOT,
+            env={**os.environ, **environment, "CRASH_AT": at},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+        try:
+            yield Daemon(process)
+        finally:
+            if process.returncode is None:
+                process.kill()
+                with trio.CancelScope(shield=True):
+                    await process.wait()
+
+    def _death(self) -> Death:
+        """Looked at in a copy: the second daemon is to find the journal as the first one left it."""
+        for path in sorted((self.trial / "state").glob("journal.db*")):
+            shutil.copy(path, self.trial / path.name.replace("journal", "death"))
+        with closing(JournalFile(self.trial / "death.db")) as file:
+            return Death(Journal(file).entries(), self._notes())
+
+    @contextmanager
+    def _held(self) -> Iterator[list[Watched]]:
+        """The processes of the hook that killed its daemon, alive when the block begins."""
+        path = self.trial / "held"
+        pids = path.read_text().split() if path.exists() else []
+        with ExitStack() as stack:
+            yield [stack.enter_context(watched(int(pid))) for pid in pids]
+
+    def _notes(self) -> tuple[str, ...]:
+        """Which hooks have run since the wish, in order."""
+        path = self.trial / "notes"
+        return tuple(path.read_text().splitlines()) if path.exists() else ()
+
+    def _trace(self, name: str) -> list[dict[str, str]]:
+        return [json.loads(line) for line in (self.trial / name).read_text().splitlines()]
+
+    def _started(self, name: str) -> tuple[tuple[str, str, str], ...]:
+        begun: dict[str, str] = {}
+        started: list[tuple[str, str, str]] = []
+        for line in self._trace(name):
+            if line["event"] == "begin":
+                begun[line["operation"]] = line["fingerprint"]
+            elif line["event"] == "start":
+                started.append((line["operation"], begun[line["operation"]], line["step"]))
+        return tuple(started)
+
+
+async def _finish(client: HttpClusterClient, phase: Phase, daemon: Daemon) -> None:
+    """Wait until what was wished for is there, and stop the daemon in good order: whatever it still does, it does before."""
+
+    def holds(obj: JsonObject | None) -> bool:
+        if phase is Phase.REMOVAL or obj is None:
+            return obj is None and phase is Phase.REMOVAL
+        seen = find_int(obj, "status", "observedGeneration") == find_int(obj, "metadata", "generation")
+        return seen and find_str(obj, "status", "summary", "state") == "Ready"
+
+    async with open_informer(client, APPLICATION) as informer:
+        await informer.wait_synced()
+        with informer.changes() as changes:
+            while not holds(informer.get(APP)):
+                await changes.wait()
+    daemon.process.terminate()
+    await daemon.wait_ended(0)
+
+
+def _repository(path: Path) -> JsonObject:
+    return {
+        "apiVersion": "wharfinger.dev/v1alpha1",
+        "kind": "PackageRepository",
+        "metadata": {"name": "default"},
+        "spec": {"layout": {"path": str(path)}},
+    }
+
+
+def _application() -> JsonObject:
+    obj = application("default", "app", package="crash", settings={"mode": "plain"})
+    for name in ("uid", "generation"):
+        find_object(obj, "metadata").pop(name)
+    return obj
