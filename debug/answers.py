@@ -27,7 +27,23 @@ from wharfinger.runtime.inspector import (
 )
 
 _HEADER: Final = ("NAME", "KIND", "PACKAGE", "VERSION", "STATE", "MESSAGE")
-_WIDE_HEADER: Final = ("NAME", "KIND", "PACKAGE", "VERSION", "REVISION", "DIGEST", "QUEUED", "STATE", "TIP", "MESSAGE")
+_WIDE_HEADER: Final = (
+    *(
+        "NAME",
+        "KIND",
+        "PACKAGE",
+        "VERSION",
+        "REVISION",
+        "DIGEST",
+        "QUEUED",
+        "DOING",
+        "WARNINGS",
+        "STATE",
+        "TIP",
+        "MESSAGE",
+    ),
+)
+_QUEUES_HEADER: Final = ("QUEUE", "INDEX", "LANE", "TASK", "ATTEMPT", "ENQUEUED", "STATE", "WHY")
 _DIGEST_DIGITS: Final = 12
 ARROW: Final = "→"
 EXIT_UNKNOWN: Final = 3
@@ -64,15 +80,26 @@ async def dump_text(inspector: Inspector, name: str | None, output: OutputFormat
     return render(package_to_json(await _one_package(inspector, name)), output)
 
 
-async def queues_text(inspector: Inspector, name: str | None, output: OutputFormat) -> str:
-    """What `queues dump` prints: all queues, or one. Raises NoSuchPackageError."""
+async def queues_text(inspector: Inspector, name: str | None, output: str, columns: int | None) -> str:
+    """What `queues dump` prints: all queues, or one; no text when a table has no tasks. Raises NoSuchPackageError."""
     queues = await inspector.queues()
     if name is not None:
         queues = tuple(queue for queue in queues if queue.name == name)
         if not queues:
             hint = await _hint(inspector, name) or "`wharfinger queues dump` shows all"
             raise NoSuchPackageError(f"no queue named {name!r}; {hint}")
-    return render(queues_to_json(queues), output)
+    if output in OUTPUT_FORMATS:
+        return render(queues_to_json(queues), output)
+    rows = [_task_row(queue, task) for queue in queues for task in queue.tasks]
+    return "".join(f"{line}\n" for line in layout(_QUEUES_HEADER, rows, columns)) if rows else ""
+
+
+async def statistics_text(inspector: Inspector, output: str) -> str:
+    """What `statistics` prints; no text before there is anything to count."""
+    statistics = await inspector.statistics()
+    if output in OUTPUT_FORMATS:
+        return render(statistics_to_json(statistics) if statistics else None, output)
+    return "".join(f"{line}\n" for line in statistics_lines(statistics)) if statistics else ""
 
 
 async def scheduler_text(inspector: Inspector, name: str | None, output: OutputFormat) -> str:
@@ -159,6 +186,8 @@ def _wide_row(package: PackageSnapshot, arrow: str) -> tuple[str, ...]:
         str(package.release_revision or ""),
         (package.installed_digest or package.digest).removeprefix("sha256:")[:_DIGEST_DIGITS],
         str(len(package.queue.tasks)),
+        _doing(package.queue),
+        str(len(package.warnings) or ""),
         package.state,
         package.tip,
         package.message,
@@ -172,3 +201,31 @@ def _versions(package: PackageSnapshot, arrow: str) -> str:
     return f"{package.installed_version} {arrow} {package.version}".lstrip()
 
 
+def _doing(queue: QueueSnapshot) -> str:
+    """What runs first of what runs, or what is tried again first in its lane, and what that waits for; empty: nothing."""
+    for task in (*(task for task in queue.tasks if task.running), *queue.tasks):
+        if task.running:
+            return f"{task.name} (waits for {task.waits_for})" if task.waits_for else task.name
+        if task.retry_in_s is not None:
+            return f"{task.name} ({_task_state(task)})"
+    return ""
+
+
+def _task_row(queue: QueueSnapshot, task: TaskSnapshot) -> tuple[str, ...]:
+    waits_for = f"waits for {task.waits_for}" if task.waits_for else ""
+    return (
+        queue.name,
+        str(task.index),
+        task.lane,
+        task.name,
+        str(task.attempt),
+        duration(task.enqueued_s_ago),
+        _task_state(task),
+        "; ".join(why for why in (waits_for, task.cause, task.error) if why),
+    )
+
+
+def _task_state(task: TaskSnapshot) -> str:
+    if task.running:
+        return "running"
+    return "waiting" if task.retry_in_s is None else f"again in {duration(task.retry_in_s)}"

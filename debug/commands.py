@@ -1,7 +1,7 @@
-"""`wharfinger get`, `dump`, `queues`, `scheduler`, `render` and `validate`: looking into a running daemon.
+"""`wharfinger get`, `dump`, `queues`, `scheduler`, `statistics`, `render` and `validate`: looking into a running daemon.
 
-All of them ask over the debug socket, print to stdout, and explain a failure in one line on stderr. What they print was
-written by strangers: tables and documents leave nothing in it that a terminal would obey.
+All of them ask over the debug socket, print what :mod:`wharfinger.debug.answers` makes of the answer to stdout, and explain a
+failure in one line on stderr.
 """
 
 import argparse
@@ -9,30 +9,30 @@ import shutil
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Final, assert_never, cast
+from typing import cast
 
 import trio
 
-from wharfinger.debug.client import DebugClient, open_debug_client
-from wharfinger.debug.encoding import (
-    answer_to_json,
-    node_to_json,
-    nodes_to_json,
-    package_to_json,
-    packages_to_json,
-    queues_to_json,
+from wharfinger.debug.answers import (
+    ARROW,
+    EXIT_UNKNOWN,
+    dump_text,
+    packages_text,
+    queues_text,
+    render_text,
+    scheduler_text,
+    statistics_text,
+    validate_text,
 )
+from wharfinger.debug.client import DebugClient, open_debug_client
 from wharfinger.debug.errors import DebugError
-from wharfinger.debug.output import OUTPUT_FORMATS, OutputFormat, render
+from wharfinger.debug.output import OUTPUT_FORMATS, OutputFormat
 from wharfinger.debug.routes import MAX_SETTINGS, MAX_SETTINGS_VERSION
-from wharfinger.debug.table import layout
 from wharfinger.debug.text import printable
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json_value import JsonObject, as_object
 from wharfinger.formats.yaml_reader import read_yaml
-from wharfinger.runtime.inspector import Inspector, InvalidSettings, PackageSnapshot, UnknownSettings, ValidSettings
 from wharfinger.runtime.paths import SOCKET_VARIABLE, default_socket
-
 
 
 class SettingsFileError(DebugError):
@@ -66,7 +66,14 @@ def add_queues(parser: argparse.ArgumentParser) -> None:
     """`wharfinger queues dump [NAME]`."""
     parser.add_argument("what", choices=("dump",), help="dump: every task, head of the queue first")
     _add_name(parser)
-    _add_document_output(parser)
+    parser.add_argument(
+        "-o",
+        "--output",
+        choices=("table", *OUTPUT_FORMATS),
+        default="yaml",
+        help="yaml (default), json, or table: a line for each task, with its lane, its attempt, when it is tried again, "
+        "and why it does not move",
+    )
     _add_socket(parser)
     parser.set_defaults(handler=_queues)
 
@@ -78,6 +85,18 @@ def add_scheduler(parser: argparse.ArgumentParser) -> None:
     _add_document_output(parser)
     _add_socket(parser)
     parser.set_defaults(handler=_scheduler)
+
+
+def add_statistics(parser: argparse.ArgumentParser) -> None:
+    """`wharfinger statistics`."""
+    parser.description = (
+        "Print what a running daemon counts: tasks that run, back off and are parked; the limits on downloads, renders, hooks, "
+        "loads and API calls, and how many wait for one; whose custom resource definitions all others wait for; monitors, "
+        "schedules and workers of hooks; the store."
+    )
+    _add_text_output(parser)
+    _add_socket(parser)
+    parser.set_defaults(handler=_statistics)
 
 
 def add_render(parser: argparse.ArgumentParser) -> None:
@@ -110,19 +129,17 @@ def add_validate(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="the version of the package's schema that they are written for (default: the newest)",
     )
-    parser.add_argument(
-        "-o", "--output", choices=("text", *OUTPUT_FORMATS), default="text", help="text (default), json or yaml"
-    )
+    _add_text_output(parser)
     _add_socket(parser)
     parser.set_defaults(handler=_validate)
 
 
 def _get(args: argparse.Namespace) -> int:
-    columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
     arrow = ARROW if _encoding().replace("-", "").lower().startswith("utf") else "->"
+    columns, output = _columns(), cast("str", args.output)
     return _print_answer(
         args,
-        lambda client: packages_text(client, _name(args), cast("str", args.output), columns, arrow),
+        lambda client: packages_text(client, _name(args), output, columns, arrow),
         when_empty="no packages",
     )
 
@@ -132,11 +149,20 @@ def _dump(args: argparse.Namespace) -> int:
 
 
 def _queues(args: argparse.Namespace) -> int:
-    return _print_answer(args, lambda client: queues_text(client, _name(args), _document(args)))
+    columns, output = _columns(), cast("str", args.output)
+    return _print_answer(args, lambda client: queues_text(client, _name(args), output, columns), when_empty="no tasks")
 
 
 def _scheduler(args: argparse.Namespace) -> int:
     return _print_answer(args, lambda client: scheduler_text(client, _name(args), _document(args)))
+
+
+def _statistics(args: argparse.Namespace) -> int:
+    return _print_answer(
+        args,
+        lambda client: statistics_text(client, cast("str", args.output)),
+        when_empty="nothing to count yet: the daemon is starting",
+    )
 
 
 def _render(args: argparse.Namespace) -> int:
@@ -197,6 +223,11 @@ def _print_answer(
     return 0
 
 
+def _columns() -> int | None:
+    """The width of the terminal; None where there is none."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
 def _encoding() -> str:
     return sys.stdout.encoding or "utf-8"
 
@@ -217,6 +248,12 @@ def _add_name(parser: argparse.ArgumentParser, *, required: bool = False) -> Non
 
 def _add_document_output(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", choices=OUTPUT_FORMATS, default="yaml", help="yaml (default) or json")
+
+
+def _add_text_output(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-o", "--output", choices=("text", *OUTPUT_FORMATS), default="text", help="text (default), json or yaml"
+    )
 
 
 def _settings_version(text: str) -> int:

@@ -17,7 +17,7 @@ Shapes; what a package has not is left out::
 from collections.abc import Iterable
 
 from wharfinger.debug.encoding import queue_from_json, queue_to_json
-from wharfinger.debug.fields import find_flag, read_flag, find_texts, read_time, time_text
+from wharfinger.debug.fields import find_flag, find_texts, read_flag, read_time, time_text
 from wharfinger.formats.json_value import (
     JsonObject,
     JsonValue,

@@ -54,10 +54,16 @@ def redact_package(package: PackageSnapshot) -> PackageSnapshot:
 
 
 def redact_queue(queue: QueueSnapshot, secrets: Collection[str]) -> QueueSnapshot:
-    """The queue with the names, errors and causes of its tasks redacted."""
+    """The queue with the names, errors and causes of its tasks redacted, and what they wait for."""
     text = TextRedactor(secrets)
     tasks = (
-        replace(task, name=text.redact(task.name), error=text.redact(task.error), cause=text.redact(task.cause))
+        replace(
+            task,
+            name=text.redact(task.name),
+            error=text.redact(task.error),
+            cause=text.redact(task.cause),
+            waits_for=text.redact(task.waits_for),
+        )
         for task in queue.tasks
     )
     return replace(queue, tasks=tuple(tasks))

@@ -16,9 +16,10 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -40,6 +41,9 @@ from wharfinger.process.ledger import ProcessLedger
 MAX_API_VERSIONS: Final = 10_000
 MAX_API_BYTES: Final = 512 * 1024
 """All ``--api-versions`` flags together; Linux takes 2 MiB of arguments and environment."""
+REMOVE_S: Final = 0.5
+"""How long a render, cancelled or not, waits for its folder to be gone."""
+MAX_REMOVALS: Final = 8
 MAX_VALUES: Final = 16 * 1024 * 1024
 
 _RELEASE: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*\Z")
@@ -78,20 +82,20 @@ class HelmRenderer:
         self._limits = limits or RenderLimits()
         self._slots = trio.CapacityLimiter(self._limits.at_once)
         self._threads = trio.CapacityLimiter(self._limits.at_once)
+        self._removals = trio.CapacityLimiter(MAX_REMOVALS)
 
     async def render(self, request: RenderRequest) -> Rendered:
         """Render one chart. Raises RenderError."""
         arguments = _arguments(request)
-        async with self._slots:
-            with self._workspace() as work:
-                values, made = work / "values.yaml", work / "chart"
-                crds = await trio.to_thread.run_sync(_prepare, values, made, request, limiter=self._threads)
-                chart = request.chart.absolute() if request.chart_file is None else made
-                outcome = await self._helm_template([*arguments, f"--values={values}", str(chart)], work, request)
-                hide = {str(values): "values", str(made): "chart", str(work): "scratch", str(request.chart): "chart"}
-                text = _text(outcome, request, self._limits, hide)
-                rendered = await trio.to_thread.run_sync(read_output, text, limiter=self._threads)
-                return replace(rendered, crds=(*crds, *rendered.crds))
+        async with self._slots, self._workspace() as work:
+            values, made = work / "values.yaml", work / "chart"
+            crds = await trio.to_thread.run_sync(_prepare, values, made, request, limiter=self._threads)
+            chart = request.chart.absolute() if request.chart_file is None else made
+            outcome = await self._helm_template([*arguments, f"--values={values}", str(chart)], work, request)
+            hide = {str(values): "values", str(made): "chart", str(work): "scratch", str(request.chart): "chart"}
+            text = _text(outcome, request, self._limits, hide)
+            rendered = await trio.to_thread.run_sync(read_output, text, limiter=self._threads)
+            return replace(rendered, crds=(*crds, *rendered.crds))
 
     async def _helm_template(self, arguments: list[str], work: Path, request: RenderRequest) -> Outcome:
         limit = str(self._limits.memory_bytes // 1024)
@@ -105,8 +109,8 @@ class HelmRenderer:
                 f"release {request.release}: {error}", transient=True
             ) from error  # helm is ours, not the chart's
 
-    @contextmanager
-    def _workspace(self) -> Iterator[Path]:
+    @asynccontextmanager
+    async def _workspace(self) -> AsyncIterator[Path]:
         """A folder of mode 0700 for one run, gone afterwards."""
         try:
             self._scratch.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -119,7 +123,10 @@ class HelmRenderer:
         try:
             yield work
         finally:
-            shutil.rmtree(work, ignore_errors=True)
+            with trio.move_on_after(REMOVE_S, shield=True):
+                # What takes longer, a full disk say, is emptied with the scratch folder when the daemon starts.
+                remove = partial(shutil.rmtree, work, ignore_errors=True)
+                await trio.to_thread.run_sync(remove, limiter=self._removals, abandon_on_cancel=True)
 
 
 def _arguments(request: RenderRequest) -> list[str]:

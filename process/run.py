@@ -11,8 +11,8 @@ leader is not reaped, ``killpg(pid)`` and "session == pid" mean this run and nob
 nobody any more does ``wait4`` reap it, which gives the usage of exactly this child. Nothing here may wait for "any child"
 (``waitpid(-1)``), and nobody else in this process may either.
 
-Runs that end at the same time are swept together (:mod:`wharfinger.process.shared_sweep`): the end of a hundred costs what the end
-of a few does, and a cancelled one is over a moment after its grace.
+Runs that end at the same time are swept together (:mod:`wharfinger.process.shared_sweep`): the end of a hundred costs what
+the end of a few does, and a cancelled one is over a moment after its grace.
 """
 
 import math

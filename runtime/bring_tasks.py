@@ -7,6 +7,7 @@ source goes to the registry; a folder on this machine is always looked at, becau
 
 import logging
 from contextlib import suppress
+from pathlib import Path
 from typing import Final
 
 import trio
@@ -40,6 +41,7 @@ from wharfinger.runtime.values import values_of
 log = logging.getLogger(__name__)
 
 DOWNLOAD: Final = "download"
+INSTALL: Final = "install"
 
 
 async def download(instance: Instance, tools: Tools, reporter: Reporter) -> None:
@@ -98,17 +100,23 @@ def _kept(manifest: Manifest) -> str:
 async def install(instance: Instance, tools: Tools, reporter: Reporter) -> None:
     """Unpack what was downloaded, point the package's name at it, atomically, and record which digest it is."""
     manifest = instance.fetched()
-    reporter.progressed(instance, Stage.FETCHED, "Installing", f"unpacking {manifest.descriptor.digest}")
-    with instance.journalled().taking("install"):
-        async with tools.slots.use(Kind.LOAD, instance.id.name):
-            instance.tree = await tools.store.install(manifest)
+    digest = manifest.descriptor.digest.text
+    reporter.progressed(instance, Stage.FETCHED, "Installing", f"unpacking {digest}")
+    steps = instance.journalled()
+    if steps.done(INSTALL) == digest:
+        # A killed process has deployed and recorded it: here it is only found.
+        instance.tree = await _unpacked(instance, tools, manifest)
+        reporter.placed(instance)
+        return
+    with steps.taking(INSTALL) as taken:
+        instance.tree = await _unpacked(instance, tools, manifest)
         await tools.store.deploy(instance.id.name, manifest)
         reporter.placed(instance)
         record = await instance.recorded(tools.cluster)
         if isinstance(instance.id, ModuleId):
             await _ensure_namespace(tools, instance.id.namespace)
         origin = f"{source_text(_source(instance))} {instance.package}"
-        version, digest, wanted = instance.version, manifest.descriptor.digest.text, instance.wanted
+        version, wanted = instance.version, instance.wanted
         if wanted.reset != record.state.reset and record.state.reset:
             log.warning(
                 "%s: its one-time steps and what its hooks had patched are forgotten, as asked for", instance.id
@@ -116,6 +124,12 @@ async def install(instance: Instance, tools: Tools, reporter: Reporter) -> None:
         await record.update(
             lambda state: state.installed(origin, version, digest).heard(forced=wanted.forced, reset=wanted.reset)
         )
+        taken.result = digest
+
+
+async def _unpacked(instance: Instance, tools: Tools, manifest: Manifest) -> Path:
+    async with tools.slots.use(Kind.LOAD, instance.id.name):
+        return await tools.store.install(manifest)
 
 
 async def load(instance: Instance, tools: Tools, reporter: Reporter) -> None:

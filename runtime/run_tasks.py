@@ -23,7 +23,7 @@ from wharfinger.runtime.package_state import PACKAGE_LABEL, state_record
 from wharfinger.runtime.rendering import render, render_request, waiting_for
 from wharfinger.runtime.start_tasks import bound_hooks, rest_hooks, run_bound
 from wharfinger.runtime.status import Stage
-from wharfinger.runtime.steps import fingerprint
+from wharfinger.runtime.steps import Steps, fingerprint
 from wharfinger.runtime.values import changed_paths, values_of
 from wharfinger.runtime.waits import waiting
 
@@ -47,7 +47,7 @@ async def run(instance: Instance, tools: Tools, reporter: Reporter) -> None:
     steps.begin(inputs)
     if definition.layout is not Layout.MODULE_FOLDER and unchanged and not instance.verified:
         # After a restart: what an earlier process brought to its end is looked at, not done again.
-        await _apply_round(instance, tools, reporter, 1)
+        await _apply_round(instance, tools, reporter, _last_round(steps))
     else:
         await _run_to_rest(instance, tools, reporter)
     values = checksum(instance.values)
@@ -74,6 +74,11 @@ async def _run_to_rest(instance: Instance, tools: Tools, reporter: Reporter) -> 
         f"afterHelm hooks of {instance.package} {instance.version} changed the values {MAX_ROUNDS} times in a row: "
         f"{'; '.join(loop)}; a hook must come to rest when nothing else changes"
     )
+
+
+def _last_round(steps: Steps) -> int:
+    """The last one that a process applied which was killed before it could say that it was at its end; else the first."""
+    return next((number for number in range(MAX_ROUNDS, 1, -1) if steps.done(f"apply/{number}") is not None), 1)
 
 
 async def _apply_round(instance: Instance, tools: Tools, reporter: Reporter, number: int) -> str:

@@ -43,6 +43,7 @@ COMMANDS: Final = (
     Command("dump", "debug", "dump the state of a running daemon"),
     Command("queues", "debug", "look into the task queues of a running daemon"),
     Command("scheduler", "debug", "look into the scheduler of a running daemon"),
+    Command("statistics", "debug", "count what a running daemon does and what waits"),
     Command("render", "debug", "render what a package of a running daemon would apply"),
     Command("validate", "debug", "ask a running daemon whether a package would take settings"),
 )

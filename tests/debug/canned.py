@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from tests.debug.samples import ANSWERS, DAEMON, NODES, PACKAGES, RENDERED
+from tests.debug.samples import ANSWERS, DAEMON, NODES, PACKAGES, RENDERED, STATISTICS
 from wharfinger.formats.json_value import JsonObject
 from wharfinger.runtime.inspector import (
     DaemonSnapshot,
@@ -12,6 +12,7 @@ from wharfinger.runtime.inspector import (
     QueueSnapshot,
     RenderSnapshot,
     SettingsAnswer,
+    StatisticsSnapshot,
     ValidSettings,
 )
 
@@ -25,11 +26,16 @@ class CannedInspector:
     nodes: tuple[NodeSnapshot, ...] = NODES
     rendered: Mapping[str, RenderSnapshot] = field(default_factory=lambda: RENDERED)
     answers: Mapping[str, SettingsAnswer] = field(default_factory=lambda: ANSWERS)
+    counted: StatisticsSnapshot | None = STATISTICS
     asked: list[tuple[str, JsonObject, int]] = field(default_factory=list)
 
     async def daemon(self) -> DaemonSnapshot:
         """The daemon, with the number of its packages."""
         return replace(self.base, packages=len(self.contents))
+
+    async def statistics(self) -> StatisticsSnapshot | None:
+        """What a test put in."""
+        return self.counted
 
     async def packages(self) -> tuple[PackageSnapshot, ...]:
         """All packages, sorted by name."""

@@ -1,6 +1,6 @@
 """What every Inspector promises, whatever is in it: the daemon's own, the socket client's, and the canned one of tests."""
 
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, astuple
 
 import pytest
 import trio
@@ -28,6 +28,7 @@ async def check_inspector(inspector: Inspector) -> None:
     await check_rendering(inspector)
     await check_validation(inspector)
     await check_daemon(inspector)
+    await check_statistics(inspector)
     await check_many_at_once(inspector)
 
 
@@ -59,10 +60,21 @@ def check_package(package: PackageSnapshot) -> None:
         assert condition.last_transition.tzinfo is not None
     for hook in package.hooks:
         check_hook(hook)
+    check_work(package)
     assert len({hook.name for hook in package.hooks}) == len(package.hooks)
     for field in ("state", "settings"):
         with pytest.raises(FrozenInstanceError):
             setattr(package, field, None)
+
+
+def check_work(package: PackageSnapshot) -> None:
+    """Every operation once, its steps in one phase each; monitors are of hooks that there are; progress is of something."""
+    assert len({operation.operation for operation in package.operations}) == len(package.operations)
+    for operation in package.operations:
+        steps = [*operation.completed, *operation.in_flight, *operation.interrupted]
+        assert len(set(steps)) == len(steps)
+    assert {monitor.hook for monitor in package.monitors} <= {hook.name for hook in package.hooks}
+    assert package.progress is None or package.progress.remaining > 0
 
 
 def check_hook(hook: HookSnapshot) -> None:
@@ -141,13 +153,14 @@ def check_queue(queue: QueueSnapshot) -> None:
 
 
 def check_task(task: TaskSnapshot) -> None:
-    """A task that waits for another attempt is not running, and says why it waits."""
+    """A task that waits for another attempt is not running, and says why it waits; one that runs may wait for something."""
     assert task.name
     assert task.enqueued_s_ago >= 0
     assert task.attempt >= 0
     if task.retry_in_s is not None:
         assert not task.running
         assert task.error
+    assert task.running or not task.waits_for
 
 
 async def check_daemon(inspector: Inspector) -> None:
@@ -158,6 +171,27 @@ async def check_daemon(inspector: Inspector) -> None:
     assert daemon.pid > 0
     assert daemon.started.tzinfo is not None
     assert not (daemon.ready and daemon.draining)
+
+
+async def check_statistics(inspector: Inspector) -> None:
+    """A daemon that is ready counts; nothing is counted below nothing, no part is more than the whole."""
+    found = await inspector.statistics()
+    if found is None:
+        assert not (await inspector.daemon()).ready
+        return
+    tasks, monitors = found.tasks, found.monitors
+    assert min(astuple(tasks)) >= 0
+    assert min(astuple(monitors)) >= 0
+    assert tasks.running + tasks.backing_off + tasks.parked <= tasks.tasks
+    assert tasks.bugs <= tasks.failures
+    assert monitors.listed <= monitors.monitors
+    kinds = [each.kind for each in found.slots]
+    assert kinds[0] == "work"
+    assert len(set(kinds)) == len(kinds)
+    for each in found.slots:
+        assert 0 <= each.used <= each.limit
+        assert each.waiting >= 0
+    assert list(found.trying_crds) == sorted(set(found.trying_crds))
 
 
 async def check_many_at_once(inspector: Inspector) -> None:

@@ -1,5 +1,6 @@
 """Snapshots to look at: ordinary ones, and ones a stranger made up."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from hypothesis import strategies as st
@@ -12,11 +13,21 @@ from wharfinger.runtime.inspector import (
     DependencySnapshot,
     HookSnapshot,
     InvalidSettings,
+    MonitorCounts,
+    MonitorSnapshot,
     NodeSnapshot,
+    OperationSnapshot,
     PackageSnapshot,
+    PoolSnapshot,
+    ProgressSnapshot,
     QueueSnapshot,
     RenderSnapshot,
+    SchedulesSnapshot,
     SettingsAnswer,
+    SlotsSnapshot,
+    StatisticsSnapshot,
+    StoreSnapshot,
+    TaskCounts,
     TaskSnapshot,
     UnknownSettings,
     ValidSettings,
@@ -76,7 +87,32 @@ def package(
 HOOK = HookSnapshot(
     "hooks/001-config.sh", ("onStartup 10", "kubernetes configmaps", "schedule nightly 0 3 * * *"), 3, MOMENT, "exit 1"
 )
+MONITOR = MonitorSnapshot("hooks/001-config.sh", "configmaps", True, False, 7, 1, 2, 40, 1, "no such field")
+OPERATION = OperationSnapshot("reconciliation", ("beforeHelm/hooks/a.sh",), ("apply/1",), ("afterHelm/1/b",), False)
+STATISTICS = StatisticsSnapshot(
+    TaskCounts(3, 12, 2, 4, 1, 5210, 17, 40, 0),
+    (SlotsSnapshot("work", 16, 6, 3), SlotsSnapshot("renders", 2, 2, 3), SlotsSnapshot("api", 32, 1, 0)),
+    ("ingress", "metrics"),
+    SchedulesSnapshot(3, 17, MOMENT),
+    MonitorCounts(12, 11, 340, 14, 2, 900, 1),
+    PoolSnapshot(2, 1200, 1),
+    PoolSnapshot(1, 30, 0),
+    StoreSnapshot(2, 1, 4),
+)
 WAITING = task(1, error="connection refused", retry_in_s=14.25, running=False)
+BUSY = replace(
+    package("prod.busy", message="waits", tasks=(replace(task(1), waits_for="a slot: renders"),)),
+    suspended=True,
+    maintenance="NoResourceReconciliation",
+    progress=ProgressSnapshot(3, 1, ("Deployment prod/busy",)),
+    warnings=("settings.old: is deprecated",),
+    unmatched=("Deployment gone",),
+    crds=("example.com/v1/Thing",),
+    waits_for=("renders",),
+    operations=(OPERATION,),
+    monitors=(MONITOR,),
+)
+"""Everything that a package may have."""
 PACKAGES = (
     package("ingress", kind="Module"),
     package("prod.shop", tasks=(WAITING, task(2, running=False))),
@@ -121,6 +157,8 @@ RENDERED = {
 
 _TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 _NAME = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20)
+_TEXTS = st.lists(_TEXT, max_size=3).map(tuple)
+_COUNT = st.integers(0, 2**31)
 _SECONDS = st.floats(-1e6, 1e6)
 _MOMENTS = st.datetimes(timezones=st.just(UTC))
 JSON_VALUES: st.SearchStrategy[JsonValue] = st.recursive(
@@ -140,6 +178,7 @@ TASKS = st.builds(
     retry_in_s=st.none() | _SECONDS,
     error=_TEXT,
     cause=_TEXT,
+    waits_for=_TEXT,
 )
 CONDITIONS = st.builds(
     ConditionSnapshot, type=_NAME, status=_TEXT, reason=_TEXT, message=_TEXT, last_transition=_MOMENTS
@@ -153,7 +192,23 @@ HOOKS = st.builds(
     runs=st.integers(0, 2**31),
     last_run=st.none() | _MOMENTS,
     last_error=_TEXT,
+    waiting=_COUNT,
+    lost=_COUNT,
 )
+MONITORS = st.builds(
+    MonitorSnapshot,
+    hook=_NAME,
+    binding=_TEXT,
+    listed=st.booleans(),
+    locked=st.booleans(),
+    objects=_COUNT,
+    informers=_COUNT,
+    waiting=_COUNT,
+    events=_COUNT,
+    dropped=_COUNT,
+    last_error=_TEXT,
+)
+OPERATIONS = st.builds(OperationSnapshot, _NAME, _TEXTS, _TEXTS, _TEXTS, st.booleans())
 NODE_SNAPSHOTS = st.builds(
     NodeSnapshot,
     name=_NAME,
@@ -193,6 +248,32 @@ def packages(draw: st.DrawFn) -> PackageSnapshot:
         installed_digest=draw(_TEXT),
         values=draw(JSON_OBJECTS),
         hooks=tuple(draw(st.lists(HOOKS, max_size=2))),
+        suspended=draw(st.booleans()),
+        maintenance=draw(_TEXT),
+        progress=draw(st.none() | st.builds(ProgressSnapshot, _COUNT, _COUNT, _TEXTS)),
+        warnings=draw(_TEXTS),
+        unmatched=draw(_TEXTS),
+        crds=draw(st.none() | _TEXTS),
+        waits_for=draw(_TEXTS),
+        operations=tuple(draw(st.lists(OPERATIONS, max_size=2))),
+        monitors=tuple(draw(st.lists(MONITORS, max_size=2))),
+    )
+
+
+def all_statistics() -> st.SearchStrategy[StatisticsSnapshot]:
+    """Everything that can be counted."""
+    slots = st.builds(SlotsSnapshot, _TEXT, _COUNT, _COUNT, _COUNT)
+    pools = st.none() | st.builds(PoolSnapshot, _COUNT, _COUNT, _COUNT)
+    return st.builds(
+        StatisticsSnapshot,
+        tasks=st.builds(TaskCounts, *[_COUNT] * 9),
+        slots=st.lists(slots, max_size=4, unique_by=lambda each: each.kind).map(tuple),
+        trying_crds=_TEXTS,
+        schedules=st.builds(SchedulesSnapshot, _COUNT, _COUNT, st.none() | _MOMENTS),
+        monitors=st.builds(MonitorCounts, *[_COUNT] * 7),
+        filters=pools,
+        rules=pools,
+        store=st.none() | st.builds(StoreSnapshot, _COUNT, _COUNT, _COUNT),
     )
 
 

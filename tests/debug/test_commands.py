@@ -17,32 +17,22 @@ import trio
 import yaml
 
 from tests.debug.canned import CannedInspector
-from tests.debug.samples import HOSTILE, MANIFEST, NODES, PACKAGES, package
+from tests.debug.samples import BUSY, HOSTILE, MANIFEST, NODES, PACKAGES, STATISTICS, package, task
 from wharfinger.debug.commands import (
-    NoSuchPackageError,
     add_dump,
     add_get,
     add_queues,
     add_render,
     add_scheduler,
+    add_statistics,
     add_validate,
-    dump_text,
-    packages_text,
-    queues_text,
-    scheduler_text,
 )
-from wharfinger.debug.encoding import (
-    answer_to_json,
-    node_to_json,
-    nodes_to_json,
-    package_to_json,
-    packages_to_json,
-    queues_to_json,
-)
+from wharfinger.debug.encoding import answer_to_json, node_to_json, nodes_to_json, queues_to_json
+from wharfinger.debug.package_encoding import package_to_json, packages_to_json
 from wharfinger.debug.routes import MAX_SETTINGS
 from wharfinger.debug.server import open_debug_server
+from wharfinger.debug.statistics_encoding import statistics_to_json
 from wharfinger.debug.text import is_safe
-from wharfinger.debug.text import width as columns_of
 from wharfinger.formats.openapi_schema import Problem
 from wharfinger.runtime.inspector import RenderSnapshot, ValidSettings
 
@@ -51,6 +41,7 @@ ADD = {
     "dump": add_dump,
     "queues": add_queues,
     "scheduler": add_scheduler,
+    "statistics": add_statistics,
     "render": add_render,
     "validate": add_validate,
 }
@@ -89,26 +80,6 @@ async def test_get_packages(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("installed", "wanted", "shown"),
-    [
-        ("1.0.0", "1.0.0", "1.0.0"),
-        ("1.0.0", "1.1.0", "1.0.0 → 1.1.0"),
-        ("", "1.1.0", "→ 1.1.0"),
-        ("1.0.0", "", "1.0.0"),
-        ("", "", ""),
-    ],
-)
-async def test_the_installed_version_and_the_wanted_one(installed: str, wanted: str, shown: str) -> None:
-    told = replace(package(), installed_version=installed, version=wanted, package="p" * 9)
-    for output in ("table", "wide"):
-        text = await packages_text(CannedInspector(contents=(told,)), None, output, None)
-        header, row = text.splitlines()
-        column = slice(header.index("VERSION"), header.index("STATE" if output == "table" else "REVISION"))
-        assert row[column].rstrip() == shown
-        assert "→" not in await packages_text(CannedInspector(contents=(told,)), None, output, None, "->")
-
-
 async def test_get_one_and_wide(tmp_path: Path) -> None:
     code, out, _ = await run_against(CannedInspector(), "get packages prod.shop -o wide", tmp_path / "s")
     assert code == 0
@@ -121,11 +92,15 @@ async def test_get_one_and_wide(tmp_path: Path) -> None:
         "REVISION",
         "DIGEST",
         "QUEUED",
+        "DOING",
+        "WARNINGS",
         "STATE",
         "TIP",
         "MESSAGE",
     ]
-    assert row.split()[:8] == ["prod.shop", "Application", "shop", "1.2.3", "3", "0123456789ab", "2", "Ready"]
+    assert row.split()[:8] == ["prod.shop", "Application", "shop", "1.2.3", "3", "0123456789ab", "2", "Task1"]
+    _, out, _ = await run_against(CannedInspector(contents=(BUSY,)), "get packages -o wide", tmp_path / "s")
+    assert "   1        Task1 (waits for a slot: renders)   1          Ready   nothing to do   waits\n" in out
 
 
 async def test_names_only(tmp_path: Path) -> None:
@@ -161,6 +136,40 @@ async def test_queues(tmp_path: Path) -> None:
     assert yaml.safe_load(out) == queues_to_json(each.queue for each in PACKAGES)
     _, out, _ = await run_against(CannedInspector(), "queues dump prod.shop -o json", tmp_path / "s")
     assert json.loads(out) == queues_to_json([PACKAGES[1].queue])
+
+
+async def test_queues_as_a_table(tmp_path: Path) -> None:
+    odd = replace(task(2), retry_in_s=None, running=False, error="boom", cause="permanent failure")
+    several = package("prod.x", tasks=(replace(task(1), lane="hooks/q", waits_for="a slot: hooks", cause=""), odd))
+    inspector = CannedInspector(contents=(PACKAGES[0], PACKAGES[1], several))
+    code, out, err = await run_against(inspector, "queues dump -o table", tmp_path / "s")
+    assert (code, err) == (0, "")
+    assert out == """\
+QUEUE       INDEX   LANE      TASK    ATTEMPT   ENQUEUED   STATE            WHY
+prod.shop   1       main      Task1   1         12.5s      again in 14.2s   version changed; connection refused
+prod.shop   2       main      Task2   2         25.0s      waiting
+prod.x      1       hooks/q   Task1   1         12.5s      running          waits for a slot: hooks
+prod.x      2       main      Task2   2         25.0s      waiting          permanent failure; boom
+"""
+    one = await run_against(inspector, "queues dump ingress -o table", tmp_path / "s")
+    assert one == (0, "", "no tasks\n")
+
+
+async def test_statistics(tmp_path: Path) -> None:
+    code, out, err = await run_against(CannedInspector(), "statistics", tmp_path / "s")
+    assert (code, err) == (0, "")
+    assert "\ntasks         12 in 3 queues: 2 running, 4 backing off, 1 parked " in out
+    assert "\nrenders   2       2        3\n" in out
+    for output, read in (("json", json.loads), ("yaml", yaml.safe_load)):
+        _, out, _ = await run_against(CannedInspector(), f"statistics -o {output}", tmp_path / "s")
+        assert read(out) == statistics_to_json(STATISTICS)
+
+
+async def test_statistics_of_a_daemon_that_starts(tmp_path: Path) -> None:
+    starting = CannedInspector(counted=None)
+    said = "nothing to count yet: the daemon is starting\n"
+    assert await run_against(starting, "statistics", tmp_path / "s") == (0, "", said)
+    assert await run_against(starting, "statistics -o json", tmp_path / "s") == (0, "null\n", "")
 
 
 async def test_scheduler(tmp_path: Path) -> None:
@@ -225,7 +234,8 @@ async def test_what_is_not_there(line: str, why: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["get packages", "get packages a.b -o json", "dump", "queues dump", "scheduler dump", "render a.b"]
+    "line",
+    ["get packages", "get packages a.b -o json", "dump", "queues dump", "scheduler dump", "statistics", "render a.b"],
 )
 def test_no_daemon(line: str, tmp_path: Path) -> None:
     path = tmp_path / "none"
@@ -257,7 +267,8 @@ def test_the_socket_is_found_as_the_daemon_finds_it(tmp_path: Path, monkeypatch:
 
 
 async def test_hostile_packages(tmp_path: Path) -> None:
-    odd = package("prod.x", message=HOSTILE, settings={"a": HOSTILE})
+    tasks = (replace(task(1), name=HOSTILE, lane=HOSTILE, error=HOSTILE, waits_for=HOSTILE),)
+    odd = replace(package("prod.x", message=HOSTILE, settings={"a": HOSTILE}, tasks=tasks), warnings=(HOSTILE,))
     hostile = CannedInspector(
         contents=(replace(odd, version=HOSTILE, state=HOSTILE, tip=HOSTILE),),
         nodes=(replace(NODES[0], message=HOSTILE, reason=HOSTILE),),
@@ -269,6 +280,7 @@ async def test_hostile_packages(tmp_path: Path) -> None:
         "dump",
         "dump -o json",
         "queues dump",
+        "queues dump -o table",
         "scheduler dump",
     ):
         code, out, err = await run_against(hostile, line, tmp_path / "s")
@@ -279,28 +291,6 @@ async def test_hostile_packages(tmp_path: Path) -> None:
     code, _, err = await run_against(hostile, "dump \x1b[31m", tmp_path / "s")
     assert code == 1
     assert is_safe(err, allow="\n")
-
-
-async def test_on_a_terminal_rows_fit() -> None:
-    inspector = CannedInspector(contents=(package(message="m" * 200),))
-    lines = (await packages_text(inspector, None, "table", 90)).splitlines()
-    assert columns_of(lines[1]) == 90
-    assert lines[1].endswith("…")
-    assert "m" * 200 in await packages_text(inspector, None, "table", None)
-
-
-async def test_the_printing_works_on_any_inspector() -> None:
-    inspector = CannedInspector()
-    assert json.loads(await dump_text(inspector, "ingress", "json")) == package_to_json(PACKAGES[0])
-    assert "prod.shop" in await queues_text(inspector, None, "yaml")
-    for question in (
-        packages_text(inspector, "x", "table", None),
-        dump_text(inspector, "x", "json"),
-        queues_text(inspector, "x", "json"),
-        scheduler_text(inspector, "x", "json"),
-    ):
-        with pytest.raises(NoSuchPackageError):
-            await question
 
 
 async def test_the_real_command_with_a_terminal_that_knows_ascii_only(tmp_path: Path) -> None:

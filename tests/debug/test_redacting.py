@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 
 from tests.debug.samples import JSON_OBJECTS, NODES, PACKAGES, package, packages, task
-from wharfinger.debug.encoding import package_to_json
 from wharfinger.debug.output import render_json
+from wharfinger.debug.package_encoding import package_to_json
 from wharfinger.debug.redacting import redact_node, redact_package, redact_queue, secrets_in, secrets_of
 from wharfinger.formats.json_value import JsonObject, JsonValue
 from wharfinger.formats.redaction import MARK

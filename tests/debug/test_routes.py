@@ -8,17 +8,17 @@ import pytest
 import yaml
 
 from tests.debug.canned import CannedInspector
-from tests.debug.samples import DAEMON, HOSTILE, MANIFEST, NODES, PACKAGES, package, task
+from tests.debug.samples import DAEMON, HOSTILE, MANIFEST, NODES, PACKAGES, STATISTICS, package, task
 from wharfinger.debug.encoding import (
     answer_to_json,
     daemon_to_json,
     node_to_json,
     nodes_to_json,
-    package_to_json,
-    packages_to_json,
     queues_to_json,
 )
+from wharfinger.debug.package_encoding import package_to_json, packages_to_json
 from wharfinger.debug.routes import MAX_SETTINGS, ROUTES, make_handler
+from wharfinger.debug.statistics_encoding import statistics_to_json
 from wharfinger.debug.text import is_safe
 from wharfinger.formats.json_value import JsonObject
 from wharfinger.formats.openapi_schema import Problem
@@ -35,6 +35,7 @@ from wharfinger.runtime.inspector import (
 DUMP = "/api/v1/packages/dump"
 QUEUES = "/api/v1/queues/dump"
 SCHEDULER = "/api/v1/scheduler/dump"
+STATISTICS_PATH = "/api/v1/statistics"
 RENDER = "/api/v1/packages/render"
 VALIDATE = "/api/v1/packages/validate"
 
@@ -75,7 +76,7 @@ async def test_readiness(ready: bool, draining: bool, status: int, text: bytes) 
 async def test_endpoints_lists_every_route_and_every_route_answers() -> None:
     listed = (await get("/endpoints")).body.decode().splitlines()
     assert [line.partition(" ")[2] for line in listed] == list(ROUTES)
-    paths = ("/healthz", "/readyz", "/endpoints", DUMP, QUEUES, SCHEDULER, f"{RENDER}/{{name}}")
+    paths = ("/healthz", "/readyz", "/endpoints", DUMP, QUEUES, SCHEDULER, STATISTICS_PATH, f"{RENDER}/{{name}}")
     assert {*(f"GET {path}" for path in paths), f"POST {VALIDATE}/{{name}}"} <= set(listed)
     for line in listed:
         method, path = line.split(" ")
@@ -88,6 +89,7 @@ async def test_documents() -> None:
         (DUMP, packages_to_json(PACKAGES)),
         (QUEUES, queues_to_json(each.queue for each in PACKAGES)),
         (SCHEDULER, nodes_to_json(NODES)),
+        (STATISTICS_PATH, statistics_to_json(STATISTICS)),
     ):
         for query in ({}, {"output": "json"}):
             answer = await get(path, query)
@@ -97,6 +99,11 @@ async def test_documents() -> None:
         answer = await get(path, {"output": "yaml"})
         assert (answer.status, answer.content_type) == (200, "application/yaml")
         assert yaml.safe_load(answer.body) == expected
+
+
+async def test_before_there_is_anything_to_count() -> None:
+    answer = await get(STATISTICS_PATH, inspector=CannedInspector(counted=None))
+    assert (answer.status, answer.body) == (200, b"null\n")
 
 
 async def test_one_by_name() -> None:

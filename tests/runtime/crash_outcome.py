@@ -67,7 +67,24 @@ def decoded(obj: JsonObject) -> JsonObject:
 def settled(value: JsonValue) -> JsonValue:
     """A document without times, uids and revisions of the cluster."""
     if isinstance(value, dict):
-        return {key: settled(one) for key, one in value.items() if key not in OF_THE_MOMENT}
+        return {CHANCE.sub("…", key): settled(one) for key, one in value.items() if key not in OF_THE_MOMENT}
     if isinstance(value, list):
         return [settled(one) for one in value]
     return CHANCE.sub("…", value) if isinstance(value, str) else value
+
+
+def differences(found: JsonValue, wanted: JsonValue, path: str = "") -> list[str]:
+    """Where two documents differ, and how."""
+    if isinstance(found, dict) and isinstance(wanted, dict):
+        return [
+            line
+            for key in sorted(found.keys() | wanted.keys())
+            for line in differences(found.get(key), wanted.get(key), f"{path}/{key}")
+        ]
+    if isinstance(found, list) and isinstance(wanted, list) and len(found) == len(wanted):
+        return [
+            line
+            for index, pair in enumerate(zip(found, wanted, strict=True))
+            for line in differences(*pair, f"{path}/{index}")
+        ]
+    return [] if found == wanted else [f"{path}: {found!r}, and undisturbed {wanted!r}"]

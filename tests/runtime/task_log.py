@@ -3,6 +3,7 @@
 What runs is the real thing; this only looks on while it does.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -16,13 +17,14 @@ from wharfinger.runtime.stage_task import ScopedReporter, StageTask
 
 @dataclass(slots=True, eq=False)
 class TaskRun:
-    """One run of a task; ``over`` says how it ended, and is empty while it has not."""
+    """One run of a task; ``over`` says how it ended and ``over_s`` when, and is empty while it has not. Times are trio's."""
 
     package: str
     task: str
     scope: WorkScope
     began_s: float
     over: str = ""
+    over_s: float = math.inf
 
 
 @dataclass(slots=True)
@@ -51,7 +53,7 @@ class TaskLog:
                 over = "failed"
                 raise
             finally:
-                run.over = over
+                run.over, run.over_s = over, trio.current_time()
                 self.tell()
 
         monkeypatch.setattr(StageTask, "execute", logged)

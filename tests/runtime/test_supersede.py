@@ -4,7 +4,7 @@ For each way of superseding (another version, a suspend, a removal) and each pla
 with all its processes, is dead before the first task of what follows begins; and that comes to its end.
 """
 
-from collections.abc import Sequence
+import math
 from pathlib import Path
 
 import pytest
@@ -13,6 +13,7 @@ import trio
 from tests.process.children import is_alive
 from tests.runtime.stalling import NEW, OLD, Stalled, Where, open_stalled
 from tests.runtime.task_log import TaskLog, TaskRun
+from tests.runtime.world import one_error
 from tests.scale import FULL
 from wharfinger.runtime.identity import AppId
 from wharfinger.runtime.summary import State, summary
@@ -54,6 +55,38 @@ async def until_over(stalled: Stalled, name: str, how: str) -> None:
     assert summary(status).state is (State.READY if how == "version" else State.SUSPENDED)
 
 
+class Watch:
+    """What was running when the packages were superseded, and what was still alive of it when something followed."""
+
+    def __init__(self, stalled: Stalled, how: str) -> None:
+        self.stalled = stalled
+        self.how = how
+        self.before = {name: list(stalled.log.runs[f"prod.{name}"]) for name in stalled.placed}
+        self.survivors: list[str] = []
+        stalled.log.on_start = self._look
+
+    def _look(self, run: TaskRun) -> None:
+        name = run.package.partition(".")[2]
+        alive = [pid for pid in self.stalled.processes.get(name, ()) if is_alive(pid)]
+        self.survivors += [f"{name}: {run.task} began, and {pid} is alive" for pid in alive]
+
+    def first(self, name: str) -> TaskRun | None:
+        """The first run of what follows, once it began; None where it has no task, because nothing is loaded yet."""
+        runs = self.stalled.log.runs[f"prod.{name}"]
+        return runs[len(self.before[name])] if len(runs) > len(self.before[name]) else None
+
+    def begun_s(self, name: str) -> float:
+        """When what follows had begun; infinity as long as it has not."""
+        first = self.first(name)
+        if self.how == "suspend" and self.stalled.placed[name] is Where.DOWNLOAD:
+            assert first is None
+            return self.before[name][-1].over_s
+        return first.began_s if first is not None else math.inf
+
+    def all_begun(self) -> bool:
+        return all(math.isfinite(self.begun_s(name)) for name in self.before)
+
+
 @pytest.mark.parametrize("crowd", CROWDS)
 @pytest.mark.parametrize("how", FIRST_TASKS)
 async def test_what_supersedes_begins_at_once(
@@ -61,28 +94,22 @@ async def test_what_supersedes_begins_at_once(
 ) -> None:
     log = TaskLog()
     log.watch(monkeypatch)
-    wheres: Sequence[Where] = CROWDS[crowd]
-    with trio.fail_after(PATIENCE_S):
-        async with open_stalled(tmp_path, wheres, log) as stalled:
-            before = {name: list(log.runs[f"prod.{name}"]) for name in stalled.placed}
+    with one_error(), trio.fail_after(PATIENCE_S):
+        async with open_stalled(tmp_path, CROWDS[crowd], log) as stalled:
             assert set(stalled.processes) == {name for name, where in stalled.placed.items() if where in WITH_PROCESSES}
-            survivors: list[str] = []
-
-            def look(run: TaskRun) -> None:
-                name = run.package.partition(".")[2]
-                survivors.extend(f"{run.task}: {pid}" for pid in stalled.processes.get(name, ()) if is_alive(pid))
-
-            log.on_start = look
+            watch = Watch(stalled, how)
             called_s = trio.current_time()
             for name in stalled.placed:
                 supersede(stalled, name, how)
-            await log.until(lambda: all(len(log.runs[f"prod.{name}"]) > len(before[name]) for name in stalled.placed))
-            firsts = {name: log.runs[f"prod.{name}"][len(before[name])] for name in stalled.placed}
-            late = {name: run.began_s - called_s for name, run in firsts.items()}
-            assert survivors == []
-            assert {run.task for run in firsts.values()} <= FIRST_TASKS[how]
-            assert [name for name, run in firsts.items() if run.scope is before[name][-1].scope] == []
-            assert max(late.values()) < AT_ONCE_S, sorted(late.items(), key=lambda item: item[1])[-5:]
-            for name in stalled.placed:
+            await log.until(watch.all_begun)
+            took_s = {name: watch.begun_s(name) - called_s for name in stalled.placed}
+            assert watch.survivors == []
+            firsts = [run for name in stalled.placed if (run := watch.first(name)) is not None]
+            assert {run.task for run in firsts} <= FIRST_TASKS[how]
+            assert not any(run.scope.cancelled for run in firsts)
+            assert max(took_s.values()) < AT_ONCE_S, sorted(took_s.items(), key=lambda item: -item[1])[:5]
+            for name, where in stalled.placed.items():
                 await until_over(stalled, name, how)
-            assert {runs[-1].over for runs in before.values()} == {"interrupted", "failed"}
+                last = watch.before[name][-1]
+                assert last.scope.cancelled
+                assert last.over == ("failed" if where is Where.BACKOFF else "interrupted")

@@ -5,8 +5,8 @@ Only the cluster is not across a socket. `until` waits for what a person would w
 
 import base64
 import shutil
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -231,11 +231,17 @@ async def open_world(
     with_password: bool = False,
 ) -> AsyncIterator[World]:
     """Everything up, the namespace ``prod`` there, nothing installed. The controllers' calls go ``through`` a wrapper."""
-    try:
+    with one_error():
         async with open_ground(folder, through, with_password=with_password) as ground, ground.open_world() as world:
             yield world
+
+
+@contextmanager
+def one_error() -> Iterator[None]:
+    """Every service around the body of a test wraps its error once more, and the report ends before it gets to the point."""
+    try:
+        yield
     except BaseExceptionGroup as group:
-        # Every service around the body wraps once more; the report of a test ends before it gets to the point.
         leaf: BaseException = group
         while isinstance(leaf, BaseExceptionGroup) and len(leaf.exceptions) == 1:
             leaf = leaf.exceptions[0]
