@@ -28,7 +28,7 @@ def statistics_lines(statistics: StatisticsSnapshot) -> list[str]:
 def _rows(statistics: StatisticsSnapshot) -> Iterator[tuple[str, str, str]]:
     tasks, monitors, schedules = statistics.tasks, statistics.monitors, statistics.schedules
     now = f"{tasks.running} running, {tasks.backing_off} backing off, {tasks.parked} parked"
-    past = f"{tasks.retired} done, {tasks.dropped} dropped, {tasks.failures} failures, {tasks.bugs} of them bugs"
+    past = f"{tasks.retired} done, {tasks.dropped} dropped, {tasks.failures} failed, {tasks.bugs} bugs"
     yield "tasks", f"{tasks.tasks} in {tasks.queues} queues: {now}", past
     now = f"{monitors.informers} informers, {monitors.objects} objects, {monitors.waiting} changes waiting"
     past = f"{monitors.events} events, {monitors.dropped} changes dropped"
@@ -45,6 +45,5 @@ def _rows(statistics: StatisticsSnapshot) -> Iterator[tuple[str, str, str]]:
 
 
 def _store(store: StoreSnapshot) -> str:
-    return (
-        f"{store.locked} locks held, {store.temporary} temporary files, {store.pinned} packages brought, not deployed"
-    )
+    brought = f"{store.pinned} packages not deployed yet"
+    return f"{store.locked} locks held, {store.temporary} temporary names, {brought}"

@@ -154,7 +154,8 @@ class Demo:
 
     def push_packages(self) -> None:
         """A plain chart, a package.yaml package, a chart with Helm hooks, and a module folder."""
-        title("Four packages are pushed")
+        title("A package is checked, with the examples of its conversions, and four are pushed")
+        self.show(*WHARFINGER, "package", "check", "examples/reloader")
         for package, version in VERSIONS.items():
             target = f"{self.registry}/packages/{package}:{version}"
             said = self.show(*WHARFINGER, "package", "push", f"examples/{package}", target, "--plain-http")

@@ -132,9 +132,10 @@ async def check_package_rules(definition: Definition, rules: Rules) -> None:
     Raises ArtifactError naming each schema's place and what is wrong with the rule there, RulesError.
     """
     wrong: list[str] = []
-    for schema in (definition.settings_schema, definition.values_schema):
+    for what, schema in (("settings", definition.settings_schema), ("values", definition.values_schema)):
         if schema is not None and schema.rules is not None:
-            wrong += [f"{finding.at}: {finding.message}" for finding in await rules.check(schema.rules)]
+            findings = await rules.check(schema.rules)
+            wrong += [f"{what} schema: {finding.at}: {finding.message}" for finding in findings]
     if wrong:
         more = f"; and {len(wrong) - MAX_SHOWN} more" if len(wrong) > MAX_SHOWN else ""
         shown = [each if len(each) <= MAX_MESSAGE else each[: MAX_MESSAGE - 1] + "…" for each in wrong[:MAX_SHOWN]]

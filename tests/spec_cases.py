@@ -208,11 +208,11 @@ STATUS: Final[dict[str, Coverage]] = {
     ),
     "waitingFor started ops hide queued ones": Elsewhere(
         "what is waited for is objects that are not ready, all of which were applied; there is no queue of operations",
-        ("tests/runtime/test_run_tasks.py::test_laggards_are_named_in_order_and_not_without_end",),
+        ("tests/runtime/test_rendering.py::test_what_is_waited_for_is_named_in_order_and_not_without_end",),
     ),
     "waitingFor queued named if none started": Elsewhere(
         "as before: everything was applied when waiting begins",
-        ("tests/runtime/test_run_tasks.py::test_laggards_are_named_in_order_and_not_without_end",),
+        ("tests/runtime/test_rendering.py::test_what_is_waited_for_is_named_in_order_and_not_without_end",),
     ),
     "waitingFor dedupe": "tests/runtime/test_progress.py::test_every_object_is_counted_once",
     "waitingFor bookkeeping excluded": (

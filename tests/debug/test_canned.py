@@ -6,23 +6,40 @@ import pytest
 
 from tests.debug.canned import CannedInspector
 from tests.debug.inspector_contract import check_inspector
-from tests.debug.samples import DAEMON, HOOK, NODES, PACKAGES, RENDERED, WAITING, package, task
+from tests.debug.samples import (
+    BUSY,
+    DAEMON,
+    HOOK,
+    NODES,
+    OPERATION,
+    PACKAGES,
+    RENDERED,
+    STATISTICS,
+    WAITING,
+    package,
+    task,
+)
 from wharfinger.formats.json_value import JsonObject
 from wharfinger.formats.openapi_schema import Problem
 from wharfinger.runtime.inspector import (
     InvalidSettings,
     NodeSnapshot,
     PackageSnapshot,
+    ProgressSnapshot,
     QueueSnapshot,
     RenderSnapshot,
     SettingsAnswer,
+    SlotsSnapshot,
+    StatisticsSnapshot,
     UnknownSettings,
 )
 
 
 async def test_the_contract_is_kept() -> None:
     await check_inspector(CannedInspector())
+    await check_inspector(CannedInspector(contents=(BUSY,)))
     await check_inspector(CannedInspector(contents=()))
+    await check_inspector(CannedInspector(base=replace(DAEMON, ready=False), counted=None))
 
 
 @pytest.mark.parametrize(
@@ -39,6 +56,11 @@ async def test_the_contract_is_kept() -> None:
         (replace(PACKAGES[1], conditions=(replace(PACKAGES[1].conditions[0], status="Yes"),)),),
         (replace(PACKAGES[1], hooks=(HOOK, HOOK)),),
         (replace(PACKAGES[1], hooks=(replace(HOOK, runs=0),)),),
+        (package(tasks=(replace(task(1, running=False), waits_for="a slot: api"),)),),
+        (replace(BUSY, operations=(OPERATION, OPERATION)),),
+        (replace(BUSY, operations=(replace(OPERATION, interrupted=OPERATION.completed),)),),
+        (replace(BUSY, hooks=()),),
+        (replace(BUSY, progress=ProgressSnapshot(3, 0, ())),),
     ],
 )
 async def test_the_contract_notices(contents: tuple[PackageSnapshot, ...]) -> None:
@@ -105,3 +127,22 @@ async def test_the_contract_notices_who_validates_for_what_is_not_there() -> Non
 
     with pytest.raises(AssertionError):
         await check_inspector(Eager())
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        None,
+        replace(STATISTICS, tasks=replace(STATISTICS.tasks, tasks=1)),
+        replace(STATISTICS, tasks=replace(STATISTICS.tasks, dropped=-1)),
+        replace(STATISTICS, tasks=replace(STATISTICS.tasks, bugs=41)),
+        replace(STATISTICS, monitors=replace(STATISTICS.monitors, listed=13)),
+        replace(STATISTICS, slots=STATISTICS.slots[1:]),
+        replace(STATISTICS, slots=(*STATISTICS.slots, STATISTICS.slots[0])),
+        replace(STATISTICS, slots=(SlotsSnapshot("work", 1, 2, 0),)),
+        replace(STATISTICS, trying_crds=("b", "a")),
+    ],
+)
+async def test_the_contract_notices_odd_statistics(odd: StatisticsSnapshot | None) -> None:
+    with pytest.raises(AssertionError):
+        await check_inspector(CannedInspector(counted=odd))

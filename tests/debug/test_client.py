@@ -13,7 +13,7 @@ import trio
 
 from tests.debug.canned import CannedInspector
 from tests.debug.inspector_contract import check_inspector
-from tests.debug.samples import HOSTILE, MANIFEST, NODES, PACKAGES, package
+from tests.debug.samples import BUSY, HOSTILE, MANIFEST, NODES, PACKAGES, STATISTICS, package
 from wharfinger.debug.client import DebugClient, open_debug_client
 from wharfinger.debug.errors import DebugAnswerError, NoDaemonError
 from wharfinger.debug.routes import MAX_SETTINGS
@@ -31,7 +31,7 @@ async def client_of(inspector: CannedInspector, path: Path) -> AsyncIterator[Deb
         yield client
 
 
-@pytest.mark.parametrize("contents", [PACKAGES, ()])
+@pytest.mark.parametrize("contents", [(*PACKAGES, BUSY), ()])
 async def test_the_contract_holds_over_the_socket(contents: tuple[PackageSnapshot, ...], tmp_path: Path) -> None:
     async with client_of(CannedInspector(contents=contents), tmp_path / "debug.sock") as client:
         await check_inspector(client)
@@ -47,6 +47,11 @@ async def test_it_says_exactly_what_the_daemon_says(tmp_path: Path) -> None:
             assert await client.package(expected.name) == expected
         assert await client.package("no.such") is None
         assert await client.scheduler() == NODES
+        assert await client.statistics() == STATISTICS
+        inspector.counted = None
+        assert await client.statistics() is None
+        inspector.contents = (BUSY,)
+        assert await client.package(BUSY.name) == BUSY
 
 
 async def test_what_was_rendered(tmp_path: Path) -> None:
@@ -235,7 +240,7 @@ async def test_a_daemon_that_cannot_render(response: Response, why: str, tmp_pat
             await client.render("a", show_secrets=True)
 
 
-@pytest.mark.parametrize("question", ["daemon", "packages", "queues", "scheduler"])
+@pytest.mark.parametrize("question", ["daemon", "packages", "queues", "scheduler", "statistics"])
 async def test_shapes_nobody_understands(question: str, tmp_path: Path) -> None:
     async def handler(_request: Request) -> Response:
         return Response(200, b'{"name": 5, "apps": 5, "queues": 5, "nodes": 5, "version": 5}')
@@ -247,6 +252,7 @@ async def test_shapes_nobody_understands(question: str, tmp_path: Path) -> None:
                 "packages": client.packages,
                 "queues": client.queues,
                 "scheduler": client.scheduler,
+                "statistics": client.statistics,
             }[question]()
 
 

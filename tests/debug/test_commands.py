@@ -144,13 +144,16 @@ async def test_queues_as_a_table(tmp_path: Path) -> None:
     inspector = CannedInspector(contents=(PACKAGES[0], PACKAGES[1], several))
     code, out, err = await run_against(inspector, "queues dump -o table", tmp_path / "s")
     assert (code, err) == (0, "")
-    assert out == """\
+    assert (
+        out
+        == """\
 QUEUE       INDEX   LANE      TASK    ATTEMPT   ENQUEUED   STATE            WHY
 prod.shop   1       main      Task1   1         12.5s      again in 14.2s   version changed; connection refused
 prod.shop   2       main      Task2   2         25.0s      waiting
 prod.x      1       hooks/q   Task1   1         12.5s      running          waits for a slot: hooks
 prod.x      2       main      Task2   2         25.0s      waiting          permanent failure; boom
 """
+    )
     one = await run_against(inspector, "queues dump ingress -o table", tmp_path / "s")
     assert one == (0, "", "no tasks\n")
 

@@ -3,26 +3,20 @@
 import json
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.debug.samples import DAEMON, MOMENT, NODE_SNAPSHOTS, NODES, PACKAGES, TASKS, packages, settings_answers
+from tests.debug.samples import DAEMON, NODE_SNAPSHOTS, NODES, PACKAGES, TASKS, settings_answers
 from wharfinger.debug.encoding import (
     answer_from_json,
     answer_to_json,
     daemon_from_json,
     daemon_to_json,
-    duration,
     nodes_from_json,
     nodes_to_json,
-    package_from_json,
-    package_to_json,
-    packages_from_json,
-    packages_to_json,
     queue_from_json,
     queue_to_json,
     queues_from_json,
@@ -30,10 +24,8 @@ from wharfinger.debug.encoding import (
 )
 from wharfinger.formats.json_value import JsonObject, JsonValue, ShapeError
 from wharfinger.runtime.inspector import (
-    ConditionSnapshot,
     DaemonSnapshot,
     NodeSnapshot,
-    PackageSnapshot,
     QueueSnapshot,
     SettingsAnswer,
     TaskSnapshot,

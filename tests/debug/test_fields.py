@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wharfinger.debug.fields import duration, find_flag, find_texts, read_flag, read_seconds, read_time, time_text
-from wharfinger.formats.json_value import ShapeError
+from wharfinger.formats.json_value import JsonValue, ShapeError
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_times_come_back_in_utc() -> None:
 
 
 def test_flags_and_texts_may_be_missing_but_not_be_something_else() -> None:
-    document = {"a": {"on": True, "names": ["x", "y"]}, "odd": [1]}
+    document: JsonValue = {"a": {"on": True, "names": ["x", "y"]}, "odd": [1]}
     assert find_flag(document, "a", "on")
     assert not find_flag(document, "a", "off")
     assert not find_flag(document, "b", "on")
@@ -70,7 +70,7 @@ def test_flags_and_texts_may_be_missing_but_not_be_something_else() -> None:
 
 
 @pytest.mark.parametrize("wrong", [None, True, "1", []])
-def test_seconds_are_a_number(wrong: bool | str | list[None] | None) -> None:
+def test_seconds_are_a_number(wrong: JsonValue) -> None:
     assert read_seconds(2, "s") == 2.0
     with pytest.raises(ShapeError, match="s: expected a number"):
         read_seconds(wrong, "s")

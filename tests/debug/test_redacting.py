@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 
-from tests.debug.samples import JSON_OBJECTS, NODES, PACKAGES, package, packages, task
+from tests.debug.samples import BUSY, JSON_OBJECTS, MONITOR, NODES, PACKAGES, package, packages, task
 from wharfinger.debug.output import render_json
 from wharfinger.debug.package_encoding import package_to_json
 from wharfinger.debug.redacting import redact_node, redact_package, redact_queue, secrets_in, secrets_of
 from wharfinger.formats.json_value import JsonObject, JsonValue
 from wharfinger.formats.redaction import MARK
-from wharfinger.runtime.inspector import HookSnapshot, PackageSnapshot
+from wharfinger.runtime.inspector import HookSnapshot, OperationSnapshot, PackageSnapshot, ProgressSnapshot
 
 SETTINGS: JsonObject = {
     "replicas": 2,
@@ -65,6 +65,28 @@ def test_what_the_runtime_names_is_masked_in_every_text_and_left_out() -> None:
     assert "secrets" not in repr(told)
 
 
+def test_what_goes_on_in_a_package_names_no_secret() -> None:
+    said = "not hunter2"
+    told = replace(
+        BUSY,
+        queue=replace(BUSY.queue, tasks=(replace(task(1), waits_for=said),)),
+        progress=ProgressSnapshot(1, 1, (said,)),
+        warnings=(said,),
+        unmatched=(said,),
+        operations=(OperationSnapshot("update", (said,), (said,), (said,), earlier=True),),
+        monitors=(replace(MONITOR, binding=said, last_error=said),),
+        secrets=("hunter2",),
+    )
+    safe = redact_package(told)
+    masked = f"not {MARK}"
+    assert safe.queue.tasks[0].waits_for == masked
+    assert safe.progress == ProgressSnapshot(1, 1, (masked,))
+    assert (safe.warnings, safe.unmatched) == ((masked,), (masked,))
+    assert safe.operations == (OperationSnapshot("update", (masked,), (masked,), (masked,), earlier=True),)
+    assert safe.monitors == (replace(MONITOR, binding=masked, last_error=masked),)
+    assert "hunter2" not in repr(safe)
+
+
 def test_what_an_enabled_script_said_is_masked() -> None:
     node = replace(NODES[0], message="its enabled script failed: bad hunter2 and password=abcdef")
     safe = redact_node(node, {"hunter2"})
@@ -77,7 +99,7 @@ def test_what_no_setting_names_is_found_by_its_form() -> None:
 
 
 def test_what_is_no_secret_stays() -> None:
-    for each in PACKAGES:
+    for each in (*PACKAGES, BUSY):
         assert redact_package(each) == each
 
 

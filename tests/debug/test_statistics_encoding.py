@@ -75,7 +75,11 @@ def test_another_shape_is_named(key: str, value: JsonValue, why: str) -> None:
 
 
 def test_keys_of_a_newer_daemon_are_ignored() -> None:
-    newer = {**statistics_to_json(STATISTICS), "invented": 1, "store": {"locked": 2, "temporary": 1, "pinned": 4, "x": 5}}
+    newer: JsonValue = {
+        **statistics_to_json(STATISTICS),
+        "invented": 1,
+        "store": {"locked": 2, "temporary": 1, "pinned": 4, "x": 5},
+    }
     assert statistics_from_json(newer) == STATISTICS
 
 

@@ -6,16 +6,13 @@ from tests.debug.samples import HOSTILE, STATISTICS
 from wharfinger.debug.statistics_text import statistics_lines
 from wharfinger.debug.text import is_safe
 
-
-def test_three_tables() -> None:
-    assert "\n".join(statistics_lines(STATISTICS)) == """\
-WHAT          NOW                                                                                SINCE THE START
-tasks         12 in 3 queues: 2 running, 4 backing off, 1 parked                                 5210 done, 17 dropped, \
-40 failures, 0 of them bugs
-monitors      12, 11 of them listed: 14 informers, 340 objects, 2 changes waiting                900 events, 1 changes dropped
-schedules     3 crontabs, next at 2026-05-17T12:30:45.123456Z                                    17 ticks
+TABLES = """\
+WHAT          NOW                                                                   SINCE THE START
+tasks         12 in 3 queues: 2 running, 4 backing off, 1 parked                    5210 done, 17 dropped, 40 failed, 0 bugs
+monitors      12, 11 of them listed: 14 informers, 340 objects, 2 changes waiting   900 events, 1 changes dropped
+schedules     3 crontabs, next at 2026-05-17T12:30:45.123456Z                       17 ticks
 definitions   tried for: ingress, metrics
-store         2 locks held, 1 temporary files, 4 packages brought, not deployed
+store         2 locks held, 1 temporary names, 4 packages not deployed yet
 
 LIMIT     SLOTS   IN USE   WAITING
 work      16      6        3
@@ -24,7 +21,12 @@ api       32      1        0
 
 WORKERS   ALIVE   REQUESTS   REPLACED
 jq        2       1200       1
-rules     1       30         0"""
+rules     1       30         0
+"""
+
+
+def test_three_tables() -> None:
+    assert "".join(f"{line}\n" for line in statistics_lines(STATISTICS)) == TABLES
 
 
 def test_what_is_not_there_is_left_out() -> None:

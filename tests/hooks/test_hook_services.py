@@ -77,6 +77,8 @@ async def test_a_started_package_is_told_events_and_ticks_until_it_is_stopped(au
         assert told.services.ringing() == (opened,)
         await trio.sleep(61)
         assert told.ticks == ["* * * * *"]
+        clock = told.services.schedules()
+        assert (clock.crontabs, clock.ticks) == (1, 1)
         await told.services.stop("p")
         assert told.services.started() == frozenset()
         assert told.services.ringing() == ()

@@ -32,7 +32,7 @@ HOOKS = {
 }
 """Hooks in an undisturbed run."""
 MOMENTS = [
-    (phase, f"{moment} {number}")
+    pytest.param(phase, f"{moment} {number}", id=f"{phase}-{moment}-{number}")
     for phase in Phase
     for moment, count in (("before", WRITES[phase]), ("after", WRITES[phase]), ("during", len(HOOKS[phase])))
     for number in range(1, count + 1)

@@ -1,15 +1,42 @@
 """One package as a snapshot: everything a person asks for, nothing that may not be shown."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
-from tests.runtime.notes import instance
-from tests.runtime.test_hook_runs import bash, hooked
+import pytest
+import trio
+import trio.testing
+
+from tests.runtime.notes import NO_TOOLS, Notes, instance
+from tests.runtime.test_hook_runs import bash, config_map, hooked
 from tests.runtime.test_instance import WRITE_ONLY
 from tests.runtime.world import open_world
 from wharfinger.hooks.config import read_hook_config
 from wharfinger.hooks.discovery import Hook
 from wharfinger.queue.dump import QueueDump
-from wharfinger.runtime.package_snapshot import package_snapshot
+from wharfinger.queue.scope import WorkScope
+from wharfinger.queue.slots import Kind, SlotLimits, Slots
+from wharfinger.runtime import status as statuses
+from wharfinger.runtime.inspector import (
+    MonitorSnapshot,
+    OperationSnapshot,
+    ProgressSnapshot,
+    QueueSnapshot,
+    TaskSnapshot,
+)
+from wharfinger.runtime.journal import Operation
+from wharfinger.runtime.package_snapshot import (
+    AWAIT_CRDS,
+    Surroundings,
+    package_snapshot,
+    surrounded,
+    surroundings,
+    waiting_queue,
+)
+from wharfinger.runtime.pipeline import Pipeline
 from wharfinger.runtime.settings import ResolvedSettings
 
 BUSY = (
@@ -80,3 +107,131 @@ async def test_a_hook_that_ran_and_one_that_failed(tmp_path: Path) -> None:
         assert snapshot.settings["mode"] == "fast"
         shown = (snapshot.settings, snapshot.values, snapshot.hooks, snapshot.queue, snapshot.message)
         assert "hunter2222" not in str((shown, failed["status"]))
+
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+ONE_SLOT = SlotLimits(work=1, downloads=1, renders=1, hooks=1, loads=1, api=1)
+
+
+def running(name: str, index: int = 1, lane: str = "main") -> TaskSnapshot:
+    return TaskSnapshot(index, name, lane, 1.0, 1, running=True, retry_in_s=None, error="", cause="")
+
+
+@asynccontextmanager
+async def waiting(slots: Slots, *packages: str) -> AsyncIterator[None]:
+    """Somebody has the one slot for renders, and the packages wait for it."""
+
+    over = trio.Event()
+
+    async def ask(package: str, until: trio.Event | None = None) -> None:
+        async with slots.use(Kind.RENDER, package):
+            if until is not None:
+                await until.wait()
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(ask, "other.package", over)
+        await trio.testing.wait_all_tasks_blocked()
+        for package in packages:
+            nursery.start_soon(ask, package)
+        await trio.testing.wait_all_tasks_blocked()
+        yield
+        over.set()
+
+
+def test_what_somebody_wants_and_what_it_found() -> None:
+    one = instance()
+    one.status = statuses.set_maintenance(one.status, "NoResourceReconciliation", NOW)
+    one.status = statuses.tracking(one.status, ("ConfigMap a",), ("Deployment b",), NOW)
+    one.status = statuses.warned(one.status, ("settings.old: is deprecated",), NOW)
+    one.status = statuses.suspended(one.status, NOW, suspended=True)
+    one.crds, one.unmatched = ("example.com/v1/Thing",), ("Deployment gone",)
+    snapshot = package_snapshot(one, QueueDump("prod.shop", ()))
+    assert (snapshot.suspended, snapshot.maintenance) == (True, "NoResourceReconciliation")
+    assert snapshot.progress == ProgressSnapshot(1, 1, ("Deployment b",))
+    assert snapshot.warnings == ("settings.old: is deprecated",)
+    assert (snapshot.crds, snapshot.unmatched) == (("example.com/v1/Thing",), ("Deployment gone",))
+    one.crds = None
+    assert package_snapshot(one, QueueDump("prod.shop", ())).crds is None
+
+
+async def test_operations_and_limits_are_those_of_the_package() -> None:
+    slots = Slots(ONE_SLOT)
+    entry = OperationSnapshot("update", ("download",), ("install",), (), earlier=False)
+    around = Surroundings({"prod.shop": (entry,), "prod.other": ()}, slots, ())
+    one = package_snapshot(instance(), QueueDump("prod.shop", ()))
+    assert surrounded(one, around) == replace(one, operations=(entry,))
+    async with waiting(slots, "prod.shop"):
+        found = surrounded(replace(one, queue=QueueSnapshot("prod.shop", (running("Run"),))), around)
+        assert found.waits_for == ("renders",)
+        assert found.queue.tasks[0].waits_for == "a slot: renders"
+    assert surrounded(one, around).waits_for == ()
+
+
+async def test_a_task_that_runs_says_which_limit_it_waits_for() -> None:
+    slots = Slots(ONE_SLOT)
+    around = Surroundings({}, slots, ())
+    waits = replace(running("Load", 2), running=False)
+    one = QueueSnapshot("prod.shop", (running("Run"), waits))
+    two = QueueSnapshot("prod.shop", (running("Run"), waits, running("hook", 3, "hooks/q")))
+    assert waiting_queue(one, around, established=True) == one
+    async with waiting(slots, "prod.shop"):
+        assert [task.waits_for for task in waiting_queue(one, around, established=True).tasks] == [
+            "a slot: renders", "",
+        ]  # fmt: skip
+        perhaps = "a slot, this task or another of the 2 that run: renders"
+        assert [task.waits_for for task in waiting_queue(two, around, established=True).tasks] == [
+            perhaps, "", perhaps,
+        ]  # fmt: skip
+        others = QueueSnapshot("prod.other", one.tasks)
+        assert waiting_queue(others, around, established=True) == others
+        resting = QueueSnapshot("prod.shop", (waits,))
+        assert waiting_queue(resting, around, established=True) == resting
+
+
+@pytest.mark.parametrize(
+    ("trying", "established", "says"),
+    [
+        ((), True, ""),
+        ((), False, "the custom resource definitions of prod.shop"),
+        (("prod.shop",), False, "the custom resource definitions of prod.shop"),
+        (("ingress", "metrics"), True, "the custom resource definitions of ingress, metrics"),
+    ],
+)
+def test_a_task_that_waits_for_definitions_says_whose(trying: tuple[str, ...], established: bool, says: str) -> None:
+    queue = QueueSnapshot("prod.shop", (running(AWAIT_CRDS), replace(running("Run", 2), running=False)))
+    found = waiting_queue(queue, Surroundings({}, Slots(ONE_SLOT), trying), established=established)
+    assert [task.waits_for for task in found.tasks] == [says, ""]
+
+
+async def test_what_the_hooks_of_a_package_follow_and_what_the_journal_has(tmp_path: Path) -> None:
+    """A hook that waits to be let go, with an event of its own that it has not been told."""
+    config = "{configVersion: v1, kubernetes: [{name: maps, kind: ConfigMap, labelSelector: {matchLabels: {a: b}}}]}"
+    gate = tmp_path / "gate"
+    body = f'if grep -q Event "$BINDING_CONTEXT_PATH"; then until [ -e {gate} ]; do sleep 0.02; done; fi'
+    async with open_world(tmp_path) as world:
+        await world.client.create(config_map("first", {"a": "b"}))
+        await world.repository()
+        await world.push_folder(hooked(tmp_path / "hooked", {"a.sh": bash(config, body)}), "hooked", "1.0.0")
+        await world.create("prod", "app", package="hooked")
+        await world.until_state("prod", "app", "Ready")
+        await world.client.create(config_map("second", {"a": "b"}))
+        with trio.fail_after(60):
+            while not (found := world.runtime.dump_by_name("prod.app")) or not any(
+                task.running for task in found.queue.tasks
+            ):
+                await trio.lowlevel.checkpoint()
+        assert found.monitors == (
+            MonitorSnapshot("hooks/a.sh", "maps", True, False, 2, 1, 0, 1, 0, ""),
+        )  # fmt: skip
+        assert (found.hooks[0].waiting, found.hooks[0].lost) == (1, 0)
+        tools = world.runtime.tools
+        tools.journal.begin("prod.app", Operation.REMOVAL, "x")
+        tools.journal.start("prod.app", Operation.REMOVAL, "uninstall")
+        (entry,) = surroundings(tools).operations["prod.app"]
+        assert entry == OperationSnapshot("removal", (), ("uninstall",), (), earlier=False)
+        gate.touch()
+
+
+def test_the_task_that_waits_for_definitions_is_one_of_the_pipeline() -> None:
+    tasks = Pipeline(instance(), NO_TOOLS, Notes(), WorkScope("x")).reconciliation()
+    assert AWAIT_CRDS in [task.name for task in tasks]

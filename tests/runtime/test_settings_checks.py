@@ -1,0 +1,104 @@
+"""Settings on their way into a package: converted, held to rules, compared with what was there, and warned about."""
+
+from pathlib import Path
+
+from tests.runtime.test_bring_tasks import has_reason
+from tests.runtime.test_hook_runs import bash, hooked, until_data
+from tests.runtime.world import open_ground, open_world
+from wharfinger.formats.json_value import JsonObject, find, find_str
+
+SETTINGS = """\
+type: object
+x-config-version: 2
+x-kubernetes-validations:
+  - {rule: "!has(self.low) || !has(self.high) || self.low <= self.high", message: low is more than high}
+properties:
+  mode: {type: string}
+  old: {type: string, deprecated: true, description: use mode}
+  place: {type: string, x-deckhouse-immutable: true}
+  low: {type: integer}
+  high: {type: integer}
+"""
+VALUES = """\
+x-extend: {schema: settings.yaml}
+type: object
+x-deckhouse-validations:
+  - {expression: "self.seen < 3", message: seen too much}
+properties:
+  seen: {type: integer, default: 0}
+"""
+CONVERSION = "version: 2\nconversions: ['.mode = .kind | del(.kind)']\n"
+FILES = {
+    "openapi/settings.yaml": SETTINGS,
+    "openapi/values.yaml": VALUES,
+    "openapi/conversions/v2.yaml": CONVERSION,
+    "templates/out.yaml": (
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: out}\n"
+        "data: {mode: {{ .Values.mode | quote }}, seen: {{ .Values.seen | quote }}}\n"
+    ),
+}
+
+
+async def test_settings_of_an_older_version_are_converted_and_that_is_said(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        await world.push_folder(hooked(tmp_path / "hooked", {}, files=FILES), "hooked", "1.0.0")
+        await world.create("prod", "app", package="hooked", settings={"kind": "fast"}, more={"settingsVersion": 1})
+        ready = await world.until_state("prod", "app", "Ready")
+        await until_data(world, "out", "mode", "fast")
+        assert "version 1, and converted; the newest is 2" in str(find(ready, "status", "warnings"))
+        await world.change(
+            "prod", "app", {"settingsVersion": 2, "settings": {"kind": None, "mode": "slow", "old": "x"}}
+        )
+        newer = await world.until_state("prod", "app", "Ready")
+        await until_data(world, "out", "mode", "slow")
+        assert "spec.settings.old" in str(find(newer, "status", "warnings"))
+        assert "converted" not in str(find(newer, "status", "warnings"))
+        await world.change("prod", "app", {"settingsVersion": 7})
+        await world.until("prod", "app", has_reason("SettingsInvalid"))
+        await until_data(world, "out", "mode", "slow")
+
+
+async def test_rules_and_immutable_settings_are_held_also_over_a_restart(tmp_path: Path) -> None:
+    async with open_ground(tmp_path) as ground:
+        async with ground.open_world() as world:
+            await world.repository()
+            await world.push_folder(hooked(tmp_path / "hooked", {}, files=FILES), "hooked", "1.0.0")
+            settings: JsonObject = {"place": "north", "low": 1, "high": 2}
+            await world.create("prod", "app", package="hooked", settings=settings)
+            await world.until_state("prod", "app", "Ready")
+            await world.change("prod", "app", {"settings": {"low": 3}})
+            refused = await world.until("prod", "app", has_reason("SettingsInvalid"))
+            assert "low is more than high" in find_str(refused, "status", "summary", "message")
+            await world.change("prod", "app", {"settings": {"low": 2}})
+            await world.until_state("prod", "app", "Ready")
+        async with ground.open_world() as world:
+            await world.until_state("prod", "app", "Ready")
+            await world.change("prod", "app", {"settings": {"place": "south"}})
+            refused = await world.until("prod", "app", has_reason("SettingsInvalid"))
+            assert "place" in find_str(refused, "status", "summary", "message")
+            await world.change("prod", "app", {"settings": {"place": "north"}})
+            await world.until_state("prod", "app", "Ready")
+
+
+async def test_what_hooks_make_of_the_values_is_held_to_their_rules(tmp_path: Path) -> None:
+    hook = bash(
+        "{configVersion: v1, onStartup: 1}",
+        'echo \'{"op":"add","path":"/hooked/seen","value":5}\' >"$VALUES_JSON_PATCH_PATH"',
+    )
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        await world.push_folder(hooked(tmp_path / "hooked", {"a.sh": hook}, files=FILES), "hooked", "1.0.0")
+        await world.create("prod", "app", package="hooked")
+        failed = await world.until("prod", "app", has_reason("PackageHookFailed"))
+        assert "seen too much" in find_str(failed, "status", "summary", "message")
+
+
+async def test_a_rule_that_is_none_is_refused_when_the_package_is_loaded(tmp_path: Path) -> None:
+    broken = {**FILES, "openapi/settings.yaml": SETTINGS.replace("self.low <= self.high", "self.nothing(")}
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        await world.push_folder(hooked(tmp_path / "hooked", {}, files=broken), "hooked", "1.0.0")
+        await world.create("prod", "app", package="hooked")
+        failed = await world.until("prod", "app", has_reason("ArtifactInvalid"))
+        assert "settings schema: x-kubernetes-validations[0]: does not compile" in find_str(failed, "status", "summary", "message")
