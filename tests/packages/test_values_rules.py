@@ -142,8 +142,10 @@ async def test_a_package_with_bad_rules_is_refused(tmp_path: Path, rules: CelPoo
     with pytest.raises(ArtifactError) as caught:
         await check_package_rules(definition, rules)
     message = str(caught.value)
-    assert message.startswith("package shop: properties.a.x-kubernetes-validations[0]: does not compile: 1:6: found no")
-    assert "; properties.b.x-deckhouse-validations[0]: does not compile: 1:" in message
+    assert message.startswith(
+        "package shop: settings schema: properties.a.x-kubernetes-validations[0]: does not compile: 1:6: found no"
+    )
+    assert "; values schema: properties.b.x-deckhouse-validations[0]: does not compile: 1:" in message
 
 
 async def test_many_bad_rules_are_cut(tmp_path: Path, rules: CelPool) -> None:

@@ -143,15 +143,16 @@ def test_what_somebody_wants_and_what_it_found() -> None:
     one.status = statuses.set_maintenance(one.status, "NoResourceReconciliation", NOW)
     one.status = statuses.tracking(one.status, ("ConfigMap a",), ("Deployment b",), NOW)
     one.status = statuses.warned(one.status, ("settings.old: is deprecated",), NOW)
-    one.status = statuses.suspended(one.status, NOW, suspended=True)
     one.crds, one.unmatched = ("example.com/v1/Thing",), ("Deployment gone",)
     snapshot = package_snapshot(one, QueueDump("prod.shop", ()))
-    assert (snapshot.suspended, snapshot.maintenance) == (True, "NoResourceReconciliation")
+    assert (snapshot.suspended, snapshot.maintenance) == (False, "NoResourceReconciliation")
     assert snapshot.progress == ProgressSnapshot(1, 1, ("Deployment b",))
     assert snapshot.warnings == ("settings.old: is deprecated",)
     assert (snapshot.crds, snapshot.unmatched) == (("example.com/v1/Thing",), ("Deployment gone",))
     one.crds = None
-    assert package_snapshot(one, QueueDump("prod.shop", ())).crds is None
+    one.status = statuses.suspended(one.status, NOW, suspended=True)
+    snapshot = package_snapshot(one, QueueDump("prod.shop", ()))
+    assert (snapshot.suspended, snapshot.state, snapshot.crds) == (True, "Suspended", None)
 
 
 async def test_operations_and_limits_are_those_of_the_package() -> None:
