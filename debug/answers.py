@@ -202,11 +202,11 @@ def _versions(package: PackageSnapshot, arrow: str) -> str:
 
 
 def _doing(queue: QueueSnapshot) -> str:
-    """What runs first of what runs, or what is tried again first in its lane, and what that waits for; empty: nothing."""
+    """The first task that runs, or is to be run again, with what it waits for; empty: there is none."""
     for task in (*(task for task in queue.tasks if task.running), *queue.tasks):
         if task.running:
             return f"{task.name} (waits for {task.waits_for})" if task.waits_for else task.name
-        if task.retry_in_s is not None:
+        if task.parked or task.retry_in_s is not None:
             return f"{task.name} ({_task_state(task)})"
     return ""
 
@@ -228,4 +228,6 @@ def _task_row(queue: QueueSnapshot, task: TaskSnapshot) -> tuple[str, ...]:
 def _task_state(task: TaskSnapshot) -> str:
     if task.running:
         return "running"
+    if task.parked:
+        return "parked"
     return "waiting" if task.retry_in_s is None else f"again in {duration(task.retry_in_s)}"

@@ -8,7 +8,7 @@ Shapes (spec/runtime §3 and §9.1; every duration is also there in seconds); pa
 
     queues:    {queues: {<name>: queue}}
     queue:     {length, tasks: [{index, name, lane, attempt, running, enqueued, enqueued_seconds,
-                next_retry?, next_retry_seconds?, error?, cause?, waits_for?}]}      (no tasks: no key)
+                next_retry?, next_retry_seconds?, error?, cause?, parked?, waits_for?}]}      (no tasks: no key)
     scheduler: {nodes: {<name>: node}}
     node:      {version, order, state, decision: {kind, reason, message}, dependencies: {<name>: {constraint, optional}}}
     answer:    {verdict: Valid | Invalid | Unknown, version?, problems?: [{path, message}], warnings?: [...], message?}
@@ -17,7 +17,7 @@ Shapes (spec/runtime §3 and §9.1; every duration is also there in seconds); pa
 from collections.abc import Iterable
 from typing import assert_never
 
-from wharfinger.debug.fields import duration, read_flag, read_seconds, read_time, time_text
+from wharfinger.debug.fields import duration, find_flag, read_flag, read_seconds, read_time, time_text
 from wharfinger.formats.json_value import (
     JsonObject,
     JsonValue,
@@ -149,6 +149,8 @@ def _task_to_json(task: TaskSnapshot) -> JsonObject:
         result["error"] = task.error
     if task.cause:
         result["cause"] = task.cause
+    if task.parked:
+        result["parked"] = True
     if task.waits_for:
         result["waits_for"] = task.waits_for
     return result
@@ -166,6 +168,7 @@ def _task_from_json(value: JsonValue) -> TaskSnapshot:
         retry_in_s=None if retry is None else read_seconds(retry, "next_retry_seconds"),
         error=find_str(value, "error"),
         cause=find_str(value, "cause"),
+        parked=find_flag(value, "parked"),
         waits_for=find_str(value, "waits_for"),
     )
 

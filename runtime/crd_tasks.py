@@ -18,7 +18,7 @@ from wharfinger.packages.crd_files import read_crds
 from wharfinger.packages.template_search import mentions
 from wharfinger.queue.slots import Kind
 from wharfinger.runtime.instance import Instance, Reporter, Tools
-from wharfinger.runtime.rendering import rendered, waiting_for
+from wharfinger.runtime.rendering import left_to_people, rendered, waiting_for
 from wharfinger.runtime.status import Stage
 from wharfinger.runtime.waits import waiting
 
@@ -42,6 +42,7 @@ async def ensure_crds(instance: Instance, tools: Tools, reporter: Reporter) -> N
             instance.crds = ()
             return
         reporter.progressed(instance, Stage.CRDS, "ApplyingCRDs", "applying its custom resource definitions")
+        left_alone = await left_to_people(instance, tools)
         crds = await trio.to_thread.run_sync(read_crds, tree, abandon_on_cancel=True)
         late: list[str] = []
 
@@ -49,7 +50,8 @@ async def ensure_crds(instance: Instance, tools: Tools, reporter: Reporter) -> N
             late[:] = [waiting_for(laggards)] if laggards else []
 
         with trio.move_on_after(ESTABLISHED_S) as patience:
-            await tools.releases.ensure_crds(instance.id.release, instance.id.namespace, crds, progress=progress)
+            if not left_alone:
+                await tools.releases.ensure_crds(instance.id.release, instance.id.namespace, crds, progress=progress)
         if patience.cancelled_caught:
             raise CrdsNotEstablishedError(f"not established after {ESTABLISHED_S:.0f} s: {'; '.join(late)}")
         instance.crds = tuple(sorted({kind for crd in crds for kind in _served(crd)}))
@@ -69,7 +71,8 @@ async def await_crds(instance: Instance, tools: Tools, reporter: Reporter) -> No
     with waiting(tools):
         while instance.crds is None:
             await instance.crds_changed.wait()
-        await tools.crd_phase.wait()
+        with trio.move_on_after(ESTABLISHED_S):
+            await tools.crd_phase.wait()
 
 
 async def ensure_webhooks(instance: Instance, tools: Tools, reporter: Reporter) -> None:
@@ -79,7 +82,7 @@ async def ensure_webhooks(instance: Instance, tools: Tools, reporter: Reporter) 
         return
     async with tools.slots.use(Kind.LOAD, instance.id.name):
         mentioned = await trio.to_thread.run_sync(mentions, tree, CONVERSION_WEBHOOK, abandon_on_cancel=True)
-    if not mentioned:
+    if not mentioned or await left_to_people(instance, tools):
         return
     reporter.progressed(instance, Stage.WEBHOOKS, "ApplyingWebhooks", "applying its conversion webhooks")
     found = await rendered(instance, tools, reporter)

@@ -29,7 +29,8 @@ class ConditionSnapshot:
 class TaskSnapshot:
     """One queued task (spec/runtime §3, dump): times in seconds, ``retry_in_s`` only while it waits after a failure.
 
-    ``waits_for`` says what a task that runs cannot go on without: ``a slot: renders``. Empty: it is at work, or does not run.
+    ``parked``: it failed for good, and waits until an input changes. ``waits_for`` says what a task that runs cannot go on
+    without: ``a slot: renders``. Empty: it is at work, or does not run.
     """
 
     index: int
@@ -41,6 +42,7 @@ class TaskSnapshot:
     retry_in_s: float | None
     error: str
     cause: str
+    parked: bool = False
     waits_for: str = ""
 
 

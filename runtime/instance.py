@@ -143,6 +143,8 @@ class Instance:
     """Overrides that name what the chart does not have."""
     steps: Steps | None = None
     """Those of the operation whose task runs in the main lane."""
+    loaded_once: bool = False
+    """By this process."""
     verified: bool = False
     """It was applied, or found applied, by this process."""
     running_hooks: int = 0

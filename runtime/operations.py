@@ -32,7 +32,7 @@ from wharfinger.queue.task import Task
 from wharfinger.runtime import status as statuses
 from wharfinger.runtime.crd_tasks import CRD_LANE
 from wharfinger.runtime.failures import Failure
-from wharfinger.runtime.identity import AppId, PackageId
+from wharfinger.runtime.identity import AppId, ModuleId, PackageId
 from wharfinger.runtime.instance import Instance
 from wharfinger.runtime.lifecycle import RemovalStart
 from wharfinger.runtime.pipeline import Pipeline
@@ -80,6 +80,13 @@ class Operations:
             return
         instance.begun = runtime.now()
         self._end_crds(instance, "update started")
+        if (
+            isinstance(instance.id, ModuleId)
+            and instance.status.installed_since is not None
+            and not instance.loaded_once
+        ):
+            # After a restart: others were applied with it on, and with its kinds; they wait for one attempt to have it so again.
+            runtime.tools.crd_phase.begin(instance.id.name)
         self.tell_scheduler(Failed(instance.id.name, instance.run))  # what was cut short holds nobody back
         runtime.set_status(
             instance, statuses.update_started(instance.status, generation, runtime.now(), version=instance.version)
@@ -91,6 +98,7 @@ class Operations:
         runtime.lifecycle.complete_update(name)
         if instance.definition is None:
             raise AssertionError(f"{instance.id}: Load succeeded and nothing is loaded")
+        instance.loaded_once = True
         instance.crds = None if instance.definition.crds else ()
         floor = Verdict.ENABLE if isinstance(instance.id, AppId) else Verdict.DISABLE
         try:
@@ -101,6 +109,8 @@ class Operations:
             return
         self.tell_scheduler(runtime.votes.get(name, ScriptVoted(name, None)))
         self.restate_requirements(instance)
+        if instance.crds is not None or not runtime.scheduler.enabled(name):
+            runtime.tools.crd_phase.end(name)
         if runtime.scheduler.enabled(name):
             self._begin_crds(instance)
         elif (missed := instance.missed_disable) is not None:
@@ -145,10 +155,12 @@ class Operations:
 
     def _begin_crds(self, instance: Instance) -> None:
         """Ensure the definitions of a package that is on, whenever its turn may come; everybody waits for one attempt."""
-        if instance.crds is not None or (instance.crd_scope is not None and not instance.crd_scope.cancelled):
+        name, runtime = instance.id.name, self.runtime
+        under_way = instance.crd_scope is not None and not instance.crd_scope.cancelled
+        if instance.crds is not None or under_way or runtime.lifecycle.is_suspended(name):
             return
-        instance.crd_scope = WorkScope(f"CRDs of {instance.id.name}")
-        self.runtime.tools.crd_phase.begin(instance.id.name)
+        instance.crd_scope = WorkScope(f"CRDs of {name}")
+        runtime.tools.crd_phase.begin(name)
         tasks = self._pipeline(instance, instance.crd_scope).crds()
         self._enqueue(tasks, instance.crd_scope, {tasks[0].name: instance.crds_ensured}, lane=CRD_LANE)
 

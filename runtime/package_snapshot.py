@@ -138,6 +138,7 @@ def queue_snapshot(dump: QueueDump) -> QueueSnapshot:
                 retry_in_s=task.retry_in_s,
                 error=task.error,
                 cause=task.cause,
+                parked=task.parked,
             )
             for task in dump.tasks
         ),

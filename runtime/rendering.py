@@ -9,6 +9,7 @@ from typing import Final
 import trio
 
 from wharfinger.cluster.object_waits import Laggards
+from wharfinger.cluster.release import Release, ReleaseStatus
 from wharfinger.formats.json_value import JsonObject, find_object
 from wharfinger.packages.address import RepositoryAddress
 from wharfinger.packages.errors import PackageError
@@ -20,8 +21,22 @@ from wharfinger.packages.values import RenderContext, helm_values
 from wharfinger.queue.slots import Kind
 from wharfinger.runtime.instance import Instance, Reporter, Tools
 
+MAINTENANCE_LABEL: Final = "wharfinger.dev/maintenance"
 UNMANAGED_LABEL: Final = "wharfinger.dev/no-resource-reconciliation"
 SHOWN_LAGGARDS: Final = 5
+
+
+async def left_to_people(instance: Instance, tools: Tools) -> bool:
+    """Whether nothing of the package is to be applied: it is under maintenance, and its objects say so (spec/runtime §8.2)."""
+    if not instance.wanted.maintenance:
+        return False
+    history = await tools.releases.history(instance.id.release, instance.id.namespace)
+    return bool(history) and is_unmanaged(history[-1])
+
+
+def is_unmanaged(release: Release) -> bool:
+    """It was applied under maintenance, to its end."""
+    return release.status is ReleaseStatus.DEPLOYED and release.labels.get(MAINTENANCE_LABEL) == "true"
 
 
 async def rendered(instance: Instance, tools: Tools, reporter: Reporter) -> Rendered:

@@ -53,6 +53,7 @@ class Reports:
                 instance.status, stage, failure.reason, failure.message, self.runtime.now(), permanent=failure.permanent
             ),
         )
+        self.runtime.tools.crd_phase.end(instance.id.name)  # one attempt is what others wait for
         # It may still be completed; meanwhile it holds back what needs it, and nobody else.
         self.runtime.operations.tell_scheduler(Failed(instance.id.name, instance.run))
 

@@ -9,7 +9,7 @@ import logging
 from typing import Final
 
 from wharfinger.cluster.object_waits import Laggards, wait_ready
-from wharfinger.cluster.release import Release, ReleaseStatus
+from wharfinger.cluster.release import ReleaseStatus
 from wharfinger.cluster.release_engine import ReleaseRequest
 from wharfinger.cluster.resource import kind_of, name_of
 from wharfinger.formats.json_value import checksum
@@ -20,7 +20,7 @@ from wharfinger.runtime.failures import EXPECTED, ValuesLoopError, WorkloadError
 from wharfinger.runtime.identity import IdentityError, PackageId
 from wharfinger.runtime.instance import Instance, Reporter, Tools
 from wharfinger.runtime.package_state import PACKAGE_LABEL, state_record
-from wharfinger.runtime.rendering import render, render_request, waiting_for
+from wharfinger.runtime.rendering import MAINTENANCE_LABEL, is_unmanaged, render, render_request, waiting_for
 from wharfinger.runtime.start_tasks import bound_hooks, rest_hooks, run_bound
 from wharfinger.runtime.status import Stage
 from wharfinger.runtime.steps import Steps, fingerprint
@@ -30,7 +30,6 @@ from wharfinger.runtime.waits import waiting
 log = logging.getLogger(__name__)
 
 MAX_ROUNDS: Final = 5
-MAINTENANCE_LABEL: Final = "wharfinger.dev/maintenance"
 UNINSTALL: Final = "uninstall"
 
 
@@ -159,7 +158,7 @@ async def _apply(instance: Instance, tools: Tools, reporter: Reporter, definitio
         raise AssertionError(f"{instance.id}: there is nothing to apply")
     reporter.progressed(instance, Stage.APPLIED, "ApplyingManifests", "rendering the chart")
     history = await tools.releases.history(instance.id.release, instance.id.namespace)
-    if instance.wanted.maintenance and history and _is_unmanaged(history[-1]):
+    if instance.wanted.maintenance and history and is_unmanaged(history[-1]):
         instance.objects = ()
         reporter.released(instance, history[-1].revision)
         return history[-1].revision
@@ -194,11 +193,6 @@ async def _apply(instance: Instance, tools: Tools, reporter: Reporter, definitio
     reporter.tracked(instance, [str(key) for key in result.objects], ())
     reporter.released(instance, result.revision)
     return result.revision
-
-
-def _is_unmanaged(release: Release) -> bool:
-    """It was applied under maintenance, to its end: its objects say so, and are left to people (spec/runtime §8.2)."""
-    return release.status is ReleaseStatus.DEPLOYED and release.labels.get(MAINTENANCE_LABEL) == "true"
 
 
 def _digest(instance: Instance) -> str:

@@ -248,10 +248,14 @@ class Runtime:
         unblocked = instance.status.blocked is not None
         match decision.kind:
             case DecisionKind.SUSPEND:
-                self.set_status(instance, statuses.observed(instance.status, generation, now))
+                observed = statuses.observed(instance.status, generation, now)
+                self.set_status(instance, statuses.suspended(observed, now, suspended=True))
                 self.operations.begin_suspend(instance)
-            case DecisionKind.UPDATE | DecisionKind.RESUME:
+            case DecisionKind.UPDATE:
                 self.operations.begin_update(instance, generation)
+            case DecisionKind.RESUME:
+                self.operations.begin_update(instance, generation)
+                self.set_status(instance, statuses.suspended(instance.status, now, suspended=False))
             case DecisionKind.RECONFIGURE if not new_login:
                 self.set_status(instance, statuses.reconfigure_started(instance.status, generation, now))
                 if self.lifecycle.is_loading(name):
@@ -279,7 +283,6 @@ class Runtime:
         instance.package, instance.version = spec.package, spec.version
         instance.source, instance.wanted_settings, instance.wanted = source, settings, spec.directives
         self.set_status(instance, statuses.set_maintenance(instance.status, spec.directives.maintenance, self.now()))
-        self.set_status(instance, statuses.suspended(instance.status, self.now(), suspended=spec.directives.suspended))
         return instance
 
     def _snapshot(self, instance: Instance) -> PackageSnapshot:

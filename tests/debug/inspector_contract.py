@@ -161,6 +161,10 @@ def check_task(task: TaskSnapshot) -> None:
         assert not task.running
         assert task.error
     assert task.running or not task.waits_for
+    if task.parked:
+        assert not task.running
+        assert task.retry_in_s is None
+        assert task.cause
 
 
 async def check_daemon(inspector: Inspector) -> None:

@@ -178,6 +178,7 @@ TASKS = st.builds(
     retry_in_s=st.none() | _SECONDS,
     error=_TEXT,
     cause=_TEXT,
+    parked=st.booleans(),
     waits_for=_TEXT,
 )
 CONDITIONS = st.builds(

@@ -65,6 +65,7 @@ HOOK_RUN = replace(task(1), name="hook", lane="q")
         ((task(1, running=False),), ""),
         ((WAITING, task(2, running=False)), "Task1 (again in 14.2s)"),
         ((WAITING, HOOK_RUN), "hook"),
+        ((replace(task(1, running=False), parked=True),), "Task1 (parked)"),
         ((HOOK_RUN, replace(WAITING, index=2)), "hook"),
         ((replace(HOOK_RUN, waits_for="a slot: hooks"),), "hook (waits for a slot: hooks)"),
     ],

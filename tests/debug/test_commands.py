@@ -139,7 +139,7 @@ async def test_queues(tmp_path: Path) -> None:
 
 
 async def test_queues_as_a_table(tmp_path: Path) -> None:
-    odd = replace(task(2), retry_in_s=None, running=False, error="boom", cause="permanent failure")
+    odd = replace(task(2), retry_in_s=None, running=False, error="boom", cause="permanent failure", parked=True)
     several = package("prod.x", tasks=(replace(task(1), lane="hooks/q", waits_for="a slot: hooks", cause=""), odd))
     inspector = CannedInspector(contents=(PACKAGES[0], PACKAGES[1], several))
     code, out, err = await run_against(inspector, "queues dump -o table", tmp_path / "s")
@@ -151,7 +151,7 @@ QUEUE       INDEX   LANE      TASK    ATTEMPT   ENQUEUED   STATE            WHY
 prod.shop   1       main      Task1   1         12.5s      again in 14.2s   version changed; connection refused
 prod.shop   2       main      Task2   2         25.0s      waiting
 prod.x      1       hooks/q   Task1   1         12.5s      running          waits for a slot: hooks
-prod.x      2       main      Task2   2         25.0s      waiting          permanent failure; boom
+prod.x      2       main      Task2   2         25.0s      parked           permanent failure; boom
 """
     )
     one = await run_against(inspector, "queues dump ingress -o table", tmp_path / "s")

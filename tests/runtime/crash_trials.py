@@ -3,7 +3,8 @@
 A trial has its own control plane, in this process and served over TCP, whose state is a SQLite file, and its own state folder;
 both begin as copies of those of an installed package. All trials of a ground have the same paths, one after the other, so that
 what is recorded of paths is the same, too. The daemons are real processes (`tests.runtime.crashing`), and one that dies is
-killed by SIGKILL: at the N-th write of operation steps to its journal, before or after it, or by a hook that is in flight.
+killed by SIGKILL: before or after the N-th write of operation steps to its journal, when the N-th thing that its package wants is
+written in the cluster, or by a hook that is in flight.
 """
 
 import json
@@ -36,7 +37,9 @@ from wharfinger.formats.json_value import JsonObject, find_int, find_object, fin
 from wharfinger.packages.oci_layout import OciLayout
 from wharfinger.packages.pusher import load_package, push_package
 from wharfinger.process.journal_file import JournalFile
+from wharfinger.runtime.identity import AppId
 from wharfinger.runtime.journal import Journal, JournalEntry
+from wharfinger.runtime.package_state import state_record
 from wharfinger.runtime.resources import APPLICATION
 
 APP = ObjectKey(APPLICATION, "default", "app")
@@ -85,14 +88,16 @@ class Daemon:
 
 @dataclass(frozen=True, slots=True)
 class Death:
-    """How it was when the daemon was dead: what its journal had, and what the hooks had noted."""
+    """How it was when the daemon was dead: what its journal had, what the hooks had noted, which one-time hooks were done."""
 
     entries: tuple[JournalEntry, ...]
     notes: tuple[str, ...]
+    started: frozenset[str]
 
     def hook_in_flight(self) -> bool:
-        """Whether a step that is a hook's run had begun and not ended."""
-        return any(step.endswith(".sh") for entry in self.entries for step in entry.interrupted)
+        """Whether a hook's run had begun, and its end was not on record."""
+        journalled = any(step.endswith(".sh") for entry in self.entries for step in entry.interrupted)
+        return journalled or (self.notes[-1:] == ("onStartup",) and not self.started)
 
     def complete(self) -> frozenset[tuple[str, str, str]]:
         """The steps on record as complete: operation, fingerprint, step."""
@@ -103,14 +108,16 @@ class Death:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a trial came to: in the cluster and on the disk, which hooks ran, how often the first daemon wrote to its journal.
+    """What a trial came to: in the cluster and on the disk; which hooks ran.
 
-    ``started`` is what the last daemon took of steps: operation, fingerprint, step.
+    How often the first daemon wrote to its journal and, for its package, to the cluster; which steps the last daemon took:
+    operation, fingerprint, step.
     """
 
     outcome: JsonObject
     notes: tuple[str, ...]
     writes: int
+    requests: int
     started: tuple[tuple[str, str, str], ...]
     death: Death | None = None
 
@@ -139,7 +146,7 @@ class Ground:
         return installed
 
     async def attempt(self, phase: Phase, at: str = "") -> Result:
-        """Make one trial; ``at`` is the moment of death (``before 3``, ``after 3``: writes; ``during 3``: hook runs)."""
+        """Make one trial; ``at`` is the moment of death: of writes ``before 3``, ``after 3``, ``answered 3``; ``during 3`` of runs."""
         shutil.rmtree(self.trial, ignore_errors=True)
         if phase is Phase.INSTALL:
             self.trial.mkdir()
@@ -165,11 +172,12 @@ class Ground:
                     else:
                         await _finish(client, phase, first)
                 if at:
-                    death = self._death()
+                    death = await self._death(client)
                     await self._go_on(client, phase, at)
                 found = await outcome(client, self.trial / "state")
-        writes = sum(line["event"] == "write" for line in self._trace("first"))
-        return Result(found, self._notes(), writes, self._started("second" if at else "first"), death)
+        said = [line["event"] for line in self._trace("first")]
+        started = self._started("second" if at else "first")
+        return Result(found, self._notes(), said.count("write"), said.count("request"), started, death)
 
     async def _wish(self, client: HttpClusterClient, phase: Phase, daemon: Daemon) -> None:
         """Ask for what the phase is about, once the daemon has nothing else to do."""
@@ -230,12 +238,13 @@ class Ground:
                 with trio.CancelScope(shield=True):
                     await process.wait()
 
-    def _death(self) -> Death:
+    async def _death(self, client: HttpClusterClient) -> Death:
         """Looked at in a copy: the second daemon is to find the journal as the first one left it."""
         for path in sorted((self.trial / "state").glob("journal.db*")):
             shutil.copy(path, self.trial / path.name.replace("journal", "death"))
+        recorded = await state_record(client, AppId("default", "app")).read()
         with closing(JournalFile(self.trial / "death.db")) as file:
-            return Death(Journal(file).entries(), self._notes())
+            return Death(Journal(file).entries(), self._notes(), recorded.started)
 
     @contextmanager
     def _held(self) -> Iterator[list[Watched]]:

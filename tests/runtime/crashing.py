@@ -2,11 +2,12 @@
 
 What `tests.runtime.crash_trials` runs in place of ``wharfinger``. It is told by environment variables:
 
-``CRASH_TRACE``   a file to which every beginning of an operation, and every start, completion and write of a step, is appended,
-                  one JSON object a line
-``CRASH_ARMED``   a file; writes are counted from when it is there
-``CRASH_AT``      ``before 3`` or ``after 3``: at the third write of operation steps the process kills itself with SIGKILL,
-                  before or after the write is made. Another moment, or nothing, kills nobody here
+``CRASH_TRACE``   a file to which is appended what happens, one JSON object a line: operations that begin, steps that are started
+                  and completed; from when it is armed, writes to the journal and to the cluster
+``CRASH_ARMED``   a file; what is written is counted from when it is there
+``CRASH_AT``      when the process kills itself with SIGKILL: ``before 3`` or ``after 3``, before or after the third write of
+                  operation steps; ``answered 3``, when the third of what a package wants written in the cluster is written.
+                  Another moment, or nothing, kills nobody here
 
 Hooks find the daemon's process number in ``CRASH_DAEMON``. A write is made in one transaction, and the kill comes before or after
 it in the same thread, so nothing is between them but what runs in others.
@@ -21,8 +22,13 @@ from pathlib import Path
 from unittest import mock
 
 from wharfinger.__main__ import main
+from wharfinger.cluster.client import Propagation
+from wharfinger.cluster.resource import ObjectKey
+from wharfinger.formats.json_value import JsonObject
 from wharfinger.process.journal_file import JournalTable, Row
+from wharfinger.runtime import daemon
 from wharfinger.runtime.journal import OPERATION_STEPS, Journal, Operation
+from wharfinger.runtime.limited_client import LimitedClient
 
 
 class Trace:
@@ -55,34 +61,69 @@ class TracedJournal(Journal):
 
 
 class Killer:
-    """Counts the writes of operation steps, and ends the process at one of them."""
+    """Counts what is written once it is armed, and ends the process at the chosen moment."""
 
     def __init__(self, trace: Trace, armed: Path, at: str) -> None:
         self._trace, self._armed, self._at = trace, armed, at
-        self._count = 0
+        self._counts = {"write": 0, "request": 0}
         self._write = JournalTable.write
 
     def write(self, table: JournalTable, deletes: Iterable[Row], puts: Iterable[Row]) -> None:
         """In place of `JournalTable.write`."""
-        if table._spec is not OPERATION_STEPS or not self._armed.exists():
-            self._write(table, deletes, puts)
-            return
-        deletes, puts = tuple(deletes), tuple(puts)
-        self._count += 1
-        self._die("before")
+        counted = table._spec is OPERATION_STEPS and self._armed.exists()
+        if counted:
+            self._die("before", self._counts["write"] + 1)
         self._write(table, deletes, puts)
-        self._trace.say("write", rows=repr((deletes, puts)))
-        self._die("after")
+        if counted:
+            self._die("after", self._count("write"))
 
-    def _die(self, moment: str) -> None:
-        if self._at == f"{moment} {self._count}":
+    def answered(self) -> None:
+        """Something is written in the cluster."""
+        if self._armed.exists():
+            self._die("answered", self._count("request"))
+
+    def _count(self, what: str) -> int:
+        self._trace.say(what)
+        self._counts[what] += 1
+        return self._counts[what]
+
+    def _die(self, moment: str, number: int) -> None:
+        if self._at == f"{moment} {number}":
             os.kill(os.getpid(), signal.SIGKILL)
+
+
+class CrashingClient(LimitedClient):
+    """The client of what packages do. The controller, which writes statuses when it finds the time, has another."""
+
+    killer: Killer
+
+    async def create(self, obj: JsonObject) -> JsonObject:
+        return self._answered(await super().create(obj))
+
+    async def replace(self, obj: JsonObject, *, subresource: str = "") -> JsonObject:
+        return self._answered(await super().replace(obj, subresource=subresource))
+
+    async def apply(
+        self, obj: JsonObject, *, field_manager: str, force: bool = False, dry_run: bool = False
+    ) -> JsonObject:
+        return self._answered(await super().apply(obj, field_manager=field_manager, force=force, dry_run=dry_run))
+
+    async def merge_patch(self, key: ObjectKey, patch: JsonObject, *, subresource: str = "") -> JsonObject:
+        return self._answered(await super().merge_patch(key, patch, subresource=subresource))
+
+    async def delete(self, key: ObjectKey, *, uid: str = "", propagation: Propagation = Propagation.BACKGROUND) -> None:
+        await super().delete(key, uid=uid, propagation=propagation)
+        self.killer.answered()
+
+    def _answered(self, obj: JsonObject) -> JsonObject:
+        self.killer.answered()
+        return obj
 
 
 def run() -> int:
     """Run the command line, watched."""
     trace = TracedJournal.trace = Trace(Path(os.environ["CRASH_TRACE"]))
-    killer = Killer(trace, Path(os.environ["CRASH_ARMED"]), os.environ["CRASH_AT"])
+    killer = CrashingClient.killer = Killer(trace, Path(os.environ["CRASH_ARMED"]), os.environ["CRASH_AT"])
     os.environ["CRASH_DAEMON"] = str(os.getpid())
 
     def write(table: JournalTable, deletes: Iterable[Row], puts: Iterable[Row]) -> None:
@@ -90,7 +131,8 @@ def run() -> int:
 
     with (
         mock.patch.object(JournalTable, "write", write),
-        mock.patch("wharfinger.runtime.daemon.Journal", TracedJournal),
+        mock.patch.object(daemon, "Journal", TracedJournal),
+        mock.patch.object(daemon, "LimitedClient", CrashingClient),
     ):
         return main()
 

@@ -170,7 +170,7 @@ async def open_stalled(folder: Path, wheres: Sequence[Where], log: TaskLog) -> A
             shelf.put(stalling, stalled=where is Where.DOWNLOAD)
             shelf.put(pack_package(chart(folder / name / NEW, name, NEW), name))
         with _open_fifo(fifo) as descriptor:
-            async with _open_runtime(ground, folder, fifo, len(placed)) as runtime:
+            async with _open_runtime(ground, folder, fifo, len(placed), log) as runtime:
                 source = RegistrySource(RepositoryAddress(registry.address, "packages", "http"))
                 stalled = Stalled(runtime, source, log, shelf, placed)
                 nursery.start_soon(_listen, descriptor, stalled)
@@ -182,7 +182,9 @@ async def open_stalled(folder: Path, wheres: Sequence[Where], log: TaskLog) -> A
 
 
 @asynccontextmanager
-async def _open_runtime(ground: Ground, folder: Path, fifo: Path, count: int) -> AsyncIterator[Runtime]:
+async def _open_runtime(
+    ground: Ground, folder: Path, fifo: Path, count: int, log: TaskLog
+) -> AsyncIterator[Runtime]:
     """As a daemon has it, with its journal, but for the limits, of which there is enough for all."""
     helm = folder / "helm"
     helm.write_text(HELM.format(fifo=shlex.quote(str(fifo)), helm=shlex.quote(str(ground.helm))))
@@ -206,7 +208,7 @@ async def _open_runtime(ground: Ground, folder: Path, fifo: Path, count: int) ->
             ground.filters,
             facts,
             now=lambda: datetime.now(UTC),
-            on_change=lambda _name: None,
+            on_change=lambda _name: log.tell(),
             backoff=A_MINUTE,
         ) as runtime:
             yield runtime

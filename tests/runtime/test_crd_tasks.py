@@ -6,9 +6,9 @@ import pytest
 
 from tests.packages.charts import write
 from tests.runtime.test_hook_runs import hooked
-from tests.runtime.world import open_world
+from tests.runtime.world import World, open_ground, open_world
 from wharfinger.cluster.resource import ObjectKey, ResourceType
-from wharfinger.formats.json_value import find_list, find_str
+from wharfinger.formats.json_value import find_int, find_list, find_str
 from wharfinger.runtime import crd_tasks
 from wharfinger.runtime.identity import SYSTEM_NAMESPACE
 
@@ -100,3 +100,35 @@ async def test_conversion_webhooks_are_there_before_the_release_and_belong_to_it
         await world.delete("", "harbour")
         await world.until_gone("", "harbour")
         await world.until_no_object(ObjectKey(kind, SYSTEM_NAMESPACE, "boats"))
+
+
+async def test_after_a_restart_nobody_is_applied_without_the_modules_that_were_on(tmp_path: Path) -> None:
+    """What a chart sees of the modules is the same before and after, and so is its release."""
+    asks = (
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: asks}\n"
+        'data: {modules: {{ join "," .Values.global.enabledModules | quote }}}\n'
+    )
+    async with open_ground(tmp_path) as ground:
+        async with ground.open_world() as world:
+            await world.repository()
+            await world.push_folder(module(tmp_path, "harbour", {"crds/boat.yaml": BOAT}), "harbour", "1.0.0")
+            asking = hooked(tmp_path / "asking", {}, name="asking", files={"templates/asks.yaml": asks})
+            await world.push_folder(asking, "asking", "1.0.0")
+            await world.create_module("harbour")
+            await world.until_state("", "harbour", "Ready")
+            await world.create("prod", "a-first", package="asking")
+            ready = await world.until_state("prod", "a-first", "Ready")
+            assert find_str(await world.config_map("prod", "asks"), "data", "modules") == "harbour,harbour-crd"
+            assert find_int(ready, "status", "release", "revision") == 1
+        async with ground.open_world() as world:
+            await world.until("prod", "a-first", lambda _obj: is_ready(world, "prod.a-first"))
+            await world.until("", "harbour", lambda _obj: is_ready(world, "harbour"))
+            status = world.runtime.status("prod.a-first")
+            assert status is not None
+            assert status.revision == 1
+            assert find_str(await world.config_map("prod", "asks"), "data", "modules") == "harbour,harbour-crd"
+
+
+def is_ready(world: World, name: str) -> bool:
+    instance = world.runtime.instances.get(name)
+    return instance is not None and instance.verified

@@ -5,6 +5,8 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 import trio
@@ -20,6 +22,7 @@ from wharfinger.queue.dump import QueueDump
 from wharfinger.queue.scope import WorkScope
 from wharfinger.queue.slots import Kind, SlotLimits, Slots
 from wharfinger.runtime import status as statuses
+from wharfinger.runtime.crd_phase import CrdPhase
 from wharfinger.runtime.inspector import (
     MonitorSnapshot,
     OperationSnapshot,
@@ -27,7 +30,8 @@ from wharfinger.runtime.inspector import (
     QueueSnapshot,
     TaskSnapshot,
 )
-from wharfinger.runtime.journal import Operation
+from wharfinger.runtime.instance import Tools
+from wharfinger.runtime.journal import Journal, Operation
 from wharfinger.runtime.package_snapshot import (
     AWAIT_CRDS,
     Surroundings,
@@ -216,21 +220,34 @@ async def test_what_the_hooks_of_a_package_follow_and_what_the_journal_has(tmp_p
         await world.create("prod", "app", package="hooked")
         await world.until_state("prod", "app", "Ready")
         await world.client.create(config_map("second", {"a": "b"}))
-        with trio.fail_after(60):
-            while not (found := world.runtime.dump_by_name("prod.app")) or not any(
-                task.running for task in found.queue.tasks
-            ):
-                await trio.lowlevel.checkpoint()
-        assert found.monitors == (
-            MonitorSnapshot("hooks/a.sh", "maps", True, False, 2, 1, 0, 1, 0, ""),
-        )  # fmt: skip
+        try:
+            with trio.fail_after(60):
+                while not (found := world.runtime.dump_by_name("prod.app")) or not any(
+                    task.running for task in found.queue.tasks
+                ):
+                    await trio.lowlevel.checkpoint()
+        finally:
+            gate.touch()  # or nothing would ever end
+        assert found.monitors == (MonitorSnapshot("hooks/a.sh", "maps", True, False, 2, 1, 0, 1, 0, ""),)
         assert (found.hooks[0].waiting, found.hooks[0].lost) == (1, 0)
-        tools = world.runtime.tools
-        tools.journal.begin("prod.app", Operation.REMOVAL, "x")
-        tools.journal.start("prod.app", Operation.REMOVAL, "uninstall")
-        (entry,) = surroundings(tools).operations["prod.app"]
-        assert entry == OperationSnapshot("removal", (), ("uninstall",), (), earlier=False)
-        gate.touch()
+
+
+def test_operations_are_told_apart_by_package() -> None:
+    journal = Journal(None)
+    for package, operation in (
+        ("prod.app", Operation.UPDATE),
+        ("prod.app", Operation.RECONCILIATION),
+        ("prod.shop", Operation.UPDATE),
+    ):
+        journal.begin(package, operation, "x")
+        journal.start(package, operation, "one")
+        journal.complete(package, operation, "one")
+        journal.start(package, operation, "two")
+    tools = cast("Tools", SimpleNamespace(journal=journal, slots=Slots(ONE_SLOT), crd_phase=CrdPhase()))
+    around = surroundings(tools)
+    assert around.operations["prod.shop"] == (OperationSnapshot("update", ("one",), ("two",), (), earlier=False),)
+    assert [each.operation for each in around.operations["prod.app"]] == ["reconciliation", "update"]
+    assert around.trying_crds == ()
 
 
 def test_the_task_that_waits_for_definitions_is_one_of_the_pipeline() -> None:
