@@ -113,7 +113,9 @@ async def wait_until(client: ClusterClient, keys: Iterable[ObjectKey], judge: Ju
 async def _follow(
     client: ClusterClient, resource: ResourceType, namespace: str, keys: list[ObjectKey], judge: Judge, board: _Board
 ) -> None:
-    async with open_informer(client, resource, namespace) as informer:
+    # Most charts have one object of a kind, and the namespace may have a thousand.
+    only = f"metadata.name={keys[0].name}" if len(keys) == 1 else ""
+    async with open_informer(client, resource, namespace, field_selector=only) as informer:
         while not await _synced(informer):
             why = informer.statistics().last_error
             board.update({key: InProgress(f"not looked up yet: {why}") for key in keys} if why else {})

@@ -16,6 +16,8 @@ import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
 from typing import Final
 
 import httpx
@@ -280,14 +282,29 @@ async def open_wire(
     at_once: int = 8,
 ) -> AsyncIterator[Wire]:
     """Connections to one registry, closed on exit. Raises RegistryError for a ``ca`` that holds no certificates."""
-    context = await trio.to_thread.run_sync(_tls_context, ca)
+    context = await trio.to_thread.run_sync(_known_tls_context, ca)
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=at_once, keepalive_expiry=30)
     base = httpx.URL(f"{scheme}://{address}")
     async with httpx.AsyncHTTPTransport(verify=context, trust_env=False, limits=limits) as transport:
         yield Wire(transport, base, credentials, patience, at_once)
 
 
-def _tls_context(ca: str) -> ssl.SSLContext:
+def _known_tls_context(ca: str) -> ssl.SSLContext:
+    """One context for many connections: the system's authorities take 20 ms to read, in which nothing else runs."""
+    paths = ssl.get_default_verify_paths()
+    return _tls_context(ca, (_changed_ns(paths.cafile), _changed_ns(paths.capath)))
+
+
+def _changed_ns(path: str | None) -> int:
+    """When a file or folder was last changed; 0 where there is none."""
+    try:
+        return Path(path).stat().st_mtime_ns if path else 0
+    except OSError:
+        return 0
+
+
+@lru_cache(maxsize=8)
+def _tls_context(ca: str, _as_of: tuple[int, ...]) -> ssl.SSLContext:
     """The system's authorities, and those in ``ca`` (PEM; what stands around the certificates is not looked at)."""
     context = ssl.create_default_context()
     if ca:

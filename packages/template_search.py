@@ -1,26 +1,36 @@
 """Whether a chart's templates speak of something: a look at their text, without rendering them."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 MAX_FILES: Final = 10_000
 MAX_TEMPLATE: Final = 4 * 1024 * 1024
 """Bytes of one file that are looked at."""
+_ARCHIVES: Final = (".tgz", ".tar.gz")
 
 
 def mentions(chart: Path, text: str) -> bool:
-    """Whether a file below ``templates/`` has ``text`` in it. Blocking. Too many files to look at count as yes.
+    """Whether a file below ``templates/``, or a template of a chart in ``charts/``, has ``text`` in it. Blocking.
 
-    Only regular files are opened, and links are not followed; a file that cannot be read has nothing in it that Helm could use.
+    What is not looked at counts as yes: a chart that is an archive, and more files than MAX_FILES. Only regular files are
+    opened, and links are not followed; a file that cannot be read has nothing in it that Helm could use.
     """
-    wanted, seen = text.encode(), 0
-    for here, _, files in os.walk(chart / "templates"):
-        for name in files:
-            seen += 1
-            if seen > MAX_FILES or _has(Path(here) / name, wanted):
-                return True
+    wanted = text.encode()
+    for seen, path in enumerate(_templates(chart), 1):
+        if seen > MAX_FILES or path.name.endswith(_ARCHIVES) or _has(path, wanted):
+            return True
     return False
+
+
+def _templates(chart: Path) -> Iterator[Path]:
+    for top in ("templates", "charts"):
+        for here, _, files in os.walk(chart / top):
+            inside = top == "templates" or "templates" in Path(here).relative_to(chart / top).parts
+            for name in files:
+                if inside or name.endswith(_ARCHIVES):
+                    yield Path(here) / name
 
 
 def _has(path: Path, wanted: bytes) -> bool:

@@ -57,7 +57,9 @@ async def download(instance: Instance, tools: Tools, reporter: Reporter) -> None
         if known is not None:
             instance.manifest = known
             return
-    if (manifest := await _fetched_before(tools, steps.done(DOWNLOAD) or "")) is None:
+    # A folder is always looked at: a correction of it must not wait for what was fetched before.
+    kept = "" if isinstance(source, FolderSource) else steps.done(DOWNLOAD) or ""
+    if (manifest := await _fetched_before(instance, tools, kept)) is None:
         with steps.taking(DOWNLOAD) as taken:
             manifest = await _fetch(instance, tools, source)
             taken.result = _kept(manifest)
@@ -76,7 +78,7 @@ async def _fetch(instance: Instance, tools: Tools, source: Source) -> Manifest:
         return manifest
 
 
-async def _fetched_before(tools: Tools, kept: str) -> Manifest | None:
+async def _fetched_before(instance: Instance, tools: Tools, kept: str) -> Manifest | None:
     """What a killed process had fetched, if it can still be unpacked; None where it has to be fetched again."""
     if not kept:
         return None
@@ -84,7 +86,8 @@ async def _fetched_before(tools: Tools, kept: str) -> Manifest | None:
         manifest = manifest_from_fields(
             as_object(decode_json(kept.encode(), max_bytes=MAX_RESULT, what=DOWNLOAD), DOWNLOAD)
         )
-        await tools.store.install(manifest)
+        async with tools.slots.use(Kind.LOAD, instance.id.name):
+            await tools.store.install(manifest)
     except (FormatError, PackageError) as error:
         log.info("what was downloaded before cannot be used, and is downloaded again: %s", error)
         return None
@@ -141,6 +144,17 @@ async def load(instance: Instance, tools: Tools, reporter: Reporter) -> None:
         await read_package(instance, tools)
     await ask_enabled_script(instance, tools, reporter)
     instance.journalled().finish()
+
+
+async def load_stored(instance: Instance, tools: Tools, _reporter: Reporter) -> None:
+    """Read what is installed, from the disk; nothing where its files are not there. Nothing is fetched, nothing is changed."""
+    state = (await instance.recorded(tools.cluster)).state
+    manifest = await tools.store.installed(Digest(state.digest)) if state.digest else None
+    if manifest is None:
+        return
+    async with tools.slots.use(Kind.LOAD, instance.id.name):
+        instance.manifest, instance.tree = manifest, await tools.store.install(manifest)
+        await read_package(instance, tools)
 
 
 async def read_package(instance: Instance, tools: Tools) -> None:

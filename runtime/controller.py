@@ -110,7 +110,11 @@ class Controller:
         try:
             spec = read_application(obj) if isinstance(identity, AppId) else read_module(obj)
             self._check_release(spec.id, written)
-            self._act_on(spec)
+            try:
+                self._act_on(spec)
+            except (SettingsSourceError, RepositoryUnusableError):
+                self.runtime.adopt_what_stops(spec)
+                raise
         except (SpecError, IdentityError) as error:
             self.runtime.block(identity, generation, written, "SpecInvalid", str(error))
         except SettingsSourceError as error:
@@ -319,6 +323,7 @@ async def open_controller(
         controller = Controller(
             client, runtime, applications, modules, repositories, references, keys, writer, tuple(local_packages)
         )
+        _sweep_journal(controller)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(controller.follow_packages, applications, name="follow Applications")
             nursery.start_soon(controller.follow_packages, modules, name="follow Modules")
@@ -328,6 +333,15 @@ async def open_controller(
             yield controller
             # A status patch in flight may be cut: the next start writes it again.
             nursery.cancel_scope.cancel()
+
+
+def _sweep_journal(controller: Controller) -> None:
+    """Forget the steps of packages whose objects went while no daemon was there."""
+    known = {AppId(key.namespace, key.name).name for key in controller.applications.objects()}
+    known |= {key.name for key in controller.modules.objects()}
+    journal = controller.runtime.tools.journal
+    for name in {entry.package for entry in journal.entries()} - known:
+        journal.forget(name)
 
 
 async def _wait_synced(informer: Informer) -> None:

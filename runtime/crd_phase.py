@@ -2,7 +2,8 @@
 
 A chart may use kinds of a package that it does not name as a dependency (spec/runtime §5.2). So before a package is applied, the
 definitions of all packages that are loaded and on are ensured, each in a lane of its own and independent of orders. One that
-cannot be had holds up its own package, for as long as it takes, and the others for one attempt (spec §13 item 11).
+cannot be had holds up its own package, for as long as it takes, and the others for one attempt (spec §13 item 11). Who waits,
+waits for those that were being tried when the wait began: a stream of newcomers starves nobody.
 """
 
 from dataclasses import dataclass, field
@@ -12,19 +13,25 @@ import trio
 
 @dataclass(slots=True)
 class CrdPhase:
-    """Which packages' definitions have not been tried yet."""
+    """Which packages' definitions have not been tried yet; each beginning is an attempt with a number."""
 
-    _trying: set[str] = field(default_factory=set)
+    _trying: dict[str, int] = field(default_factory=dict)
+    _last: int = 0
     _changed: trio.Event = field(default_factory=trio.Event)
 
     def begin(self, package: str) -> None:
         """Its definitions are about to be ensured."""
-        self._trying.add(package)
+        self._last += 1
+        self._trying[package] = self._last
 
-    def end(self, package: str) -> None:
-        """They have been tried, or will not be."""
-        if package in self._trying:
-            self._trying.discard(package)
+    def attempt(self, package: str) -> int:
+        """The number of the attempt that is waited for; 0: none is."""
+        return self._trying.get(package, 0)
+
+    def end(self, package: str, attempt: int | None = None) -> None:
+        """They have been tried, or will not be. With a number, only if it is that attempt that is waited for."""
+        if package in self._trying and attempt in (None, self._trying[package]):
+            del self._trying[package]
             self._changed.set()
             self._changed = trio.Event()
 
@@ -33,6 +40,7 @@ class CrdPhase:
         return tuple(sorted(self._trying))
 
     async def wait(self) -> None:
-        """Return once all have been tried."""
-        while self._trying:
+        """Return once all attempts that are under way now have ended."""
+        awaited = self._trying.items() & self._trying.items()
+        while awaited & self._trying.items():
             await self._changed.wait()

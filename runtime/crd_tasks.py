@@ -2,26 +2,34 @@
 
 EnsureCRDs runs in a lane of its own as soon as its package may be on, and is tried again there until it succeeds. AwaitCRDs is
 the reconciliation's part: its own definitions must be established, everybody else's tried once
-(:mod:`~wharfinger.runtime.crd_phase`). EnsureWebhooks comes after that and brings conversion webhooks into the cluster before the
-objects that they convert: it renders the chart and applies its ``ConversionWebhook`` objects alone, as objects of the release.
+(:mod:`~wharfinger.runtime.crd_phase`). EnsureWebhooks comes after the hooks were started, and brings conversion webhooks into the
+cluster before the objects that they convert: it renders the chart and applies its ``ConversionWebhook`` objects alone, as
+objects of the release.
 """
 
+import logging
+from contextlib import suppress
 from typing import Final
 
 import trio
 
-from wharfinger.cluster.errors import ClusterError
+from wharfinger.cluster.errors import ClusterError, ConflictError, NotFoundError, UnknownKindError
 from wharfinger.cluster.object_waits import Laggards
-from wharfinger.cluster.resource import kind_of
+from wharfinger.cluster.ownership import Owner, is_kept, owner_of
+from wharfinger.cluster.resource import ObjectKey, kind_of, name_of, namespace_of
 from wharfinger.formats.json_value import JsonObject, find_list, find_str
 from wharfinger.packages.crd_files import read_crds
+from wharfinger.packages.errors import RenderError
 from wharfinger.packages.template_search import mentions
 from wharfinger.queue.slots import Kind
 from wharfinger.runtime.instance import Instance, Reporter, Tools
 from wharfinger.runtime.rendering import left_to_people, rendered, waiting_for
-from wharfinger.runtime.status import Stage
+from wharfinger.runtime.status import Stage, Truth
 from wharfinger.runtime.waits import waiting
 
+log = logging.getLogger(__name__)
+
+SHOWN_OTHERS: Final = 5
 CRD_LANE: Final = "crds"
 ESTABLISHED_S: Final = 60.0
 """How long one attempt waits for definitions to be established."""
@@ -36,6 +44,7 @@ class CrdsNotEstablishedError(ClusterError):
 
 async def ensure_crds(instance: Instance, tools: Tools, reporter: Reporter) -> None:
     """Apply the package's CRDs and wait until they are established, for one attempt's time; whatever comes of it was tried."""
+    attempt = tools.crd_phase.attempt(instance.id.name)
     try:
         tree = instance.tree
         if tree is None or not instance.loaded().crds:
@@ -49,25 +58,28 @@ async def ensure_crds(instance: Instance, tools: Tools, reporter: Reporter) -> N
         def progress(laggards: Laggards) -> None:
             late[:] = [waiting_for(laggards)] if laggards else []
 
-        with trio.move_on_after(ESTABLISHED_S) as patience:
+        with waiting(tools), trio.move_on_after(ESTABLISHED_S) as patience:
             if not left_alone:
                 await tools.releases.ensure_crds(instance.id.release, instance.id.namespace, crds, progress=progress)
         if patience.cancelled_caught:
             raise CrdsNotEstablishedError(f"not established after {ESTABLISHED_S:.0f} s: {'; '.join(late)}")
         instance.crds = tuple(sorted({kind for crd in crds for kind in _served(crd)}))
     finally:
-        tools.crd_phase.end(instance.id.name)
+        tools.crd_phase.end(instance.id.name, attempt)  # by then a successor may be under way
 
 
 async def await_crds(instance: Instance, tools: Tools, reporter: Reporter) -> None:
     """Wait for this package's definitions to be established, and for those of all others to have been tried."""
     others = [name for name in tools.crd_phase.trying() if name != instance.id.name]
-    if instance.crds is None:
+    if (
+        instance.crds is None and instance.status.stages[Stage.CRDS].truth is not Truth.FALSE
+    ):  # a failure is said already
         reporter.progressed(instance, Stage.CRDS, "ApplyingCRDs", "its custom resource definitions are being applied")
-    elif others:
-        reporter.progressed(
-            instance, Stage.CRDS, "WaitingForCRDs", f"waiting for the definitions of {', '.join(others)}"
+    elif instance.crds is not None and others:
+        named = ", ".join(others[:SHOWN_OTHERS]) + (
+            f" and {len(others) - SHOWN_OTHERS} more" * (len(others) > SHOWN_OTHERS)
         )
+        reporter.progressed(instance, Stage.CRDS, "WaitingForCRDs", f"waiting for the definitions of {named}")
     with waiting(tools):
         while instance.crds is None:
             await instance.crds_changed.wait()
@@ -85,9 +97,28 @@ async def ensure_webhooks(instance: Instance, tools: Tools, reporter: Reporter) 
     if not mentioned or await left_to_people(instance, tools):
         return
     reporter.progressed(instance, Stage.WEBHOOKS, "ApplyingWebhooks", "applying its conversion webhooks")
-    found = await rendered(instance, tools, reporter)
+    try:
+        found = await rendered(instance, tools, reporter)
+    except RenderError as error:
+        # It may need what beforeHelm hooks make of the values; Run says it where it is more than that.
+        log.info("%s: its conversion webhooks come with the release: %s", instance.id, instance.masked(str(error)))
+        return
     webhooks = tuple(obj for obj in found.objects if kind_of(obj)[1] == CONVERSION_WEBHOOK)
     await tools.releases.apply_early(instance.id.release, instance.id.namespace, webhooks)
+
+
+async def remove_webhooks(instance: Instance, tools: Tools) -> None:
+    """Delete conversion webhooks that were applied early and are in no record, because no run came to its end."""
+    try:
+        resource = await tools.cluster.find_resource(CONVERSION_WEBHOOK)
+    except UnknownKindError:
+        return
+    ours = Owner(instance.id.release, instance.id.namespace)
+    for obj in (await tools.cluster.list(resource)).items:
+        if owner_of(obj) == ours and not is_kept(obj):
+            key = ObjectKey(resource, namespace_of(obj), name_of(obj))
+            with suppress(NotFoundError, ConflictError):
+                await tools.cluster.delete(key, uid=find_str(obj, "metadata", "uid"))
 
 
 def _served(crd: JsonObject) -> list[str]:

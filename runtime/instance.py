@@ -135,6 +135,8 @@ class Instance:
     """``group/version/Kind`` of the definitions that it brought, established; None while they are not."""
     crds_changed: trio.Event = field(default_factory=trio.Event)
     crd_scope: WorkScope | None = None
+    disabling: tuple[str, bool] | None = None
+    """The Disable that is under way: why, and whether it uninstalls."""
     missed_disable: tuple[str, bool] | None = None
     """What the scheduler ordered while it was suspended: why, and whether to uninstall."""
     warnings: dict[str, tuple[str, ...]] = field(default_factory=dict)

@@ -7,11 +7,11 @@ is one atomic step, so nothing comes between a decision and what follows from it
 operation       tasks                                                    when its last task has succeeded
 ==============  =======================================================  =================================================
 update          Disable (keeping the release), Download, Install, Load   the package is a node of the scheduler
-reconciliation  Configure, AwaitCRDs, EnsureWebhooks, Startup, Run,      the scheduler is told that the run is complete (at
+reconciliation  Configure, AwaitCRDs, Startup, EnsureWebhooks, Run,      the scheduler is told that the run is complete (at
                 WaitReady                                                the end of Run)
 disable         Disable                                                  the decision stays in the status
-suspend         Suspend (its hooks rest)                                 nothing moves until it is resumed by an update
-vote            EnabledScript                                            the package is scheduled again
+suspend         Suspend (its hooks rest), or LoadStored                  nothing moves until it is resumed by an update
+vote            EnabledScript, in a lane of its own                      the package is scheduled again
 CRDs            EnsureCRDs, in a lane of its own                         AwaitCRDs goes on
 removal         Uninstall, Purge, Undeploy                               the package is forgotten, outside its queue
 ==============  =======================================================  =================================================
@@ -35,7 +35,7 @@ from wharfinger.runtime.failures import Failure
 from wharfinger.runtime.identity import AppId, ModuleId, PackageId
 from wharfinger.runtime.instance import Instance
 from wharfinger.runtime.lifecycle import RemovalStart
-from wharfinger.runtime.pipeline import Pipeline
+from wharfinger.runtime.pipeline import VOTE_LANE, Pipeline
 from wharfinger.runtime.scheduler import (
     Completed,
     CycleError,
@@ -99,18 +99,15 @@ class Operations:
         if instance.definition is None:
             raise AssertionError(f"{instance.id}: Load succeeded and nothing is loaded")
         instance.loaded_once = True
+        self._end_crds(instance, "loaded anew")
         instance.crds = None if instance.definition.crds else ()
-        floor = Verdict.ENABLE if isinstance(instance.id, AppId) else Verdict.DISABLE
         try:
-            self.tell_scheduler(NodeAdded(node_of(name, floor, instance.definition)))
+            self._add_node(instance, instance.definition)
         except CycleError as error:
             self.tell_scheduler(NodeRemoved(name))  # the version before is not what is loaded any more
             runtime.reports.failed(instance, Stage.REQUIREMENTS, Failure("DependencyCycle", str(error), permanent=True))
             return
-        self.tell_scheduler(runtime.votes.get(name, ScriptVoted(name, None)))
         self.restate_requirements(instance)
-        if instance.crds is not None or not runtime.scheduler.enabled(name):
-            runtime.tools.crd_phase.end(name)
         if runtime.scheduler.enabled(name):
             self._begin_crds(instance)
         elif (missed := instance.missed_disable) is not None:
@@ -118,6 +115,13 @@ class Operations:
         instance.missed_disable = None
         if instance.definition.enabled_script and instance.voted_for != instance.wanted_settings.checksum:
             self.reconfigure(instance, "SettingsChanged")
+
+    def _add_node(self, instance: Instance, definition: Definition) -> None:
+        """Raises CycleError."""
+        name = instance.id.name
+        floor = Verdict.ENABLE if isinstance(instance.id, AppId) else Verdict.DISABLE
+        self.tell_scheduler(NodeAdded(node_of(name, floor, definition)))
+        self.tell_scheduler(self.runtime.votes.get(name, ScriptVoted(name, None)))
 
     # --- reconciliation --------------------------------------------------------------------------------------------------
 
@@ -128,7 +132,9 @@ class Operations:
             self.tell_scheduler(Rescheduled(name, reason))
         elif (scope := runtime.lifecycle.begin_vote(name)) is not None:
             tasks = self._pipeline(instance, scope).vote()
-            self._enqueue(tasks, scope, {tasks[0].name: lambda: self._has_voted(instance, reason)})
+            done = {tasks[0].name: lambda: self._has_voted(instance, reason)}
+            # Not behind what runs: a wait that never ends, or settings that were wrong, are what it may be about to supersede.
+            self._enqueue(tasks, scope, done, lane=VOTE_LANE)
 
     def _has_voted(self, instance: Instance, reason: str) -> None:
         self.restate_requirements(instance)
@@ -137,9 +143,13 @@ class Operations:
     def _begin_reconciliation(self, instance: Instance, run: int, reason: str) -> None:
         scope = self.runtime.lifecycle.begin_reconciliation(instance.id.name, reason)
         instance.run = run
+        instance.disabling = None
         if scope is None:
-            # Suspended, or being removed: nothing is going to be run, and nobody else waits for it.
-            self.tell_scheduler(Failed(instance.id.name, run))
+            # Suspended, or being removed: nothing is going to be run. What is installed is there for others all the same.
+            there = instance.status.installed_since is not None and self.runtime.lifecycle.is_suspended(
+                instance.id.name
+            )
+            self.tell_scheduler((Completed if there else Failed)(instance.id.name, run))
             return
         tasks = self._pipeline(instance, scope).reconciliation()
         self._enqueue(tasks, scope, {"Run": lambda: self._has_run(instance, run)})
@@ -159,6 +169,8 @@ class Operations:
         under_way = instance.crd_scope is not None and not instance.crd_scope.cancelled
         if instance.crds is not None or under_way or runtime.lifecycle.is_suspended(name):
             return
+        if runtime.lifecycle.is_loading(name):
+            return  # those of the version that comes
         instance.crd_scope = WorkScope(f"CRDs of {name}")
         runtime.tools.crd_phase.begin(name)
         tasks = self._pipeline(instance, instance.crd_scope).crds()
@@ -184,9 +196,14 @@ class Operations:
         self._end_crds(instance, "disabled")
         runtime.set_status(instance, statuses.stopped(instance.status, runtime.now()))
         tasks = self._pipeline(instance, scope).disable(keep=not uninstall)
-        self._enqueue(tasks, scope, {tasks[-1].name: lambda: self.restate_requirements(instance)})
+        instance.disabling = (reason, uninstall)
+        self._enqueue(tasks, scope, {tasks[-1].name: lambda: self._has_disabled(instance)})
         if updating:
             self.begin_update(instance, instance.status.generation)
+
+    def _has_disabled(self, instance: Instance) -> None:
+        instance.disabling = None
+        self.restate_requirements(instance)
 
     def begin_suspend(self, instance: Instance) -> None:
         """End whatever runs, and let the hooks rest; what is in the cluster stays as it is."""
@@ -194,9 +211,21 @@ class Operations:
         if scope is None:
             return
         log.info("%s: suspended", instance.id)
+        instance.missed_disable = instance.disabling or instance.missed_disable
+        instance.disabling = None
         self._end_crds(instance, "suspended")
         self.tell_scheduler(Failed(instance.id.name, instance.run))
-        self._enqueue(self._pipeline(instance, scope).suspend(), scope, {})
+        tasks = self._pipeline(instance, scope).suspend()
+        self._enqueue(tasks, scope, {"LoadStored": lambda: self._has_loaded_stored(instance)})
+
+    def _has_loaded_stored(self, instance: Instance) -> None:
+        """What others build on is known to be there, though nothing is done for it."""
+        if instance.definition is None:
+            return
+        try:
+            self._add_node(instance, instance.definition)
+        except CycleError as error:
+            log.warning("%s: %s", instance.id, error)
 
     def restate_requirements(self, instance: Instance) -> None:
         """Say what the scheduler has decided, whatever went wrong on the way there."""

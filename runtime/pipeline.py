@@ -4,10 +4,10 @@
 
     update          Disable (what is loaded, keeping the release) → Download → Install → Load
     CRDs            EnsureCRDs, in a lane of its own
-    reconciliation  Configure → AwaitCRDs → EnsureWebhooks → Startup → Run → WaitReady
+    reconciliation  Configure → AwaitCRDs → Startup → EnsureWebhooks → Run → WaitReady
     pause, disable  Disable (keeping the release, or taking it away)
-    suspend         Suspend
-    vote            EnabledScript
+    suspend         Suspend, or LoadStored where nothing is loaded
+    vote            EnabledScript, in a lane of its own
     removal         Uninstall (with the hooks that surround it) → Purge → Undeploy
 
 Each task does one thing through one seam and is written to be run again at any moment: after a crash, the pipeline starts from
@@ -16,9 +16,10 @@ the top and finds most of its work done. What a task is, is in :mod:`~wharfinger
 """
 
 from dataclasses import dataclass
+from typing import Final
 
 from wharfinger.queue.scope import WorkScope
-from wharfinger.runtime.bring_tasks import ask_enabled_script, download, install, load
+from wharfinger.runtime.bring_tasks import ask_enabled_script, download, install, load, load_stored
 from wharfinger.runtime.crd_tasks import await_crds, ensure_crds, ensure_webhooks
 from wharfinger.runtime.instance import Instance, Reporter, Tools, Work
 from wharfinger.runtime.journal import Operation
@@ -28,6 +29,8 @@ from wharfinger.runtime.stage_task import ScopedReporter, StageTask
 from wharfinger.runtime.start_tasks import configure, startup
 from wharfinger.runtime.status import Stage
 from wharfinger.runtime.steps import Steps
+
+VOTE_LANE: Final = "vote"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +53,9 @@ class Pipeline:
         )
 
     def suspend(self) -> tuple[StageTask, ...]:
-        """What puts a package to rest that is not to be touched."""
+        """What puts a package to rest that is not to be touched; what is installed is known to others all the same."""
+        if self.instance.definition is None and self.instance.status.installed_since is not None:
+            return (self._task("LoadStored", load_stored, Stage.LOADED, ends_stage=False, parks=False),)
         return self._rest("Suspend")
 
     def _rest(self, name: str) -> tuple[StageTask, ...]:
@@ -68,8 +73,8 @@ class Pipeline:
         return (
             self._task("Configure", configure, Stage.CONFIGURED, steps),
             self._task("AwaitCRDs", await_crds, Stage.CRDS, steps),
-            self._task("EnsureWebhooks", ensure_webhooks, Stage.WEBHOOKS, steps),
             self._task("Startup", startup, Stage.HOOKS, steps),
+            self._task("EnsureWebhooks", ensure_webhooks, Stage.WEBHOOKS, steps),
             self._task("Run", run, Stage.APPLIED, steps),
             self._task("WaitReady", await_ready, Stage.SCALED, steps),
         )

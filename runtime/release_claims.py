@@ -16,6 +16,8 @@ class ReleaseClaims:
 
     on_free: Callable[[str], None]
     _owners: dict[tuple[str, str], PackageId] = field(default_factory=dict)
+    _held: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """The one release that each package has."""
     _refused: dict[tuple[str, str], set[str]] = field(default_factory=dict)
 
     def claim(self, identity: PackageId) -> PackageId | None:
@@ -23,19 +25,21 @@ class ReleaseClaims:
         key = (identity.namespace, identity.release)
         owner = self._owners.setdefault(key, identity)
         if owner.name == identity.name:
-            self._give_up(identity.name, but=key)
+            if self._held.get(identity.name) != key:
+                self._give_up(identity.name)
+                self._held[identity.name] = key
             return None
         self._refused.setdefault(key, set()).add(identity.name)
         return owner
 
     def give_up(self, name: str) -> None:
         """The package is no more, or wants no release."""
-        self._give_up(name, but=None)
+        self._give_up(name)
         for refused in self._refused.values():
             refused.discard(name)
 
-    def _give_up(self, name: str, but: tuple[str, str] | None) -> None:
-        for key in [key for key, owner in self._owners.items() if owner.name == name and key != but]:
+    def _give_up(self, name: str) -> None:
+        if (key := self._held.pop(name, None)) is not None:
             del self._owners[key]
             for refused in sorted(self._refused.pop(key, set())):
                 self.on_free(refused)

@@ -16,6 +16,7 @@ from wharfinger.formats.json_value import checksum
 from wharfinger.packages.definition import Definition, Layout
 from wharfinger.packages.digest import Digest
 from wharfinger.runtime.bring_tasks import read_package
+from wharfinger.runtime.crd_tasks import remove_webhooks
 from wharfinger.runtime.failures import EXPECTED, ValuesLoopError, WorkloadError
 from wharfinger.runtime.identity import IdentityError, PackageId
 from wharfinger.runtime.instance import Instance, Reporter, Tools
@@ -86,7 +87,7 @@ async def _apply_round(instance: Instance, tools: Tools, reporter: Reporter, num
     if definition.chart is None:
         reporter.released(instance, 0)
         return checksum(instance.values)
-    if (done := steps.done(step)) is not None:
+    if (done := await _applied_before(instance, tools, steps.done(step))) is not None:
         revision, _, applied = done.partition(" ")
         instance.objects = await tools.releases.objects(instance.id.release, instance.id.namespace)
         reporter.released(instance, int(revision))
@@ -119,9 +120,11 @@ async def pause(instance: Instance, tools: Tools, _reporter: Reporter) -> None:
 
 async def take_away(instance: Instance, tools: Tools, reporter: Reporter) -> None:
     """Disable, and the release with it; what is loaded stays loaded, to be enabled again."""
-    await _uninstall(instance, tools, reporter, during_removal=False)
     record = await instance.recorded(tools.cluster)
-    await record.update(lambda state: state.applied_as("", "", ""))
+    await record.update(
+        lambda state: state.applied_as("", "", "")
+    )  # before anything is gone: it is not to be taken for there
+    await _uninstall(instance, tools, reporter, during_removal=False)
     instance.journalled().finish()
     reporter.uninstalled(instance)
 
@@ -152,6 +155,16 @@ def has_release(identity: PackageId) -> bool:
         return False
 
 
+async def _applied_before(instance: Instance, tools: Tools, done: str | None) -> str | None:
+    """What a killed process applied, as the journal has it, if the cluster has it as well: people may have been there since."""
+    if done is None:
+        return None
+    history = await tools.releases.history(instance.id.release, instance.id.namespace)
+    last = history[-1] if history else None
+    there = last is not None and last.status is ReleaseStatus.DEPLOYED and last.holder == tools.holder
+    return done if there and last is not None and str(last.revision) == done.partition(" ")[0] else None
+
+
 async def _apply(instance: Instance, tools: Tools, reporter: Reporter, definition: Definition) -> int:
     """Render and apply; the revision that is deployed now."""
     if definition.chart is None:
@@ -159,8 +172,7 @@ async def _apply(instance: Instance, tools: Tools, reporter: Reporter, definitio
     reporter.progressed(instance, Stage.APPLIED, "ApplyingManifests", "rendering the chart")
     history = await tools.releases.history(instance.id.release, instance.id.namespace)
     if instance.wanted.maintenance and history and is_unmanaged(history[-1]):
-        instance.objects = ()
-        reporter.released(instance, history[-1].revision)
+        instance.objects = ()  # and the version that is there stays the one that is told
         return history[-1].revision
     deployed = any(release.status is ReleaseStatus.DEPLOYED for release in history)
     request = await render_request(instance, tools, reporter, upgrade=deployed)
@@ -233,6 +245,7 @@ async def _uninstall(instance: Instance, tools: Tools, reporter: Reporter, *, du
             await tools.releases.uninstall(name, namespace, progress=progress)
     if ours or instance.status.version:
         await run_hooks("afterDeleteHelm")
+    await remove_webhooks(instance, tools)
     await rest_hooks(instance, tools)
     instance.objects = ()
 

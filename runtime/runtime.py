@@ -35,6 +35,7 @@ from wharfinger.runtime.event_tasks import EventHookTask, lane_of
 from wharfinger.runtime.identity import AppId, ModuleId, PackageId
 from wharfinger.runtime.inspector import PackageSnapshot, SettingsAnswer
 from wharfinger.runtime.instance import Instance, Tools
+from wharfinger.runtime.journal import JournalError
 from wharfinger.runtime.lifecycle import Decision, DecisionKind, DesiredState, LifecycleStore
 from wharfinger.runtime.operations import Operations, node_of
 from wharfinger.runtime.package_snapshot import package_snapshot
@@ -136,6 +137,16 @@ class Runtime:
     ) -> bool:
         """As `remove_app`, for a Module."""
         return self.operations.remove(identity, generation, written, settings)
+
+    def adopt_what_stops(self, spec: PackageSpec) -> None:
+        """Of a wish that cannot be acted on (its repository is missing, say): that the package is to be off, or left alone."""
+        instance = self.instances.get(spec.id.name)
+        if instance is None or instance.source is None or self.lifecycle.is_removing(spec.id.name):
+            return
+        if spec.enabled is False:
+            self.operations.tell_scheduler(IntentSet(spec.id.name, enabled=False))
+        if spec.directives.suspended and not self.lifecycle.is_suspended(spec.id.name):
+            self._update(spec, instance.source, instance.wanted_settings)
 
     def skip_delete_hooks(self, name: str) -> None:
         """A person wants a removal to go on without the package's own hooks."""
@@ -258,9 +269,8 @@ class Runtime:
                 self.set_status(instance, statuses.suspended(instance.status, now, suspended=False))
             case DecisionKind.RECONFIGURE if not new_login:
                 self.set_status(instance, statuses.reconfigure_started(instance.status, generation, now))
-                if self.lifecycle.is_loading(name):
-                    self.queues.unpark(name)  # what failed for good may have failed for the settings
-                else:
+                self.queues.unpark(name)  # what failed for good may have failed for the settings
+                if not self.lifecycle.is_loading(name):
                     self.operations.reconfigure(instance, decision.reason)
             case DecisionKind.RECONFIGURE | DecisionKind.NONE:
                 if new_login:
@@ -301,6 +311,13 @@ class Runtime:
         else:
             self.on_change(instance.id.name)
 
+    def _forget_steps(self, name: str) -> None:
+        try:
+            self.tools.journal.forget(name)
+        except JournalError as error:
+            # What stays is of a removal that is over: whatever is installed under this name next makes it untrue.
+            log.warning("%s: its steps stay in the journal: %s", name, error)
+
     def clean_later(self, name: str) -> None:
         """Its removal is over: forget it, outside the queue that says so."""
         self.lifecycle.finish_removal(name)
@@ -317,7 +334,7 @@ class Runtime:
                 self.votes.pop(name, None)
                 self.claims.give_up(name)
                 self.lifecycle.complete_removal(name)
-                self.tools.journal.forget(name)
+                self._forget_steps(name)
                 self.operations.tell_scheduler(IntentSet(name, None))
                 self._removed.add(name)
                 log.info("%s: removed", name)

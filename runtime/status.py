@@ -95,8 +95,8 @@ def update_started(status: PackageStatus, generation: int, now: datetime, *, ver
 
 
 def reconfigure_started(status: PackageStatus, generation: int, now: datetime) -> PackageStatus:
-    """The stages from Configured on start again; a hook that failed stays a failure until it has run again."""
-    again = (Stage.CONFIGURED, Stage.CRDS, Stage.WEBHOOKS, Stage.APPLIED)
+    """The stages from Configured on start again; what has lanes of its own (hooks, CRDs) stays a failure until it succeeds."""
+    again = (Stage.CONFIGURED, Stage.WEBHOOKS, Stage.APPLIED)
     stages = {
         stage: _started(stage, condition, now) if stage in again else condition
         for stage, condition in status.stages.items()

@@ -9,7 +9,7 @@ from pathlib import Path
 from wharfinger.cluster.client import ClusterClient
 from wharfinger.cluster.release import SECRET_TYPE, from_secret
 from wharfinger.cluster.resource import kind_of, name_of
-from wharfinger.formats.json_value import JsonObject, JsonValue, decode_json, find_str
+from wharfinger.formats.json_value import JsonObject, JsonValue, decode_json, find_object, find_str
 from wharfinger.process.journal_file import JournalFile
 from wharfinger.process.ledger import ProcessLedger
 from wharfinger.runtime.journal import Journal
@@ -19,6 +19,7 @@ CHANCE = re.compile(
     r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 )
 """A time, or a uid."""
+APPLICATION = "wharfinger.dev/v1alpha1 Application app"
 OF_THE_MOMENT = frozenset({"resourceVersion", "modifiedAt", "createdAt"})
 
 
@@ -71,6 +72,39 @@ def settled(value: JsonValue) -> JsonValue:
     if isinstance(value, list):
         return [settled(one) for one in value]
     return CHANCE.sub("…", value) if isinstance(value, str) else value
+
+
+def interrupted(found: JsonObject) -> bool:
+    """Whether a revision of the release was cut short."""
+    return any(find_str(one, "info", "description").startswith("interrupted") for one in _releases(found).values())
+
+
+def without_history(found: JsonObject) -> JsonObject:
+    """The same with the release that is deployed in place of all its revisions, and without their numbers."""
+    objects, releases = find_object(found, "objects"), _releases(found)
+    (deployed,) = [one for one in releases.values() if find_str(one, "info", "status") == "deployed"]
+    application = find_object(objects, APPLICATION)
+    status = find_object(application, "status")
+    release = find_object(status, "release")
+    assert release["revision"] == deployed["version"]
+    return {
+        **found,
+        "release": {key: deployed[key] for key in ("config", "chart", "manifest", "hooks")},
+        "objects": {
+            **{name: obj for name, obj in objects.items() if name not in releases},
+            APPLICATION: {**application, "status": {**status, "release": {**release, "revision": 0}}},
+        },
+    }
+
+
+def _releases(found: JsonObject) -> dict[str, JsonObject]:
+    """The decoded documents by the names of their Secrets."""
+    objects = find_object(found, "objects")
+    return {
+        name: find_object(obj, "data", "release")
+        for name, obj in objects.items()
+        if find_str(obj, "type") == SECRET_TYPE
+    }
 
 
 def differences(found: JsonValue, wanted: JsonValue, path: str = "") -> list[str]:

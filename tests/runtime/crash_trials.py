@@ -36,7 +36,9 @@ from wharfinger.cluster.resource import ObjectKey
 from wharfinger.formats.json_value import JsonObject, find_int, find_object, find_str
 from wharfinger.packages.oci_layout import OciLayout
 from wharfinger.packages.pusher import load_package, push_package
+from wharfinger.process.descendants import read_stat
 from wharfinger.process.journal_file import JournalFile
+from wharfinger.process.ledger import ProcessLedger
 from wharfinger.runtime.identity import AppId
 from wharfinger.runtime.journal import Journal, JournalEntry
 from wharfinger.runtime.package_state import state_record
@@ -74,23 +76,35 @@ class Daemon:
                 if text in self.lines[-1]:
                     return
             chunk = await self.process.stdout.receive_some(65536)
-            assert chunk, "\n".join([f"it ended before it said {text!r}:", *self.lines])
+            assert chunk, f"it ended before it said {text!r}:\n{self.said()}"
             self.rest += chunk
 
     async def wait_ended(self, status: int) -> None:
         """Its end, which is to have this status."""
+        ended = await self.read_to_end()
+        assert ended == status, f"it ended with {ended}:\n{self.said()}"
+
+    async def read_to_end(self) -> int:
+        """Its status at its end, when everything that it said is here."""
         assert self.process.stdout is not None
         async for chunk in self.process.stdout:
             self.rest += chunk
-        ended = await self.process.wait()
-        assert ended == status, "\n".join([f"it ended with {ended}:", *self.lines, self.rest.decode(errors="replace")])
+        return await self.process.wait()
+
+    def said(self) -> str:
+        """What is here of what it said."""
+        return "\n".join([*self.lines, self.rest.decode(errors="replace")])
 
 
 @dataclass(frozen=True, slots=True)
 class Death:
-    """How it was when the daemon was dead: what its journal had, what the hooks had noted, which one-time hooks were done."""
+    """How it was when the daemon was dead: what its journal had, what the hooks had noted, which one-time hooks were done.
+
+    ``groups`` are the process groups in the journal: each leader's number and start time.
+    """
 
     entries: tuple[JournalEntry, ...]
+    groups: frozenset[tuple[int, int]]
     notes: tuple[str, ...]
     started: frozenset[str]
 
@@ -146,7 +160,7 @@ class Ground:
         return installed
 
     async def attempt(self, phase: Phase, at: str = "") -> Result:
-        """Make one trial; ``at`` is the moment of death: of writes ``before 3``, ``after 3``, ``answered 3``; ``during 3`` of runs."""
+        """Make one trial; ``at`` is the moment of death: ``before 3``, ``after 3`` or ``answered 3``, ``during 3``."""
         shutil.rmtree(self.trial, ignore_errors=True)
         if phase is Phase.INSTALL:
             self.trial.mkdir()
@@ -159,7 +173,11 @@ class Ground:
             leaf: BaseException = group
             while isinstance(leaf, BaseExceptionGroup) and len(leaf.exceptions) == 1:
                 leaf = leaf.exceptions[0]
+            self._explain(leaf)
             raise leaf from None
+        except Exception as error:
+            self._explain(error)
+            raise
 
     async def _made(self, phase: Phase, at: str) -> Result:
         death: Death | None = None
@@ -172,8 +190,7 @@ class Ground:
                     else:
                         await _finish(client, phase, first)
                 if at:
-                    death = await self._death(client)
-                    await self._go_on(client, phase, at)
+                    death = await self._go_on(client, phase, at)
                 found = await outcome(client, self.trial / "state")
         said = [line["event"] for line in self._trace("first")]
         started = self._started("second" if at else "first")
@@ -195,16 +212,22 @@ class Ground:
             case Phase.REMOVAL:
                 await client.delete(APP)
 
-    async def _go_on(self, client: HttpClusterClient, phase: Phase, at: str) -> None:
+    async def _go_on(self, client: HttpClusterClient, phase: Phase, at: str) -> Death:
         """The second daemon: it ends what was in flight before it is ready, and brings the wish to its end."""
         with self._held() as held:
             assert len(held) == (2 if at.startswith("during") else 0)
+            death = await self._death(client)
+            for leader in held[:1]:
+                stat = read_stat(leader.pid)
+                assert stat is not None
+                assert (leader.pid, stat.start_ticks) in death.groups
             async with self._daemon("second", "") as second:
                 await second.wait_line("ready:")
                 assert all(process.ended() for process in held)
                 if phase is not Phase.REMOVAL:
                     await second.wait_line(READY)
                 await _finish(client, phase, second)
+        return death
 
     @asynccontextmanager
     async def _cluster(self) -> AsyncIterator[HttpClusterClient]:
@@ -230,13 +253,15 @@ class Ground:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
         )
+        daemon = Daemon(process)
         try:
-            yield Daemon(process)
+            yield daemon
         finally:
             if process.returncode is None:
                 process.kill()
-                with trio.CancelScope(shield=True):
-                    await process.wait()
+                with trio.move_on_after(PATIENCE_S, shield=True):
+                    await daemon.read_to_end()
+            (self.trial / f"{trace}.log").write_text(daemon.said())
 
     async def _death(self, client: HttpClusterClient) -> Death:
         """Looked at in a copy: the second daemon is to find the journal as the first one left it."""
@@ -244,15 +269,26 @@ class Ground:
             shutil.copy(path, self.trial / path.name.replace("journal", "death"))
         recorded = await state_record(client, AppId("default", "app")).read()
         with closing(JournalFile(self.trial / "death.db")) as file:
-            return Death(Journal(file).entries(), self._notes(), recorded.started)
+            groups = frozenset((entry.pid, entry.start_ticks) for entry in ProcessLedger(file).entries())
+            return Death(Journal(file).entries(), groups, self._notes(), recorded.started)
 
     @contextmanager
     def _held(self) -> Iterator[list[Watched]]:
-        """The processes of the hook that killed its daemon, alive when the block begins."""
+        """The processes of the hook that killed its daemon, alive when the block begins, and dead when it has ended."""
         path = self.trial / "held"
         pids = path.read_text().split() if path.exists() else []
         with ExitStack() as stack:
-            yield [stack.enter_context(watched(int(pid))) for pid in pids]
+            held = [stack.enter_context(watched(int(pid))) for pid in pids]
+            try:
+                yield held
+            finally:
+                for process in held:
+                    if not process.ended():
+                        signal.pidfd_send_signal(process.descriptor, signal.SIGKILL)
+
+    def _explain(self, error: BaseException) -> None:
+        for log in sorted(self.trial.glob("*.log")):
+            error.add_note(f"{log.name}:\n{log.read_text()}")
 
     def _notes(self) -> tuple[str, ...]:
         """Which hooks have run since the wish, in order."""

@@ -23,8 +23,8 @@ def test_the_tasks_of_each_operation() -> None:
     assert [task.name for task in made.reconciliation()] == [
         "Configure",
         "AwaitCRDs",
-        "EnsureWebhooks",
         "Startup",
+        "EnsureWebhooks",
         "Run",
         "WaitReady",
     ]
