@@ -40,7 +40,8 @@ class CrdPhase:
         return tuple(sorted(self._trying))
 
     async def wait(self) -> None:
-        """Return once all attempts that are under way now have ended."""
-        awaited = self._trying.items() & self._trying.items()
-        while awaited & self._trying.items():
+        """Return once all that are being tried now have been; one that begins again in the same step goes on being tried."""
+        awaited = set(self._trying)
+        while awaited:
             await self._changed.wait()
+            awaited &= self._trying.keys()
