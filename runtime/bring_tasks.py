@@ -31,6 +31,7 @@ from wharfinger.packages.registry import Manifest
 from wharfinger.packages.source import FolderSource, Source, source_text
 from wharfinger.packages.values import check_package_rules, hook_values
 from wharfinger.queue.slots import Kind
+from wharfinger.runtime.configuration import newest_settings
 from wharfinger.runtime.identity import IdentityError, ModuleId
 from wharfinger.runtime.instance import Instance, Reporter, Tools
 from wharfinger.runtime.journal_machine import MAX_RESULT
@@ -190,9 +191,9 @@ async def ask_enabled_script(instance: Instance, tools: Tools, reporter: Reporte
     if not definition.enabled_script or tree is None:
         reporter.voted(instance, None, "", failed=False)
         return
-    wanted: JsonObject = instance.wanted_settings.settings
-    values = hook_values(definition, reporter.global_values(), values_of(instance, wanted))
     asked_about = instance.wanted_settings.checksum
+    wanted = (await newest_settings(instance, tools)).settings
+    values = hook_values(definition, reporter.global_values(), values_of(instance, wanted))
     try:
         async with tools.slots.use(Kind.HOOK, instance.id.name):
             answer = await run_enabled_script(tools.hook_runner, tree, values, hook_values(definition, {}, wanted))

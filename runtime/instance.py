@@ -105,8 +105,12 @@ class Instance:
     started: PackageHooks | None = None
     hook_scope: WorkScope | None = None
     """Of all hook runs since the hooks were started."""
+    newest: ResolvedSettings = field(default_factory=lambda: ResolvedSettings({}))
+    """What was wanted when it was last looked at, as of the newest version of the package's schema."""
     configured: ResolvedSettings = field(default_factory=lambda: ResolvedSettings({}))
     """The settings that Configure took over; hooks see these."""
+    configured_by: Definition | None = None
+    """What the configured settings and the values were made and checked with; None: they were not."""
     settings: JsonObject = field(default_factory=dict)
     """Effective: with the defaults of the schema."""
     values: JsonObject = field(default_factory=dict)
@@ -164,6 +168,11 @@ class Instance:
             raise AssertionError(f"{self.id}: nothing was downloaded")
         return self.manifest
 
+    @property
+    def is_configured(self) -> bool:
+        """Whether Configure has succeeded with what is loaded now."""
+        return self.configured_by is not None and self.configured_by == self.definition
+
     def crds_ensured(self) -> None:
         """Its definitions are established: whoever waits for that goes on."""
         self.crds_changed.set()
@@ -203,15 +212,17 @@ class Instance:
 
         Those of the settings before count until the new ones have been taken over.
         """
-        found = {*self.wanted_settings.secrets, *self.configured.secrets}
-        for document in (self.wanted_settings.settings, self.configured.settings, self.values):
+        known = (self.wanted_settings, self.newest, self.configured)
+        found = {text for settings in known for text in settings.secrets}
+        for document in (*(settings.settings for settings in known), self.values):
             found |= texts_at(document, self._write_only(document))
         return tuple(sorted(found))
 
     @property
     def hidden_paths(self) -> frozenset[tuple[str | int, ...]]:
         """Where in settings and values they are."""
-        found: set[tuple[str | int, ...]] = {*self.wanted_settings.hidden, *self.configured.hidden}
+        known = (self.wanted_settings, self.newest, self.configured)
+        found: set[tuple[str | int, ...]] = {path for settings in known for path in settings.hidden}
         for document in (self.wanted_settings.settings, self.values):
             found |= self._write_only(document)
         return frozenset(found)

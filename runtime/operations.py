@@ -249,6 +249,7 @@ class Operations:
             if instance is None:
                 status = statuses.restored(generation, written, runtime.now())
                 instance = runtime.instances[name] = Instance(identity, status)
+            if instance.source is None:  # this process was never told what is wanted of it
                 instance.wanted_settings = settings or instance.wanted_settings
             self._end_crds(instance, "removal started")
             runtime.set_status(

@@ -30,6 +30,7 @@ from wharfinger.formats.json_value import (
     as_object,
     canonical_json,
     decode_json,
+    find,
     find_int,
     find_list,
     find_object,
@@ -71,23 +72,28 @@ class PackageState:
     settings: str = ""
     configured: JsonObject | None = field(default=None, repr=False)
     """The settings that last passed Configure, in their newest version; only of packages whose schema compares with them."""
+    configured_version: int = 0
+    """Which version that was; 0: not known."""
+    withdrawn: bool = False
+    """It was taken away, to the last of its hooks, and nothing was applied since."""
     forced: str = ""
     reset: str = ""
     """Requests of people that were heard, as annotations have them."""
 
     def installed(self, source: str, version: str, digest: str) -> "PackageState":
-        """Another digest starts anew, but for what hooks have made of the values."""
+        """Another digest starts anew, but for what hooks have made of the values; another package was never configured."""
         started = self.started if digest == self.digest else frozenset[str]()
-        return replace(self, source=source, version=version, digest=digest, started=started)
+        known = self if source.rpartition(" ")[2] == self.source.rpartition(" ")[2] else self.configured_as(None)
+        return replace(known, source=source, version=version, digest=digest, started=started)
 
     def heard(self, *, forced: str, reset: str) -> "PackageState":
         """What people have asked for is done, or about to be: a reset makes the hooks start anew."""
         anew = self.started_anew() if reset != self.reset else self
         return replace(anew, forced=forced, reset=reset)
 
-    def configured_as(self, settings: JsonObject | None) -> "PackageState":
-        """These settings passed Configure."""
-        return replace(self, configured=settings)
+    def configured_as(self, settings: JsonObject | None, version: int = 0) -> "PackageState":
+        """These settings passed Configure, in this version of their schema; None: nothing is to be compared with them."""
+        return replace(self, configured=settings, configured_version=version)
 
     def startup_done(self, hook: str) -> "PackageState":
         """An onStartup hook has done its part for this digest."""
@@ -102,8 +108,16 @@ class PackageState:
         return replace(self, patches=patches)
 
     def applied_as(self, fingerprint: str, values: str, settings: str) -> "PackageState":
-        """A reconciliation was completed; three empty texts: what it had applied was taken away."""
+        """A reconciliation was completed; three empty texts: what it had applied is being taken away."""
         return replace(self, applied=fingerprint, values=values, settings=settings)
+
+    def taken_away(self) -> "PackageState":
+        """Nothing of it is in the cluster any more, and its hooks know."""
+        return replace(self, withdrawn=True)
+
+    def placed(self) -> "PackageState":
+        """From now on something of it may be in the cluster."""
+        return replace(self, withdrawn=False)
 
 
 @dataclass(slots=True)
@@ -195,6 +209,8 @@ def encoded(key: ObjectKey, package: str, state: PackageState) -> JsonObject:
         "values": state.values,
         "settings": state.settings,
         "configured": state.configured,
+        "configuredVersion": state.configured_version,
+        "withdrawn": state.withdrawn,
         "forced": state.forced,
         "reset": state.reset,
     }
@@ -228,6 +244,8 @@ def decoded(secret: Mapping[str, JsonValue]) -> PackageState:
         values=find_str(document, "values"),
         settings=find_str(document, "settings"),
         configured=find_object(document, "configured") if document.get("configured") is not None else None,
+        configured_version=find_int(document, "configuredVersion"),
+        withdrawn=find(document, "withdrawn") is True,
         forced=find_str(document, "forced"),
         reset=find_str(document, "reset"),
     )

@@ -16,8 +16,9 @@ from wharfinger.formats.json_value import checksum
 from wharfinger.packages.definition import Definition, Layout
 from wharfinger.packages.digest import Digest
 from wharfinger.runtime.bring_tasks import read_package
+from wharfinger.runtime.configuration import adopt_wanted
 from wharfinger.runtime.crd_tasks import remove_webhooks
-from wharfinger.runtime.failures import EXPECTED, ValuesLoopError, WorkloadError
+from wharfinger.runtime.failures import EXPECTED, Expected, ValuesLoopError, WorkloadError, classify
 from wharfinger.runtime.identity import IdentityError, PackageId
 from wharfinger.runtime.instance import Instance, Reporter, Tools
 from wharfinger.runtime.package_state import PACKAGE_LABEL, state_record
@@ -25,13 +26,14 @@ from wharfinger.runtime.rendering import MAINTENANCE_LABEL, is_unmanaged, render
 from wharfinger.runtime.start_tasks import bound_hooks, rest_hooks, run_bound
 from wharfinger.runtime.status import Stage
 from wharfinger.runtime.steps import Steps, fingerprint
-from wharfinger.runtime.values import changed_paths, values_of
+from wharfinger.runtime.values import changed_paths
 from wharfinger.runtime.waits import waiting
 
 log = logging.getLogger(__name__)
 
 MAX_ROUNDS: Final = 5
 UNINSTALL: Final = "uninstall"
+DELETE_BINDINGS: Final = ("beforeDeleteHelm", "afterDeleteHelm")
 
 
 async def run(instance: Instance, tools: Tools, reporter: Reporter) -> None:
@@ -43,6 +45,8 @@ async def run(instance: Instance, tools: Tools, reporter: Reporter) -> None:
     inputs = fingerprint(_digest(instance), instance.id.namespace, instance.wanted_settings, instance.wanted)
     record = await instance.recorded(tools.cluster)
     unchanged = (inputs, checksum(instance.values)) == (record.state.applied, record.state.values)
+    if record.state.withdrawn:
+        await record.update(lambda state: state.placed())
     steps = instance.journalled()
     steps.begin(inputs)
     if definition.layout is not Layout.MODULE_FOLDER and unchanged and not instance.verified:
@@ -124,7 +128,10 @@ async def take_away(instance: Instance, tools: Tools, reporter: Reporter) -> Non
     await record.update(
         lambda state: state.applied_as("", "", "")
     )  # before anything is gone: it is not to be taken for there
+    if any(bound_hooks(instance.hooks, binding) for binding in DELETE_BINDINGS):
+        await adopt_wanted(instance, tools)
     await _uninstall(instance, tools, reporter, during_removal=False)
+    await record.update(lambda state: state.taken_away())  # the status says so later, and may never come to it
     instance.journalled().finish()
     reporter.uninstalled(instance)
 
@@ -133,6 +140,8 @@ async def uninstall(instance: Instance, tools: Tools, reporter: Reporter) -> Non
     """Take the release away, for good. No release, or none that we ever wrote, is success."""
     if instance.definition is None and has_release(instance.id):
         await _load_for_removal(instance, tools)
+    if instance.definition is not None:
+        await _adopt_for_removal(instance, tools)
     await _uninstall(instance, tools, reporter, during_removal=True)
 
 
@@ -156,13 +165,18 @@ def has_release(identity: PackageId) -> bool:
 
 
 async def _applied_before(instance: Instance, tools: Tools, done: str | None) -> str | None:
-    """What a killed process applied, as the journal has it, if the cluster has it as well: people may have been there since."""
+    """What a killed process applied, as the journal has it, if the cluster has it as well: people may have been there since.
+
+    Later revisions are those of later rounds, as long as all of them are ours.
+    """
     if done is None:
         return None
+    revision = int(done.partition(" ")[0])
     history = await tools.releases.history(instance.id.release, instance.id.namespace)
-    last = history[-1] if history else None
-    there = last is not None and last.status is ReleaseStatus.DEPLOYED and last.holder == tools.holder
-    return done if there and last is not None and str(last.revision) == done.partition(" ")[0] else None
+    since = [release for release in history if release.revision >= revision]
+    ours = bool(since) and all(release.holder == tools.holder for release in since)
+    there = ours and since[0].revision == revision
+    return done if there and since[0].status in {ReleaseStatus.DEPLOYED, ReleaseStatus.SUPERSEDED} else None
 
 
 async def _apply(instance: Instance, tools: Tools, reporter: Reporter, definition: Definition) -> int:
@@ -243,7 +257,8 @@ async def _uninstall(instance: Instance, tools: Tools, reporter: Reporter, *, du
         await run_hooks("beforeDeleteHelm")
         with steps.taking(UNINSTALL), waiting(tools):
             await tools.releases.uninstall(name, namespace, progress=progress)
-    if ours or instance.status.version:
+    withdrawn = instance.record is not None and instance.record.state.withdrawn
+    if ours or (instance.status.version and not withdrawn):
         await run_hooks("afterDeleteHelm")
     await remove_webhooks(instance, tools)
     await rest_hooks(instance, tools)
@@ -261,8 +276,20 @@ async def _load_for_removal(instance: Instance, tools: Tools) -> None:
         instance.manifest, instance.tree = manifest, await tools.store.install(manifest)
         await tools.store.deploy(instance.id.name, manifest)  # until Undeploy
         await read_package(instance, tools)
-        settings = instance.wanted_settings
-        instance.configured, instance.values = settings, values_of(instance, settings.settings)
     except EXPECTED as error:
-        instance.hooks = ()
-        log.warning("%s: removed without its hooks: %s", instance.id, instance.masked(str(error)))
+        _without_hooks(instance, error)
+
+
+async def _adopt_for_removal(instance: Instance, tools: Tools) -> None:
+    """What its hooks see on the way out, if it was not configured since it was loaded."""
+    try:
+        await adopt_wanted(instance, tools)
+    except EXPECTED as error:
+        if not classify(error).permanent and not instance.skip_delete_hooks:
+            raise  # hooks that clean up are not passed over for what goes by itself
+        _without_hooks(instance, error)
+
+
+def _without_hooks(instance: Instance, error: Expected) -> None:
+    instance.hooks = ()
+    log.warning("%s: removed without its hooks: %s", instance.id, instance.masked(str(error)))

@@ -24,11 +24,15 @@ class SettingsSourceError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ResolvedSettings:
-    """The settings; ``secrets`` are texts from Secrets, for masking; ``hidden`` the paths at which they are."""
+    """The settings; ``secrets`` are texts from Secrets, for masking; ``hidden`` the paths at which they are.
+
+    ``version`` is that of the settings schema that they are written for; 0: the newest.
+    """
 
     settings: JsonObject
     secrets: tuple[str, ...] = field(default=(), repr=False)
     hidden: frozenset[tuple[str, ...]] = frozenset()
+    version: int = 0
 
     @property
     def checksum(self) -> str:
@@ -49,7 +53,33 @@ def resolve_settings(spec: PackageSpec, objects: Mapping[ObjectKey, JsonObject |
                 secrets |= _texts(value)
         merged = _overlaid(merged, layer, f"spec.settingsFrom[{number}]")
     settings = _overlaid(merged, spec.settings, "spec.settings")
-    return ResolvedSettings(settings, tuple(sorted(secrets)), frozenset(hidden))
+    return ResolvedSettings(settings, tuple(sorted(secrets)), frozenset(hidden), spec.directives.settings_version)
+
+
+def carried_over(before: ResolvedSettings, settings: JsonObject, version: int) -> ResolvedSettings:
+    """What a conversion has made of ``before``: ``settings``, of ``version``.
+
+    A program may take a text from a Secret apart and put it anywhere. So where anything was hidden, all is hidden now but what
+    stands where it stood, unchanged, and was not.
+    """
+    if not before.hidden or settings == before.settings:
+        return ResolvedSettings(settings, before.secrets, before.hidden, version)
+    hidden = frozenset(_moved(before.settings, settings, before.hidden))
+    secrets = {*before.secrets, *texts_at(settings, hidden)}
+    return ResolvedSettings(settings, tuple(sorted(secrets)), hidden, version)
+
+
+def _moved(
+    before: JsonValue, after: JsonValue, hidden: frozenset[tuple[str, ...]], path: tuple[str, ...] = ()
+) -> Iterator[tuple[str, ...]]:
+    """Where something is that was hidden, or was not there before."""
+    if path in hidden:
+        yield path
+    elif isinstance(before, dict) and isinstance(after, dict):
+        for key, inner in after.items():
+            yield from _moved(before.get(key), inner, hidden, (*path, key))
+    elif before != after:
+        yield path
 
 
 def _overlaid(below: JsonObject, above: JsonObject, where: str) -> JsonObject:

@@ -7,7 +7,6 @@ what is missing, so a failure in the middle repeats nothing that succeeded.
 """
 
 import logging
-from dataclasses import replace
 from operator import attrgetter
 
 from wharfinger.formats.json_value import JsonObject
@@ -17,10 +16,10 @@ from wharfinger.hooks.config import HookConfig
 from wharfinger.hooks.discovery import Hook
 from wharfinger.hooks.errors import HookError
 from wharfinger.hooks.package_hooks import PackageHooks
-from wharfinger.packages.conversions import convert
 from wharfinger.packages.definition import Layout
 from wharfinger.packages.values import SettingsError, check_settings, check_values_rules, merged_values
 from wharfinger.queue.scope import WorkScope
+from wharfinger.runtime.configuration import comparable_settings, newest_settings
 from wharfinger.runtime.event_tasks import SynchronizeTask, lane_of, synchronize
 from wharfinger.runtime.hook_runs import run_hook, wait_hooks_quiet
 from wharfinger.runtime.instance import Instance, Reporter, Tools
@@ -36,33 +35,32 @@ async def configure(instance: Instance, tools: Tools, reporter: Reporter) -> Non
     They are brought to the newest version of their schema, checked against what was configured before (also by an earlier
     process), and merged into values, which are checked in turn. Raises ConversionError, SettingsError, RulesError.
     """
-    definition, wanted = instance.loaded(), instance.wanted_settings
+    definition, version = instance.loaded(), instance.wanted_settings.version
     record = await instance.recorded(tools.cluster)
-    newest = await _newest_settings(instance, tools)
-    report = await check_settings(definition, newest, record.state.configured, tools.rules)
+    newest = await newest_settings(instance, tools)
+    before, filters = record.state, tools.filters.of(instance.id.name)
+    old = await comparable_settings(definition, filters, before.configured, before.configured_version)
+    report = await check_settings(definition, newest.settings, old, tools.rules)
     if report.problems:
         raise SettingsError(report.problems)
     async with instance.values_lock:
-        values = await _checked_values(instance, tools, newest)
-        instance.configured = replace(wanted, settings=newest)
+        values = await _checked_values(instance, tools, newest.settings)
+        instance.configured, instance.configured_by = newest, definition
         instance.settings, instance.values = report.settings, values
     if definition.settings_schema is not None and definition.settings_schema.compares:
-        await record.update(lambda state: state.configured_as(newest))
-    version, current = instance.wanted.settings_version, definition.conversions.current
+        await record.update(lambda state: state.configured_as(newest.settings, newest.version))
+    else:
+        await record.update(lambda state: state.configured_as(None))
+    current = newest.version
     older = (f"spec.settings are of version {version}, and converted; the newest is {current}",)
-    said = tuple(f"spec.settings.{warning.path}: {warning.message}" for warning in report.warnings)
+    said = tuple(instance.masked(f"spec.settings.{warning.path}: {warning.message}") for warning in report.warnings)
     reporter.warned(instance, "settings", (older if 0 < version < current else ()) + said)
-
-
-async def _newest_settings(instance: Instance, tools: Tools) -> JsonObject:
-    settings, version = instance.wanted_settings.settings, instance.wanted.settings_version
-    newest, _ = await convert(instance.loaded().conversions, tools.filters.of(instance.id.name), settings, version)
-    return newest
 
 
 async def _checked_values(instance: Instance, tools: Tools, settings: JsonObject) -> JsonObject:
     """The values that follow from the settings. What hooks have patched is dropped where that alone does not fit any more."""
-    definition, before = instance.loaded(), instance.values or None
+    definition = instance.loaded()
+    before = instance.values if instance.is_configured else None
     values = values_of(instance, settings)
     report = await check_values_rules(definition, values, before, tools.rules)
     if report.problems and instance.patches:

@@ -6,15 +6,18 @@ are checked when the package is loaded. Nothing of the package is changed by ask
 is read beside the one that tasks write.
 
 Transition rules and immutable settings are checked against the settings that Configure took over, in this process or, as far as
-they were recorded, an earlier one. Values are compared without what hooks have patched, on both sides.
+they were recorded, an earlier one, as the newest version of the schema has them. Values are compared without what hooks have
+patched, on both sides.
 """
 
 import trio
 
 from wharfinger.formats.json_value import JsonObject
+from wharfinger.formats.openapi_schema import Problem
 from wharfinger.packages.definition import Definition, read_definition
 from wharfinger.packages.digest import Digest
 from wharfinger.packages.settings_check import SettingsChecker
+from wharfinger.runtime.configuration import comparable_settings
 from wharfinger.runtime.failures import EXPECTED, classify
 from wharfinger.runtime.inspector import InvalidSettings, SettingsAnswer, UnknownSettings, ValidSettings
 from wharfinger.runtime.instance import Instance, Tools
@@ -34,13 +37,22 @@ async def validate_settings(instance: Instance, tools: Tools, settings: JsonObje
         if definition is None:
             return UnknownSettings(NOT_KNOWN)
         checker = SettingsChecker(tools.filters.of(instance.id.name), tools.rules)
-        old = instance.configured.settings if instance.values else state.configured
-        report = await checker.check(definition, settings, version, old)
+        now = instance.configured if instance.configured_by is not None else None
+        old, of = (now.settings, now.version) if now is not None else (state.configured, state.configured_version)
+        report = await checker.check(
+            definition, settings, version, await comparable_settings(definition, checker.jq, old, of)
+        )
     except EXPECTED as error:
         return UnknownSettings(f"it cannot be found out now: {classify(error, instance.masked).message}")
+    warnings = _masked(instance, report.warnings)
     if report.problems:
-        return InvalidSettings(definition.version, report.problems, report.warnings)
-    return ValidSettings(definition.version, report.warnings)
+        return InvalidSettings(definition.version, _masked(instance, report.problems), warnings)
+    return ValidSettings(definition.version, warnings)
+
+
+def _masked(instance: Instance, problems: tuple[Problem, ...]) -> tuple[Problem, ...]:
+    """A rule's message may quote what is configured now, and that may be a secret."""
+    return tuple(Problem(problem.path, instance.masked(problem.message)) for problem in problems)
 
 
 async def _recorded(instance: Instance, tools: Tools) -> PackageState:

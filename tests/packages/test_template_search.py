@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.packages.charts import write
 from wharfinger.packages import template_search
 from wharfinger.packages.template_search import mentions
 
@@ -47,3 +48,20 @@ def test_a_file_that_goes_away_has_nothing_in_it(tmp_path: Path, monkeypatch: py
 def test_more_files_than_are_looked_at_count_as_yes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(template_search, "MAX_FILES", 1)
     assert mentions(chart(tmp_path, a="", b=""), "ConversionWebhook")
+
+
+def test_templates_of_charts_within_are_looked_through_in_any_depth(tmp_path: Path) -> None:
+    write(tmp_path, {"charts/one/charts/two/templates/deep/a.yaml": "kind: ConversionWebhook\n"})
+    assert mentions(tmp_path, "ConversionWebhook")
+    assert not mentions(tmp_path, "ValidatingWebhook")
+
+
+def test_what_is_no_template_of_a_chart_within_is_not_looked_at(tmp_path: Path) -> None:
+    write(tmp_path, {"charts/one/values.yaml": "ConversionWebhook", "charts/README.md": "ConversionWebhook"})
+    assert not mentions(chart(tmp_path), "ConversionWebhook")
+
+
+@pytest.mark.parametrize("name", ["one-1.0.0.tgz", "one-1.0.0.tar.gz", "two/charts/one-1.0.0.tgz"])
+def test_a_chart_within_that_is_an_archive_counts_as_yes(tmp_path: Path, name: str) -> None:
+    write(tmp_path, {f"charts/{name}": ""})
+    assert mentions(tmp_path, "ConversionWebhook")

@@ -182,9 +182,7 @@ async def open_stalled(folder: Path, wheres: Sequence[Where], log: TaskLog) -> A
 
 
 @asynccontextmanager
-async def _open_runtime(
-    ground: Ground, folder: Path, fifo: Path, count: int, log: TaskLog
-) -> AsyncIterator[Runtime]:
+async def _open_runtime(ground: Ground, folder: Path, fifo: Path, count: int, log: TaskLog) -> AsyncIterator[Runtime]:
     """As a daemon has it, with its journal, but for the limits, of which there is enough for all."""
     helm = folder / "helm"
     helm.write_text(HELM.format(fifo=shlex.quote(str(fifo)), helm=shlex.quote(str(ground.helm))))

@@ -4,6 +4,7 @@ What runs is the real thing; this only looks on while it does.
 """
 
 import math
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -33,6 +34,8 @@ class TaskLog:
 
     on_start: Callable[[TaskRun], None] = lambda _run: None
     runs: dict[str, list[TaskRun]] = field(default_factory=dict)
+    ends: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """How many runs of a task were over in which way."""
     _changed: trio.Event = field(default_factory=trio.Event)
 
     def watch(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,6 +57,7 @@ class TaskLog:
                 raise
             finally:
                 run.over, run.over_s = over, trio.current_time()
+                self.ends[run.task, over] += 1
                 self.tell()
 
         monkeypatch.setattr(StageTask, "execute", logged)
@@ -72,6 +76,6 @@ class TaskLog:
         """The tasks of a package in the order in which they began."""
         return [run.task for run in self.runs.get(package, ())]
 
-    def count(self) -> int:
-        """How many runs there were, of all packages."""
-        return sum(map(len, self.runs.values()))
+    def over(self, how: str) -> int:
+        """How many runs were over in that way."""
+        return sum(count for (_, over), count in self.ends.items() if over == how)

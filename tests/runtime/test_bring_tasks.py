@@ -1,15 +1,20 @@
 """Bringing packages of every kind here, and what is said of those that are wrong."""
 
+import dataclasses
 import gzip
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 from tests.packages.charts import ROOT, chart, write
 from tests.runtime.test_hook_runs import bash, hooked
-from tests.runtime.world import open_world
+from tests.runtime.world import open_ground, open_world
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.formats.json_value import JsonObject, find_list, find_str
+from wharfinger.process.journal_file import JournalFile
+from wharfinger.runtime.bring_tasks import DOWNLOAD
 from wharfinger.runtime.identity import SYSTEM_NAMESPACE
+from wharfinger.runtime.journal import Journal
 from wharfinger.runtime.resources import PACKAGE_REPOSITORY
 
 
@@ -27,13 +32,7 @@ async def test_bad_packages_say_what_is_wrong_and_disturb_nobody(tmp_path: Path)
     strict = hooked(tmp_path / "strict", {}, name="strict")
     async with open_world(tmp_path) as world:
         await world.repository()
-        local: JsonObject = {
-            "apiVersion": "wharfinger.dev/v1alpha1",
-            "kind": "PackageRepository",
-            "metadata": {"name": "local"},
-            "spec": {"folder": {"path": str(tmp_path)}},
-        }
-        await world.client.create(local)
+        await world.client.create(folder_repository(tmp_path, "local"))
         await world.push("web", "1.0.0")
         await world.push("damaged", "1.0.0")
         for folder, name in ((bad_hook, "badhook"), (unknown, "lonely"), (strict, "strict")):
@@ -62,6 +61,16 @@ async def test_bad_packages_say_what_is_wrong_and_disturb_nobody(tmp_path: Path)
             assert "\n" not in message
             assert find_str(obj, "status", "summary", "tip"), name
         await world.until_state("prod", "good", "Ready")
+
+
+def folder_repository(folder: Path, name: str = "default") -> JsonObject:
+    """A PackageRepository that names a folder."""
+    return {
+        "apiVersion": "wharfinger.dev/v1alpha1",
+        "kind": "PackageRepository",
+        "metadata": {"name": name},
+        "spec": {"folder": {"path": str(folder)}},
+    }
 
 
 def has_reason(reason: str) -> Callable[[JsonObject], bool]:
@@ -149,17 +158,28 @@ async def test_packages_of_the_wrong_kind_are_refused_with_the_right_one(tmp_pat
 async def test_packages_of_a_folder_and_of_a_layout(tmp_path: Path) -> None:
     chart(tmp_path / "packages" / "web", "web", "1.0.0")
     async with open_world(tmp_path) as world:
-        local: JsonObject = {
-            "apiVersion": "wharfinger.dev/v1alpha1",
-            "kind": "PackageRepository",
-            "metadata": {"name": "default"},
-            "spec": {"folder": {"path": str(tmp_path / "packages")}},
-        }
-        await world.client.create(local)
+        await world.client.create(folder_repository(tmp_path / "packages"))
         await world.create("prod", "shop")
         await world.until_state("prod", "shop", "Ready")
         await world.client.delete(ObjectKey(PACKAGE_REPOSITORY, "", "default"))
         await world.until("prod", "shop", lambda obj: reasoned(obj) == "RepositoryNotFound")
+
+
+async def test_a_folder_that_was_corrected_while_no_daemon_was_there_is_read_again(tmp_path: Path) -> None:
+    """Although the journal has its download as complete."""
+    folder = tmp_path / "packages" / "hooked"
+    hooked(folder, {"a.sh": bash("{configVersion: v7}", ":")})
+    async with open_ground(tmp_path) as ground:
+        with closing(JournalFile(tmp_path / "journal.db")) as file:
+            async with dataclasses.replace(ground, journal=Journal(file)).open_world() as world:
+                await world.client.create(folder_repository(tmp_path / "packages"))
+                await world.create("prod", "app", package="hooked")
+                await world.until("prod", "app", has_reason("HookInvalid"))
+            hooked(folder, {"a.sh": bash("{configVersion: v1, onStartup: 1}", ":")})
+            left = Journal(file)
+            assert DOWNLOAD in {step for entry in left.entries() for step in entry.completed}
+            async with dataclasses.replace(ground, journal=left).open_world() as world:
+                await world.until_state("prod", "app", "Ready")
 
 
 async def test_a_module_and_an_application_cannot_have_one_release(tmp_path: Path) -> None:

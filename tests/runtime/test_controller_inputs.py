@@ -10,10 +10,11 @@ import trio.testing
 
 from tests.registry_server import PASSWORD, USER
 from tests.runtime.test_bring_tasks import has_reason
-from tests.runtime.test_hook_runs import until_data
+from tests.runtime.test_hook_runs import bash, hooked, until_data
 from tests.runtime.world import World, open_ground, open_world
 from wharfinger.cluster.resource import ObjectKey
-from wharfinger.formats.json_value import JsonObject, find_str
+from wharfinger.formats.json_value import JsonObject, find_int, find_str
+from wharfinger.runtime.identity import SYSTEM_NAMESPACE
 from wharfinger.runtime.resources import CONFIG_MAP, PACKAGE_REPOSITORY, SECRET
 from wharfinger.runtime.snapshots import RuntimeInspector
 
@@ -163,3 +164,55 @@ async def test_a_secret_without_a_login_is_said(tmp_path: Path) -> None:
             ObjectKey(PACKAGE_REPOSITORY, "", "default"), {"spec": {"registry": {"credentialsSecret": None}}}
         )
         await world.until("prod", "shop", has_reason("RegistryRefused"))
+
+
+STOPS: dict[str, JsonObject] = {
+    "RepositoryNotFound": {},
+    "SettingsSourceMissing": {"settingsFrom": [{"kind": "Secret", "name": "database", "key": "mode", "path": "mode"}]},
+}
+"""What cannot be acted on, and what makes it so."""
+
+
+async def take_away(world: World, reason: str) -> None:
+    """What it was installed from."""
+    gone = ObjectKey(PACKAGE_REPOSITORY, "", "default")
+    await world.client.delete(gone if reason == "RepositoryNotFound" else ObjectKey(SECRET, "prod", "database"))
+
+
+@pytest.mark.parametrize("reason", STOPS)
+async def test_what_is_to_be_left_alone_rests_also_where_nothing_else_can_be_acted_on(
+    tmp_path: Path, reason: str
+) -> None:
+    hook = bash("{configVersion: v1, schedule: [{name: never, crontab: '0 0 1 1 *'}]}", ":")
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        await world.push_folder(hooked(tmp_path / "hooked", {"a.sh": hook}), "hooked", "1.0.0")
+        await world.secret("database", mode="fast")
+        await world.create("prod", "app", package="hooked", more=STOPS[reason])
+        await world.until_state("prod", "app", "Ready")
+        assert "prod.app" in world.runtime.tools.hook_services.started()
+        await take_away(world, reason)
+        await world.until("prod", "app", has_reason(reason))
+        await world.change("prod", "app", {"suspend": True})
+        await until_observed(world, "prod", "app")
+        await world.runtime.queues.wait_idle("prod.app")
+        assert "prod.app" not in world.runtime.tools.hook_services.started()
+        assert await world.config_map("prod", "out") is not None
+
+
+async def test_a_module_that_is_to_be_off_is_uninstalled_also_without_its_repository(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await world.push("web", "1.0.0")
+        await world.repository()
+        await world.create_module("web")
+        await world.until_state("", "web", "Ready")
+        await take_away(world, "RepositoryNotFound")
+        await world.until("", "web", has_reason("RepositoryNotFound"))
+        await world.change("", "web", {"enabled": False})
+        await world.until_no_object(ObjectKey(CONFIG_MAP, SYSTEM_NAMESPACE, "web"))
+
+
+async def until_observed(world: World, namespace: str, name: str) -> None:
+    """Wait until the status is of the last change."""
+    generation = world.generations[(namespace, name)]
+    await world.until(namespace, name, lambda obj: find_int(obj, "status", "observedGeneration") >= generation)

@@ -65,3 +65,67 @@ async def test_who_ends_and_begins_again_in_one_step_is_waited_for(nursery: trio
     assert not over.is_set()
     phase.end("a", phase.attempt("a"))
     await over.wait()
+
+
+async def test_a_stream_of_newcomers_starves_nobody(nursery: trio.Nursery) -> None:
+    """However many begin, each before the one before it has ended."""
+    phase, over = CrdPhase(), trio.Event()
+
+    async def wait() -> None:
+        await phase.wait()
+        over.set()
+
+    phase.begin("p0")
+    nursery.start_soon(wait)
+    await trio.testing.wait_all_tasks_blocked()
+    phase.begin("p1")
+    phase.end("p0")
+    for number in range(2, 50):
+        phase.begin(f"p{number}")
+        phase.end(f"p{number - 1}")
+        await trio.testing.wait_all_tasks_blocked()
+        assert phase.trying() == (f"p{number}",)
+    assert over.is_set()
+
+
+async def test_each_waits_for_what_was_there_when_it_came(nursery: trio.Nursery) -> None:
+    phase = CrdPhase()
+    ended: list[str] = []
+
+    async def wait(name: str) -> None:
+        await phase.wait()
+        ended.append(name)
+
+    phase.begin("a")
+    nursery.start_soon(wait, "early")
+    await trio.testing.wait_all_tasks_blocked()
+    phase.begin("b")
+    nursery.start_soon(wait, "late")
+    await trio.testing.wait_all_tasks_blocked()
+    phase.end("a")
+    await trio.testing.wait_all_tasks_blocked()
+    assert ended == ["early"]
+    phase.end("b")
+    await trio.testing.wait_all_tasks_blocked()
+    assert ended == ["early", "late"]
+
+
+def test_attempts_have_numbers_and_the_end_of_one_ends_no_other() -> None:
+    phase = CrdPhase()
+    assert phase.attempt("a") == 0
+    phase.begin("a")
+    phase.begin("b")
+    first, other = phase.attempt("a"), phase.attempt("b")
+    assert 0 < first < other
+    phase.begin("a")  # anew, while the attempt before has not ended
+    second = phase.attempt("a")
+    assert second > other
+    phase.end("a", first)
+    phase.end("a", other)
+    phase.end("a", 0)
+    assert (phase.attempt("a"), phase.trying()) == (second, ("a", "b"))
+    phase.end("a", second)
+    assert (phase.attempt("a"), phase.trying()) == (0, ("b",))
+    phase.end("a", second)
+    phase.end("b")  # whichever attempt it is: it will not be tried any more
+    assert phase.trying() == ()

@@ -1,5 +1,6 @@
 """What an instance knows of itself: what may be shown, and what must have happened before."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,27 @@ def test_what_came_from_a_secret_is_masked() -> None:
     assert one.hidden_paths == {("a",)}
     assert "hunter2" not in one.masked("cannot use hunter2")
     assert "cannot use" in one.masked("cannot use hunter2")
+
+
+def test_what_a_conversion_made_of_a_secret_is_masked_before_it_is_taken_over() -> None:
+    one = instance()
+    one.newest = ResolvedSettings({"b": "hunter2"}, ("hunter2",), frozenset({("b",)}))
+    assert one.secrets == ("hunter2",)
+    assert one.hidden_paths == {("b",)}
+
+
+def test_it_is_configured_where_that_was_done_with_what_is_loaded(tmp_path: Path) -> None:
+    one, loaded = instance(), defined(tmp_path)
+    read_anew = defined(tmp_path)
+    for definition, configured_by, wanted in (
+        (None, None, False),
+        (loaded, None, False),
+        (loaded, read_anew, True),
+        (replace(loaded, version="2.0.0"), read_anew, False),
+        (None, read_anew, False),
+    ):
+        one.definition, one.configured_by = definition, configured_by
+        assert one.is_configured is wanted
 
 
 def test_what_the_schema_calls_write_only_is_masked_once_it_is_loaded(tmp_path: Path) -> None:

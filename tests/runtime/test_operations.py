@@ -1,15 +1,22 @@
 """Suspending and going on, maintenance, force and reset: what people say about how a package is looked after."""
 
+import dataclasses
+import os
 from pathlib import Path
 
 import trio
 
 from tests.packages.charts import write
+from tests.runtime.killing import held, held_hook
+from tests.runtime.test_crd_tasks import module
 from tests.runtime.test_hook_runs import bash, hooked
 from tests.runtime.test_runtime import SLOW_CONFIG
-from tests.runtime.world import World, open_world
+from tests.runtime.test_start_tasks import notes
+from tests.runtime.world import World, open_ground, open_world
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.formats.json_value import JsonObject, find, find_int, find_object, find_str
+from wharfinger.runtime.identity import SYSTEM_NAMESPACE
+from wharfinger.runtime.journal import Journal, JournalError
 from wharfinger.runtime.rendering import UNMANAGED_LABEL
 from wharfinger.runtime.resources import CONFIG_MAP
 
@@ -89,6 +96,27 @@ async def test_a_disable_that_is_missed_while_suspended_follows_when_it_goes_on(
         assert await world.config_map("wharfinger-system", "web") is None
 
 
+async def test_an_uninstall_that_a_suspend_cuts_short_is_taken_up_when_it_goes_on(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "held")
+    hooks = {"a.sh": held_hook(tmp_path, "{configVersion: v1, beforeDeleteHelm: 1}", "before")}
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        await world.push_folder(module(tmp_path, "harbour", {}, hooks), "harbour", "1.0.0")
+        await world.create_module("harbour")
+        await world.until_state("", "harbour", "Ready")
+        await world.change("", "harbour", {"enabled": False})
+        await trio.to_thread.run_sync(held, tmp_path)
+        await world.change("", "harbour", {"suspend": True})
+        await world.until_state("", "harbour", "Suspended")
+        await world.runtime.queues.wait_idle("harbour")
+        assert await world.config_map(SYSTEM_NAMESPACE, "out") is not None
+        (tmp_path / "go").touch()
+        await world.change("", "harbour", {"suspend": False})
+        await world.until_no_object(ObjectKey(CONFIG_MAP, SYSTEM_NAMESPACE, "out"))
+        await world.until_state("", "harbour", "Disabled")
+        assert notes(tmp_path) == ["before", "before"]
+
+
 async def test_a_suspended_module_holds_nobody_back(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.push("web", "1.0.0")
@@ -104,6 +132,32 @@ async def test_a_suspended_module_holds_nobody_back(tmp_path: Path) -> None:
         await world.until_state("", "early", "Suspended")
         await world.create("prod", "shop")
         await world.until_state("prod", "shop", "Ready")
+
+
+async def test_what_needs_a_suspended_module_goes_on_also_after_a_restart(tmp_path: Path) -> None:
+    """Nothing is done for the module, but what is installed of it is known to be there."""
+    needs = "requirements: {modules: {mandatory: [{name: web, constraint: '>=1.0'}]}}\n"
+    async with open_ground(tmp_path) as ground:
+        async with ground.open_world() as world:
+            await world.push("web", "1.0.0")
+            await world.repository()
+            needy = hooked(tmp_path / "needy", {}, name="needy")
+            (needy / "package.yaml").write_text((needy / "package.yaml").read_text() + needs)
+            await world.push_folder(needy, "needy", "1.0.0")
+            await world.create_module("web")
+            await world.create("prod", "app", package="needy")
+            await world.until_state("prod", "app", "Ready")
+            await world.change("", "web", {"suspend": True})
+            await world.until_state("", "web", "Suspended")
+            await world.change("prod", "app", {"settings": {"mode": "fast"}})
+            await world.until_state("prod", "app", "Ready")
+            downloads = len(world.downloads)
+        async with ground.open_world() as world:
+            # Of this generation only this process can have spoken.
+            await world.change("prod", "app", {"settings": {"mode": "slow"}})
+            await world.until_state("prod", "app", "Ready")
+            await world.until_state("", "web", "Suspended")
+            assert len(world.downloads) == downloads
 
 
 async def test_under_maintenance_what_people_change_is_left_to_them(tmp_path: Path) -> None:
@@ -125,6 +179,23 @@ async def test_under_maintenance_what_people_change_is_left_to_them(tmp_path: Pa
         after = await data_of(world, "shop")
         assert find_str(after, "data", "text") == "two"
         assert UNMANAGED_LABEL not in find_object(after, "metadata", "labels")
+
+
+async def test_under_maintenance_the_version_that_is_there_is_the_one_that_is_told(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await world.push("web", "1.0.0")
+        await world.push("web", "1.1.0")
+        await world.repository()
+        await world.create("prod", "shop")
+        await world.until_state("prod", "shop", "Ready")
+        await world.change("prod", "shop", MAINTENANCE)
+        await world.until_state("prod", "shop", "Ready")
+        await world.change("prod", "shop", {"packageVersion": "1.1.0"})
+        kept = await world.until_state("prod", "shop", "Ready")
+        assert find_str(kept, "status", "currentVersion", "version") == "1.0.0"
+        await world.change("prod", "shop", {"maintenance": None})
+        after = await world.until_state("prod", "shop", "Ready")
+        assert find_str(after, "status", "currentVersion", "version") == "1.1.0"
 
 
 async def test_a_forced_package_is_fetched_again_under_the_same_version(tmp_path: Path) -> None:
@@ -216,3 +287,60 @@ async def test_a_removal_while_suspended_takes_everything_away(tmp_path: Path) -
         await world.delete("prod", "shop")
         await world.until_gone("prod", "shop")
         await world.until_no_object(ObjectKey(CONFIG_MAP, "prod", "shop"))
+
+
+def voting(folder: Path) -> Path:
+    """A module with an enabled script; as long as its setting ``slow`` is true it never gets ready."""
+    files = {
+        "module.yaml": "name: voting\nversion: 1.0.0\n",
+        "Chart.yaml": "apiVersion: v2\nname: voting\nversion: 1.0.0\n",
+        "enabled": '#!/usr/bin/env bash\necho true >"$MODULE_ENABLED_RESULT"\n',
+        "openapi/config-values.yaml": "type: object\nproperties: {slow: {type: boolean, default: true}}\n",
+        "openapi/values.yaml": "x-extend: {schema: config-values.yaml}\ntype: object\n",
+        "templates/slow.yaml": "{{ if .Values.voting.slow }}\n" + SLOW_CONFIG + "{{ end }}\n",
+    }
+    write(folder, files)
+    (folder / "enabled").chmod(0o755)
+    return folder
+
+
+async def test_a_vote_does_not_wait_for_what_it_may_supersede(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        await world.push_folder(voting(tmp_path / "voting"), "voting", "1.0.0")
+        await world.create_module("voting")
+        await world.until("", "voting", lambda obj: "0 of 1" in find_str(obj, "status", "summary", "message"))
+        await world.change("", "voting", {"settings": {"slow": False}})
+        await world.until_state("", "voting", "Ready")
+
+
+async def test_a_vote_does_not_wait_behind_settings_that_were_wrong(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        await world.push_folder(voting(tmp_path / "voting"), "voting", "1.0.0")
+        await world.create_module("voting", spec={"settings": {"slow": "nonsense"}})
+        await world.until_state("", "voting", "Failed")
+        await world.change("", "voting", {"settings": {"slow": False}})
+        await world.until_state("", "voting", "Ready")
+
+
+class Unforgetting(Journal):
+    """A journal whose disk is full whenever something is to be forgotten."""
+
+    def forget(self, package: str) -> None:
+        raise JournalError(f"{package}: database or disk is full")
+
+
+async def test_a_removal_is_over_although_its_steps_cannot_be_forgotten(tmp_path: Path) -> None:
+    async with (
+        open_ground(tmp_path) as ground,
+        dataclasses.replace(ground, journal=Unforgetting(None)).open_world() as world,
+    ):
+        await world.push("web", "1.0.0")
+        await world.repository()
+        await world.create("prod", "shop")
+        await world.until_state("prod", "shop", "Ready")
+        await world.delete("prod", "shop")
+        await world.until_gone("prod", "shop")
+        await world.create("prod", "shop")
+        await world.until_state("prod", "shop", "Ready")

@@ -235,6 +235,8 @@ async def test_a_state_of_the_first_version_is_read_and_written_in_this_one() ->
             "values": "v",
             "settings": "s",
             "configured": None,
+            "configuredVersion": 0,
+            "withdrawn": False,
             "forced": "",
             "reset": "",
         }
@@ -259,9 +261,23 @@ def test_a_reset_that_was_heard_begins_anew_once_and_a_forced_reload_does_not() 
 def test_the_settings_that_passed_are_kept_and_none_are_not_the_same_as_empty_ones() -> None:
     found: list[JsonObject | None] = [{"a": [1]}, {}, None]
     for settings in found:
-        state = PackageState().configured_as(settings)
-        assert state.configured == settings
+        state = PackageState().configured_as(settings, 3)
+        assert (state.configured, state.configured_version) == (settings, 3)
         assert decoded(encoded(KEY, "p", state)) == state
+
+
+def test_another_package_was_never_configured_and_another_version_was() -> None:
+    state = PackageState().installed("https://r.example/p web", "1", "sha256:a").configured_as({"a": 1}, 1)
+    assert state.installed("https://other.example web", "2", "sha256:b").configured == {"a": 1}
+    assert state.installed("https://r.example/p shop", "1", "sha256:c").configured is None
+
+
+def test_what_was_taken_away_stays_so_until_something_is_placed() -> None:
+    gone = PackageState().applied_as("f", "v", "t").taken_away()
+    assert gone.withdrawn
+    assert decoded(encoded(KEY, "p", gone)) == gone
+    assert gone.installed("s", "2", "sha256:b").withdrawn
+    assert not gone.placed().withdrawn
 
 
 @given(
@@ -272,6 +288,8 @@ def test_the_settings_that_passed_are_kept_and_none_are_not_the_same_as_empty_on
         st.lists(json_values(), max_size=3).map(tuple),
         *[st.text()] * 3,
         st.none() | json_objects(),
+        st.integers(0, 1_000),
+        st.booleans(),
         *[st.text()] * 2,
     )
 )
@@ -284,7 +302,8 @@ WHOLE = encoded(
     KEY,
     "p",
     PackageState("s", "1", "sha256:a", frozenset({"h"}), ({"op": "add", "path": "/a", "value": [1]},), "f", "v", "t")
-    .configured_as({"a": 1})
+    .configured_as({"a": 1}, 2)
+    .taken_away()
     .heard(forced="10:00", reset=""),
 )
 

@@ -1,16 +1,26 @@
 """Run, its rounds, and the way back."""
 
+import dataclasses
+import os
+from contextlib import closing
 from pathlib import Path
 
+import trio
+
+from tests.runtime.killing import held, held_hook
 from tests.runtime.notes import NO_TOOLS, Notes, instance
+from tests.runtime.test_crd_tasks import module
 from tests.runtime.test_hook_runs import bash, hooked, until_data
 from tests.runtime.test_start_tasks import notes, noting
-from tests.runtime.world import open_world
-from wharfinger.cluster.resource import ResourceType
-from wharfinger.formats.json_value import find_str
+from tests.runtime.world import open_ground, open_world
+from wharfinger.cluster.resource import ObjectKey, ResourceType
+from wharfinger.formats.json_value import find_int, find_str
+from wharfinger.process.journal_file import JournalFile
 from wharfinger.queue.scope import WorkScope
-from wharfinger.runtime.identity import AppId
+from wharfinger.runtime.identity import SYSTEM_NAMESPACE, AppId
+from wharfinger.runtime.journal import Journal
 from wharfinger.runtime.pipeline import Pipeline
+from wharfinger.runtime.resources import CONFIG_MAP, MODULE, SECRET
 from wharfinger.runtime.run_tasks import MAX_ROUNDS
 
 DEPLOYMENT = ResourceType("apps", "v1", "Deployment", "deployments", namespaced=True)
@@ -62,6 +72,55 @@ async def test_hooks_surround_the_uninstall(tmp_path: Path) -> None:
         await world.until_gone("prod", "app")
         assert notes(tmp_path) == ["before", "after"]
         assert await world.config_map("prod", "out") is None
+
+
+async def test_a_release_that_the_journal_has_and_the_cluster_has_not_is_applied_again(tmp_path: Path) -> None:
+    """Between two daemons people took it away; what an afterHelm hook left unfinished is finished on what is there."""
+    hook = bash("{configVersion: v1, afterHelm: 1}", f'[ -e "{tmp_path}/works" ]')
+    async with open_ground(tmp_path) as ground:
+        with closing(JournalFile(tmp_path / "journal.db")) as file:
+            async with dataclasses.replace(ground, journal=Journal(file)).open_world() as world:
+                await world.repository()
+                await world.push_folder(hooked(tmp_path / "hooked", {"a.sh": hook}), "hooked", "1.0.0")
+                await world.create("prod", "app", package="hooked")
+                await world.until(
+                    "prod", "app", lambda obj: "exit status 1" in find_str(obj, "status", "summary", "message")
+                )
+                assert await world.config_map("prod", "out") is not None
+            for secret in (await ground.client.list(SECRET, "prod")).items:
+                await ground.client.delete(ObjectKey(SECRET, "prod", find_str(secret, "metadata", "name")))
+            await ground.client.delete(ObjectKey(CONFIG_MAP, "prod", "out"))
+            (tmp_path / "works").touch()
+            async with dataclasses.replace(ground, journal=Journal(file)).open_world() as world:
+                await world.until_state("prod", "app", "Ready")
+                assert await world.config_map("prod", "out") is not None
+
+
+async def test_what_was_being_uninstalled_is_installed_again_by_a_daemon_that_finds_it_wanted(tmp_path: Path) -> None:
+    """The daemon ended when the release was gone and the last hook had not ended: nothing of it is to be taken for there."""
+    os.mkfifo(tmp_path / "held")
+    hooks = {
+        "a.sh": noting(tmp_path, "{configVersion: v1, afterHelm: 1}", "helm"),
+        "b.sh": held_hook(tmp_path, "{configVersion: v1, afterDeleteHelm: 1}", "gone"),
+    }
+    async with open_ground(tmp_path) as ground:
+        with closing(JournalFile(tmp_path / "journal.db")) as file:
+            with trio.CancelScope() as daemon:
+                async with dataclasses.replace(ground, journal=Journal(file)).open_world() as world:
+                    await world.repository()
+                    await world.push_folder(module(tmp_path, "harbour", {}, hooks), "harbour", "1.0.0")
+                    await world.create_module("harbour")
+                    await world.until_state("", "harbour", "Ready")
+                    await world.change("", "harbour", {"enabled": False})
+                    await trio.to_thread.run_sync(held, tmp_path)
+                    daemon.cancel()
+            assert notes(tmp_path) == ["helm", "gone"]
+            wanted = await ground.client.merge_patch(ObjectKey(MODULE, "", "harbour"), {"spec": {"enabled": True}})
+            async with dataclasses.replace(ground, journal=Journal(file)).open_world() as world:
+                world.generations[("", "harbour")] = find_int(wanted, "metadata", "generation")
+                await world.until_state("", "harbour", "Ready")
+                assert notes(tmp_path) == ["helm", "gone", "helm"]
+                assert await world.config_map(SYSTEM_NAMESPACE, "out") is not None
 
 
 async def test_a_package_without_a_chart_has_hooks_only(tmp_path: Path) -> None:

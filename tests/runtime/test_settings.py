@@ -11,6 +11,7 @@ from wharfinger.runtime.resources import CONFIG_MAP, SECRET, PackageSpec, read_a
 from wharfinger.runtime.settings import (
     ResolvedSettings,
     SettingsSourceError,
+    carried_over,
     resolve_settings,
     texts_at,
 )
@@ -110,3 +111,49 @@ def test_settings_nested_too_deep_are_said_and_not_merged() -> None:
 def test_texts_at_paths() -> None:
     value: JsonObject = {"a": {"b": "secret-1", "c": ["secret-2", 3]}, "d": "xy"}
     assert texts_at(value, [("a",), ("d",), ("missing",)]) == {"secret-1", "secret-2"}
+
+
+def test_settings_say_which_version_they_are_written_for() -> None:
+    obj = application("prod", "web", settings={"a": 1})
+    assert resolve_settings(read_application(obj), {}).version == 0
+    body = obj["spec"]
+    assert isinstance(body, dict)
+    body["settingsVersion"] = 3
+    assert resolve_settings(read_application(obj), {}).version == 3
+
+
+HIDING = ResolvedSettings(
+    {"db": {"login": "a:hunter22", "host": "x"}, "pin": "73", "mode": "fast", "ports": [1, 2]},
+    ("a:hunter22",),
+    frozenset({("db", "login"), ("pin",)}),
+    1,
+)
+
+
+@pytest.mark.parametrize(
+    ("settings", "hidden", "found"),
+    [
+        (HIDING.settings, {("db", "login"), ("pin",)}, set[str]()),
+        ({"mode": "fast", "pin": "73", "ports": [1, 2]}, {("pin",)}, set[str]()),
+        ({"mode": "73", "ports": [2, 1]}, {("mode",), ("ports",)}, set[str]()),
+        ({"db": {"host": "x", "password": "hunter22"}}, {("db", "password")}, {"hunter22"}),
+        ({"db": "a:hunter22@x", "mode": "fast"}, {("db",)}, {"a:hunter22@x"}),
+        ({"base": {"by": {"hunter22": 98765}}}, {("base",)}, {"98765", "9.8765e+04"}),
+        ({"ports": [{"of": "hunter22"}]}, {("ports",)}, {"hunter22"}),
+        ({}, set[tuple[str, ...]](), set[str]()),
+    ],
+)
+def test_a_conversion_carries_over_what_is_hidden(
+    settings: JsonObject, hidden: set[tuple[str, ...]], found: set[str]
+) -> None:
+    """Where anything came from a Secret, what stands where it stood is not of it, and all else may be."""
+    after = carried_over(HIDING, settings, 2)
+    assert (after.settings, after.version) == (settings, 2)
+    assert after.hidden == hidden
+    assert set(after.secrets) == found | {"a:hunter22"}
+
+
+def test_a_conversion_of_settings_without_secrets_hides_nothing() -> None:
+    assert carried_over(ResolvedSettings({"a": "first"}), {"b": "first"}, 2) == ResolvedSettings(
+        {"b": "first"}, version=2
+    )

@@ -101,4 +101,6 @@ async def test_a_rule_that_is_none_is_refused_when_the_package_is_loaded(tmp_pat
         await world.push_folder(hooked(tmp_path / "hooked", {}, files=broken), "hooked", "1.0.0")
         await world.create("prod", "app", package="hooked")
         failed = await world.until("prod", "app", has_reason("ArtifactInvalid"))
-        assert "settings schema: x-kubernetes-validations[0]: does not compile" in find_str(failed, "status", "summary", "message")
+        assert "settings schema: x-kubernetes-validations[0]: does not compile" in find_str(
+            failed, "status", "summary", "message"
+        )

@@ -89,6 +89,10 @@ class World:
             find_object(obj, "spec", "registry")["credentialsSecret"] = {"name": credentials, "namespace": "prod"}
         await self.client.create(obj)
 
+    async def local_repository(self, path: Path) -> None:
+        """The PackageRepository ``default``: a folder of package folders."""
+        await self.client.create({**repository(""), "spec": {"folder": {"path": str(path)}}})
+
     async def secret(self, name: str, **texts: str) -> None:
         """A Secret in ``prod``, made or replaced."""
         data: JsonObject = {key: base64.b64encode(text.encode()).decode() for key, text in texts.items()}

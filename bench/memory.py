@@ -1,0 +1,220 @@
+"""What a package costs in memory while nothing happens: loaded, Ready, idle.
+
+Tasks, queues, scheduler, lifecycle, status and inbox are the daemon's own. Under them stand a cluster that keeps nothing and a
+store and a registry that have one package, so that what is counted is the runtime's. A package's content (its definition,
+settings, values) is its own affair and is shared here by all; so are the objects that informers keep, which it never has.
+"""
+
+import gc
+import tempfile
+import tracemalloc
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final, cast
+
+import trio
+
+from bench.measure import Ratio
+from tests.packages.charts import write
+from wharfinger.cluster.client import ClusterClient
+from wharfinger.cluster.errors import NotFoundError
+from wharfinger.cluster.release_engine import ReleaseEngine
+from wharfinger.cluster.resource import ObjectKey
+from wharfinger.cluster.work_queue import WorkKeys
+from wharfinger.formats.json_value import JsonObject
+from wharfinger.hooks.discovery import ProcessConfigReader
+from wharfinger.hooks.filters import Filters
+from wharfinger.hooks.hook_services import HookServices
+from wharfinger.hooks.jq_pool import open_jq_pool
+from wharfinger.hooks.process_runner import ProcessHookRunner
+from wharfinger.packages.cel_pool import Rules, open_cel_pool
+from wharfinger.packages.digest import Digest
+from wharfinger.packages.helm_renderer import HelmRenderer
+from wharfinger.packages.manifest import read_manifest
+from wharfinger.packages.pusher import pack_package
+from wharfinger.packages.registry import Descriptor, Manifest, Registry
+from wharfinger.packages.source import FolderSource, Source
+from wharfinger.packages.store import Store
+from wharfinger.process.command import Limits
+from wharfinger.queue.scope import WorkScope
+from wharfinger.queue.slots import SlotLimits, Slots
+from wharfinger.runtime.identity import AppId
+from wharfinger.runtime.instance import Tools
+from wharfinger.runtime.journal import Journal
+from wharfinger.runtime.limited_client import LimitedClient
+from wharfinger.runtime.package_status import PackageStatus
+from wharfinger.runtime.resources import PackageSpec
+from wharfinger.runtime.runtime import Runtime
+from wharfinger.runtime.service import Facts, open_runtime
+from wharfinger.runtime.settings import ResolvedSettings
+from wharfinger.runtime.status_writer import StatusWriter
+from wharfinger.runtime.summary import State, summary
+
+PACKAGES: Final = 10_000
+AT_ONCE: Final = 200
+BUDGET_KIB: Final = 8.0
+TREE: Final = {
+    "package.yaml": "apiVersion: v1\ntype: Application\nname: web\nversion: 1.0.0\n",
+    "openapi/settings.yaml": "type: object\nproperties: {replicas: {type: integer, default: 1}}\n",
+    "openapi/values.yaml": "x-extend: {schema: settings.yaml}\ntype: object\n",
+}
+
+
+def measure() -> Iterator[Ratio]:
+    """KiB of each idle package, against what we allow it."""
+    yield trio.run(_idle)
+
+
+async def _idle() -> Ratio:
+    with tempfile.TemporaryDirectory() as folder:
+        async with _open_runtime(Path(folder)) as (runtime, keys, writer):
+            await _bring_up(runtime, 0, AT_ONCE)  # what is made once is made
+            await _look_at_all(runtime, keys, writer)
+            tracemalloc.start()
+            try:
+                for first in range(AT_ONCE, AT_ONCE + PACKAGES, AT_ONCE):
+                    await _bring_up(runtime, first, AT_ONCE)
+                await _look_at_all(runtime, keys, writer)
+                _share_content(runtime)
+                gc.collect()
+                used, _ = tracemalloc.get_traced_memory()
+            finally:
+                tracemalloc.stop()
+    kib = used / PACKAGES / 1024
+    # The columns are milliseconds elsewhere; these are KiB.
+    return Ratio("memory", f"{PACKAGES} idle packages, KiB each", "their budget, KiB", kib / 1e3, BUDGET_KIB / 1e3, 1.0)
+
+
+async def _bring_up(runtime: Runtime, first: int, count: int) -> None:
+    source = FolderSource(Path("/packages"))
+    names = []
+    for number in range(first, first + count):
+        identity = AppId(f"shop-{number % 100}", f"web-{number}")
+        spec = PackageSpec(identity, 1, "web", "1.0.0", "default", {}, (), {})
+        runtime.update_app(spec, source, SETTINGS)
+        names.append(identity.name)
+    for name in names:
+        await runtime.queues.wait_idle(name)
+        status = runtime.status(name)
+        if status is None or summary(status).state is not State.READY:
+            raise SystemExit(f"bench: {name} is not Ready: {status}")
+
+
+async def _look_at_all(runtime: Runtime, keys: WorkKeys, writer: StatusWriter) -> None:
+    """As the controller's workers do, until nothing is due."""
+    while keys.statistics()["due"]:
+        name = await keys.take()
+        writer.may_write(name, trio.current_time())
+        writer.looked(name)
+        keys.done(name)
+
+
+SETTINGS: Final = ResolvedSettings({})
+
+
+def _share_content(runtime: Runtime) -> None:
+    one = next(iter(runtime.instances.values()))
+    for instance in runtime.instances.values():
+        instance.definition, instance.hooks, instance.manifest = one.definition, one.hooks, one.manifest
+        instance.settings, instance.values = one.settings, one.values
+
+
+# --- what it stands on -----------------------------------------------------------------------------------------------------
+
+
+class _Cluster:
+    """Has nothing and keeps nothing."""
+
+    async def get(self, key: ObjectKey) -> JsonObject:
+        await trio.lowlevel.checkpoint()
+        raise NotFoundError(404, "NotFound", f"{key}: not found")
+
+    async def create(self, obj: JsonObject) -> JsonObject:
+        await trio.lowlevel.checkpoint()
+        return {"metadata": {"resourceVersion": "1"}}
+
+    async def replace(self, obj: JsonObject) -> JsonObject:
+        return await self.create(obj)
+
+
+class _Shelf:
+    """A store, and a registry, with one package in it."""
+
+    def __init__(self, tree: Path) -> None:
+        packed = pack_package(tree).manifest
+        self.tree = tree
+        self.only = read_manifest(packed.data, packed.descriptor)
+
+    async def resolve(self, _repository: str, _tag: str) -> Descriptor:
+        return self.only.descriptor
+
+    async def manifest(self, _repository: str, _digest: Digest) -> Manifest:
+        return self.only
+
+    async def download(self, _registry: Registry, _repository: str, _manifest: Manifest) -> None:
+        await trio.lowlevel.checkpoint()
+
+    async def install(self, _manifest: Manifest) -> Path:
+        await trio.lowlevel.checkpoint()
+        return self.tree
+
+    async def deploy(self, _name: str, _manifest: Manifest) -> Path:
+        await trio.lowlevel.checkpoint()
+        return self.tree
+
+    @asynccontextmanager
+    async def open_source(self, _source: Source, package: str) -> AsyncIterator[tuple[Registry, str]]:
+        yield cast("Registry", self), package
+
+
+@asynccontextmanager
+async def _open_runtime(folder: Path) -> AsyncIterator[tuple[Runtime, WorkKeys, StatusWriter]]:
+    client = cast("ClusterClient", _Cluster())
+    shelf = _Shelf(write(folder / "web", TREE))
+    keys = WorkKeys()
+    writer = StatusWriter(keys.add, keys.add_later)
+
+    def changed(name: str, before: PackageStatus, after: PackageStatus) -> None:
+        writer.changed(name, before, after, trio.current_time())
+
+    async with open_jq_pool(None) as filters, open_cel_pool(None) as rules:
+
+        def make_tools(services: HookServices) -> Tools:
+            return _tools(folder, client, shelf, filters, rules, services)
+
+        facts = Facts("v1.37.0", "", UTC)
+        async with open_runtime(
+            make_tools,
+            client,
+            filters,
+            facts,
+            now=lambda: datetime.now(UTC),
+            on_change=keys.add,
+            on_status=changed,
+        ) as runtime:
+            yield runtime, keys, writer
+
+
+def _tools(
+    folder: Path, client: ClusterClient, shelf: _Shelf, filters: Filters, rules: Rules, services: HookServices
+) -> Tools:
+    slots = Slots(SlotLimits())
+    limited = LimitedClient(client, slots)
+    return Tools(
+        open_source=shelf.open_source,
+        store=cast("Store", shelf),
+        renderer=HelmRenderer(Path("/helm"), folder),
+        cluster=limited,
+        releases=ReleaseEngine(limited, holder="bench"),
+        hook_runner=ProcessHookRunner(folder, Limits(wall_s=60, stdout_bytes=1024)),
+        config_reader=ProcessConfigReader(),
+        filters=filters,
+        rules=rules,
+        hook_services=services,
+        holder="bench",
+        journal=Journal(None),
+        slots=slots,
+        stopping=WorkScope("the benchmark"),
+    )

@@ -1,0 +1,68 @@
+"""A package that is disabled is taken away once, whenever the daemon is killed."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.runtime.test_crd_tasks import module
+from tests.runtime.test_hook_runs import bash
+from tests.runtime.world import open_ground
+from wharfinger.cluster.client import ClusterClient
+from wharfinger.cluster.errors import UnreachableError
+from wharfinger.cluster.resource import ObjectKey
+from wharfinger.formats.json_value import JsonObject
+from wharfinger.queue.slots import SlotLimits, Slots
+from wharfinger.runtime.identity import SYSTEM_NAMESPACE
+from wharfinger.runtime.limited_client import LimitedClient
+from wharfinger.runtime.package_state import decoded
+from wharfinger.runtime.resources import SECRET
+
+
+@dataclass(slots=True)
+class Quiet:
+    """Whether the controllers' status patches are refused, as where the daemon is killed before it comes to them."""
+
+    refusing: bool = False
+
+
+class QuietClient(LimitedClient):
+    """Refuses them."""
+
+    def __init__(self, client: ClusterClient, quiet: Quiet) -> None:
+        super().__init__(client, Slots(SlotLimits()))
+        self._quiet = quiet
+
+    async def merge_patch(self, key: ObjectKey, patch: JsonObject, *, subresource: str = "") -> JsonObject:
+        if subresource and self._quiet.refusing:
+            raise UnreachableError(f"{key}: nothing is written now")
+        return await super().merge_patch(key, patch, subresource=subresource)
+
+
+async def test_what_was_taken_away_to_its_end_is_not_taken_away_again_after_a_kill(tmp_path: Path) -> None:
+    """Killed when the journal has nothing of it any more, and the status still says that it is there."""
+    quiet, note = Quiet(), tmp_path / "note"
+    folder = module(
+        tmp_path, "web", {}, {"a.sh": bash("{configVersion: v1, afterDeleteHelm: 1}", f"echo gone >>{note}")}
+    )
+    state = ObjectKey(SECRET, SYSTEM_NAMESPACE, "wharfinger.module.web")
+    async with open_ground(tmp_path, lambda client: QuietClient(client, quiet)) as ground:
+        async with ground.open_world() as world:
+            await world.repository()
+            await world.push_folder(folder, "web", "1.0.0")
+            await world.create_module("web")
+            await world.until_state("", "web", "Ready")
+            quiet.refusing = True
+            await world.change("", "web", {"enabled": False})
+            await world.until_object(state, lambda obj: decoded(obj).withdrawn)
+            await world.runtime.queues.wait_idle("web")
+        quiet.refusing = False
+        async with ground.open_world() as world:
+            await world.until_state("", "web", "Disabled")
+            await world.runtime.queues.wait_idle("web")
+            assert note.read_text().split() == ["gone"]
+            await world.change("", "web", {"enabled": True})
+            await world.until_state("", "web", "Ready")
+            assert not decoded(await world.client.get(state)).withdrawn
+            await world.change("", "web", {"enabled": False})
+            await world.until_state("", "web", "Disabled")
+            await world.runtime.queues.wait_idle("web")
+            assert note.read_text().split() == ["gone", "gone"]
