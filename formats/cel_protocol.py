@@ -16,7 +16,7 @@ from typing import Final
 import msgspec
 
 from wharfinger.formats.errors import FormatError
-from wharfinger.formats.json_value import JsonValue, decode_json, encode_json, find, find_list, find_str
+from wharfinger.formats.json_value import JsonValue, decode_json, encode_json, find, find_int, find_list, find_str
 from wharfinger.formats.schema_document import ValuePath
 from wharfinger.formats.schema_validations import SchemaRules
 
@@ -45,7 +45,8 @@ class FindingKind(enum.Enum):
 class Finding:
     """One rule and one place of a value. ``at`` is the rule's place in the schema, ``path`` where the problem is.
 
-    ``static`` is said in place of ``message`` where that may quote a secret.
+    ``static`` is said in place of ``message`` where that may be made of a secret; ``message`` was made of what is at the place
+    of the rule, which is ``below`` steps above ``path``.
     """
 
     kind: FindingKind
@@ -53,6 +54,12 @@ class Finding:
     at: str
     message: str
     static: str = ""
+    below: int = 0
+
+    @property
+    def made_of(self) -> ValuePath:
+        """Where the value is that the rule was evaluated on."""
+        return self.path[: max(len(self.path) - self.below, 0)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +129,7 @@ def encode_findings(findings: Iterable[Finding]) -> bytes:
             "at": finding.at,
             "message": finding.message,
             "static": finding.static,
+            "below": finding.below,
         }
         for finding in findings
     ]
@@ -149,4 +157,5 @@ def _finding(said: JsonValue) -> Finding:
         find_str(said, "at"),
         find_str(said, "message"),
         find_str(said, "static"),
+        find_int(said, "below"),
     )

@@ -28,14 +28,13 @@ from wharfinger.formats.cel_protocol import MAX_FINDINGS, CelRequest, Finding, F
 from wharfinger.formats.json_value import (
     JsonObject,
     JsonValue,
-    canonical_json,
     find,
     find_list,
     find_object,
     find_str,
     need_str,
 )
-from wharfinger.formats.schema_document import ValuePath
+from wharfinger.formats.schema_document import ValuePath, by_keys, item_key
 from wharfinger.formats.schema_validations import MAX_MESSAGE
 
 
@@ -189,12 +188,12 @@ class _Walk:
                 if inner is not None:
                     self.node(inner, item, before.get(name), (*path, name))
         elif isinstance(value, list) and node.items is not None:
-            known = _by_keys(old, node.keys)
+            known = by_keys(old, node.keys)
             for index, item in enumerate(value):
                 inner = node.item(index)
                 if inner is not None:
-                    key = _key(item, node.keys)
-                    self.node(inner, item, known.get(key), (*path, index))
+                    key = item_key(item, node.keys)
+                    self.node(inner, item, None if key is None else known.get(key), (*path, index))
         for branch in node.branches:
             self.node(branch, value, old, path)
 
@@ -244,31 +243,12 @@ class _Walk:
         said = message.strip() if isinstance(message, str) else ""
         if not said or "\n" in said or "\r" in said:
             return Finding(FindingKind.WARNING, place, rule.at, rule.message)
-        return Finding(FindingKind.FAILED, place, rule.at, said[:MAX_MESSAGE], rule.message)
+        return Finding(FindingKind.FAILED, place, rule.at, said[:MAX_MESSAGE], rule.message, len(rule.field))
 
     def add(self, finding: Finding) -> None:
         self.findings.append(finding)
         if len(self.findings) >= MAX_FINDINGS:
             raise _EnoughError
-
-
-_NO_KEY: Final = b""
-
-
-def _key(item: JsonValue, keys: tuple[str, ...]) -> bytes:
-    """What an item of a map list is known by; _NO_KEY for any other."""
-    if not keys or not isinstance(item, dict):
-        return _NO_KEY
-    return canonical_json([item.get(key) for key in keys])
-
-
-def _by_keys(old: JsonValue, keys: tuple[str, ...]) -> dict[bytes, JsonValue]:
-    known: dict[bytes, JsonValue] = {}
-    for item in old if isinstance(old, list) and keys else []:
-        key = _key(item, keys)
-        if key != _NO_KEY:
-            known.setdefault(key, item)
-    return known
 
 
 def _typed(value: JsonValue, node: _Node | None) -> JsonValue:

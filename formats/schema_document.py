@@ -17,7 +17,7 @@ from typing import Final, TypeAlias
 from urllib.parse import unquote
 
 from wharfinger.formats.errors import FormatError
-from wharfinger.formats.json_value import MAX_DEPTH, JsonObject, JsonValue, type_name
+from wharfinger.formats.json_value import MAX_DEPTH, JsonObject, JsonValue, canonical_json, type_name
 
 MAX_NODES: Final = 200_000
 """JSON values in a schema with its references put in; the largest known custom resources have a tenth of it."""
@@ -86,6 +86,32 @@ def item_schema(schema: JsonObject, index: int) -> JsonObject | None:
     if isinstance(items, list):
         items = items[index] if index < len(items) else schema.get("additionalItems")
     return items if isinstance(items, dict) else None
+
+
+def map_keys(schema: JsonObject) -> tuple[str, ...]:
+    """What the items of a map list (``x-kubernetes-list-type: map``) are known by; () for any other list."""
+    keys = schema.get("x-kubernetes-list-map-keys")
+    if schema.get("x-kubernetes-list-type") != "map" or not isinstance(keys, list):
+        return ()
+    return tuple(key for key in keys if isinstance(key, str))
+
+
+def item_key(item: JsonValue, keys: tuple[str, ...]) -> bytes | None:
+    """The values of an item under the keys, in one text; what it lacks is as good as null. None for what has no keys.
+
+    Raises ShapeError for what has no form in JSON.
+    """
+    return canonical_json([item.get(key) for key in keys]) if keys and isinstance(item, dict) else None
+
+
+def by_keys(items: JsonValue, keys: tuple[str, ...]) -> dict[bytes, JsonValue]:
+    """The items of a map list by their keys; of those with the same keys the first. Raises ShapeError, as `item_key`."""
+    found: dict[bytes, JsonValue] = {}
+    for item in items if isinstance(items, list) and keys else []:
+        key = item_key(item, keys)
+        if key is not None:
+            found.setdefault(key, item)
+    return found
 
 
 def types(schema: JsonObject) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ They are followed through properties, additionalProperties and items, as Kuberne
 from typing import Final
 
 from wharfinger.formats.json_value import JsonObject, JsonValue, canonical_json
-from wharfinger.formats.schema_document import SchemaError, ValuePath, item_schema, path_text, properties
+from wharfinger.formats.schema_document import SchemaError, ValuePath, item_key, item_schema, map_keys, path_text, properties
 from wharfinger.formats.schema_problems import Problem
 
 LIST_TYPE: Final = "x-kubernetes-list-type"
@@ -104,17 +104,16 @@ class _Search:
             self.add((*path, "metadata"), "is required in an embedded resource")
 
     def items(self, items: list[JsonValue], schema: JsonObject, path: ValuePath) -> None:
-        kind, keys = schema.get(LIST_TYPE), schema.get(MAP_KEYS)
-        if kind not in ("set", "map"):
+        keys = map_keys(schema)
+        if not keys and schema.get(LIST_TYPE) != "set":
             return
-        names = keys if kind == "map" and isinstance(keys, list) else None
         self.spend(len(items))
         seen: dict[bytes, int] = {}
         for index, item in enumerate(items):
-            if names is not None and not isinstance(item, dict):
+            key = item_key(item, keys) if keys else canonical_json(item)
+            if key is None:
                 continue
-            key = item if names is None else [item.get(str(name)) for name in names if isinstance(item, dict)]
-            first = seen.setdefault(canonical_json(key), index)
+            first = seen.setdefault(key, index)
             if first != index:
-                alike = "is equal to" if names is None else f"has the same {', '.join(map(str, names))} as"
+                alike = f"has the same {', '.join(keys)} as" if keys else "is equal to"
                 self.add((*path, index), f"{alike} item {first}; each may be there once")

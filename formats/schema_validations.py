@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from wharfinger.formats.json_value import JsonObject, JsonValue, encode_json, type_name
-from wharfinger.formats.schema_document import SchemaError, ValuePath, path_text, properties, types
+from wharfinger.formats.schema_document import SchemaError, ValuePath, map_keys, path_text, properties, types
 
 KUBERNETES: Final = "x-kubernetes-validations"
 DECKHOUSE: Final = "x-deckhouse-validations"
@@ -141,10 +141,9 @@ class _Reading:
     def put_items(self, schema: JsonObject, out: JsonObject, path: ValuePath, *, correlated: bool, typed: bool) -> None:
         items = schema.get("items")
         if isinstance(items, dict):
-            keys = _names(schema.get("x-kubernetes-list-map-keys"))
-            is_map = schema.get("x-kubernetes-list-type") == "map" and bool(keys)
-            self.put(out, "items", items, path, correlated=correlated and is_map, typed=typed)
-            if is_map and "items" in out:
+            keys = map_keys(schema)
+            self.put(out, "items", items, path, correlated=correlated and bool(keys), typed=typed)
+            if keys and "items" in out:
                 out["keys"] = list(keys)
         elif isinstance(items, list):
             nodes = [
@@ -273,7 +272,3 @@ def _has_rules(schema: JsonValue) -> bool:
     if isinstance(schema, dict):
         return KUBERNETES in schema or DECKHOUSE in schema or any(map(_has_rules, schema.values()))
     return isinstance(schema, list) and any(map(_has_rules, schema))
-
-
-def _names(value: JsonValue) -> list[str]:
-    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []

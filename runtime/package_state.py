@@ -88,7 +88,7 @@ class PackageState:
 
     def heard(self, *, forced: str, reset: str) -> "PackageState":
         """What people have asked for is done, or about to be: a reset makes the hooks start anew."""
-        anew = self.started_anew() if reset != self.reset else self
+        anew = self.started_anew().configured_as(None) if reset != self.reset else self
         return replace(anew, forced=forced, reset=reset)
 
     def configured_as(self, settings: JsonObject | None, version: int = 0) -> "PackageState":

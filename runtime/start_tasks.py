@@ -48,7 +48,7 @@ async def configure(instance: Instance, tools: Tools, reporter: Reporter) -> Non
         instance.configured, instance.configured_by = newest, definition
         instance.settings, instance.values = report.settings, values
     if definition.settings_schema is not None and definition.settings_schema.compares:
-        await record.update(lambda state: state.configured_as(newest.settings, newest.version))
+        await record.update(lambda state: state.configured_as(report.settings, newest.version))
     else:
         await record.update(lambda state: state.configured_as(None))
     current = newest.version

@@ -38,7 +38,7 @@ async def validate_settings(instance: Instance, tools: Tools, settings: JsonObje
             return UnknownSettings(NOT_KNOWN)
         checker = SettingsChecker(tools.filters.of(instance.id.name), tools.rules)
         now = instance.configured if instance.configured_by is not None else None
-        old, of = (now.settings, now.version) if now is not None else (state.configured, state.configured_version)
+        old, of = (instance.settings, now.version) if now is not None else (state.configured, state.configured_version)
         report = await checker.check(
             definition, settings, version, await comparable_settings(definition, checker.jq, old, of)
         )

@@ -104,3 +104,24 @@ async def test_a_rule_that_is_none_is_refused_when_the_package_is_loaded(tmp_pat
         assert "settings schema: x-kubernetes-validations[0]: does not compile" in find_str(
             failed, "status", "summary", "message"
         )
+
+
+async def test_a_default_is_as_immutable_as_what_was_set_and_a_reset_forgets_it(tmp_path: Path) -> None:
+    def schema(kind: str) -> dict[str, str]:
+        text = f"type: object\nproperties:\n  disk: {{type: string, default: {kind}, x-deckhouse-immutable: true}}\n"
+        return {**FILES, "openapi/settings.yaml": text, "openapi/conversions/v2.yaml": ""}
+
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        for version, kind in (("1.0.0", "ssd"), ("2.0.0", "hdd")):
+            files = {name: text for name, text in schema(kind).items() if text}
+            files["package.yaml"] = f"apiVersion: v1\ntype: Application\nname: hooked\nversion: {version}\n"
+            await world.push_folder(hooked(tmp_path / version, {}, files=files), "hooked", version)
+        await world.create("prod", "app", package="hooked")
+        await world.until_state("prod", "app", "Ready")
+        await world.change("prod", "app", {"packageVersion": "2.0.0"})
+        refused = await world.until("prod", "app", has_reason("SettingsInvalid"))
+        assert "disk" in find_str(refused, "status", "summary", "message")
+        assert "reset-requested-at" in find_str(refused, "status", "summary", "tip")
+        await world.annotate("prod", "app", "wharfinger.dev/reset-requested-at", "now")
+        await world.until_state("prod", "app", "Ready")
