@@ -6,6 +6,7 @@ settings, values) is its own affair and is shared here by all; so are the object
 """
 
 import gc
+import os
 import tempfile
 import tracemalloc
 from collections.abc import AsyncIterator, Iterator
@@ -52,9 +53,11 @@ from wharfinger.runtime.settings import ResolvedSettings
 from wharfinger.runtime.status_writer import StatusWriter
 from wharfinger.runtime.summary import State, summary
 
-PACKAGES: Final = 10_000
+PACKAGES: Final = int(os.environ.get("WHARFINGER_BENCH_IDLE", "2000"))
+"""Each costs what it costs however many there are, but bringing ten thousand up takes minutes."""
 AT_ONCE: Final = 200
 BUDGET_KIB: Final = 8.0
+SETTINGS: Final = ResolvedSettings({})
 TREE: Final = {
     "package.yaml": "apiVersion: v1\ntype: Application\nname: web\nversion: 1.0.0\n",
     "openapi/settings.yaml": "type: object\nproperties: {replicas: {type: integer, default: 1}}\n",
@@ -71,12 +74,12 @@ async def _idle() -> Ratio:
     with tempfile.TemporaryDirectory() as folder:
         async with _open_runtime(Path(folder)) as (runtime, keys, writer):
             await _bring_up(runtime, 0, AT_ONCE)  # what is made once is made
-            await _look_at_all(runtime, keys, writer)
+            await _look_at_all(keys, writer)
             tracemalloc.start()
             try:
                 for first in range(AT_ONCE, AT_ONCE + PACKAGES, AT_ONCE):
                     await _bring_up(runtime, first, AT_ONCE)
-                await _look_at_all(runtime, keys, writer)
+                await _look_at_all(keys, writer)
                 _share_content(runtime)
                 gc.collect()
                 used, _ = tracemalloc.get_traced_memory()
@@ -102,7 +105,7 @@ async def _bring_up(runtime: Runtime, first: int, count: int) -> None:
             raise SystemExit(f"bench: {name} is not Ready: {status}")
 
 
-async def _look_at_all(runtime: Runtime, keys: WorkKeys, writer: StatusWriter) -> None:
+async def _look_at_all(keys: WorkKeys, writer: StatusWriter) -> None:
     """As the controller's workers do, until nothing is due."""
     while keys.statistics()["due"]:
         name = await keys.take()
@@ -111,14 +114,12 @@ async def _look_at_all(runtime: Runtime, keys: WorkKeys, writer: StatusWriter) -
         keys.done(name)
 
 
-SETTINGS: Final = ResolvedSettings({})
-
-
 def _share_content(runtime: Runtime) -> None:
     one = next(iter(runtime.instances.values()))
     for instance in runtime.instances.values():
-        instance.definition, instance.hooks, instance.manifest = one.definition, one.hooks, one.manifest
-        instance.settings, instance.values = one.settings, one.values
+        instance.definition = instance.configured_by = one.definition
+        instance.hooks, instance.manifest = one.hooks, one.manifest
+        instance.newest, instance.settings, instance.values = one.newest, one.settings, one.values
 
 
 # --- what it stands on -----------------------------------------------------------------------------------------------------
@@ -131,7 +132,7 @@ class _Cluster:
         await trio.lowlevel.checkpoint()
         raise NotFoundError(404, "NotFound", f"{key}: not found")
 
-    async def create(self, obj: JsonObject) -> JsonObject:
+    async def create(self, _obj: JsonObject) -> JsonObject:
         await trio.lowlevel.checkpoint()
         return {"metadata": {"resourceVersion": "1"}}
 

@@ -27,8 +27,9 @@ from wharfinger.debug.answers import (
 from wharfinger.debug.client import DebugClient, open_debug_client
 from wharfinger.debug.errors import DebugError
 from wharfinger.debug.output import OUTPUT_FORMATS, OutputFormat
-from wharfinger.debug.routes import MAX_SETTINGS, MAX_SETTINGS_VERSION
+from wharfinger.debug.routes import MAX_SETTINGS, MAX_SETTINGS_VERSION, MAX_SHOWN, read_settings_version
 from wharfinger.debug.text import printable
+from wharfinger.formats.encodable import encodable
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json_value import JsonObject, as_object
 from wharfinger.formats.yaml_reader import read_yaml
@@ -218,8 +219,7 @@ def _print_answer(
         return 1
     if not text:
         print(when_empty, file=sys.stderr)
-    encoding = _encoding()
-    print(text.encode(encoding, "backslashreplace").decode(encoding), end="", flush=True)
+    print(encodable(text, _encoding()), end="", flush=True)
     return 0
 
 
@@ -258,9 +258,10 @@ def _add_text_output(parser: argparse.ArgumentParser) -> None:
 
 def _settings_version(text: str) -> int:
     """An argument's value. Raises ArgumentTypeError."""
-    if not (text.isascii() and text.isdigit() and int(text[:9]) <= MAX_SETTINGS_VERSION):
-        raise argparse.ArgumentTypeError(f"{text!r} is no version: a number up to {MAX_SETTINGS_VERSION}")
-    return int(text)
+    version = read_settings_version(text)
+    if version is None:
+        raise argparse.ArgumentTypeError(f"{text[:MAX_SHOWN]!r} is no version: a number up to {MAX_SETTINGS_VERSION}")
+    return version
 
 
 def _add_socket(parser: argparse.ArgumentParser) -> None:

@@ -37,6 +37,9 @@ VALIDATE: Final = "/api/v1/packages/validate/"
 """These two paths go on: with the name of a package."""
 SETTINGS_VERSION: Final = "settings-version"
 MAX_SETTINGS_VERSION: Final = 1_000
+MAX_DIGITS: Final = 9
+MAX_SHOWN: Final = 100
+"""Characters of what was asked for, in a refusal."""
 MAX_SETTINGS: Final = 1024 * 1024
 """Bytes of settings in a question; an object in a cluster has little more."""
 SHOW_SECRETS: Final = "show-secrets"
@@ -59,6 +62,14 @@ class _Route:
     def methods(self) -> tuple[str, ...]:
         """What it may be asked with."""
         return ("POST",) if self.post else ("GET", "HEAD")
+
+
+def read_settings_version(text: str) -> int | None:
+    """The version that somebody wrote; None for what is none."""
+    if len(text) > MAX_DIGITS or not text.isascii() or not text.isdigit():
+        return None
+    version = int(text)
+    return version if version <= MAX_SETTINGS_VERSION else None
 
 
 def make_handler(inspector: Inspector) -> Handler:
@@ -154,14 +165,15 @@ async def _render(inspector: Inspector, request: Request) -> Response:
 async def _validate(inspector: Inspector, request: Request) -> Response:
     name = request.path.removeprefix(VALIDATE)
     written = request.arg(SETTINGS_VERSION, "0")
-    if not (written.isascii() and written.isdigit() and int(written[:9]) <= MAX_SETTINGS_VERSION):
-        return _text(400, f"{SETTINGS_VERSION}: {written}: expected a number up to {MAX_SETTINGS_VERSION}")
+    version = read_settings_version(written)
+    if version is None:
+        return _text(400, f"{SETTINGS_VERSION}: {written[:MAX_SHOWN]}: expected a number up to {MAX_SETTINGS_VERSION}")
     try:
         body = decode_json(request.body or b"{}", max_bytes=MAX_SETTINGS, what="settings")
         settings = as_object(body, "settings")
     except FormatError as error:
         return _text(400, str(error))
-    answer = await inspector.validate(name, settings, int(written))
+    answer = await inspector.validate(name, settings, version)
     if answer is None:
         return _text(404, f"{NO_PACKAGE}{name!r}")
     package = await inspector.package(name)

@@ -21,7 +21,6 @@ names are no identifiers are there under their escaped names too. Rules of Deckh
 import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Final
 
 from wharfinger.formats.cel import CelError, Expression, OutOfMemoryError, compile_expression
 from wharfinger.formats.cel_protocol import MAX_FINDINGS, CelRequest, Finding, FindingKind

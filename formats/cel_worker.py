@@ -1,15 +1,17 @@
-"""The program behind a rule worker (``python -I -m wharfinger.formats.cel_worker``): evaluates rules until its stdin ends.
+"""The program behind a rule worker (``python -I -m wharfinger.formats.cel_worker [CPU seconds]``): evaluates rules until its
+stdin ends.
 
 Rules run in a process of their own since the library that evaluates them holds the interpreter's lock and cannot be
 interrupted. It bounds the steps of an expression by itself, but neither the memory that a step takes nor the time of all
-of them, and a value nested deep enough ends its process. So a bad rule costs a worker, never the daemon. Who talks with it,
-bounds its time and replaces it is :mod:`wharfinger.packages.cel_pool`.
+of them, and a value nested deep enough ends its process. So a bad rule costs a worker, never the daemon. Who talks with it
+and replaces it is :mod:`wharfinger.packages.cel_pool`.
 
-Limits beside the pool's: address space, CPU time of one request (a worker whose daemon was killed must not loop for ever), no
-files written, no core dumps. The process's own environment is emptied. After a request that ran out of memory it ends, so
-that what was taken is given back.
+Its limits: address space, CPU time of one request, no files written, no core dumps. CPU time and not that of a clock is what
+rules are blamed for, as a busy machine takes none of it: the signal that ends the process says so (SIGXCPU). The process's own
+environment is emptied. After a request that ran out of memory it ends, so that what was taken is given back.
 """
 
+import math
 import os
 import resource
 import sys
@@ -23,8 +25,8 @@ if TYPE_CHECKING:
     from wharfinger.formats.cel_rules import CompiledRules
 
 ADDRESS_SPACE_BYTES: Final = 1024 * 1024 * 1024
-CPU_S: Final = 20
-"""CPU time that one request may take: far beyond what the pool allows on the wall."""
+CPU_S: Final = 5
+"""CPU time that one request may take, unless who starts the process says another; up to a second more is not noticed."""
 OPEN_FILES: Final = 16
 REQUEST_BYTES: Final = 32 * 1024 * 1024
 SCHEMAS_KEPT: Final = 64
@@ -52,8 +54,8 @@ class Schemas:
         return found
 
 
-def serve(requests: BinaryIO, answers: BinaryIO) -> None:
-    """Answer requests until they end. Raises FormatError where they are none."""
+def serve(requests: BinaryIO, answers: BinaryIO, cpu_s: int = CPU_S) -> None:
+    """Answer requests until they end; each may take ``cpu_s`` of CPU time. Raises FormatError where they are none."""
     schemas = Schemas()
 
     def at(place: str) -> None:
@@ -65,7 +67,7 @@ def serve(requests: BinaryIO, answers: BinaryIO) -> None:
             if len(line) > REQUEST_BYTES:
                 raise CelProtocolError(f"cel: a request of more than {REQUEST_BYTES} bytes")
             return  # in the middle of a request: the daemon is gone
-        _allow_cpu_time()
+        _allow_cpu_time(cpu_s)
         request = decode_request(line)
         rules = schemas.get(request.rules)
         outcome = rules.evaluated(request, at) if request.has_self else rules.checked()
@@ -75,11 +77,11 @@ def serve(requests: BinaryIO, answers: BinaryIO) -> None:
             return
 
 
-def _allow_cpu_time() -> None:
-    """Let the next request take CPU_S; the signal that follows (SIGXCPU) ends the process."""
+def _allow_cpu_time(seconds: int) -> None:
+    """Let the next request take so much, rounded up; the signal that follows (SIGXCPU) ends the process."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     _, most = resource.getrlimit(resource.RLIMIT_CPU)
-    wanted = int(used.ru_utime + used.ru_stime) + CPU_S
+    wanted = math.ceil(used.ru_utime + used.ru_stime) + seconds
     resource.setrlimit(resource.RLIMIT_CPU, (wanted if most == resource.RLIM_INFINITY else min(wanted, most), most))
 
 
@@ -101,7 +103,7 @@ def main() -> None:
     _limit_process()
     with open(os.dup(1), "wb") as answers:  # noqa: PTH123 - a descriptor
         os.dup2(2, 1)  # whatever the library may print is no answer
-        serve(sys.stdin.buffer, answers)
+        serve(sys.stdin.buffer, answers, int(sys.argv[1]) if len(sys.argv) > 1 else CPU_S)
 
 
 if __name__ == "__main__":

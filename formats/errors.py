@@ -15,7 +15,9 @@ class ArchiveError(FormatError):
 class ProgramError(Exception):
     """A foreign program (a jq filter, a conversion) gave no result; its runner's own error is a kind of this.
 
-    ``transient``: trying again without a change can help, as where the worker that ran it died.
+    ``transient``: trying again without a change can help, as where the worker that ran it died. ``late``: it ran out of time,
+    which is transient too, as the machine may have been busy, but is more likely the program's fault.
     """
 
     transient: bool = False
+    late: bool = False

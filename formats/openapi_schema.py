@@ -124,7 +124,7 @@ def compile_schema(document: JsonValue, *, what: str) -> Schema:
             has_write_only(schema),
             width(converted.schema),
             has_list_types(schema, what=what),
-            has_immutable(schema),
+            has_immutable(schema, what=what),
             has_deprecated(schema),
         )
     except (jsonschema_rs.ValidationError, ValueError) as error:

@@ -13,7 +13,15 @@ They are followed through properties, additionalProperties and items, as Kuberne
 from typing import Final
 
 from wharfinger.formats.json_value import JsonObject, JsonValue, canonical_json
-from wharfinger.formats.schema_document import SchemaError, ValuePath, item_key, item_schema, map_keys, path_text, properties
+from wharfinger.formats.schema_document import (
+    SchemaError,
+    ValuePath,
+    item_key,
+    item_schema,
+    map_keys,
+    path_text,
+    properties,
+)
 from wharfinger.formats.schema_problems import Problem
 
 LIST_TYPE: Final = "x-kubernetes-list-type"

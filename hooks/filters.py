@@ -14,16 +14,19 @@ _SHOWN_CHARACTERS: Final = 120
 class FilterError(ProgramError):
     """A filter gave no result. ``transient``: trying again without a change can help (its worker died, or ran out of time).
 
-    ``at_once``: it can help right now, which is so only where the worker died.
+    ``at_once``: it can help right now, which is so only where the worker died. ``late``: it ran out of time.
     """
 
-    def __init__(self, program: str, why: str, *, transient: bool = False, at_once: bool = False) -> None:
+    def __init__(
+        self, program: str, why: str, *, transient: bool = False, at_once: bool = False, late: bool = False
+    ) -> None:
         shown = program if len(program) <= _SHOWN_CHARACTERS else program[:_SHOWN_CHARACTERS] + "..."
         super().__init__(f"jq filter {shown!r}: {why}")
         self.program = program
         self.why = why
         self.transient = transient
         self.at_once = at_once
+        self.late = late
 
 
 class Filters(Protocol):

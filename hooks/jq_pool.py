@@ -92,9 +92,9 @@ class _Job:
             if self._turn is not None:
                 self._turn.release()
 
-    def fail(self, why: str, *, transient: bool, at_once: bool = False) -> None:
+    def fail(self, why: str, *, transient: bool, at_once: bool = False, late: bool = False) -> None:
         """Tell the caller that there is no answer."""
-        self.finish(FilterError(self.program, why, transient=transient, at_once=at_once))
+        self.finish(FilterError(self.program, why, transient=transient, at_once=at_once, late=late))
 
     def shut_down(self) -> None:
         """Tell a caller who was told nothing yet that nobody will answer any more."""
@@ -225,6 +225,7 @@ class JqPool:
                     f"it took longer than {self._limits.seconds:g} s {LATE_IN_A_ROW} times in a row, and is not run for "
                     f"{REFUSED_S:g} s; make it faster",
                     transient=True,
+                    late=True,
                 )
             else:
                 await self._jobs.send(job)
@@ -285,7 +286,7 @@ class JqPool:
                 return False
         if payload is None:
             self._slow.late(job.key, trio.current_time())
-            job.fail(f"it took longer than {self._limits.seconds:g} s", transient=True)
+            job.fail(f"it took longer than {self._limits.seconds:g} s", transient=True, late=True)
             return False
         self._slow.in_time(job.key)
         try:

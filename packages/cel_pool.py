@@ -6,10 +6,11 @@ whoever asks waits for a free slot, and nothing piles up. Invariants:
 
 * An exchange is finished or its worker is gone: a caller that is cancelled leaves, the slot reads the answer to its end
   and drops it, within the time limit that holds anyway.
-* What rules do to their worker (out of time, out of memory, a crash) is a *finding* about the rule that was under way, as
-  with any rule that cannot be evaluated. A worker that dies is replaced, and the request tried once more: it may have
+* What rules do to their worker (out of CPU time, out of memory, a crash) is a *finding* about the rule that was under way,
+  as with any rule that cannot be evaluated. A worker that dies is replaced, and the request tried once more: it may have
   been killed for something else.
-* Only what has nothing to do with the rules (no process can be started, the pool is shut down) is a RulesError.
+* Only what has nothing to do with the rules is a RulesError, which may pass: no process can be started, the pool is shut
+  down, or there is no answer for a long time from a worker that used little CPU time, since it got none.
 * Leaving the block kills all workers, and tells every caller.
 """
 
@@ -17,7 +18,7 @@ import signal
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Protocol, TypeAlias
 
@@ -45,6 +46,7 @@ CHUNK_BYTES: Final = 64 * 1024
 TERM_GRACE_S: Final = 0.1
 """A worker has nothing to clean up."""
 ATTEMPTS: Final = 2
+_OUT_OF_CPU: Final = -signal.SIGXCPU
 _COMMAND: Final = Command((sys.executable, "-I", "-m", cel_worker.__name__), cwd=Path("/"), env={})
 
 
@@ -62,9 +64,10 @@ class Rules(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class CelLimits:
-    """``seconds`` of one request, counted from when a worker has it, its start included."""
+    """Of one request: ``cpu_seconds`` that its rules may use, and ``seconds`` on the clock, the worker's start included."""
 
-    seconds: float = 5.0
+    cpu_seconds: int = cel_worker.CPU_S
+    seconds: float = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +169,8 @@ class CelPool:
     async def _serve_from(self, first: _Job) -> None:
         """Start a worker for ``first``, and let it serve until it must go."""
         job: _Job | None = first
-        async with open_worker(_COMMAND, ledger=self._ledger, term_grace_s=TERM_GRACE_S) as worker:
+        command = replace(_COMMAND, argv=(*_COMMAND.argv, str(self._limits.cpu_seconds)))
+        async with open_worker(command, ledger=self._ledger, term_grace_s=TERM_GRACE_S) as worker:
             self._workers += 1
             try:
                 while job is not None:
@@ -207,15 +211,26 @@ class CelPool:
             try:
                 result = await talk.answer(job.line)
             except trio.BrokenResourceError:
-                ending = _ending(await worker.wait())
-                result = _Died(talk.at, f"could not be evaluated: its worker died ({ending})", retry=True)
+                result = self._died(talk.at, await worker.wait())
             except CelProtocolError as error:
                 result = _Died(talk.at, f"could not be evaluated: {error}", retry=False)
         if result is None:
-            why = f"could not be evaluated within {self._limits.seconds:g} s, all rules together; make them cheaper"
-            result = _Died(talk.at, why, retry=False)
+            seconds, cpu = self._limits.seconds, self._limits.cpu_seconds
+            at = f", at {talk.at}" if talk.at else ""
+            result = RulesError(
+                f"the rules could not be evaluated within {seconds:g} s{at}, though they did not use {cpu} s of CPU time: "
+                "the machine is overloaded"
+            )
         job.finish(result)
-        return not isinstance(result, _Died)
+        return isinstance(result, tuple)
+
+    def _died(self, at: str, returncode: int) -> _Died:
+        if returncode == _OUT_OF_CPU:
+            used = f"{self._limits.cpu_seconds} s of CPU time"
+            return _Died(
+                at, f"could not be evaluated within {used}, all rules together; make them cheaper", retry=False
+            )
+        return _Died(at, f"could not be evaluated: its worker died ({_ending(returncode)})", retry=True)
 
 
 class _Talk:

@@ -12,6 +12,7 @@ from typing import Final, TypeAlias, cast
 
 import trio
 
+from wharfinger.formats.encodable import encodable
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json_value import JsonObject, as_object, decode_json
 from wharfinger.packages.address import RepositoryAddress, is_repository, is_tag, parse_reference
@@ -38,6 +39,9 @@ OpenJq: TypeAlias = Callable[[], AbstractAsyncContextManager[JqRunner]]
 """Where `check` has jq run: the daemon's pool is above this part, and is given by who puts the command line together."""
 
 MAX_PASSWORD: Final = 64 * 1024
+MAX_DIGITS: Final = 9
+MAX_SHOWN: Final = 100
+"""Characters of a wrong argument, where it is named."""
 
 _SHOWN: Final = {
     "name": "name",
@@ -142,7 +146,7 @@ def _check(args: argparse.Namespace) -> int:
     report = trio.run(_check_async, cast("Path", args.folder), cast("OpenJq", args.open_jq), given)
     if isinstance(report, PackageError):
         return _failed(report)
-    print(report_json(report) if args.output == "json" else report_text(report))
+    _print(report_json(report) if args.output == "json" else report_text(report))
     return 0 if report.passed else 1
 
 
@@ -169,8 +173,8 @@ def _given(path: Path, version: int) -> GivenSettings:
 
 def _version(text: str) -> int:
     """An argument's value. Raises ArgumentTypeError."""
-    if not text.isascii() or not text.isdigit() or int(text[:9]) > MAX_VERSION:
-        raise argparse.ArgumentTypeError(f"{text!r} is no version: a number up to {MAX_VERSION}")
+    if len(text) > MAX_DIGITS or not text.isascii() or not text.isdigit() or int(text) > MAX_VERSION:
+        raise argparse.ArgumentTypeError(f"{text[:MAX_SHOWN]!r} is no version: a number up to {MAX_VERSION}")
     return int(text)
 
 
@@ -180,8 +184,12 @@ def _run(work: Callable[[], Awaitable[list[str]]]) -> int:
     except PackageError as error:
         return _failed(error)
     for line in lines:
-        print(line)
+        _print(line)
     return 0
+
+
+def _print(text: str) -> None:
+    print(encodable(text, sys.stdout.encoding or "utf-8"))
 
 
 def _failed(error: PackageError) -> int:

@@ -157,7 +157,7 @@ async def program_problems(chain: ConversionChain, jq: JqRunner) -> tuple[str, .
                 await jq.check(program)
             except ProgramError as error:
                 if error.transient:
-                    raise ConversionError(f"{where}: {error}", transient=True) from error
+                    raise ConversionError(f"{where}: {_one_line(error)}", transient=True, late=error.late) from error
                 problems.append(f"{where}: {_one_line(error)}")
     return tuple(problems)
 
@@ -188,7 +188,9 @@ async def convert_between(
         found = await _run(chain, jq, settings, range(from_version + 1, to_version + 1))
     if found is None:
         raise ConversionError(
-            f"settings of version {from_version}: converting them took longer than {CONVERT_S:g} s", transient=True
+            f"settings of version {from_version}: converting them took longer than {CONVERT_S:g} s, all programs together",
+            transient=True,
+            late=True,
         )
     return found
 
@@ -205,7 +207,9 @@ async def _run(chain: ConversionChain, jq: JqRunner, settings: JsonObject, versi
             try:
                 found = await jq.apply(program, settings)
             except ProgramError as error:
-                raise ConversionError(f"{where}: {_one_line(error)}", transient=error.transient) from error
+                raise ConversionError(
+                    f"{where}: {_one_line(error)}", transient=error.transient, late=error.late
+                ) from error
             if not isinstance(found, dict):
                 raise ConversionError(f"{where}: it gave {type_name(found)}, and settings are an object")
             settings = found
@@ -213,8 +217,10 @@ async def _run(chain: ConversionChain, jq: JqRunner, settings: JsonObject, versi
 
 
 def _one_line(error: ProgramError) -> str:
-    """What jq says of a program that does not compile has a drawing of the place in it."""
-    return " ".join(str(error).split())
+    """What jq says of a program that does not compile has a drawing of the place in it, and the program is foreign text."""
+    said = " ".join(str(error).split())
+    said = "".join(character if character.isprintable() else " " for character in said)
+    return f"the program takes too long: {said}" if error.late else said
 
 
 def _read_file(files: PackageFiles, name: str) -> Conversion | None:

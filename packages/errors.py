@@ -69,11 +69,15 @@ class RenderError(PackageError):
 
 
 class ConversionError(PackageError):
-    """Settings could not be converted to the newest version. Transient where jq did not get to say so (killed, too slow)."""
+    """Settings could not be converted to the newest version. Transient where jq did not get to say so (killed, too slow).
 
-    def __init__(self, message: str, *, transient: bool = False) -> None:
+    ``late``: too slow, which whoever looks a package over takes for a fault of its programs.
+    """
+
+    def __init__(self, message: str, *, transient: bool = False, late: bool = False) -> None:
         super().__init__(message)
         self.transient = transient
+        self.late = late
 
 
 class RulesError(PackageError):

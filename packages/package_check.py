@@ -5,6 +5,8 @@ CRDs), then goes further: every program of a conversion is compiled, the example
 settings that are given are checked as an Application's would be. Hooks are not run; ``wharfinger hook config`` asks one.
 
 What is found is a list of `CheckFinding`; nothing is raised for a bad package, only for what cannot be told now (a worker died).
+A program that takes too long is found, too: the daemon would try it again, in case that the machine was busy, but an author must
+be told.
 """
 
 from collections.abc import Iterator
@@ -23,7 +25,7 @@ from wharfinger.packages.conversion_cases import ConversionCase, read_cases, run
 from wharfinger.packages.conversions import X_CONFIG_VERSION, program_problems
 from wharfinger.packages.crd_files import read_crds
 from wharfinger.packages.definition import Definition, Layout, read_definition
-from wharfinger.packages.errors import ArtifactError, PackageError
+from wharfinger.packages.errors import ArtifactError, ConversionError, PackageError
 from wharfinger.packages.module_folder import split_weight
 from wharfinger.packages.package_file import MAX_BYTES, MODULE_FILE, PACKAGE_FILE, read_module_file, read_package_file
 from wharfinger.packages.package_files import open_files
@@ -104,7 +106,11 @@ async def check_package(folder: Path, checker: SettingsChecker, given: GivenSett
     findings += _untested(definition, cases)
     if given is None or not sound:
         return CheckReport(definition, tuple(findings), len(cases))
-    report = await checker.check(definition, given.settings, given.version)
+    try:
+        report = await checker.check(definition, given.settings, given.version)
+    except ConversionError as error:
+        findings.append(_too_slow(error, "settings"))
+        return CheckReport(definition, tuple(findings), len(cases))
     findings += [CheckFinding(Severity.ERROR, _field(each), each.message) for each in report.problems]
     findings += [CheckFinding(Severity.WARNING, _field(each), each.message) for each in report.warnings]
     if definition.layout is Layout.CHART:
@@ -130,8 +136,18 @@ async def _programs(definition: Definition, checker: SettingsChecker) -> list[Ch
         await check_package_rules(definition, checker.rules)
     except ArtifactError as error:
         findings.append(_error(str(error)))
-    findings += [_error(problem) for problem in await program_problems(definition.conversions, checker.jq)]
+    try:
+        findings += [_error(problem) for problem in await program_problems(definition.conversions, checker.jq)]
+    except ConversionError as error:
+        findings.append(_too_slow(error))
     return findings
+
+
+def _too_slow(error: ConversionError, where: str = "") -> CheckFinding:
+    """Of a program that takes too long. Raises any other error again."""
+    if not error.late:
+        raise error
+    return CheckFinding(Severity.ERROR, where, str(error))
 
 
 def _field(problem: Problem) -> str:

@@ -5,9 +5,14 @@ run elsewhere (:class:`~wharfinger.packages.cel_pool.Rules`); they run first, an
 everything at once. Only what follows from another problem is left out: a rule that could not be evaluated on a part of the
 value that the schema refuses anyway.
 
-No message quotes what the schema calls ``writeOnly``, or what a key's name says is a credential.
+No message quotes what the schema calls ``writeOnly``, or what a key's name says is a credential, neither as it is nor as it was.
+A rule may make a message of all it sees, in any form (cut, encoded, in capitals), so nothing is looked for in messages: where
+what it sees has a secret in it, its own fixed message is said instead.
+
+Text of others (a package's, a user's) is one printable line here, since it goes to statuses, logs and terminals.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,15 +20,15 @@ from wharfinger.formats.cel_protocol import Finding, FindingKind
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json_value import JsonObject, JsonValue, find
 from wharfinger.formats.openapi_schema import Problem, Schema
-from wharfinger.formats.schema_document import path_text
+from wharfinger.formats.schema_document import ValuePath, path_text
 from wharfinger.formats.sensitive_keys import is_sensitive_key
 from wharfinger.packages.cel_pool import Rules
 
-SHORTEST_SECRET: Final = 3
-LONGEST_NUMBER_BITS: Final = 64
-"""A rule is given no larger one."""
-MAX_SECRETS: Final = 1_000
-"""That are looked for in messages; where there are more, no message is made of the value."""
+MAX_SECRETS: Final = 10_000
+"""Places that a schema calls secret; of a value that has more, all is taken for one."""
+
+_ANY: Final = 0
+"""Stands for every index of a list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +52,15 @@ async def report_on(
         try:
             findings = await rules.evaluate(schema.rules, value, old)
         except FormatError as error:
-            return SettingsReport((Problem("", str(error)),), (), value)
+            return SettingsReport(_sorted([Problem("", str(error))]), (), value)
     problems = list(schema.problems(value))
     if old is not None:
         problems += schema.changes(value, old)
     warnings = list(schema.warnings(raw))
     if findings:
         refused = {problem.path for problem in problems}
-        secrets = _secrets(schema, value) if any(finding.static for finding in findings) else frozenset()
+        made = any(finding.static for finding in findings)
+        secrets = _Secrets(schema, (value, old) if made else ())
         for finding in findings:
             place = path_text(finding.path)
             if finding.kind is FindingKind.ERROR and any(_is_within(path, place) for path in refused):
@@ -65,13 +71,11 @@ async def report_on(
     return SettingsReport(_sorted(problems), _sorted(warnings), value)
 
 
-def _said(finding: Finding, secrets: frozenset[str] | None) -> str:
+def _said(finding: Finding, secrets: "_Secrets") -> str:
     if finding.kind is FindingKind.ERROR:
         rule = f"the rule {finding.at}" if finding.at else "a rule"
         return f"{rule} {finding.message}"
-    if finding.static and (secrets is None or any(secret in finding.message for secret in secrets)):
-        return finding.static
-    return finding.message
+    return finding.static if finding.static and secrets.are_at(finding.made_of) else finding.message
 
 
 def _is_within(path: str, place: str) -> bool:
@@ -80,29 +84,85 @@ def _is_within(path: str, place: str) -> bool:
 
 
 def _sorted(problems: list[Problem]) -> tuple[Problem, ...]:
-    return tuple(sorted(dict.fromkeys(problems), key=lambda problem: (problem.path, problem.message)))
+    shown = (Problem(_printable(problem.path), _printable(problem.message)) for problem in problems)
+    return tuple(sorted(dict.fromkeys(shown), key=lambda problem: (problem.path, problem.message)))
 
 
-def _secrets(schema: Schema, value: JsonValue) -> frozenset[str] | None:
-    """The texts that no message may have in it, a number as it is written; None where they are too many."""
-    found: set[str] = set()
-    waiting: list[tuple[JsonValue, bool]] = [(value, False)]
-    waiting += [(find(value, *path), True) for path in schema.write_only_paths(value)]
-    while waiting:
-        item, secret = waiting.pop()
-        if isinstance(item, dict):
-            waiting += [(inner, secret or is_sensitive_key(name)) for name, inner in item.items()]
-        elif isinstance(item, list):
-            waiting += [(inner, secret) for inner in item]
-        elif secret and len(text := _text(item)) >= SHORTEST_SECRET:
-            found.add(text)
-            if len(found) > MAX_SECRETS:
-                return None
-    return frozenset(found)
+def _printable(text: str) -> str:
+    """Text of others in one line, without control characters."""
+    return "".join(character if character.isprintable() else " " for character in text)
 
 
-def _text(item: JsonValue) -> str:
-    """A scalar as a message would have it; "" for what is no secret, or a number that no message has in it."""
-    if item is None or isinstance(item, bool) or (isinstance(item, int) and item.bit_length() > LONGEST_NUMBER_BITS):
-        return ""
-    return str(item)
+class _Place:
+    """A place of a value with a secret in it, further down or, where it ``is_secret``, all that is there."""
+
+    __slots__ = ("inside", "is_secret")
+
+    def __init__(self) -> None:
+        self.inside: dict[str | int, _Place] = {}
+        self.is_secret = False
+
+    def merge(self, other: "_Place") -> None:
+        self.is_secret = self.is_secret or other.is_secret
+        for step, inner in other.inside.items():
+            mine = self.inside.setdefault(step, inner)
+            if mine is not inner:
+                mine.merge(inner)
+
+
+class _Secrets:
+    """Where values have secrets in them. Which item of a list it is does not count: the old value may have had it elsewhere."""
+
+    def __init__(self, schema: Schema, values: Iterable[JsonValue]) -> None:
+        self._root = _Place()
+        for value in values:
+            self._root.merge(_named(value) or _Place())
+            paths = schema.write_only_paths(value)
+            self._root.is_secret = self._root.is_secret or len(paths) > MAX_SECRETS
+            for path in paths[:MAX_SECRETS]:
+                if not _is_empty(find(value, *path)):
+                    self._add(path)
+
+    def are_at(self, path: ValuePath) -> bool:
+        """Whether what is there has a secret in it, or is a part of one."""
+        at: _Place | None = self._root
+        for step in path:
+            if at is None or at.is_secret:
+                break
+            at = at.inside.get(_step(step))
+        return at is not None and (at.is_secret or bool(at.inside))
+
+    def _add(self, path: ValuePath) -> None:
+        at = self._root
+        for step in path:
+            at = at.inside.setdefault(_step(step), _Place())
+        at.is_secret = True
+
+
+def _named(value: JsonValue) -> _Place | None:
+    """What names of keys say of a value; a switch (``resetPassword: true``) is no secret. None where there is none."""
+    found = _Place()
+    if isinstance(value, dict):
+        for name, item in value.items():
+            inner: _Place | None = None
+            if not is_sensitive_key(name):
+                inner = _named(item)
+            elif not _is_empty(item) and not isinstance(item, bool):
+                inner = _Place()
+                inner.is_secret = True
+            if inner is not None:
+                found.inside[name] = inner
+    elif isinstance(value, list):
+        for item in value:
+            inner = _named(item)
+            if inner is not None:
+                found.inside.setdefault(_ANY, _Place()).merge(inner)
+    return found if found.inside else None
+
+
+def _step(step: str | int) -> str | int:
+    return _ANY if isinstance(step, int) else step
+
+
+def _is_empty(value: JsonValue) -> bool:
+    return value is None or value in ("", [], {})

@@ -6,7 +6,8 @@ it may be lost (DESIGN §7). So it must never be wrong, and never a reason not t
 Invariants:
 
 * What a method returned from is in the file, whatever kills the process: WAL with ``synchronous = NORMAL``. (A power cut may
-  take the last commits away; it never leaves half of one. Whoever keeps rows here has to be content with that.)
+  take the last commits away, never half of one, and without a word: SQLite reads its log up to the first frame that is not
+  whole. Whoever is misled by rows as they were a while ago has to write into them of which start of the machine they are.)
 * Every row carries a checksum of itself, of its table's name and of that table's version. What is handed out was written by
   this program, in this meaning.
 * Each table has a version, in ``table_versions``. An older one that the table's owner can read is migrated, in one transaction
@@ -14,17 +15,20 @@ Invariants:
 * A table with rows that do not match their checksums is set aside likewise; whoever can use the sound ones says so
   (``keep_sound``), for everybody else one false row makes the whole table doubtful.
 * A damaged file is renamed with what belongs to it, and a new one begun, when it is opened or while it is in use: the call
-  that found the damage fails then, once. ``warnings`` has a sentence for each of these.
+  that found the damage fails then, once. Tables that are ``remembered`` lose nothing by that: their rows are written again.
+* There is a sentence for each thing that was set aside: in ``warnings``, and for whoever asked for it (`report_to`).
 
-Its methods block for microseconds and may be called from any thread.
+Its methods block for microseconds and may be called from any thread. Where somebody else writes to the file, opening waits for
+that, and nothing after it does to speak of: whoever calls serves others, too, and can try again.
 """
 
 import hashlib
 import json
 import sqlite3
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
@@ -32,7 +36,10 @@ from typing import Final, Literal, TypeAlias
 from wharfinger.process.errors import JournalFileError
 
 BUSY_S: Final = 5.0
-"""How long a statement may wait for another process's writer."""
+"""How long opening the file, and a table of it, may wait for another process's writer."""
+BUSY_IN_USE_S: Final = 0.05
+"""How long any call after that may."""
+MAX_WARNINGS: Final = 100
 SET_ASIDE_MAX: Final = 9
 """Damaged files, and tables of one name, that are kept; the last one is overwritten then."""
 
@@ -53,6 +60,8 @@ class TableSpec:
     """For each older version that can be read: how."""
     keep_sound: bool = False
     """Whether the sound rows of a table with damaged ones are still of use."""
+    remembered: bool = False
+    """Whether the rows are kept in memory, too: they are few, say what is now, and nobody else could say it again."""
     loss: str = ""
     """What it means that the rows are gone, for the warnings."""
 
@@ -61,6 +70,10 @@ class TableSpec:
         plain = (int(value) if isinstance(value, int) else value for value in row)  # SQLite has no booleans
         text = json.dumps([self.name, self.version, *plain], separators=(",", ":"))
         return hashlib.blake2b(text.encode("ascii"), digest_size=16).hexdigest()
+
+    def key(self, row: Row) -> Row:
+        """What there is one row of."""
+        return row[: self.keys]
 
     def create(self) -> str:
         """The statement that makes it."""
@@ -107,15 +120,15 @@ class JournalTable:
 
     def put(self, row: Row) -> None:
         """Insert a row, or replace that of the same key. Raises JournalFileError; nothing was written then."""
-        self._file.write((self._spec.put(row),))
+        self._file.change(self._spec, (), (row,))
 
     def delete(self, *prefix: str | int) -> None:
         """Delete the rows whose key begins with ``prefix``; none is success. Raises JournalFileError."""
-        self._file.write((self._spec.delete(prefix),))
+        self._file.change(self._spec, (prefix,), ())
 
     def write(self, deletes: Iterable[Row], puts: Iterable[Row]) -> None:
         """First the deletes (beginnings of keys), then the puts, all or nothing. Raises JournalFileError."""
-        self._file.write((*map(self._spec.delete, deletes), *map(self._spec.put, puts)))
+        self._file.change(self._spec, tuple(deletes), tuple(puts))
 
 
 class JournalFile:
@@ -123,16 +136,26 @@ class JournalFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._warnings: list[str] = []
-        self._specs: list[TableSpec] = []
+        self._warnings: deque[str] = deque(maxlen=MAX_WARNINGS)
+        self._tell: Callable[[str], None] = lambda _: None
+        self._specs: dict[str, TableSpec] = {}
+        self._remembered: dict[str, dict[Row, Row]] = {}  # by table and key
         self._lock = threading.Lock()
+        self._busy_s = BUSY_S
         with self._refusing("be opened"):
             self._database = self._open()
+            self._wait_at_most(BUSY_IN_USE_S)
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What had to be set aside since the file was opened, for the log."""
+        """What had to be set aside since the file was opened, for the log; of many the last MAX_WARNINGS."""
         return tuple(self._warnings)
+
+    def report_to(self, tell: Callable[[str], None]) -> None:
+        """From now on ``tell`` is called with each warning, from any thread; those that there are it is told at once."""
+        self._tell = tell
+        for warning in self.warnings:
+            tell(warning)
 
     def close(self) -> None:
         """Close the file; the rows stay."""
@@ -140,7 +163,7 @@ class JournalFile:
 
     def table(self, spec: TableSpec) -> JournalTable:
         """The table, brought to the version that ``spec`` says. Raises JournalFileError."""
-        with self._refusing("be opened"), self._lock:
+        with self._refusing("be opened"), self._lock, self._patiently():
             try:
                 self._prepare(self._database, spec)
             except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
@@ -149,7 +172,9 @@ class JournalFile:
                 self._database.close()
                 self._database = self._begin_anew(error)
                 self._prepare(self._database, spec)
-        self._specs.append(spec)
+            if spec.remembered:
+                self._remembered[spec.name] = {spec.key(row): row for row in _read(self._database, spec)[0]}
+            self._specs[spec.name] = spec
         return JournalTable(self, spec)
 
     def read(self, spec: TableSpec) -> tuple[tuple[Row, ...], int]:
@@ -157,15 +182,22 @@ class JournalFile:
         with self._refusing("be read"), self._lock, self._mending():
             return _read(self._database, spec)
 
-    def write(self, statements: Sequence[Statement]) -> None:
-        """All of the statements or none. Raises JournalFileError."""
+    def change(self, spec: TableSpec, deletes: Sequence[Row], puts: Sequence[Row]) -> None:
+        """First the deletes (beginnings of keys), then the puts, all or nothing. Raises JournalFileError."""
+        statements = (*map(spec.delete, deletes), *map(spec.put, puts))
         with self._refusing("be written"), self._lock, self._mending():
             if len(statements) == 1:
                 self._database.execute(*statements[0])
-                return
-            with _transaction(self._database):
-                for statement in statements:
-                    self._database.execute(*statement)
+            else:
+                with _transaction(self._database):
+                    for statement in statements:
+                        self._database.execute(*statement)
+            if spec.remembered:
+                rows = self._remembered[spec.name]
+                for prefix in deletes:
+                    for key in [key for key in rows if key[: len(prefix)] == prefix]:
+                        del rows[key]
+                rows.update((spec.key(row), row) for row in puts)
 
     @contextmanager
     def _mending(self) -> Iterator[None]:
@@ -189,6 +221,20 @@ class JournalFile:
                 f"the journal {self.path} cannot {what}: {error}; look at the disk and at the owner of the state folder"
             ) from error
 
+    @contextmanager
+    def _patiently(self) -> Iterator[None]:
+        """What is done while a daemon starts has the time to wait for who writes."""
+        self._wait_at_most(BUSY_S)
+        try:
+            yield
+        finally:
+            with suppress(sqlite3.ProgrammingError):  # closed, because no new file could be begun: that is being raised
+                self._wait_at_most(BUSY_IN_USE_S)
+
+    def _wait_at_most(self, seconds: float) -> None:
+        self._database.execute(f"PRAGMA busy_timeout = {round(seconds * 1000)}")
+        self._busy_s = seconds
+
     def _open(self) -> sqlite3.Connection:
         try:
             return self._connect()
@@ -198,19 +244,33 @@ class JournalFile:
             return self._begin_anew(error)
 
     def _begin_anew(self, error: Exception) -> sqlite3.Connection:
-        """Set the damaged file aside; a new one, with the tables that are in use."""
+        """Set the damaged file aside; a new one, with the tables that are in use, and the rows that are remembered."""
         aside = _set_aside(self.path)
-        self._warnings.append(
-            f"the journal {self.path} was damaged ({error}) and is now {aside}; it begins empty: child processes that the "
-            "last daemon left running, if any, are not known and were not ended, and operations begin from the top"
-        )
+        if self._specs:
+            lost = "; ".join(spec.loss for spec in self._specs.values() if spec.loss and not spec.remembered)
+            again = ", ".join(self._remembered) or "no table"
+            loss = f"a new one begins with the rows of {again}, which were in memory" + (f"; {lost}" if lost else "")
+        else:
+            loss = (
+                "it begins empty: child processes that the last daemon left running, if any, are not known and were not ended, "
+                "and operations begin from the top"
+            )
+        self._warn(f"the journal {self.path} was damaged ({error}) and is now {aside}; {loss}")
         database = self._connect()
-        for spec in self._specs:
+        for spec in self._specs.values():
             self._prepare(database, spec)
+        with _transaction(database):
+            for name, rows in self._remembered.items():
+                for row in rows.values():
+                    database.execute(*self._specs[name].put(row))
         return database
 
+    def _warn(self, warning: str) -> None:
+        self._warnings.append(warning)
+        self._tell(warning)
+
     def _connect(self) -> sqlite3.Connection:
-        database = sqlite3.connect(self.path, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
+        database = sqlite3.connect(self.path, timeout=self._busy_s, isolation_level=None, check_same_thread=False)
         database.text_factory = _text
         try:
             with closing(database.execute("PRAGMA quick_check(1)")) as check:
@@ -251,9 +311,7 @@ class JournalFile:
         aside = next((name for name in names if not _exists(database, name)), names[-1])
         database.execute(f"DROP TABLE IF EXISTS {aside}")
         database.execute(f"ALTER TABLE {spec.name} RENAME TO {aside}")
-        self._warnings.append(
-            f"the table {spec.name} of the journal {self.path} {what}; it is now {aside}: {spec.loss}"
-        )
+        self._warn(f"the table {spec.name} of the journal {self.path} {what}; it is now {aside}: {spec.loss}")
 
 
 def _contents(database: sqlite3.Connection, spec: TableSpec, version: int | None) -> tuple[tuple[Row, ...], str]:
@@ -323,7 +381,6 @@ def _is_damage(error: Exception) -> bool:
         sqlite3.SQLITE_CORRUPT,
         sqlite3.SQLITE_NOTADB,
         sqlite3.SQLITE_ERROR,
-        sqlite3.SQLITE_FORMAT,
         sqlite3.SQLITE_CONSTRAINT,
     }
     return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK) & 0xFF in damage

@@ -6,7 +6,8 @@ the token, and the token is in the environment of whoever it had started.
 
 Rows name their owner, the daemon that wrote them, and its boot: what belongs to a living owner is left alone, and what is
 from before a restart of the machine is dead. A number alone never kills anybody (``descendants`` says what proves one), and a
-row that does not match its checksum kills nobody either: `journal_file` sets such rows aside and keeps the others.
+row that does not match its checksum kills nobody either: `journal_file` sets such rows aside and keeps the others. Where the
+file itself is damaged while the daemon runs, the rows are written again from memory: who runs now is known to the next start.
 
 The table is ``process_groups`` of the state folder's journal. Version 1 had no checksums; what it says is migrated, so that an
 update of the daemon does not forget what the old one left running. A commit survives the death of the daemon; it need not
@@ -51,6 +52,7 @@ PROCESS_GROUPS: Final = TableSpec(
     keys=1,
     migrations={1: _version_1},
     keep_sound=True,
+    remembered=True,
     loss="child processes that it names, if the last daemon left any running, are not known and were not ended",
 )
 

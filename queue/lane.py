@@ -4,8 +4,8 @@ The shape. A lane is at work as long as it has something to do: from its first r
 parked. Then it is gone, and the trio task that did the work (`queue.crew`) with it or on to another lane. Between two runs there
 is nothing but the machine's step; one cancel scope serves run after run, until a run of it was cancelled.
 
-What a run may not leave to the next: a used-up cancel scope, the loop to itself (a checkpoint after every few runs, for tasks
-that have none), and context variables it has set (the lane goes on in a new trio task then).
+What a run may not leave to the next: a used-up cancel scope, the loop to itself (a checkpoint after every few runs, however they
+ended, for tasks that have none), and context variables it has set (the lane goes on in a new trio task then).
 
 The guard. A task that raises TaskFailed failed as expected. Any other exception is a bug in that task: it is logged with its
 traceback, counted, shown in the dump, and parks that task; it neither ends the daemon nor goes unseen. What this module or
@@ -212,16 +212,22 @@ class LaneWork:
                     clean.copy().run(self._report, Finished(self.run))
                 if contextvars.copy_context() != clean:
                     break
-                self._since_checkpoint += 1
-                if self._since_checkpoint >= RUNS_BETWEEN_CHECKPOINTS:
-                    self._since_checkpoint = 0
-                    await trio.lowlevel.checkpoint()
+                await self._leave_turns()
         except* Exception as group:  # this is the guard; _judge logs bugs with their traceback
             if not self.executing:
                 raise
             self._outcome = self._judge(group)
         if self._outcome is not None and not self.interrupted:
             self._report(self._outcome)
+        if self._outcome is not None or self.interrupted:
+            await self._leave_turns()
+
+    async def _leave_turns(self) -> None:
+        """A run is over, however it ended: every now and then others get their turn."""
+        self._since_checkpoint += 1
+        if self._since_checkpoint >= RUNS_BETWEEN_CHECKPOINTS:
+            self._since_checkpoint = 0
+            await trio.lowlevel.checkpoint()
 
     async def _sleep(self, until: float) -> None:
         self._wake = trio.Event()

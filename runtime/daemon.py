@@ -15,6 +15,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
+from functools import partial
 from pathlib import Path
 from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -175,8 +176,7 @@ async def _open_all(
 ) -> AsyncIterator[None]:
     """What a journal is there for: everything else."""
     journal = Journal(ledger.file)
-    for warning in ledger.file.warnings:
-        log.warning("%s", warning)
+    ledger.file.report_to(partial(log.warning, "%s"))
     if killed := await kill_left_behind(ledger):
         log.warning("killed %d processes that an earlier daemon left", killed)
     # What a killed daemon left there had values in it.

@@ -9,8 +9,6 @@ import logging
 from collections.abc import Sequence
 from typing import Final
 
-import trio
-
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json_value import JsonObject, JsonValue, as_object
 from wharfinger.formats.redaction_text import TextRedactor
@@ -48,8 +46,7 @@ async def run_hook(
     finally:
         instance.running_hooks -= 1
         if not instance.running_hooks:
-            instance.hooks_quiet.set()
-            instance.hooks_quiet = trio.Event()
+            instance.hooks_quiet.tell()
     reporter.hook_ran(instance, hook.name, "")
     return changed
 

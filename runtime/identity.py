@@ -5,6 +5,7 @@ named after the instance and lives in its namespace. A Module's runtime name is 
 SYSTEM_NAMESPACE unless the Module names another. Helm allows 53 characters; longer names are refused before anything runs.
 """
 
+import sys
 from dataclasses import dataclass
 from typing import ClassVar, Final, TypeAlias
 
@@ -26,8 +27,8 @@ class AppId:
 
     @property
     def name(self) -> str:
-        """The runtime name, also that of its queue."""
-        return f"{self.namespace}.{self.instance}"
+        """The runtime name, also that of its queue; one text for all who keep it."""
+        return sys.intern(f"{self.namespace}.{self.instance}")
 
     @property
     def release(self) -> str:

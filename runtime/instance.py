@@ -77,6 +77,25 @@ class Tools:
 
 
 @dataclass(slots=True)
+class Signal:
+    """Wakes whoever waits when something changes, again and again. Next to nothing while nobody does: ten thousand rest."""
+
+    _event: trio.Event | None = None
+
+    def tell(self) -> None:
+        """Wake all who wait."""
+        if self._event is not None:
+            self._event.set()
+            self._event = None
+
+    async def wait(self) -> None:
+        """Return when it is told the next time."""
+        if self._event is None:
+            self._event = trio.Event()
+        await self._event.wait()
+
+
+@dataclass(slots=True)
 class HookHistory:
     """What is known of one hook's runs in this process."""
 
@@ -137,7 +156,7 @@ class Instance:
     """Of hooks that say how often they may run."""
     crds: tuple[str, ...] | None = ()
     """``group/version/Kind`` of the definitions that it brought, established; None while they are not."""
-    crds_changed: trio.Event = field(default_factory=trio.Event)
+    crds_changed: Signal = field(default_factory=Signal)
     crd_scope: WorkScope | None = None
     disabling: tuple[str, bool] | None = None
     """The Disable that is under way: why, and whether it uninstalls."""
@@ -154,7 +173,7 @@ class Instance:
     verified: bool = False
     """It was applied, or found applied, by this process."""
     running_hooks: int = 0
-    hooks_quiet: trio.Event = field(default_factory=trio.Event)
+    hooks_quiet: Signal = field(default_factory=Signal)
 
     def loaded(self) -> Definition:
         """What the package says of itself; only after Load."""
@@ -175,8 +194,7 @@ class Instance:
 
     def crds_ensured(self) -> None:
         """Its definitions are established: whoever waits for that goes on."""
-        self.crds_changed.set()
-        self.crds_changed = trio.Event()
+        self.crds_changed.tell()
 
     def journalled(self) -> Steps:
         """The steps of the operation whose task this is called from."""

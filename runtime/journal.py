@@ -4,6 +4,13 @@ A restart begins every operation from the top; the journal lets it pass over the
 is recorded as done never runs again, and what was in flight does. It may be lost: then every step is taken again, which
 converges, too, because what must happen once in a package's life is in its state in the cluster (`runtime.package_state`).
 
+To lose it all is harmless; to lose its end is not: what was undone last would be read as done. The process that is killed loses
+nothing. The machine that loses its power does, and what is left is sound by every checksum. So a row says of which start of the
+machine it is (``boot``), and those of another count as nothing and are deleted: after a restart of the machine every operation
+begins from the top. What is left to go wrong is a disk that takes the end away while the machine runs, and the
+memory of the file with it; an apply that the journal has as done is therefore passed over only where the cluster has its
+release (`runtime.run_tasks`).
+
 The rules are in `runtime.journal_machine`; here is one machine for each package, and its rows in a table. A row is written
 before the machine's new state counts, and a call returns after both: whoever was answered is remembered by the next process.
 
@@ -21,12 +28,15 @@ Beginnings are not written: an operation without steps has nothing to resume. No
 tens of microseconds, or none.
 """
 
+import sqlite3
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
 
 from wharfinger.process.errors import JournalFileError
 from wharfinger.process.journal_file import JournalFile, JournalTable, Row, TableSpec
+from wharfinger.process.ledger import boot_id
 from wharfinger.runtime.journal_machine import (
     Begin,
     Complete,
@@ -47,9 +57,15 @@ from wharfinger.runtime.journal_machine import (
 
 __all__ = ["Journal", "JournalEntry", "JournalError", "Operation"]
 
+
+def _version_1(_database: sqlite3.Connection) -> Iterable[Row]:
+    """The rows of the first version do not say of which start of the machine they are: none counts."""
+    return ()
+
+
 OPERATION_STEPS: Final = TableSpec(
     name="operation_steps",
-    version=1,
+    version=2,
     columns={
         "package": "TEXT",
         "operation": "TEXT",
@@ -58,8 +74,10 @@ OPERATION_STEPS: Final = TableSpec(
         "number": "INTEGER",
         "complete": "INTEGER",
         "result": "TEXT",
+        "boot": "TEXT",
     },
     keys=3,
+    migrations={1: _version_1},
     loss="interrupted operations begin from the top, and take steps again that were complete",
 )
 
@@ -95,10 +113,12 @@ class Journal:
     def __init__(self, file: JournalFile | None) -> None:
         self._table: JournalTable | None = None
         self._packages: dict[str, State] = {}
+        self._boot = ""
         if file is not None:
             try:
                 self._table = file.table(OPERATION_STEPS)
-                self._packages = _restored(self._table.rows())
+                self._boot = boot_id()
+                self._packages = self._taken_up(self._table)
             except JournalFileError as error:
                 raise JournalError(str(error)) from error
 
@@ -147,6 +167,14 @@ class Journal:
             for operation, entry in sorted(state.items())
         )
 
+    def _taken_up(self, table: JournalTable) -> dict[str, State]:
+        """What earlier processes left since the machine was started; the rest is deleted."""
+        rows = table.rows()
+        earlier = [OPERATION_STEPS.key(row) for row in rows if row[-1] != self._boot]
+        if earlier:
+            table.write(earlier, ())
+        return _restored(row for row in rows if row[-1] == self._boot)
+
     def _step(self, package: str, event: Event) -> None:
         try:
             state, effects = step(self._packages.get(package, {}), event)
@@ -154,7 +182,7 @@ class Journal:
             raise JournalError(f"{package}: {error}", transient=False) from error
         if effects and self._table is not None:
             drops = [(package, effect.operation.value) for effect in effects if isinstance(effect, Drop)]
-            keeps = [_row(package, effect) for effect in effects if isinstance(effect, Keep)]
+            keeps = [self._row(package, effect) for effect in effects if isinstance(effect, Keep)]
             try:
                 self._table.write(drops, keeps)
             except JournalFileError as error:
@@ -164,18 +192,17 @@ class Journal:
         else:
             self._packages.pop(package, None)
 
+    def _row(self, package: str, keep: Keep) -> Row:
+        where = package, keep.operation.value, keep.name
+        return (*where, keep.fingerprint, keep.number, int(keep.complete), keep.result, self._boot)
 
-def _row(package: str, keep: Keep) -> Row:
-    where = package, keep.operation.value, keep.name
-    return (*where, keep.fingerprint, keep.number, int(keep.complete), keep.result)
 
-
-def _restored(rows: tuple[Row, ...]) -> dict[str, State]:
+def _restored(rows: Iterable[Row]) -> dict[str, State]:
     """The machines of a process that finds these rows, which are sorted by package."""
     return {
         str(package): restored(
             Keep(Operation(str(operation)), str(fingerprint), str(name), int(number), bool(complete), str(result))
-            for _, operation, name, fingerprint, number, complete, result in group
+            for _, operation, name, fingerprint, number, complete, result, _ in group
         )
         for package, group in groupby(rows, key=lambda row: row[0])
     }

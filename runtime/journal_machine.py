@@ -5,7 +5,8 @@ started, then its effects happen, then it is complete, with a text that later st
 these three, so that a process killed at any point leaves: nothing, a step in flight, or a complete step.
 
 Only what an *earlier process* left is ever resumed, and only by the first `Begin` of the same operation with the same
-fingerprint, the checksum of everything that the operation depends on. Within one process every beginning is from the top:
+fingerprint, the checksum of everything that the operation depends on. (Of earlier processes, those since the machine was
+started: nothing else is restored, see `runtime.journal`.) Within one process every beginning is from the top:
 the process knows itself what it did, and whoever begins once more wants it done once more.
 
 =====================  ====================================================================================================

@@ -7,7 +7,8 @@ Inside, each stage of the pipeline has one condition. What they mean outside fol
 * A stage that fails permanently makes it Stalled: nothing but a change of an input helps, and the tip says which.
 * `Scaled` survives an update (the old version keeps serving), `RequirementsMet` is the scheduler's to change; every other stage
   starts again as Unknown, or as done where a package may not have it.
-* `Installed` is sticky: it becomes True with the first success and stays until the package is gone.
+* `Installed` is sticky: it becomes True when all stages are done for the first time, whichever was the last, and stays until the
+  package is gone.
 * What runs is judged anew after every apply: until it has been, a package is not Ready, however ready its old version was.
 * Times move only when a condition's status does (inside and outside), so telling the same twice makes an equal status, an equal
   status an equal body, and an equal body is not written.
@@ -119,10 +120,7 @@ def succeeded(status: PackageStatus, stage: Stage, now: datetime) -> PackageStat
     """A stage is done."""
     if stage is Stage.SCALED and status.removal is None:
         status = replace(status, scale_checked=True, progress=None)
-    status = _with(status, stage, _moved(status.stages[stage], Truth.TRUE, stage.value, "", now), now)
-    if status.installed_since is None and open_condition(status) is None:
-        status = _unless_removing(status, now, replace(status, installed_since=now))
-    return status
+    return _with(status, stage, _moved(status.stages[stage], Truth.TRUE, stage.value, "", now), now)
 
 
 def failed(
@@ -333,6 +331,8 @@ def _unless_removing(status: PackageStatus, now: datetime, after: PackageStatus)
         return status
     if after.stages is not status.stages and not after.suspended and after.ready_kept is not None:
         after = replace(after, ready_kept=None)  # this process has begun to work on it
+    if after.installed_since is None and open_condition(after) is None:
+        after = replace(after, installed_since=now)
     return _told(after, now)
 
 

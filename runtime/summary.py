@@ -8,6 +8,7 @@ what is first not as it should be   never whole    another version is wanted    
 a stage is at work, or waits        Pending        Updating                               Updating
 what was applied is not ready yet   Pending        Updating                               Updating
 what it requires is not there       Pending        Suspended                              Suspended
+whether it may be on is not known   Failed         Degraded                               Degraded
 it is not wanted, something is left Disabling      Disabling                              Disabling
 it is not wanted, nothing is left   Disabled       Disabled                               Disabled
 a stage before Hooks failed         Failed         Updating; Degraded if it is parked     Degraded
@@ -71,6 +72,8 @@ def summary(status: PackageStatus) -> Summary:
 def _state(status: PackageStatus, stage: Stage, problem: Condition) -> State:
     if problem.reason in OFF:
         return State.DISABLING if status.version else State.DISABLED
+    if stage is Stage.REQUIREMENTS and problem.permanent:  # nothing that is watched mends it
+        return State.FAILED if status.phase is Phase.INSTALL else State.DEGRADED
     if stage is Stage.REQUIREMENTS:
         return State.PENDING if status.phase is Phase.INSTALL else State.SUSPENDED
     if problem.reason == Reason.NOT_READY:

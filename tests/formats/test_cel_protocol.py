@@ -24,7 +24,13 @@ from wharfinger.formats.schema_validations import SchemaRules
 RULES = SchemaRules(1, b'{"rules":[]}')
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 FINDINGS = st.builds(
-    Finding, st.sampled_from(FindingKind), st.lists(TEXT | st.integers(0, 9)).map(tuple), TEXT, TEXT, TEXT
+    Finding,
+    st.sampled_from(FindingKind),
+    st.lists(TEXT | st.integers(0, 9)).map(tuple),
+    TEXT,
+    TEXT,
+    TEXT,
+    st.integers(0, 9),
 )
 
 
@@ -69,6 +75,12 @@ def test_an_answer(findings: list[Finding]) -> None:
 @given(TEXT)
 def test_a_place(place: str) -> None:
     assert decode_line(encode_at(place)) == place
+
+
+def test_a_message_is_made_of_what_is_above_its_place() -> None:
+    path = ("a", 1, "b")
+    made = [Finding(FindingKind.FAILED, path, "", "", "", below).made_of for below in (-1, 0, 1, 3, 9)]
+    assert made == [path, path, ("a", 1), (), ()]
 
 
 def test_an_answer_is_cut() -> None:

@@ -137,6 +137,24 @@ def test_nulls() -> None:
     assert findings(optional, {"a": 1}, {"a": None}) == ["a: new"]
 
 
+@pytest.mark.parametrize("old", [0, 0.0, False, "", [], {}])
+def test_an_old_value_that_is_nothing_much_was_there(old: JsonValue) -> None:
+    """Only a null was nothing: a rule about changes holds for what was 0, false or empty."""
+    schema: JsonObject = {"properties": {"a": {K: [rule("self == oldSelf", "changed")]}}}
+    assert findings(schema, {"a": "other"}, {"a": old}) == ["a: changed"]
+    told = rule("false", "static", messageExpression="oldSelf == 1 ? 'x' : 'there was one'")
+    assert findings({K: [told]}, 1, old) == [": there was one"]
+    optional = rule("!oldSelf.hasValue()", "there was one", optionalOldSelf=True)
+    assert findings({K: [optional]}, 1, old) == [": there was one"]
+
+
+def test_of_old_items_with_the_same_keys_the_first_counts() -> None:
+    schema: JsonObject = {**BY_NAME, "items": {"properties": {"v": {K: [rule("self == oldSelf", "changed")]}}}}
+    twice: JsonValue = [{"name": "a", "v": 1}, {"name": "a", "v": 2}]
+    assert findings(schema, [{"name": "a", "v": 1}], twice) == []
+    assert findings(schema, [{"name": "a", "v": 2}], twice) == ["[0].v: changed"]
+
+
 def test_an_old_value_that_may_be_missing() -> None:
     schema: JsonObject = {
         "items": {K: [rule("oldSelf.hasValue() || self < 5", "new ones are small", optionalOldSelf=True)]},
@@ -194,6 +212,9 @@ def test_messages() -> None:
 def test_a_rule_may_point_at_a_field() -> None:
     schema: JsonObject = {"properties": {"a": {"properties": {"b": {}}}}, K: [rule("false", fieldPath=".a.b")]}
     assert findings(schema, {}) == ["a.b: no"]
+    schema = {"properties": {"x": {**schema, K: [rule("false", fieldPath=".a.b", messageExpression="'made'")]}}}
+    (finding,) = outcome(schema, {"x": {}}).findings
+    assert (finding.path, finding.below, finding.made_of) == (("x", "a", "b"), 2, ("x",))
 
 
 def test_rules_of_kubernetes_see_typed_values() -> None:

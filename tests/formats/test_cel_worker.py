@@ -7,6 +7,8 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -141,13 +143,43 @@ def test_it_ends_after_it_ran_out_of_memory() -> None:
 
 
 def test_an_endless_rule_is_ended_by_its_cpu_time() -> None:
-    """What the pool would do earlier; here nobody is left to do it."""
-    script = "from wharfinger.formats import cel_worker; cel_worker.CPU_S = 1; cel_worker.main()"
+    """Also where nobody is left who would end it otherwise; and the pool is told why, by the signal."""
     line = evaluation(list(range(3_000)), *["self.map(x, x + 1).size() > 0"] * 900)
-    done = subprocess.run(
-        [sys.executable, "-I", "-c", script], input=line, capture_output=True, timeout=60, check=False
+    command = [sys.executable, "-I", "-m", cel_worker.__name__, "1"]
+    done = subprocess.run(command, input=line, capture_output=True, timeout=60, check=False)
+    assert done.returncode == -signal.SIGXCPU
+
+
+def test_each_request_has_its_own_cpu_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    allowed: list[int] = []
+
+    def setrlimit(which: int, limits: tuple[int, int]) -> None:
+        assert which == resource.RLIMIT_CPU
+        allowed.append(limits[0])
+
+    used = iter([0.2, 7.0])
+
+    def getrusage(_: int) -> SimpleNamespace:
+        return SimpleNamespace(ru_utime=next(used), ru_stime=0.5)
+
+    monkeypatch.setattr(resource, "setrlimit", setrlimit)
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    monkeypatch.setattr(resource, "getrusage", getrusage)
+    serve(io.BytesIO(encode_check(rules("true")) * 2), io.BytesIO(), 3)
+    assert allowed == [1 + 3, 8 + 3]
+
+
+def test_it_writes_no_file(tmp_path: Path) -> None:
+    """Not what its limits are called, but what the kernel makes of them, in the program as it is started."""
+    target = tmp_path / "written"
+    script = (
+        "import sys; from wharfinger.formats import cel_worker;"
+        f"cel_worker.serve = lambda *_: open({str(target)!r}, 'wb', 0).write(b'x'); cel_worker.main()"
     )
-    assert done.returncode in (-signal.SIGXCPU, -signal.SIGKILL)
+    done = subprocess.run([sys.executable, "-I", "-c", script], capture_output=True, timeout=60, check=False)
+    assert done.returncode != 0
+    assert b"File too large" in done.stderr
+    assert target.read_bytes() == b""
 
 
 def test_its_limits() -> None:

@@ -116,7 +116,7 @@ async def test_one_that_takes_too_long_is_ended(ledger: ProcessLedger) -> None:
     async with open_jq_pool(ledger, workers=1, limits=JqLimits(seconds=2)) as pool:
         with pytest.raises(FilterError, match="longer than 2 s") as caught:
             await pool.apply(ENDLESS, None)
-        assert caught.value.transient
+        assert (caught.value.transient, caught.value.late) == (True, True)
     assert pool.statistics().replaced == 1
 
 
@@ -320,6 +320,7 @@ async def test_one_that_is_late_again_and_again_is_refused_without_being_run(led
                 await pool.of("web").apply(ENDLESS, None)
             assert (caught.value.transient, caught.value.at_once) == (True, False)
         asked = pool.statistics().requests
-        with pytest.raises(FilterError, match="3 times in a row, and is not run for 60 s"):
+        with pytest.raises(FilterError, match="3 times in a row, and is not run for 60 s") as caught:
             await pool.of("web").apply(ENDLESS, None)
+        assert (caught.value.transient, caught.value.late) == (True, True)
         assert pool.statistics().requests == asked == LATE_IN_A_ROW

@@ -12,13 +12,19 @@ class DiedError(ProgramError):
     transient = True
 
 
+class LateError(ProgramError):
+    transient = True
+    late = True
+
+
 @dataclass(slots=True)
 class RealJq:
-    """``asked``: programs that were run, in order. ``dying``: the programs whose worker dies."""
+    """``asked``: programs that were run, in order. ``dying``: those whose worker dies. ``endless``: those that never end."""
 
     programs: Programs = field(default_factory=Programs)
     asked: list[str] = field(default_factory=list)
     dying: set[str] = field(default_factory=set)
+    endless: set[str] = field(default_factory=set)
 
     async def check(self, program: str) -> None:
         self._answer(program, None)
@@ -31,6 +37,8 @@ class RealJq:
     def _answer(self, program: str, text: bytes | None) -> JqResults:
         if program in self.dying:
             raise DiedError(f"jq filter {program!r}: its worker died")
+        if program in self.endless:
+            raise LateError(f"jq filter {program!r}: it took longer than 5 s")
         # After the frame's length.
         found = decode_answer(answer(self.programs, JqRequest(program, text)))
         if isinstance(found, JqRefusal):

@@ -193,6 +193,32 @@ async def test_a_worker_that_dies_is_no_fault_of_the_settings() -> None:
     assert caught.value.transient
 
 
+async def test_a_program_that_takes_too_long_is_said_to() -> None:
+    jq = RealJq(endless={RENAME})
+    with pytest.raises(ConversionError) as caught:
+        await convert(CHAIN, jq, {"auth": {}}, 1)
+    assert str(caught.value) == (
+        "settings cannot be converted to version 2, program 1 of 1 (openapi/conversions/v2.yaml): the program takes too "
+        f"long: jq filter {RENAME!r}: it took longer than 5 s"
+    )
+    assert (caught.value.transient, caught.value.late) == (True, True)
+    with pytest.raises(ConversionError, match=r"v2\.yaml: conversions\[0\]: the program takes too long: ") as caught:
+        await check_conversions(CHAIN, jq)
+    assert (caught.value.transient, caught.value.late) == (True, True)
+    with pytest.raises(ConversionError) as caught:
+        await convert(CHAIN, RealJq(dying={RENAME}), {"auth": {}}, 1)
+    assert not caught.value.late
+
+
+async def test_errors_have_no_control_characters() -> None:
+    chain = ConversionChain(2, (Conversion(2, ('. as $x | error("\x1b[31m\x00")',)),))
+    with pytest.raises(ConversionError) as caught:
+        await convert(chain, RealJq(dying={chain.conversions[0].programs[0]}), {"a": 1}, 1)
+    assert str(caught.value).isprintable()
+    for problem in await program_problems(ConversionChain(2, (Conversion(2, ("nope\x1b |\u202e",)),)), RealJq()):
+        assert problem.isprintable()
+
+
 async def test_all_programs_together_have_a_bound(autojump_clock: trio.testing.MockClock) -> None:
     class Slow(RealJq):
         async def apply(self, program: str, value: JsonValue) -> JsonValue:
@@ -202,7 +228,7 @@ async def test_all_programs_together_have_a_bound(autojump_clock: trio.testing.M
     begun = trio.current_time()
     with pytest.raises(ConversionError, match="settings of version 1: converting them took longer than 60 s") as caught:
         await convert(CHAIN, Slow(), {"a": 1}, 1)
-    assert caught.value.transient
+    assert (caught.value.transient, caught.value.late) == (True, True)
     assert trio.current_time() - begun == pytest.approx(CONVERT_S)
     assert await convert_between(CHAIN, Slow(), {"a": 1}, 1, 2) == {"a": 1}
 

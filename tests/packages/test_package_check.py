@@ -133,6 +133,38 @@ async def test_what_cannot_be_told_now_is_raised(tmp_path: Path) -> None:
             await check_package(write(tmp_path / "web", GOOD), one)
 
 
+class OnlyAtWork(RealJq):
+    """Its programs compile, whatever becomes of them when they are run."""
+
+    async def check(self, program: str) -> None:
+        pass
+
+
+async def test_a_program_that_takes_too_long_is_a_fault_of_the_package(tmp_path: Path) -> None:
+    where = "settings cannot be converted to version 2, program 1 of 1 (openapi/conversions/v2.yaml)"
+    folder = write(tmp_path / "web", GOOD)
+    async with checker(OnlyAtWork(endless={RENAME})) as one:
+        report = await check_package(folder, one, GivenSettings({"count": 2}, 1))
+    late = f"the program takes too long: jq filter {RENAME!r}: it took longer than 5 s"
+    assert [(each.where, each.message) for each in report.findings] == [
+        ("openapi/conversions/testcases.yaml: testcases[0] (renamed)", f"{where}: {late}"),
+        ("settings", f"{where}: {late}"),
+    ]
+    assert not report.passed
+    assert not report.settings_checked
+    async with checker(RealJq(endless={RENAME})) as one:
+        report = await check_package(folder, one)
+    assert [(each.where, each.message) for each in report.findings][:1] == [
+        ("", f"openapi/conversions/v2.yaml: conversions[0]: {late}")
+    ]
+
+
+async def test_what_cannot_be_told_of_settings_now_is_raised(tmp_path: Path) -> None:
+    async with checker(OnlyAtWork(dying={RENAME})) as one:
+        with pytest.raises(ConversionError, match="its worker died"):
+            await check_package(write(tmp_path / "web", FILES), one, GivenSettings({"count": 2}, 1))
+
+
 def test_settings_from_a_file() -> None:
     assert read_given_settings(b"a: 1", "file", 3) == GivenSettings({"a": 1}, 3)
     assert read_given_settings(b"", "file", 0) == GivenSettings({}, 0)

@@ -19,7 +19,15 @@ from hypothesis import strategies as st
 from tests.process.killed_writer import acknowledged, killed_at_random
 from tests.scale import scaled
 from wharfinger.process.errors import JournalFileError
-from wharfinger.process.journal_file import SET_ASIDE_MAX, JournalFile, Row, TableSpec
+from wharfinger.process.journal_file import (
+    BUSY_IN_USE_S,
+    BUSY_S,
+    MAX_WARNINGS,
+    SET_ASIDE_MAX,
+    JournalFile,
+    Row,
+    TableSpec,
+)
 
 THINGS = TableSpec("things", 2, {"name": "TEXT", "number": "INTEGER"}, keys=1, loss="things are lost")
 
@@ -215,6 +223,22 @@ def test_what_cannot_be_migrated_is_set_aside(path: Path) -> None:
     assert rows_of(path, replace(older([("a", 1), ("b", "two")]), keep_sound=True)) == (("a", 1),)
 
 
+def test_nobody_writes_between_the_reading_of_an_old_table_and_the_writing_of_the_new_one(path: Path) -> None:
+    with closing(sqlite3.connect(path, timeout=0, isolation_level=None)) as other:
+
+        def migrating(database: sqlite3.Connection) -> Iterable[Row]:
+            with pytest.raises(sqlite3.OperationalError, match="locked"):
+                other.execute("DELETE FROM things")
+            return database.execute("SELECT name, number FROM things")
+
+        with closing(JournalFile(path)) as file:
+            assert file.table(replace(THINGS, version=3, migrations={2: migrating})).rows() == (
+                ("a", 1),
+                ("b", 2),
+                ("c", 3),
+            )
+
+
 @pytest.mark.parametrize("damage", ["text", "cut", "scrambled", "header"])
 def test_a_damaged_file_is_set_aside(tmp_path: Path, damage: str) -> None:
     path = tmp_path / "journal.db"
@@ -236,6 +260,17 @@ def test_a_damaged_file_is_set_aside(tmp_path: Path, damage: str) -> None:
         file.table(THINGS).put(("new", 1))
     assert (tmp_path / "journal.db.damaged-1").exists()
     assert rows_of(path) == (("new", 1),)
+
+
+def test_damage_that_no_row_shows_is_found_at_the_start(path: Path) -> None:
+    """The list of free pages is wrong: whatever is written next may be written over something else."""
+    data = bytearray(path.read_bytes())
+    data[36:40] = (3).to_bytes(4, "big")
+    path.write_bytes(data)
+    with closing(JournalFile(path)) as file:
+        assert file.table(THINGS).rows() == ()
+        (warning,) = file.warnings
+        assert "was damaged" in warning
 
 
 def test_what_belongs_to_a_damaged_file_goes_with_it(path: Path) -> None:
@@ -309,6 +344,61 @@ def test_damage_while_it_is_open_fails_one_call_and_then_it_begins_anew(path: Pa
     assert rows_of(path, replace(THINGS, name="others")) == (("e", 5),)
 
 
+def test_a_table_that_takes_no_rows_is_damage(path: Path) -> None:
+    """It has the columns, so it can be read, and a rule of its own, which is not ours."""
+    with closing(JournalFile(path)) as file:
+        table = file.table(THINGS)
+        columns = (
+            "name TEXT NOT NULL, number INTEGER NOT NULL CHECK (number > 9), checksum TEXT NOT NULL, PRIMARY KEY (name)"
+        )
+        altered(path, f"DROP TABLE things; CREATE TABLE things ({columns}) WITHOUT ROWID")
+        table.put(("big", 10))
+        with pytest.raises(JournalFileError, match="was damaged .* can be tried again"):
+            table.put(("d", 4))
+        assert len(file.warnings) == 1
+        table.put(("d", 4))
+    assert rows_of(path) == (("d", 4),)
+
+
+def test_a_table_that_is_remembered_survives_the_damage_of_the_file(path: Path) -> None:
+    kept = replace(THINGS, remembered=True)
+    with closing(JournalFile(path)) as file:
+        table, others = file.table(kept), file.table(replace(THINGS, name="others"))
+        others.put(("e", 5))
+        table.put(("d", 4))
+        table.delete("a")
+        table.write([("b",)], [("b", 20), ("f", 6)])
+        with pytest.raises(JournalFileError, match="cannot be written"):
+            table.write([("c",)], [("bad \ud800", 2)])
+        for number in range(2):
+            altered(path, "DROP TABLE things")
+            with pytest.raises(
+                JournalFileError, match="the rows of things, which were in memory; things are lost; what"
+            ):
+                table.put(("g", 7))
+            assert table.rows() == (("b", 20), ("c", 3), ("d", 4), ("f", 6))
+            assert others.rows() == ()
+            assert len(file.warnings) == number + 1
+        table.put(("g", 7))
+    assert rows_of(path, kept) == (("b", 20), ("c", 3), ("d", 4), ("f", 6), ("g", 7))
+
+
+def test_who_asks_is_told_what_was_set_aside_and_what_is(path: Path) -> None:
+    altered(path, "UPDATE things SET number = 7 WHERE name = 'b'")
+    told: list[str] = []
+    with closing(JournalFile(path)) as file:
+        table = file.table(THINGS)
+        file.report_to(told.append)
+        assert len(told) == 1
+        for _ in range(MAX_WARNINGS + 5):
+            altered(path, "DROP TABLE things")
+            with pytest.raises(JournalFileError):
+                table.put(("d", 4))
+            assert told[-1] == file.warnings[-1]
+        assert len(told) == MAX_WARNINGS + 6
+        assert len(file.warnings) == MAX_WARNINGS
+
+
 def test_a_row_that_is_altered_while_it_is_open_is_not_handed_out(path: Path) -> None:
     with closing(JournalFile(path)) as file:
         table = file.table(THINGS)
@@ -326,6 +416,7 @@ def test_a_folder_that_is_not_there_is_an_error_with_a_remedy(tmp_path: Path) ->
 def test_a_journal_that_another_process_writes_is_waited_for_and_then_refused(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """While it is opened as long as need be; after that hardly at all, because whoever waits serves others, too."""
     monkeypatch.setattr("wharfinger.process.journal_file.BUSY_S", 0.01)
     with closing(sqlite3.connect(path, isolation_level=None)) as other, closing(JournalFile(path)) as file:
         table = file.table(THINGS)
@@ -337,6 +428,44 @@ def test_a_journal_that_another_process_writes_is_waited_for_and_then_refused(
         other.execute("ROLLBACK")
         table.put(("d", 4))
     assert len(rows_of(path)) == 4
+
+
+def patience(database: sqlite3.Connection) -> int:
+    """How many milliseconds a statement waits for who writes."""
+    with closing(database.execute("PRAGMA busy_timeout")) as found:
+        (milliseconds,) = found.fetchone()
+    return int(milliseconds)
+
+
+def test_only_opening_has_the_time_to_wait(path: Path) -> None:
+    waits: list[int] = []
+
+    def migrating(database: sqlite3.Connection) -> Iterable[Row]:
+        waits.append(patience(database))
+        return ()
+
+    with closing(JournalFile(path)) as file:
+        assert patience(file._database) == 1000 * BUSY_IN_USE_S
+        table = file.table(replace(THINGS, version=3, migrations={2: migrating}))
+        assert waits == [1000 * BUSY_S]
+        assert patience(file._database) == 1000 * BUSY_IN_USE_S
+        altered(path, "DROP TABLE things")
+        with pytest.raises(JournalFileError, match="was damaged"):
+            table.rows()
+        assert patience(file._database) == 1000 * BUSY_IN_USE_S
+        table.put(("a", 1))
+        altered(path, "DROP TABLE table_versions; CREATE TABLE table_versions (something)")
+        file.table(THINGS)  # which finds the damage, and begins anew
+        assert patience(file._database) == 1000 * BUSY_IN_USE_S
+
+
+def test_where_no_new_file_can_be_begun_that_is_said(path: Path) -> None:
+    file = JournalFile(path)
+    altered(path, "DROP TABLE table_versions; CREATE TABLE table_versions (something)")
+    for name in (*range(1, SET_ASIDE_MAX + 1),):
+        (path.parent / f"{path.name}.damaged-{name}").mkdir()
+    with pytest.raises(JournalFileError, match="Is a directory"):
+        file.table(THINGS)
 
 
 def test_many_threads_write_at_once(tmp_path: Path) -> None:

@@ -239,6 +239,34 @@ async def test_a_row_that_was_altered_kills_nobody_and_the_others_are_kept(tag: 
         stranger.kill()
 
 
+async def test_who_runs_now_is_on_record_although_the_file_is_damaged_meanwhile(tag: str, tmp_path: Path) -> None:
+    """So the next start finds it, whatever ends this one."""
+    path = tmp_path / "journal.db"
+    with subprocess.Popen(["/bin/sleep", "1000"], env={TAG: tag, MARKER: "a" * 32}, start_new_session=True) as child:
+        start = int(Path(f"/proc/{child.pid}/stat").read_text().rpartition(")")[2].split()[19])
+        with open_ledger(path) as ledger:
+            for token in ("a" * 32, "b" * 32, "over"):
+                ledger.intend(token)
+            ledger.complete("a" * 32, child.pid, start)
+            ledger.forget("over")
+            before = ledger.entries()
+            for call in (lambda: ledger.intend("new"), lambda: ledger.complete("b" * 32, 1, 1), ledger.entries):
+                with closing(sqlite3.connect(path)) as database:
+                    database.execute("DROP TABLE process_groups")
+                with pytest.raises(LedgerError, match="the rows of process_groups, which were in memory"):
+                    call()
+                assert ledger.entries() == before
+            # As if this process were dead: the rows are another owner's.
+            for entry in before:
+                row = (entry.token, entry.boot_id, 1999999, 1, entry.pid, entry.start_ticks)
+                ledger.file.table(PROCESS_GROUPS).put(row)
+        with open_ledger(path) as ledger:
+            assert ledger.warning is None
+            assert await kill_left_behind(ledger) == 1
+            assert ledger.entries() == ()
+        assert not is_alive(child.pid)
+
+
 def test_a_ledger_that_cannot_be_written_says_so(tmp_path: Path) -> None:
     file = JournalFile(tmp_path / "journal.db")
     ledger = ProcessLedger(file)

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable
 from contextvars import ContextVar
+from itertools import pairwise
 
 import pytest
 import trio
@@ -135,6 +136,61 @@ async def test_tasks_without_a_checkpoint_leave_turns_to_others(autojump_clock: 
             await trio.lowlevel.checkpoint()
             seen.append(len(runs))
     assert max(after - before for before, after in zip([0, *seen], seen, strict=False)) <= 2 * RUNS_BETWEEN_CHECKPOINTS
+
+
+@pytest.mark.parametrize("ending", ["fails", "breaks", "is interrupted"])
+async def test_tasks_without_a_checkpoint_that_do_not_succeed_leave_turns_to_others(
+    ending: str, autojump_clock: MockClock
+) -> None:
+    """Each of them sees to it that there is a next run, which would have the loop to itself."""
+    many, runs, seen = 10 * RUNS_BETWEEN_CHECKPOINTS, [0], [0]
+
+    def begin() -> None:
+        work = scope()
+
+        async def ends() -> None:
+            runs[0] += 1
+            if runs[0] >= many:
+                return
+            if ending == "is interrupted":
+                begin()
+                work.cancel("superseded by itself")
+                return
+            queues.unpark("web")  # what it judged is not what there is any more: it is run again at once
+            raise TaskFailed("refused", permanent=True) if ending == "fails" else LookupError("a bug")
+
+        queues.enqueue("web", Calls("Run", ends), work)
+
+    async with open_queues() as queues:
+        begin()
+        while runs[0] < many:
+            await trio.lowlevel.checkpoint()
+            seen.append(runs[0])
+        await queues.wait_idle("web")
+        assert queues.statistics().running == 0
+    assert max(after - before for before, after in pairwise(seen)) <= 2 * RUNS_BETWEEN_CHECKPOINTS
+
+
+async def test_a_run_that_fails_while_it_is_being_cancelled_makes_way_for_the_next(autojump_clock: MockClock) -> None:
+    diary, update = Diary(), scope()
+
+    async def fails_at_its_end() -> None:
+        try:
+            await trio.sleep_forever()
+        except trio.Cancelled:
+            raise TaskFailed("cleaning up") from None
+
+    async with open_queues() as queues:
+        queues.enqueue("web", Calls("Run", fails_at_its_end), update)
+        queues.enqueue("web", Work("Next", diary), scope())
+        queues.enqueue("web", Work("Last", diary), scope())
+        await wait_all_tasks_blocked()
+        update.cancel("superseded")
+        with trio.fail_after(1):
+            await queues.wait_idle("web")
+        found = queues.statistics()
+        assert (found.tasks, found.retired, found.dropped, found.failures) == (0, 2, 1, 1)
+    assert diary.lines == ["Next begins", "Next ends", "Last begins", "Last ends"]
 
 
 async def test_what_follows_a_success_leaves_nothing_in_the_context(autojump_clock: MockClock) -> None:

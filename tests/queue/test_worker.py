@@ -9,7 +9,7 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from tests.queue.tasks import Calls, Diary, Work, permanent, transient
+from tests.queue.tasks import AT_REST, Calls, Diary, Work, hands, permanent, transient
 from wharfinger.queue.scope import WorkScope
 from wharfinger.queue.service import open_queues
 
@@ -126,6 +126,28 @@ async def test_what_is_enqueued_while_queues_are_removed_runs_or_is_dropped(auto
         assert (found.tasks, found.queues, found.running) == (0, 0, 0)
         assert found.retired + found.dropped == 201
         assert found.retired >= 1
+
+
+@pytest.mark.parametrize("how", ["removed", "cancelled"])
+async def test_a_queue_whose_only_task_backs_off_is_over_as_soon_as_that_leaves(
+    how: str, autojump_clock: MockClock
+) -> None:
+    """The lane sleeps until the next attempt; nobody waits for that."""
+    update = scope()
+    async with open_queues() as queues:
+        queues.enqueue("web", Work("Run", Diary(), 0, transient(9)), update)
+        await trio.sleep(0.1)
+        (task,) = queues.dump_one("web").tasks
+        assert task.attempt == 1
+        before = trio.current_time()
+        if how == "removed":
+            await queues.remove("web")
+        else:
+            update.cancel("superseded")
+            await wait_all_tasks_blocked()
+        assert trio.current_time() == before
+        assert hands() == [AT_REST]
+        assert queues.names() == ()
 
 
 class TrackedScope(WorkScope):

@@ -38,7 +38,8 @@ STATES: dict[Stage, dict[Phase, tuple[str, str]]] = {
         Phase.INSTALL: ("Failed", "Failed"), Phase.UPDATE: ("Updating", "Degraded"), Phase.RECONCILE: ("Degraded",) * 2,
     },
     Stage.REQUIREMENTS: {
-        Phase.INSTALL: ("Pending",) * 2, Phase.UPDATE: ("Suspended",) * 2, Phase.RECONCILE: ("Suspended",) * 2,
+        Phase.INSTALL: ("Pending", "Failed"), Phase.UPDATE: ("Suspended", "Degraded"),
+        Phase.RECONCILE: ("Suspended", "Degraded"),
     },
     Stage.CONFIGURED: {
         Phase.INSTALL: ("Failed", "Failed"), Phase.UPDATE: ("Updating", "Degraded"), Phase.RECONCILE: ("Degraded",) * 2,

@@ -4,11 +4,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import trio
+import trio.testing
 
 from tests.runtime.notes import SHOP, instance
 from tests.runtime.test_hook_runs import hooked
 from wharfinger.packages.definition import Definition, read_definition
 from wharfinger.runtime.identity import ModuleId
+from wharfinger.runtime.instance import Signal
 from wharfinger.runtime.settings import ResolvedSettings
 
 WRITE_ONLY = "type: object\nproperties:\n  token: {type: string, writeOnly: true}\n  mode: {type: string}\n"
@@ -79,3 +82,22 @@ def test_what_the_schema_calls_write_only_is_masked_once_it_is_loaded(tmp_path: 
     assert one.secrets == ("hunter2",)
     assert one.hidden_paths == {("token",)}
     assert one.masked("fast hunter2").startswith("fast ")
+
+
+async def test_a_signal_wakes_all_who_wait_each_time() -> None:
+    signal, woken = Signal(), list[str]()
+    signal.tell()  # nobody waits, and it is not remembered
+
+    async def wait(name: str) -> None:
+        for _ in range(2):
+            await signal.wait()
+            woken.append(name)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(wait, "a")
+        nursery.start_soon(wait, "b")
+        for count in (0, 2):
+            await trio.testing.wait_all_tasks_blocked()
+            assert len(woken) == count
+            signal.tell()
+    assert sorted(woken) == ["a", "a", "b", "b"]

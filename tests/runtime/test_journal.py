@@ -1,15 +1,22 @@
 """The journal of operations in a file: who comes next finds what was answered, whatever ended the one before."""
 
 import random
+import shutil
+import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.process.killed_writer import acknowledged, killed_at_random
+from tests.runtime.world import open_ground
 from tests.scale import scaled
+from wharfinger.formats.json_value import find_str
 from wharfinger.process.journal_file import JournalFile
+from wharfinger.process.ledger import boot_id
+from wharfinger.runtime.failures import classify
 from wharfinger.runtime.journal import OPERATION_STEPS, Journal, JournalEntry, JournalError, Operation
 from wharfinger.runtime.journal_machine import MAX_RESULT
 
@@ -23,6 +30,12 @@ def journal(folder: Path) -> Iterator[Journal]:
     with closing(JournalFile(folder / "journal.db")) as file:
         yield Journal(file)
         assert file.warnings == ()
+
+
+def altered(folder: Path, script: str) -> None:
+    """What a hand, or a bad disk, does to the file."""
+    with closing(sqlite3.connect(folder / "journal.db")) as database:
+        database.executescript(script)
 
 
 def test_the_next_process_passes_over_what_was_complete(tmp_path: Path) -> None:
@@ -125,7 +138,7 @@ def test_a_journal_that_is_damaged_while_in_use_fails_one_step_and_goes_on(tmp_p
         one.start(SHOP, UPDATE, "Download")
         one.complete(SHOP, UPDATE, "Download")
         one.start(SHOP, UPDATE, "Install")
-        file.write((("DROP TABLE operation_steps", ()),))
+        altered(tmp_path, "DROP TABLE operation_steps")
         with pytest.raises(JournalError, match="can be tried again") as caught:
             one.complete(SHOP, UPDATE, "Install")
         assert caught.value.transient
@@ -152,8 +165,7 @@ def test_a_row_that_was_altered_makes_everything_begin_from_the_top(tmp_path: Pa
             one.begin(package, UPDATE, "f")
             one.start(package, UPDATE, "Download")
             one.complete(package, UPDATE, "Download")
-    with closing(JournalFile(tmp_path / "journal.db")) as file:
-        file.write((("UPDATE operation_steps SET step = 'Install' WHERE package = ?", (SHOP,)),))
+    altered(tmp_path, f"UPDATE operation_steps SET step = 'Install' WHERE package = '{SHOP}'")
     with closing(JournalFile(tmp_path / "journal.db")) as file:
         assert Journal(file).entries() == ()
         (warning,) = file.warnings
@@ -162,16 +174,111 @@ def test_a_row_that_was_altered_makes_everything_begin_from_the_top(tmp_path: Pa
         assert two.entries() == ()
 
 
+def of_another_boot(folder: Path, *operations: Operation) -> None:
+    """The machine was started anew since these operations' rows were written."""
+    with closing(JournalFile(folder / "journal.db")) as file:
+        table = file.table(OPERATION_STEPS)
+        rows = [row for row in table.rows() if row[1] in operations]
+        assert rows
+        table.write((), [(*row[:-1], "another-boot") for row in rows])
+
+
+def test_what_was_done_before_the_machine_was_started_counts_as_nothing(tmp_path: Path) -> None:
+    """A power cut takes away what was written last: that what an apply did was undone. Its rows are whole all the same."""
+    with closing(JournalFile(tmp_path / "journal.db")) as file:
+        one = Journal(file)
+        one.begin(SHOP, RECONCILIATION, "f")
+        one.start(SHOP, RECONCILIATION, "apply/1")
+        one.complete(SHOP, RECONCILIATION, "apply/1", "7 sum")
+        disk = tmp_path / "disk"
+        disk.mkdir()
+        for name in ("journal.db", "journal.db-wal"):  # what comes after this was only on its way there
+            shutil.copy(tmp_path / name, disk / name)
+        one.begin(SHOP, DISABLE, "x")
+        one.start(SHOP, DISABLE, "uninstall")
+        one.complete(SHOP, DISABLE, "uninstall")
+    of_another_boot(disk, RECONCILIATION)
+    with journal(disk) as two:
+        assert two.entries() == ()
+        two.begin(SHOP, RECONCILIATION, "f")
+        assert two.completed(SHOP, RECONCILIATION, "apply/1") is None
+        two.start(SHOP, RECONCILIATION, "Download")
+        two.complete(SHOP, RECONCILIATION, "Download")
+    with journal(disk) as three:  # and nothing of before is left among what is written now
+        assert [(entry.completed, entry.interrupted) for entry in three.entries()] == [(("Download",), ())]
+
+
+def test_of_several_operations_those_since_the_start_of_the_machine_are_resumed(tmp_path: Path) -> None:
+    with journal(tmp_path) as one:
+        for operation in (UPDATE, RECONCILIATION):
+            one.begin(SHOP, operation, "f")
+            one.start(SHOP, operation, "a")
+            one.complete(SHOP, operation, "a")
+    of_another_boot(tmp_path, RECONCILIATION)
+    with journal(tmp_path) as two:
+        assert [entry.operation for entry in two.entries()] == [UPDATE]
+        two.begin(SHOP, UPDATE, "f")
+        assert two.completed(SHOP, UPDATE, "a") == ""
+    with closing(JournalFile(tmp_path / "journal.db")) as file:
+        assert [(row[1], row[-1]) for row in file.table(OPERATION_STEPS).rows()] == [("update", boot_id())]
+
+
+def test_rows_of_the_first_version_count_as_nothing(tmp_path: Path) -> None:
+    columns = {name: kind for name, kind in OPERATION_STEPS.columns.items() if name != "boot"}
+    first = replace(OPERATION_STEPS, version=1, columns=columns, migrations={})
+    with closing(JournalFile(tmp_path / "journal.db")) as file:
+        file.table(first).put((SHOP, "update", "Download", "f", 1, 1, ""))
+    with journal(tmp_path) as one:
+        assert one.entries() == ()
+        one.begin(SHOP, UPDATE, "f")
+        assert one.completed(SHOP, UPDATE, "Download") is None
+
+
+def test_a_step_that_somebody_else_s_writing_holds_up_can_be_taken_again(tmp_path: Path) -> None:
+    with journal(tmp_path) as one, closing(sqlite3.connect(tmp_path / "journal.db", isolation_level=None)) as other:
+        one.begin(SHOP, UPDATE, "f")
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(JournalError, match="locked") as caught:
+            one.start(SHOP, UPDATE, "Download")
+        assert caught.value.transient
+        assert not classify(caught.value).permanent
+        other.execute("ROLLBACK")
+        one.start(SHOP, UPDATE, "Download")
+        one.complete(SHOP, UPDATE, "Download")
+        assert one.completed(SHOP, UPDATE, "Download") == ""
+
+
+async def test_a_package_whose_steps_cannot_be_written_for_a_while_is_tried_again(tmp_path: Path) -> None:
+    (tmp_path / "journal").mkdir()
+    async with open_ground(tmp_path) as ground:
+        with (
+            closing(JournalFile(tmp_path / "journal" / "journal.db")) as file,
+            closing(sqlite3.connect(file.path, isolation_level=None)) as other,
+        ):
+            async with replace(ground, journal=Journal(file)).open_world() as world:
+                await world.repository()
+                await world.push("web", "1.0.0")
+                other.execute("BEGIN IMMEDIATE")
+                await world.create("prod", "shop")
+                await world.until(
+                    "prod", "shop", lambda obj: find_str(obj, "status", "summary", "message").count("locked") == 1
+                )
+                other.execute("ROLLBACK")
+                await world.until_state("prod", "shop", "Ready")
+                assert file.warnings == ()
+
+
 def test_its_table_holds_what_other_programs_may_rely_on() -> None:
     """Whoever changes this raises the version, and says how the old rows are read."""
-    assert OPERATION_STEPS.version == 1
-    assert OPERATION_STEPS.checksum(("p", "update", "s", "f", 1, 1, "r")) == "e3555d595f81341fce1c8487ae444b3b"
+    assert OPERATION_STEPS.version == 2
+    assert OPERATION_STEPS.checksum(("p", "update", "s", "f", 1, 1, "r", "b")) == "9d28341f52e674e3169ad429c5929d8e"
     assert [operation.value for operation in Operation] == ["update", "reconciliation", "disable", "removal"]
 
 
 WRITER = """
 import sys
 from pathlib import Path
+from wharfinger.formats.json_value import find_str
 from wharfinger.process.journal_file import JournalFile
 from wharfinger.runtime.journal import Journal, Operation
 

@@ -90,7 +90,7 @@ async def bring_up(world: World, wishes: dict[str, Wish], log: TaskLog) -> float
     return cpu_s() - begun_s
 
 
-def state_of(world: World, name: str) -> State | None:
+def state_of(world: World, name: str) -> str | None:
     """The state of a package, once the runtime knows it."""
     status = world.runtime.status(name)
     return summary(status).state if status is not None else None

@@ -193,6 +193,9 @@ class Story(RuleBasedStateMachine):
             return
         assert len(held) == 1 or (held == [] and told["Ready"].reason in OFF)
         assert (held == ["Ready"]) == (state == State.READY)
+        assert held != ["Ready"] or told["Installed"].truth is Truth.TRUE
+        elsewhere = told["Ready"].reason in {*OFF, Reason.NOT_READY}  # no task fails for good with these
+        assert held != ["Stalled"] or elsewhere or state in (State.FAILED, State.DEGRADED)
         if status.removal is None:
             assert told["Ready"].generation == status.generation
         assert statuses.is_stalled(status) == (held == ["Stalled"] and status.blocked is None)
