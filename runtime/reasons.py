@@ -192,8 +192,10 @@ class Reason(StrEnum):
         "SettingsInvalid",
         Again.CHANGE,
         "settings or values do not fit the package's schemas",
-        "edit spec.settings, or what spec.settingsFrom names, where the message says (the annotation "
-        + "wharfinger.dev/reset-requested-at forgets what was configured before, which immutable settings are compared with)",
+        (
+            "edit spec.settings, or what spec.settingsFrom names, where the message says (the annotation "
+            "wharfinger.dev/reset-requested-at forgets what was configured before, which immutable settings are compared with)"
+        ),
     )
     SETTINGS_SOURCE_MISSING = (
         "SettingsSourceMissing",

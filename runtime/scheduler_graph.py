@@ -128,6 +128,24 @@ def with_node(before: Topology, nodes: Mapping[str, Node], name: str, old: Node 
     )
 
 
+def without_node(before: Topology, nodes: Mapping[str, Node], old: Node) -> Topology:
+    """`topology` of ``nodes``, from what it was with ``old`` among them. One that nobody names leaves the others as they are."""
+    name = old.name
+    simple = not (old.requirements.any_of or old.requirements.none_of or before.late or before.refused_by)
+    if not simple or before.named_by.get(name):
+        return topology(nodes)
+    named_by = dict(before.named_by)
+    for each in old.names():
+        left = named_by[each] - {name}
+        if left:
+            named_by[each] = left
+        else:
+            del named_by[each]
+    waits_for, effective = dict(before.waits_for), dict(before.effective)
+    del waits_for[name], effective[name]
+    return Topology(tuple(each for each in before.order if each != name), waits_for, effective, named_by=named_by)
+
+
 def topology(nodes: Mapping[str, Node]) -> Topology:
     """The order of ``nodes``, by name. Raises CycleError."""
     before = {

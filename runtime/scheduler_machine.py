@@ -25,7 +25,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias, assert_never
 
 from wharfinger.runtime.gates import Decision, Facts, Opinion, ScriptVote, decide, decide_some
-from wharfinger.runtime.scheduler_graph import Node, Topology, topology, with_node
+from wharfinger.runtime.scheduler_graph import Node, Topology, with_node, without_node
 
 _FIRST_REASON: Final = "Scheduled"
 
@@ -244,6 +244,8 @@ def step(graph: Graph, event: Event) -> tuple[Graph, tuple[Effect, ...]]:
         affected = after.topology.affected_by(name)
         if affected is not None:
             return _passed(after, after.decisions_of(affected))
+    if isinstance(event, NodeRemoved) and not graph.paused and not graph.topology.named_by.get(event.name):
+        return _passed(after, {})  # nobody builds on it, so nobody is judged for it
     return _passed(after, after.decisions())
 
 
@@ -252,8 +254,11 @@ def _taken_in(graph: Graph, event: Event) -> Graph:
         case NodeAdded(node):
             return _with_node(graph, node)
         case NodeRemoved(name):
-            entries = {each: entry for each, entry in graph.entries.items() if each != name}
-            return _rebuilt(graph, entries) if len(entries) < len(graph.entries) else graph
+            entries = dict(graph.entries)
+            gone = entries.pop(name, None)
+            if gone is None:
+                return graph
+            return replace(graph, entries=entries, topology=without_node(graph.topology, _Nodes(entries), gone.node))
         case Completed(name, run):
             return _with_phase(graph, name, run, Active())
         case Failed(name, run):
@@ -305,11 +310,6 @@ class _Nodes(Mapping[str, Node]):
 
     def __len__(self) -> int:
         return len(self._entries)
-
-
-def _rebuilt(graph: Graph, entries: Mapping[str, Entry]) -> Graph:
-    order = topology({name: entry.node for name, entry in entries.items()})
-    return replace(graph, entries=entries, topology=order)
 
 
 def _with_entry(graph: Graph, entry: Entry) -> Graph:

@@ -1,0 +1,87 @@
+"""What is decided step by step is what would be decided from scratch: an event is followed only as far as it reaches.
+
+Invariants, after every event of a random story: the topology is that of the nodes; every decision is the one that would be taken
+now; and looking at everything once more finds nothing to do.
+"""
+
+from random import Random as Numbers
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.runtime.nodes import group, node
+from tests.scale import scaled
+from wharfinger.runtime.scheduler_graph import CycleError, Node, Verdict, topology
+from wharfinger.runtime.scheduler_machine import (
+    Completed,
+    Event,
+    FactsChanged,
+    Failed,
+    Graph,
+    IntentSet,
+    NodeAdded,
+    NodeRemoved,
+    Paused,
+    Rescheduled,
+    Resumed,
+    Scheduled,
+    ScriptVoted,
+    step,
+)
+
+NAMES = tuple(f"n{number}" for number in range(8))
+
+
+def random_node(random: Numbers, name: str, *, groups: bool) -> Node:
+    others = [each for each in NAMES if each != name]
+    needs = [each + random.choice(["", " >=2"]) for each in random.sample(others, random.choice([0, 0, 1, 2]))]
+    any_of = [group("g", *random.sample(others, 2))] if groups and random.random() < 0.2 else []
+    none_of = [group("h", random.choice(others))] if groups and random.random() < 0.1 else []
+    return node(
+        name,
+        *needs,
+        optional=random.sample(others, random.choice([0, 0, 1])),
+        version=random.choice(["1.0.0", "2.0.0"]),
+        order=random.choice([1, 5, 999]),
+        script=random.random() < 0.2,
+        floor=random.choice([Verdict.ENABLE, Verdict.ENABLE, Verdict.DISABLE]),
+        any_of=any_of,
+        none_of=none_of,
+    )
+
+
+def random_event(random: Numbers, graph: Graph, *, groups: bool) -> Event:
+    name = random.choice(NAMES)
+    running = [(each, entry.phase.run) for each, entry in graph.entries.items() if isinstance(entry.phase, Scheduled)]
+    kind = random.random()
+    if kind < 0.3:
+        return NodeAdded(random_node(random, name, groups=groups))
+    if kind < 0.45:
+        return NodeRemoved(name)
+    if kind < 0.55:
+        return IntentSet(name, random.choice([True, False, None]))
+    if kind < 0.65:
+        return ScriptVoted(name, random.choice([True, False, None]), "because", random.choice(["", "", "broken"]))
+    if kind < 0.72:
+        return random.choice([Paused(), Resumed(), Resumed(), FactsChanged("1.30.0", "")])
+    if running and kind < 0.95:
+        return random.choice([Completed, Completed, Completed, Failed])(*random.choice(running))
+    return Rescheduled(name, "asked for")
+
+
+@given(seed=st.integers(0, 2**32), groups=st.booleans())
+@settings(max_examples=scaled(2_000, 100), deadline=None)
+def test_following_an_event_is_deciding_everything_anew(seed: int, groups: bool) -> None:
+    random = Numbers(seed)  # noqa: S311 - a story, no secret
+    graph, _ = step(Graph(), Resumed())
+    for _ in range(40):
+        try:
+            graph, _ = step(graph, random_event(random, graph, groups=groups))
+        except CycleError:
+            continue
+        assert graph.topology == topology(graph.nodes())
+        if not graph.paused:
+            assert {name: entry.decision for name, entry in graph.entries.items()} == graph.decisions()
+            again, effects = step(graph, Resumed())
+            assert effects == (), "looking at everything once more finds nothing to do"
+            assert again.entries == graph.entries
