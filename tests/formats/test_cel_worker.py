@@ -150,6 +150,16 @@ def test_an_endless_rule_is_ended_by_its_cpu_time() -> None:
     assert done.returncode == -signal.SIGXCPU
 
 
+@pytest.mark.parametrize(("arguments", "seconds"), [(("7",), 7), ((), cel_worker.CPU_S)])
+def test_who_starts_it_says_how_much_cpu_time(arguments: tuple[str, ...], seconds: int) -> None:
+    script = (
+        "import sys; from wharfinger.formats import cel_worker;"
+        "cel_worker.serve = lambda _, answers, cpu_s: answers.write(b'%d' % cpu_s); cel_worker.main()"
+    )
+    done = subprocess.run([sys.executable, "-I", "-c", script, *arguments], capture_output=True, timeout=60, check=True)
+    assert done.stdout == b"%d" % seconds
+
+
 def test_each_request_has_its_own_cpu_time(monkeypatch: pytest.MonkeyPatch) -> None:
     allowed: list[int] = []
 
