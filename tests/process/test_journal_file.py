@@ -16,31 +16,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.process.journal_rows import THINGS, altered, rows_of
 from tests.process.killed_writer import acknowledged, killed_at_random
 from tests.scale import scaled
 from wharfinger.process.errors import JournalFileError
 from wharfinger.process.journal_file import (
-    BUSY_IN_USE_S,
-    BUSY_S,
-    MAX_WARNINGS,
     SET_ASIDE_MAX,
     JournalFile,
     Row,
     TableSpec,
 )
-
-THINGS = TableSpec("things", 2, {"name": "TEXT", "number": "INTEGER"}, keys=1, loss="things are lost")
-
-
-def rows_of(path: Path, spec: TableSpec = THINGS) -> tuple[Row, ...]:
-    with closing(JournalFile(path)) as file:
-        return file.table(spec).rows()
-
-
-def altered(path: Path, script: str) -> None:
-    """What a hand, or a bad disk, does to the file."""
-    with closing(sqlite3.connect(path)) as database:
-        database.executescript(script)
 
 
 @pytest.fixture
@@ -232,11 +217,8 @@ def test_nobody_writes_between_the_reading_of_an_old_table_and_the_writing_of_th
             return database.execute("SELECT name, number FROM things")
 
         with closing(JournalFile(path)) as file:
-            assert file.table(replace(THINGS, version=3, migrations={2: migrating})).rows() == (
-                ("a", 1),
-                ("b", 2),
-                ("c", 3),
-            )
+            spec = replace(THINGS, version=3, migrations={2: migrating})
+            assert [row[1] for row in file.table(spec).rows()] == [1, 2, 3]
 
 
 @pytest.mark.parametrize("damage", ["text", "cut", "scrambled", "header"])
@@ -322,150 +304,10 @@ def test_other_tables_are_left_alone(path: Path) -> None:
         assert file.table(others).rows() == (("a", 1),)
 
 
-@pytest.mark.parametrize("call", ["put", "write", "rows"])
-def test_damage_while_it_is_open_fails_one_call_and_then_it_begins_anew(path: Path, call: str) -> None:
-    with closing(JournalFile(path)) as file:
-        table, others = file.table(THINGS), file.table(replace(THINGS, name="others"))
-        altered(path, "DROP TABLE things")
-        with pytest.raises(
-            JournalFileError, match=r"was damaged .* is now .*damaged-1; .* can be tried again"
-        ) as caught:
-            if call == "put":
-                table.put(("d", 4))
-            elif call == "write":
-                table.write([("a",)], [("d", 4)])
-            else:
-                table.rows()
-        assert caught.value.transient
-        assert len(file.warnings) == 1
-        table.put(("d", 4))
-        others.put(("e", 5))
-    assert rows_of(path) == (("d", 4),)
-    assert rows_of(path, replace(THINGS, name="others")) == (("e", 5),)
-
-
-def test_a_table_that_takes_no_rows_is_damage(path: Path) -> None:
-    """It has the columns, so it can be read, and a rule of its own, which is not ours."""
-    with closing(JournalFile(path)) as file:
-        table = file.table(THINGS)
-        columns = (
-            "name TEXT NOT NULL, number INTEGER NOT NULL CHECK (number > 9), checksum TEXT NOT NULL, PRIMARY KEY (name)"
-        )
-        altered(path, f"DROP TABLE things; CREATE TABLE things ({columns}) WITHOUT ROWID")
-        table.put(("big", 10))
-        with pytest.raises(JournalFileError, match="was damaged .* can be tried again"):
-            table.put(("d", 4))
-        assert len(file.warnings) == 1
-        table.put(("d", 4))
-    assert rows_of(path) == (("d", 4),)
-
-
-def test_a_table_that_is_remembered_survives_the_damage_of_the_file(path: Path) -> None:
-    kept = replace(THINGS, remembered=True)
-    with closing(JournalFile(path)) as file:
-        table, others = file.table(kept), file.table(replace(THINGS, name="others"))
-        others.put(("e", 5))
-        table.put(("d", 4))
-        table.delete("a")
-        table.write([("b",)], [("b", 20), ("f", 6)])
-        with pytest.raises(JournalFileError, match="cannot be written"):
-            table.write([("c",)], [("bad \ud800", 2)])
-        for number in range(2):
-            altered(path, "DROP TABLE things")
-            with pytest.raises(
-                JournalFileError, match="the rows of things, which were in memory; things are lost; what"
-            ):
-                table.put(("g", 7))
-            assert table.rows() == (("b", 20), ("c", 3), ("d", 4), ("f", 6))
-            assert others.rows() == ()
-            assert len(file.warnings) == number + 1
-        table.put(("g", 7))
-    assert rows_of(path, kept) == (("b", 20), ("c", 3), ("d", 4), ("f", 6), ("g", 7))
-
-
-def test_who_asks_is_told_what_was_set_aside_and_what_is(path: Path) -> None:
-    altered(path, "UPDATE things SET number = 7 WHERE name = 'b'")
-    told: list[str] = []
-    with closing(JournalFile(path)) as file:
-        table = file.table(THINGS)
-        file.report_to(told.append)
-        assert len(told) == 1
-        for _ in range(MAX_WARNINGS + 5):
-            altered(path, "DROP TABLE things")
-            with pytest.raises(JournalFileError):
-                table.put(("d", 4))
-            assert told[-1] == file.warnings[-1]
-        assert len(told) == MAX_WARNINGS + 6
-        assert len(file.warnings) == MAX_WARNINGS
-
-
-def test_a_row_that_is_altered_while_it_is_open_is_not_handed_out(path: Path) -> None:
-    with closing(JournalFile(path)) as file:
-        table = file.table(THINGS)
-        altered(path, "UPDATE things SET number = 7 WHERE name = 'b'")
-        with pytest.raises(JournalFileError, match=r"damaged while it was in use \(1 rows\); start the daemon again"):
-            table.rows()
-
-
 def test_a_folder_that_is_not_there_is_an_error_with_a_remedy(tmp_path: Path) -> None:
     with pytest.raises(JournalFileError, match=r"cannot be opened.*look at the disk and at the owner") as caught:
         JournalFile(tmp_path / "none" / "journal.db")
     assert caught.value.transient
-
-
-def test_a_journal_that_another_process_writes_is_waited_for_and_then_refused(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """While it is opened as long as need be; after that hardly at all, because whoever waits serves others, too."""
-    monkeypatch.setattr("wharfinger.process.journal_file.BUSY_S", 0.01)
-    with closing(sqlite3.connect(path, isolation_level=None)) as other, closing(JournalFile(path)) as file:
-        table = file.table(THINGS)
-        other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(JournalFileError, match="locked"):
-            table.put(("d", 4))
-        with pytest.raises(JournalFileError, match="locked"):
-            file.table(replace(THINGS, name="others"))
-        other.execute("ROLLBACK")
-        table.put(("d", 4))
-    assert len(rows_of(path)) == 4
-
-
-def patience(database: sqlite3.Connection) -> int:
-    """How many milliseconds a statement waits for who writes."""
-    with closing(database.execute("PRAGMA busy_timeout")) as found:
-        (milliseconds,) = found.fetchone()
-    return int(milliseconds)
-
-
-def test_only_opening_has_the_time_to_wait(path: Path) -> None:
-    waits: list[int] = []
-
-    def migrating(database: sqlite3.Connection) -> Iterable[Row]:
-        waits.append(patience(database))
-        return ()
-
-    with closing(JournalFile(path)) as file:
-        assert patience(file._database) == 1000 * BUSY_IN_USE_S
-        table = file.table(replace(THINGS, version=3, migrations={2: migrating}))
-        assert waits == [1000 * BUSY_S]
-        assert patience(file._database) == 1000 * BUSY_IN_USE_S
-        altered(path, "DROP TABLE things")
-        with pytest.raises(JournalFileError, match="was damaged"):
-            table.rows()
-        assert patience(file._database) == 1000 * BUSY_IN_USE_S
-        table.put(("a", 1))
-        altered(path, "DROP TABLE table_versions; CREATE TABLE table_versions (something)")
-        file.table(THINGS)  # which finds the damage, and begins anew
-        assert patience(file._database) == 1000 * BUSY_IN_USE_S
-
-
-def test_where_no_new_file_can_be_begun_that_is_said(path: Path) -> None:
-    file = JournalFile(path)
-    altered(path, "DROP TABLE table_versions; CREATE TABLE table_versions (something)")
-    for name in (*range(1, SET_ASIDE_MAX + 1),):
-        (path.parent / f"{path.name}.damaged-{name}").mkdir()
-    with pytest.raises(JournalFileError, match="Is a directory"):
-        file.table(THINGS)
 
 
 def test_many_threads_write_at_once(tmp_path: Path) -> None:

@@ -5,7 +5,8 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -239,10 +240,20 @@ async def test_a_row_that_was_altered_kills_nobody_and_the_others_are_kept(tag: 
         stranger.kill()
 
 
+@contextmanager
+def running(tag: str, token: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A child that has this token, and is gone in the end."""
+    with subprocess.Popen(["/bin/sleep", "1000"], env={TAG: tag, MARKER: token}, start_new_session=True) as child:
+        try:
+            yield child
+        finally:
+            child.kill()
+
+
 async def test_who_runs_now_is_on_record_although_the_file_is_damaged_meanwhile(tag: str, tmp_path: Path) -> None:
     """So the next start finds it, whatever ends this one."""
     path = tmp_path / "journal.db"
-    with subprocess.Popen(["/bin/sleep", "1000"], env={TAG: tag, MARKER: "a" * 32}, start_new_session=True) as child:
+    with running(tag, "a" * 32) as child:
         start = int(Path(f"/proc/{child.pid}/stat").read_text().rpartition(")")[2].split()[19])
         with open_ledger(path) as ledger:
             for token in ("a" * 32, "b" * 32, "over"):

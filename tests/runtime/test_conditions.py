@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.runtime.statuses import T1, T2, before, conditions, ready, times
+from tests.runtime.statuses import T0, T1, T2, before, conditions, ready, times
 from wharfinger.runtime import status as statuses
 from wharfinger.runtime.conditions import KINDS, MAPPERS
 from wharfinger.runtime.reasons import OFF, Again, Reason
@@ -174,3 +174,22 @@ def test_what_is_removed_is_false_and_keeps_its_last_words() -> None:
         "ConfigurationApplied": (Truth.FALSE, "Removing", "why"),
     }
     assert set(statuses.removing(statuses.fresh(1, T1), Reason.REMOVING, "going", T2).told) == set(KINDS[:4])
+
+
+@pytest.mark.parametrize("last", list(Stage), ids=lambda stage: stage.name)
+def test_whichever_stage_is_the_last_it_is_installed_then(last: Stage) -> None:
+    status = statuses.update_started(statuses.fresh(1, T0), 1, T0, version="1.0.0")
+    for stage in Stage:
+        status = statuses.failed(status, stage, Reason.CLUSTER_FAILED, "why", T0, permanent=False)
+    status = statuses.released(status, "1.0.0", "sha256:aa", 1)
+    for stage in (*(stage for stage in Stage if stage is not last), last):
+        assert conditions(status)["Installed"][0] == "False"
+        if stage is Stage.REQUIREMENTS:
+            status = statuses.required(status, "", "", T1, met=True)
+        else:
+            status = statuses.succeeded(status, stage, T1)
+    assert (status.installed_since, status.phase) == (T1, Phase.RECONCILE)
+    assert {kind: truth for kind, (truth, _) in conditions(status).items() if kind in ("Ready", "Installed")} == {
+        "Ready": "True",
+        "Installed": "True",
+    }

@@ -165,7 +165,7 @@ def test_a_row_that_was_altered_makes_everything_begin_from_the_top(tmp_path: Pa
             one.begin(package, UPDATE, "f")
             one.start(package, UPDATE, "Download")
             one.complete(package, UPDATE, "Download")
-    altered(tmp_path, f"UPDATE operation_steps SET step = 'Install' WHERE package = '{SHOP}'")
+    altered(tmp_path, "UPDATE operation_steps SET step = 'Install' WHERE package = 'default.shop'")
     with closing(JournalFile(tmp_path / "journal.db")) as file:
         assert Journal(file).entries() == ()
         (warning,) = file.warnings

@@ -63,9 +63,11 @@ def random_event(random: Numbers, graph: Graph, *, groups: bool) -> Event:
     if kind < 0.65:
         return ScriptVoted(name, random.choice([True, False, None]), "because", random.choice(["", "", "broken"]))
     if kind < 0.72:
-        return random.choice([Paused(), Resumed(), Resumed(), FactsChanged("1.30.0", "")])
+        told: tuple[Event, ...] = (Paused(), Resumed(), Resumed(), FactsChanged("1.30.0", ""))
+        return random.choice(told)
     if running and kind < 0.95:
-        return random.choice([Completed, Completed, Completed, Failed])(*random.choice(running))
+        run = random.choice(running)
+        return Completed(*run) if random.random() < 0.75 else Failed(*run)
     return Rescheduled(name, "asked for")
 
 

@@ -34,35 +34,6 @@ def test_all_stages_true_is_ready() -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("last", list(Stage), ids=lambda stage: stage.name)
-def test_whichever_stage_is_the_last_it_is_installed_then(last: Stage) -> None:
-    status = statuses.update_started(statuses.fresh(1, T0), 1, T0, version="1.0.0")
-    for stage in Stage:
-        status = statuses.failed(status, stage, Reason.CLUSTER_FAILED, "why", T0, permanent=False)
-    status = statuses.released(status, "1.0.0", "sha256:aa", 1)
-    for stage in (*(stage for stage in Stage if stage is not last), last):
-        assert conditions(status)["Installed"][0] == "False"
-        if stage is Stage.REQUIREMENTS:
-            status = statuses.required(status, "", "", T1, met=True)
-        else:
-            status = statuses.succeeded(status, stage, T1)
-    assert (status.installed_since, status.phase) == (T1, Phase.RECONCILE)
-    assert {kind: truth for kind, (truth, _) in conditions(status).items() if kind in ("Ready", "Installed")} == {
-        "Ready": "True",
-        "Installed": "True",
-    }
-
-
-@pytest.mark.parametrize(("phase", "state"), list(zip(Phase, ("Failed", "Degraded", "Degraded"), strict=True)))
-def test_an_enabled_script_that_cannot_say_is_a_failure_not_a_wait(phase: Phase, state: str) -> None:
-    status = before(Stage.REQUIREMENTS, phase)
-    status = statuses.required(status, Reason.SCRIPT_ERROR, "exit status 1", T2, met=False)
-    assert conditions(status)["Stalled"] == ("True", "EnabledScriptError")
-    assert statuses.summary(status) == (state, "exit status 1", Reason.SCRIPT_ERROR.tip)
-    status = statuses.required(status, Reason.DEPENDENCY_NOT_ENABLED, "", T2, met=False)
-    assert statuses.summary(status).state == ("Pending" if phase is Phase.INSTALL else "Suspended")
-
-
 @pytest.mark.parametrize(
     ("permanent", "installed", "state", "reconciling", "stalled"),
     [

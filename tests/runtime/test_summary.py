@@ -4,9 +4,10 @@ from itertools import product
 
 import pytest
 
-from tests.runtime.statuses import T1, T2, ready
+from tests.runtime.statuses import T1, T2, before, conditions, ready
 from wharfinger.runtime import status as statuses
 from wharfinger.runtime.reasons import Reason, advice
+from wharfinger.runtime.status import Phase, Stage
 from wharfinger.runtime.summary import State, summary
 
 
@@ -52,3 +53,13 @@ def test_a_reason_of_another_version_is_shown_with_a_tip_that_fits_all() -> None
     status = statuses.failed(ready(), statuses.Stage.HOOKS, "FromTheFuture", "what", T1, permanent=False)
     assert summary(status)[:2] == ("Degraded", "what")
     assert "log" in summary(status).tip
+
+
+@pytest.mark.parametrize(("phase", "state"), list(zip(Phase, ("Failed", "Degraded", "Degraded"), strict=True)))
+def test_an_enabled_script_that_cannot_say_is_a_failure_not_a_wait(phase: Phase, state: str) -> None:
+    status = before(Stage.REQUIREMENTS, phase)
+    status = statuses.required(status, Reason.SCRIPT_ERROR, "exit status 1", T2, met=False)
+    assert conditions(status)["Stalled"] == ("True", "EnabledScriptError")
+    assert statuses.summary(status) == (state, "exit status 1", Reason.SCRIPT_ERROR.tip)
+    status = statuses.required(status, Reason.DEPENDENCY_NOT_ENABLED, "", T2, met=False)
+    assert statuses.summary(status).state == ("Pending" if phase is Phase.INSTALL else "Suspended")
