@@ -173,8 +173,8 @@ def _given(path: Path, version: int) -> GivenSettings:
 
 def _version(text: str) -> int:
     """An argument's value. Raises ArgumentTypeError."""
-    if len(text) > MAX_DIGITS or not text.isascii() or not text.isdigit() or int(text) > MAX_VERSION:
-        raise argparse.ArgumentTypeError(f"{text[:MAX_SHOWN]!r} is no version: a number up to {MAX_VERSION}")
+    if len(text) > MAX_DIGITS or not text.isascii() or not text.isdigit() or not 0 < int(text) <= MAX_VERSION:
+        raise argparse.ArgumentTypeError(f"{text[:MAX_SHOWN]!r} is no version: a number from 1 to {MAX_VERSION}")
     return int(text)
 
 

@@ -39,7 +39,8 @@ FORCED_EXIT = 1
 def add_run(parser: argparse.ArgumentParser) -> None:
     """Arguments of ``wharfinger run``."""
     parser.description = (
-        "Run the daemon in the foreground until SIGTERM or Ctrl-C: it watches Applications and keeps them installed. "
+        "Run the daemon in the foreground until SIGTERM or Ctrl-C: it watches Applications and Modules, and keeps "
+        "them installed. "
         "A second signal stops it at once. Exit code 0 after a clean stop, 1 after a forced one or a failed start."
     )
     parser.add_argument(

@@ -32,6 +32,9 @@ from wharfinger.runtime.waits import waiting
 log = logging.getLogger(__name__)
 
 MAX_ROUNDS: Final = 5
+LEFT_TO_PEOPLE: Final = (
+    "spec.maintenance: nothing is applied; settings and version that were changed since wait for its end"
+)
 UNINSTALL: Final = "uninstall"
 DELETE_BINDINGS: Final = ("beforeDeleteHelm", "afterDeleteHelm")
 
@@ -187,7 +190,9 @@ async def _apply(instance: Instance, tools: Tools, reporter: Reporter, definitio
     history = await tools.releases.history(instance.id.release, instance.id.namespace)
     if instance.wanted.maintenance and history and is_unmanaged(history[-1]):
         instance.objects = ()  # and the version that is there stays the one that is told
+        reporter.warned(instance, "maintenance", (LEFT_TO_PEOPLE,))
         return history[-1].revision
+    reporter.warned(instance, "maintenance", ())
     deployed = any(release.status is ReleaseStatus.DEPLOYED for release in history)
     request = await render_request(instance, tools, reporter, upgrade=deployed)
     found = await render(request, instance, tools)
@@ -285,7 +290,8 @@ async def _adopt_for_removal(instance: Instance, tools: Tools) -> None:
     try:
         await adopt_wanted(instance, tools)
     except EXPECTED as error:
-        if not classify(error).permanent and not instance.skip_delete_hooks:
+        asked = bound_hooks(instance.hooks, "beforeDeleteHelm") or bound_hooks(instance.hooks, "afterDeleteHelm")
+        if asked and not classify(error).permanent and not instance.skip_delete_hooks and instance.status.version:
             raise  # hooks that clean up are not passed over for what goes by itself
         _without_hooks(instance, error)
 

@@ -344,5 +344,5 @@ def test_check_takes_versions_that_there_can_be(version: str, capsys: pytest.Cap
     with pytest.raises(SystemExit):
         run("check", "a", f"--settings-version={version}")
     said = capsys.readouterr().err
-    assert "is no version: a number up to 1000" in said
+    assert "is no version: a number from 1 to 1000" in said
     assert len(said) < 1000

@@ -174,10 +174,12 @@ async def test_under_maintenance_what_people_change_is_left_to_them(tmp_path: Pa
         kept = await world.until_state("prod", "shop", "Ready")
         assert find_str(await data_of(world, "shop"), "data", "text") == "one"
         assert find_int(kept, "status", "release", "revision") == revision
+        assert "nothing is applied" in str(find(kept, "status", "warnings"))
         await world.change("prod", "shop", {"maintenance": None})
         await world.until_state("prod", "shop", "Ready")
         after = await data_of(world, "shop")
         assert find_str(after, "data", "text") == "two"
+        assert "nothing is applied" not in str(world.runtime.instances["prod.shop"].warnings)
         assert UNMANAGED_LABEL not in find_object(after, "metadata", "labels")
 
 

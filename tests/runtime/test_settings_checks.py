@@ -125,3 +125,14 @@ async def test_a_default_is_as_immutable_as_what_was_set_and_a_reset_forgets_it(
         assert "reset-requested-at" in find_str(refused, "status", "summary", "tip")
         await world.annotate("prod", "app", "wharfinger.dev/reset-requested-at", "now")
         await world.until_state("prod", "app", "Ready")
+
+
+async def test_what_was_never_installed_is_removed_though_its_settings_cannot_be_converted(tmp_path: Path) -> None:
+    endless = {**FILES, "openapi/conversions/v2.yaml": "version: 2\nconversions: ['def f: f; f']\n"}
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        await world.push_folder(hooked(tmp_path / "hooked", {}, files=endless), "hooked", "1.0.0")
+        await world.create("prod", "app", package="hooked", settings={"kind": "fast"}, more={"settingsVersion": 1})
+        await world.until("prod", "app", has_reason("SettingsInvalid"))
+        await world.delete("prod", "app")
+        await world.until_gone("prod", "app")
