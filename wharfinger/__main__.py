@@ -51,6 +51,16 @@ COMMANDS: Final = (
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
+    code = _guarded(argv)
+    try:
+        sys.stderr.flush()
+    except BrokenPipeError:
+        # Nobody reads the log any more; Python would end with 120 for what is left of it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+    return code
+
+
+def _guarded(argv: Sequence[str] | None) -> int:
     try:
         return _run(list(sys.argv[1:] if argv is None else argv))
     except KeyboardInterrupt:
