@@ -6,7 +6,7 @@ from typing import cast
 
 from bench.measure import Measure, Ratio
 
-PARTS = ("formats", "process", "queue", "cluster", "packages", "hooks", "httpd", "runtime", "memory")
+PARTS = ("formats", "process", "queue", "slots", "cluster", "packages", "hooks", "httpd", "runtime", "memory")
 
 
 def main() -> int:

@@ -58,7 +58,7 @@ def _scheduler() -> Iterator[Ratio]:
         "a dict copied for each",
         lambda: _added(nodes),
         lambda: copy(NODES),
-        budget=4000.0,
+        budget=400.0,
     )
     yield compare(
         "runtime",

@@ -10,7 +10,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
 
 import trio
 
@@ -95,6 +95,10 @@ class Signal:
         await self._event.wait()
 
 
+NO_SETTINGS: Final = ResolvedSettings({})
+"""One for all: ten thousand packages have theirs in it."""
+
+
 @dataclass(slots=True)
 class HookHistory:
     """What is known of one hook's runs in this process."""
@@ -113,7 +117,7 @@ class Instance:
     package: str = ""
     version: str = ""
     source: Source | None = None
-    wanted_settings: ResolvedSettings = field(default_factory=lambda: ResolvedSettings({}))
+    wanted_settings: ResolvedSettings = NO_SETTINGS
     wanted: Directives = Directives()  # noqa: RUF009 - frozen
     record: StateRecord | None = None
     """What of it outlives the process; None until it was read."""
@@ -124,9 +128,9 @@ class Instance:
     started: PackageHooks | None = None
     hook_scope: WorkScope | None = None
     """Of all hook runs since the hooks were started."""
-    newest: ResolvedSettings = field(default_factory=lambda: ResolvedSettings({}))
+    newest: ResolvedSettings = NO_SETTINGS
     """What was wanted when it was last looked at, as of the newest version of the package's schema."""
-    configured: ResolvedSettings = field(default_factory=lambda: ResolvedSettings({}))
+    configured: ResolvedSettings = NO_SETTINGS
     """The settings that Configure took over; hooks see these."""
     configured_by: Definition | None = None
     """What the configured settings and the values were made and checked with; None: they were not."""
@@ -150,7 +154,7 @@ class Instance:
     skip_delete_hooks: bool = False
     """A person wants it gone without them."""
     history: dict[str, HookHistory] = field(default_factory=dict)
-    startup_done: set[str] = field(default_factory=set)
+    startup_done: frozenset[str] = frozenset()
     """onStartup hooks that are done since the hooks were started."""
     throttles: dict[str, Throttle] = field(default_factory=dict)
     """Of hooks that say how often they may run."""

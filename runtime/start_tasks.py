@@ -111,7 +111,7 @@ async def rest_hooks(instance: Instance, tools: Tools) -> None:
     if instance.hook_scope is not None:
         instance.hook_scope.cancel("the package's hooks are stopped")
     instance.hook_scope = instance.started = None
-    instance.startup_done.clear()
+    instance.startup_done = frozenset()
     instance.failing.clear()
     await wait_hooks_quiet(instance)
     await tools.hook_services.stop(instance.id.name)
@@ -166,7 +166,7 @@ async def _run_startup_hooks(instance: Instance, tools: Tools, reporter: Reporte
         if once:
             name = hook.name
             await record.update(lambda state: state.startup_done(name))  # noqa: B023 - called before the next turn
-        instance.startup_done.add(hook.name)
+        instance.startup_done |= {hook.name}
 
 
 async def _synchronize_all(instance: Instance, tools: Tools, reporter: Reporter, hooks: PackageHooks) -> None:
