@@ -138,12 +138,14 @@ def _inspect(args: argparse.Namespace) -> int:
 
 
 def _check(args: argparse.Namespace) -> int:
-    path = cast("Path | None", args.settings)
+    path, folder = cast("Path | None", args.settings), cast("Path", args.folder)
+    if not folder.is_dir():
+        return _failed(ArtifactError(f"{folder}: no such folder; name the one that has the package's files"))
     try:
         given = None if path is None else _given(path, cast("int", args.settings_version))
     except PackageError as error:
         return _failed(error)
-    report = trio.run(_check_async, cast("Path", args.folder), cast("OpenJq", args.open_jq), given)
+    report = trio.run(_check_async, folder, cast("OpenJq", args.open_jq), given)
     if isinstance(report, PackageError):
         return _failed(report)
     _print(report_json(report) if args.output == "json" else report_text(report))

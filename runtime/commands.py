@@ -201,7 +201,7 @@ def _seconds(text: str) -> float:
     except ValueError:
         value = 0.0
     if not 0 < value <= 3600:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds between 0 and 3600")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0, at most 3600")
     return value
 
 

@@ -346,3 +346,8 @@ def test_check_takes_versions_that_there_can_be(version: str, capsys: pytest.Cap
     said = capsys.readouterr().err
     assert "is no version: a number from 1 to 1000" in said
     assert len(said) < 1000
+
+
+def test_check_says_that_there_is_no_such_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("check", str(tmp_path / "nowhere")) == 1
+    assert "nowhere: no such folder" in capsys.readouterr().err
