@@ -214,7 +214,7 @@ class Story(RuleBasedStateMachine):
     def warn(self, warning: str) -> None:
         self.become(statuses.warned(self.status, (warning,), T1), urgent=False)
 
-    @rule(by_s=st.sampled_from([0.0, 0.1, 0.25, 0.5, 3.0]))
+    @rule(by_s=st.sampled_from([0.0, 0.125, 0.25, 0.5, 3.0]))
     def pass_time(self, by_s: float) -> None:
         until_s = self.now_s + by_s
         while self.due_s <= until_s:
