@@ -1,9 +1,14 @@
 """Cases of the public peer's scheduler, and weaknesses of it, that the scheduler's own tests do not tell."""
 
+from pathlib import Path
+
 from tests.runtime.nodes import node
+from tests.runtime.world import open_world
+from wharfinger.formats.json_value import find_str
 from wharfinger.runtime.scheduler import (
     Completed,
     NodeAdded,
+    Paused,
     Rescheduled,
     Resumed,
     Schedule,
@@ -43,3 +48,20 @@ def test_a_reschedule_while_its_run_ends_is_not_completed_by_it() -> None:
     assert scheduler.apply(Completed("db", first.run)) == ()
     assert not scheduler.settled("db")
     assert scheduled(scheduler.apply(Completed("db", second.run))) == ["app"]
+
+
+async def test_what_is_ordered_at_once_is_all_performed(tmp_path: Path) -> None:
+    """The end of a pause orders more than a bounded channel would hold; performing it tells the scheduler things meanwhile."""
+    names = [f"app{number}" for number in range(12)]
+    async with open_world(tmp_path) as world:
+        await world.push("web", "1.0.0")
+        await world.repository()
+        world.runtime.operations.tell_scheduler(Paused())
+        for name in names:
+            await world.create("prod", name)
+        for name in names:
+            await world.until("prod", name, lambda obj: find_str(obj, "status", "release", "namespace") == "prod")
+            await world.runtime.queues.wait_idle(f"prod.{name}")
+        world.runtime.operations.tell_scheduler(Resumed())
+        for name in names:
+            await world.until_state("prod", name, "Ready")
