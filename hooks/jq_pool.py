@@ -16,7 +16,6 @@ So whoever asks waits for a free slot, and nothing piles up here. Invariants:
 * Leaving the block kills all workers; every caller is told, whatever its request was doing: with a FilterError.
 """
 
-import signal
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -46,6 +45,7 @@ from wharfinger.process.command import Command
 from wharfinger.process.errors import ProcessError
 from wharfinger.process.ledger import ProcessLedger
 from wharfinger.process.worker import Worker, open_worker
+from wharfinger.process.worker_slot import ended_how, serve_jobs
 
 CHUNK_BYTES: Final = 64 * 1024
 TERM_GRACE_S: Final = 0.1
@@ -238,38 +238,13 @@ class JqPool:
 
     async def _serve_from(self, first: _Job) -> None:
         """Start a worker for ``first``, and let it serve until it must go."""
-        job: _Job | None = first
         async with open_worker(_COMMAND, ledger=self._ledger, term_grace_s=TERM_GRACE_S) as worker:
             self._workers += 1
             try:
-                while job is not None:
-                    try:
-                        usable = await self._exchange(worker, job)
-                    finally:
-                        job.shut_down()
-                    job = await self._next_job(worker) if usable else None
+                await serve_jobs(worker, first, self._exchange, self._taken)
             finally:
                 self._workers -= 1
         self._replaced += 1
-
-    async def _next_job(self, worker: Worker) -> _Job | None:
-        """The next request; None when the worker died while it had nothing to do."""
-        job = None
-        try:
-            async with trio.open_nursery() as nursery:
-
-                async def watch() -> None:
-                    await worker.wait()
-                    nursery.cancel_scope.cancel()
-
-                nursery.start_soon(watch)
-                job = await self._taken.receive()
-                nursery.cancel_scope.cancel()
-        except BaseException:  # cancelled when it had come already, or the worker would not die
-            if job is not None:
-                job.shut_down()
-            raise
-        return job
 
     async def _exchange(self, worker: Worker, job: _Job) -> bool:
         """One request and its answer; False when the worker cannot be asked again."""
@@ -282,7 +257,7 @@ class JqPool:
                 job.fail(f"it gives too much: {error}", transient=False)
                 return False
             except trio.BrokenResourceError:
-                job.fail(f"its worker died ({_ending(await worker.wait())})", transient=True, at_once=True)
+                job.fail(f"its worker died ({ended_how(await worker.wait())})", transient=True, at_once=True)
                 return False
         if payload is None:
             self._slow.late(job.key, trio.current_time())
@@ -322,7 +297,3 @@ async def open_jq_pool(
             slots.cancel_scope.cancel()
     finally:
         pool.close()
-
-
-def _ending(returncode: int) -> str:
-    return signal.strsignal(-returncode) or "killed" if returncode < 0 else f"exit status {returncode}"

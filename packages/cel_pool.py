@@ -41,6 +41,7 @@ from wharfinger.process.command import Command
 from wharfinger.process.errors import ProcessError
 from wharfinger.process.ledger import ProcessLedger
 from wharfinger.process.worker import Worker, open_worker
+from wharfinger.process.worker_slot import ended_how, serve_jobs
 
 CHUNK_BYTES: Final = 64 * 1024
 TERM_GRACE_S: Final = 0.1
@@ -168,39 +169,14 @@ class CelPool:
 
     async def _serve_from(self, first: _Job) -> None:
         """Start a worker for ``first``, and let it serve until it must go."""
-        job: _Job | None = first
         command = replace(_COMMAND, argv=(*_COMMAND.argv, str(self._limits.cpu_seconds)))
         async with open_worker(command, ledger=self._ledger, term_grace_s=TERM_GRACE_S) as worker:
             self._workers += 1
             try:
-                while job is not None:
-                    try:
-                        usable = await self._exchange(worker, job)
-                    finally:
-                        job.shut_down()
-                    job = await self._next_job(worker) if usable else None
+                await serve_jobs(worker, first, self._exchange, self._taken)
             finally:
                 self._workers -= 1
         self._replaced += 1
-
-    async def _next_job(self, worker: Worker) -> _Job | None:
-        """The next request; None when the worker died while it had nothing to do."""
-        job = None
-        try:
-            async with trio.open_nursery() as nursery:
-
-                async def watch() -> None:
-                    await worker.wait()
-                    nursery.cancel_scope.cancel()
-
-                nursery.start_soon(watch)
-                job = await self._taken.receive()
-                nursery.cancel_scope.cancel()
-        except BaseException:  # cancelled when it had come already, or the worker would not die
-            if job is not None:
-                job.shut_down()
-            raise
-        return job
 
     async def _exchange(self, worker: Worker, job: _Job) -> bool:
         """One request and its answer; False when the worker cannot be asked again."""
@@ -230,7 +206,7 @@ class CelPool:
             return _Died(
                 at, f"could not be evaluated within {used}, all rules together; make them cheaper", retry=False
             )
-        return _Died(at, f"could not be evaluated: its worker died ({_ending(returncode)})", retry=True)
+        return _Died(at, f"could not be evaluated: its worker died ({ended_how(returncode)})", retry=True)
 
 
 class _Talk:
@@ -273,7 +249,3 @@ async def open_cel_pool(
             slots.cancel_scope.cancel()
     finally:
         pool.close()
-
-
-def _ending(returncode: int) -> str:
-    return signal.strsignal(-returncode) or "killed" if returncode < 0 else f"exit status {returncode}"

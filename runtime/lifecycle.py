@@ -73,11 +73,6 @@ class LifecycleStore:
         """Know a package of which nothing is known but that it must go; no change for one that is tracked."""
         self._step(name, Tracked())
 
-    def desired(self, name: str) -> DesiredState | None:
-        """What was adopted last; None for a package that is not tracked."""
-        package = self._packages.get(name)
-        return package.desired if package is not None else None
-
     def begin_update(self, name: str) -> WorkScope | None:
         """A scope for Download, Install and Load; None while removing, suspended or untracked."""
         return self._begin(name, Operation.UPDATE).begun

@@ -1,0 +1,68 @@
+"""One worker serving one request after another, for as long as it is good for that: what the pools of workers have in common.
+
+A slot takes its next request only while its worker lives: one that died with nothing to do is noticed before somebody's request
+is given to it. A request that was taken is finished or shut down, whatever happens between the two.
+"""
+
+import signal
+from collections.abc import Awaitable, Callable
+from typing import Protocol, TypeVar
+
+import trio
+
+from wharfinger.process.worker import Worker
+
+
+class Job(Protocol):
+    """A request somebody waits for."""
+
+    def shut_down(self) -> None:
+        """Nobody is going to answer it; nothing where it was answered."""
+        ...
+
+
+AnyJob = TypeVar("AnyJob", bound=Job)
+
+
+async def serve_jobs(
+    worker: Worker,
+    first: AnyJob,
+    exchange: Callable[[Worker, AnyJob], Awaitable[bool]],
+    jobs: trio.MemoryReceiveChannel[AnyJob],
+) -> None:
+    """Serve ``first`` and what comes after it, until ``exchange`` says that the worker is of no more use, or it has died.
+
+    Raises what ``exchange`` and `Worker.wait` raise, and trio.EndOfChannel when there is no more to come.
+    """
+    job: AnyJob | None = first
+    while job is not None:
+        try:
+            usable = await exchange(worker, job)
+        finally:
+            job.shut_down()
+        job = await _next_job(worker, jobs) if usable else None
+
+
+async def _next_job(worker: Worker, jobs: trio.MemoryReceiveChannel[AnyJob]) -> AnyJob | None:
+    """The next request; None when the worker died while it had nothing to do."""
+    job = None
+    try:
+        async with trio.open_nursery() as nursery:
+
+            async def watch() -> None:
+                await worker.wait()
+                nursery.cancel_scope.cancel()
+
+            nursery.start_soon(watch)
+            job = await jobs.receive()
+            nursery.cancel_scope.cancel()
+    except BaseException:  # cancelled when it had come already, or the worker would not die
+        if job is not None:
+            job.shut_down()
+        raise
+    return job
+
+
+def ended_how(returncode: int) -> str:
+    """``Segmentation fault``, ``exit status 7``."""
+    return signal.strsignal(-returncode) or "killed" if returncode < 0 else f"exit status {returncode}"

@@ -1,0 +1,83 @@
+"""A worker serves what comes, and nothing is given to a dead one."""
+
+import os
+import signal
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+import trio
+import trio.testing
+
+from wharfinger.process.command import Command
+from wharfinger.process.worker import Worker, open_worker
+from wharfinger.process.worker_slot import ended_how, serve_jobs
+
+CAT = Command(("/bin/cat",), Path("/"), {})
+
+
+@dataclass
+class Asked:
+    """A request, and what became of it."""
+
+    text: bytes
+    answer: bytes = b""
+    shut: int = 0
+    usable: bool = True
+    said: list[str] = field(default_factory=list)
+
+    def shut_down(self) -> None:
+        self.shut += 1
+
+
+async def echo(worker: Worker, job: Asked) -> bool:
+    await worker.send(job.text)
+    job.answer = await worker.receive_some(100)
+    return job.usable
+
+
+async def test_one_request_after_the_other_until_the_worker_is_of_no_more_use() -> None:
+    send, receive = trio.open_memory_channel[Asked](5)
+    jobs = [Asked(b"one"), Asked(b"two", usable=False), Asked(b"three")]
+    for job in jobs[1:]:
+        send.send_nowait(job)
+    async with open_worker(CAT) as worker:
+        await serve_jobs(worker, jobs[0], echo, receive)
+    assert [(job.answer, job.shut) for job in jobs] == [(b"one", 1), (b"two", 1), (b"", 0)]
+
+
+async def test_a_worker_that_dies_while_it_waits_is_given_nothing() -> None:
+    send, receive = trio.open_memory_channel[Asked](5)
+    first = Asked(b"one")
+    async with open_worker(CAT) as worker, trio.open_nursery() as nursery:
+        nursery.start_soon(serve_jobs, worker, first, echo, receive)
+        await trio.testing.wait_all_tasks_blocked()
+        with trio.fail_after(60):
+            while not first.shut:
+                await trio.lowlevel.checkpoint()
+        os.kill(worker.pid, signal.SIGKILL)
+    send.send_nowait(Asked(b"two"))
+    assert receive.statistics().current_buffer_used == 1
+
+
+async def test_whoever_is_cancelled_shuts_its_request_down() -> None:
+    _send, receive = trio.open_memory_channel[Asked](5)
+    job = Asked(b"one")
+
+    async def hang(_worker: Worker, _job: Asked) -> bool:
+        await trio.sleep_forever()
+
+    async with open_worker(CAT) as worker:
+        with trio.CancelScope() as scope:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(serve_jobs, worker, job, hang, receive)
+                await trio.testing.wait_all_tasks_blocked()
+                scope.cancel()
+    assert job.shut == 1
+
+
+@pytest.mark.parametrize(
+    ("returncode", "said"), [(-11, "Segmentation fault"), (7, "exit status 7"), (0, "exit status 0")]
+)
+def test_an_end_has_a_name(returncode: int, said: str) -> None:
+    assert ended_how(returncode) == said
