@@ -166,11 +166,40 @@ class DependencySnapshot:
 
 
 @dataclass(frozen=True, slots=True)
+class GroupSnapshot:
+    """A group of packages of which one must be on (``kind`` "anyOf"), or none may be ("noneOf"); members sorted by name."""
+
+    kind: str
+    name: str
+    members: tuple[DependencySnapshot, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class VoteSnapshot:
+    """What one rule says about a package: "Enable", "Disable" or "Forbid", and why."""
+
+    verdict: str
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class LackSnapshot:
+    """What a node is parked on: ``kind`` "package", "tier", "vote" or "pause", and how that is: "idle", "scheduled", "failed" …"""
+
+    kind: str
+    name: str
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
 class NodeSnapshot:
     """One package as the scheduler sees it (spec/runtime §4.9), dependencies sorted by name.
 
     ``order`` is the effective one; ``state`` "idle", "scheduled" or "active"; ``decision`` "Enable", "Disable", "Forbid" or
-    "Undefined"; only a node with "Enable" is on.
+    "Undefined"; only a node with "Enable" is on. ``since`` is when it came into its state, or was parked on what it ``lacks``;
+    ``run`` the last one that was ordered (0: none), ``failed`` that it failed for good. ``votes`` are those of all rules that
+    have an opinion, in order; ``dependents`` who names it.
     """
 
     name: str
@@ -181,6 +210,39 @@ class NodeSnapshot:
     reason: str
     message: str
     dependencies: tuple[DependencySnapshot, ...]
+    declared_order: int = 0
+    run: int = 0
+    failed: bool = False
+    since: datetime | None = None
+    lacks: tuple[LackSnapshot, ...] = ()
+    votes: tuple[VoteSnapshot, ...] = ()
+    groups: tuple[GroupSnapshot, ...] = ()
+    dependents: tuple[str, ...] = ()
+    subscriptions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CauseSnapshot:
+    """One link of the chain of causes: whose it is, how that is, and since when it is so."""
+
+    subject: str
+    state: str
+    message: str
+    since: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ExplanationSnapshot:
+    """Why a package is as it is: the chain of causes, its root last, and what to do about the root.
+
+    ``also`` says, in a line each, what else keeps it; ``ready``: there is nothing to explain.
+    """
+
+    name: str
+    ready: bool
+    causes: tuple[CauseSnapshot, ...]
+    remedy: str
+    also: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,6 +410,10 @@ class Inspector(Protocol):
 
     async def scheduler(self) -> tuple[NodeSnapshot, ...]:
         """All nodes of the scheduler, sorted by name."""
+        ...
+
+    async def why(self, name: str) -> ExplanationSnapshot | None:
+        """Why the package of this name is as it is, or None when there is no such package."""
         ...
 
     async def render(self, name: str) -> RenderSnapshot | None:

@@ -1,0 +1,1 @@
+"""The fixpoint engine: nodes with bodies, what they wait for, and when waiting is over."""

@@ -1,0 +1,199 @@
+"""What the engine and its driver say to each other: ids, what bodies answer, what happened, what is to be done.
+
+Source: spec/schedulers §A.1, with versions of ids in place of the peer's heuristics (§A.13 item 9, part E rule 1).
+"""
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import NamedTuple, TypeAlias
+
+
+class Id(NamedTuple):
+    """The name of a node, or of a piece of data that nodes look at; ordered by kind, then namespace, then name."""
+
+    kind: str
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        """As people read it: ``kind/namespace/name``, without what is empty."""
+        return "/".join(part for part in self if part)
+
+
+class Level(IntEnum):
+    """How hard a body is to judge what it lacks (spec/schedulers §A.2); captured when it is dispatched."""
+
+    NONE = 0
+    """Whatever is lacked may still come: block."""
+    CASCADE = 1
+    """What is absent will not come: fail for it. What is there and not done yet: block."""
+    FORCE = 2
+    """What is not done yet will not be: fail for it too. Only nodes on a cycle, and what lacks nothing else, are asked so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Emission:
+    """Something a body made, or the world brought: ``digest`` is of its content, and the same digest again is no news.
+
+    ``runnable``: it is a node with a body of its own; otherwise it is data, which others may lack or read.
+    """
+
+    id: Id
+    digest: str
+    runnable: bool = True
+
+
+# --- what a body answers ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Terminal:
+    """It is done. ``result`` is whatever others may look at; only a result that differs from the last one is news to them.
+
+    A change of any id in ``reads`` runs it again. ``emissions`` are published with this outcome, all at once.
+    """
+
+    result: str
+    reads: tuple[Id, ...] = ()
+    emissions: tuple[Emission, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Noop:
+    """It is done, and nothing differs from the last time: result and reads stand, nothing is emitted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Blocked:
+    """It cannot go on without any of ``lacks`` (at least one), there or not. It has published nothing: it has no way to."""
+
+    lacks: tuple[Id, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DependencyFailed:
+    """It is done for now: ``failed`` are why, and a change of any of them runs it again. ``result`` is as of Terminal."""
+
+    failed: tuple[Id, ...]
+    result: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """It waits for the world outside: for Answered, or for a change of any id in ``reads``. No fixpoint while it does."""
+
+    reads: tuple[Id, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Crashed:
+    """Its body ended in an error that nobody expected; an outcome like any other."""
+
+    message: str
+
+
+Outcome: TypeAlias = Terminal | Noop | Blocked | DependencyFailed | Outside | Crashed
+
+# --- what happened ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Seeded:
+    """Nodes to begin with, in any order; known ones and duplicates are left alone."""
+
+    ids: tuple[Id, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Arrived:
+    """The world outside brought something, or a new content of it."""
+
+    emission: Emission
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """Something is gone. Whoever lacks or reads it looks again."""
+
+    id: Id
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The world outside wants a node to look again, though nothing that it reads has changed. Costs it nothing."""
+
+    id: Id
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What run ``run`` of a node waited for outside has come; of another run it changes nothing."""
+
+    id: Id
+    run: int
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A body has answered. Of a run that is not the node's current one it changes nothing."""
+
+    id: Id
+    run: int
+    outcome: Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Pulled:
+    """The driver has room for one more body, or wants to know whether this is the end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cancelled:
+    """Nothing is dispatched any more, and nobody is judged any more; what runs is still taken in."""
+
+
+Event: TypeAlias = Seeded | Arrived | Removed | Asked | Answered | Finished | Pulled | Cancelled
+
+# --- what is to be done -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Dispatch:
+    """Run the body of a node, and report it as Finished with this run. ``loop``: at FORCE the cycle it is on, if it is on one.
+
+    The loop begins with ``id``, and each member lacks the next one; the last lacks ``id``.
+    """
+
+    id: Id
+    run: int
+    level: Level
+    loop: tuple[Id, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Unresolved:
+    """A body blocked even at FORCE: the engine ends it, done with the result ``unresolved``; whoever keeps results says so."""
+
+    id: Id
+    lacks: tuple[Id, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Exhausted:
+    """A node was to run more often than its budget, or was created too deep: it is done, and runs no more in this episode.
+
+    ``loop`` are the ids that keep waking each other, or the chain that creates each other, ending with ``id``; ``message``
+    names them.
+    """
+
+    id: Id
+    message: str
+    loop: tuple[Id, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Converged:
+    """Nothing runs, nothing is to run, nothing is waited for outside, and nobody is parked who is still to be judged."""
+
+
+Effect: TypeAlias = Dispatch | Unresolved | Exhausted | Converged
