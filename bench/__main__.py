@@ -6,7 +6,20 @@ from typing import cast
 
 from bench.measure import Measure, Ratio
 
-PARTS = ("formats", "process", "queue", "slots", "cluster", "packages", "hooks", "httpd", "runtime", "memory")
+PARTS = (
+    "formats",
+    "process",
+    "queue",
+    "slots",
+    "cluster",
+    "packages",
+    "hooks",
+    "httpd",
+    "fixpoint",
+    "scheduler",
+    "runtime",
+    "memory",
+)
 
 
 def main() -> int:

@@ -33,6 +33,10 @@ class Ratio:
         """Where a round of ours does so many of what the yardstick does once: the time of one."""
         return replace(self, ours_s=self.ours_s / ours)
 
+    def per(self, count: int) -> "Ratio":
+        """Where a round of either does the same thing so many times: the time of one."""
+        return replace(self, ours_s=self.ours_s / count, theirs_s=self.theirs_s / count)
+
 
 Measure = Callable[[], Iterator[Ratio]]
 """What each benchmark module offers as ``measure``."""

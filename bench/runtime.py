@@ -1,4 +1,4 @@
-"""Packages on their way: the scheduler's events, the main job with and without a hook, a restart.
+"""Packages on their way: the main job with and without a hook, a restart.
 
 What the main job cannot do without is one `helm template`; so that is what it is measured against.
 """
@@ -12,83 +12,20 @@ from typing import Final
 
 import trio
 
-from bench.measure import Ratio, compare, compare_async
-from tests.runtime.nodes import node
+from bench.measure import Ratio, compare_async
 from tests.runtime.test_hook_runs import bash, hooked
 from tests.runtime.world import World, open_ground, open_world
 from wharfinger.runtime import status as statuses
 from wharfinger.runtime.runtime import Runtime
-from wharfinger.runtime.scheduler import Completed, Effect, Node, NodeAdded, Resumed, Schedule
-from wharfinger.runtime.scheduler_machine import Graph, step
 
-NODES: Final = 200
 PACKAGES: Final = 20
 LOOK_S: Final = 0.005
 
 
 def measure() -> Iterator[Ratio]:
-    """The scheduler's events; create, wait for Ready, delete, wait until it is gone; a restart until all are Ready."""
-    yield from _scheduler()
+    """Create, wait for Ready, delete, wait until it is gone; a restart until all are Ready."""
     yield from trio.run(_main_job)
     yield trio.run(_restart)
-
-
-# --- the scheduler ---------------------------------------------------------------------------------------------------------
-
-
-def _scheduler() -> Iterator[Ratio]:
-    nodes = _nodes(NODES)
-    full, effects = _added(nodes)
-    runs = [Completed(effect.name, effect.run) for effect in effects if isinstance(effect, Schedule)]
-    many, few = _nodes(2 * NODES), _nodes(NODES // 2)
-
-    def complete() -> None:
-        graph = full
-        for event in runs:
-            graph, _ = step(graph, event)
-
-    def copy(times: int) -> None:
-        entries: dict[str, Node] = {}
-        for each in nodes[:times]:
-            entries = {**entries, each.name: each}
-
-    yield compare(
-        "runtime",
-        f"{NODES} x NodeAdded",
-        "a dict copied for each",
-        lambda: _added(nodes),
-        lambda: copy(NODES),
-        budget=400.0,
-    )
-    yield compare(
-        "runtime",
-        f"{len(runs)} x Completed, {NODES} nodes",
-        "a dict copied for each",
-        complete,
-        lambda: copy(len(runs)),
-        budget=400.0,
-    )
-
-    def add_few() -> None:
-        for _ in range(4):
-            _added(few)
-
-    what = f"{2 * NODES} x NodeAdded, one graph"
-    yield compare("runtime", what, f"4 graphs of {NODES // 2}", lambda: _added(many), add_few, budget=5.0)
-
-
-def _nodes(count: int) -> list[Node]:
-    """Every tenth builds on the one before it."""
-    return [node(f"prod.app-{n}", *([f"prod.app-{n - 1}"] if n % 10 == 9 else [])) for n in range(count)]
-
-
-def _added(nodes: list[Node]) -> tuple[Graph, list[Effect]]:
-    graph, _ = step(Graph(), Resumed())
-    told: list[Effect] = []
-    for each in nodes:
-        graph, effects = step(graph, NodeAdded(each))
-        told += effects
-    return graph, told
 
 
 # --- the main job ----------------------------------------------------------------------------------------------------------

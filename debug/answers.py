@@ -3,12 +3,18 @@
 What is printed was written by strangers: nothing is left in it that a terminal would obey.
 """
 
+from datetime import datetime
+from difflib import get_close_matches
 from typing import Final, assert_never
 
 from wharfinger.debug.client import DebugClient
-from wharfinger.debug.encoding import answer_to_json, node_to_json, nodes_to_json, queues_to_json
+from wharfinger.debug.encoding import answer_to_json, queues_to_json
 from wharfinger.debug.errors import DebugError
+from wharfinger.debug.explanation_encoding import explanation_to_json
+from wharfinger.debug.explanation_text import explanation_lines
 from wharfinger.debug.fields import duration
+from wharfinger.debug.node_encoding import node_to_json, nodes_to_json
+from wharfinger.debug.node_text import node_lines
 from wharfinger.debug.output import OUTPUT_FORMATS, OutputFormat, render
 from wharfinger.debug.package_encoding import package_to_json, packages_to_json
 from wharfinger.debug.statistics_encoding import statistics_to_json
@@ -47,6 +53,10 @@ _QUEUES_HEADER: Final = ("QUEUE", "INDEX", "LANE", "TASK", "ATTEMPT", "ENQUEUED"
 _DIGEST_DIGITS: Final = 12
 ARROW: Final = "→"
 EXIT_UNKNOWN: Final = 3
+EXIT_KEPT: Final = 3
+_MOST_MEANT: Final = 3
+_NEAR: Final = 0.75
+"""How much of a name must be another, for that to have been meant; difflib's measure."""
 
 
 class NoSuchPackageError(DebugError):
@@ -102,16 +112,28 @@ async def statistics_text(inspector: Inspector, output: str) -> str:
     return "".join(f"{line}\n" for line in statistics_lines(statistics)) if statistics else ""
 
 
-async def scheduler_text(inspector: Inspector, name: str | None, output: OutputFormat) -> str:
-    """What `scheduler dump` prints: all nodes, or one. Raises NoSuchPackageError."""
+async def scheduler_text(inspector: Inspector, name: str | None, output: str, columns: int | None) -> str:
+    """What `scheduler dump` prints: all nodes, or one; no text when a table has none. Raises NoSuchPackageError."""
     nodes = await inspector.scheduler()
-    if name is None:
-        return render(nodes_to_json(nodes), output)
-    for node in nodes:
-        if node.name == name:
-            return render(node_to_json(node), output)
-    hint = await _hint(inspector, name) or "`wharfinger scheduler dump` shows all that are loaded"
-    raise NoSuchPackageError(f"no package named {name!r} in the scheduler; {hint}")
+    if name is not None:
+        nodes = tuple(node for node in nodes if node.name == name)
+        if not nodes:
+            hint = await _hint(inspector, name) or "`wharfinger scheduler dump` shows all that are loaded"
+            raise NoSuchPackageError(f"no package named {name!r} in the scheduler; {hint}")
+    if output in OUTPUT_FORMATS:
+        return render(nodes_to_json(nodes) if name is None else node_to_json(nodes[0]), output)
+    return "".join(f"{line}\n" for line in node_lines(nodes, columns))
+
+
+async def why_text(inspector: Inspector, name: str, output: str, now: datetime) -> tuple[str, int]:
+    """What `why` prints, and its exit code; ``now`` is what ages are counted from. Raises NoSuchPackageError."""
+    explanation = await inspector.why(name)
+    if explanation is None:
+        raise await _no_such_package(inspector, name)
+    code = 0 if explanation.ready else EXIT_KEPT
+    if output in OUTPUT_FORMATS:
+        return render(explanation_to_json(explanation), output), code
+    return "".join(f"{line}\n" for line in explanation_lines(explanation, now)), code
 
 
 async def render_text(client: DebugClient, name: str, *, show_secrets: bool) -> str:
@@ -161,9 +183,14 @@ async def _no_such_package(inspector: Inspector, name: str) -> NoSuchPackageErro
 
 
 async def _hint(inspector: Inspector, name: str) -> str:
-    """The name that was meant by ``namespace/instance``, as kubectl writes it; empty when there is none."""
+    """The names that may have been meant: ``namespace/instance``, as kubectl writes it; an instance; a slip of the pen."""
     meant = name.replace("/", ".", 1)
-    return f"did you mean {meant}?" if meant != name and await inspector.package(meant) else ""
+    names = [package.name for package in await inspector.packages()]
+    if meant in names:
+        return f"did you mean {meant}?"
+    instances = [each for each in names if each.partition(".")[2] == meant]
+    near = [*instances, *(each for each in get_close_matches(meant, names, cutoff=_NEAR) if each not in instances)]
+    return f"did you mean {' or '.join(near[:_MOST_MEANT])}?" if near else ""
 
 
 def _row(package: PackageSnapshot, arrow: str) -> tuple[str, ...]:

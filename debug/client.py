@@ -17,10 +17,11 @@ import msgspec
 from wharfinger.debug.encoding import (
     answer_from_json,
     daemon_from_json,
-    nodes_from_json,
     queues_from_json,
 )
 from wharfinger.debug.errors import DebugAnswerError, NoDaemonError
+from wharfinger.debug.explanation_encoding import explanation_from_json
+from wharfinger.debug.node_encoding import nodes_from_json
 from wharfinger.debug.package_encoding import package_from_json, packages_from_json
 from wharfinger.debug.routes import (
     MAX_SETTINGS,
@@ -31,12 +32,14 @@ from wharfinger.debug.routes import (
     SETTINGS_VERSION,
     SHOW_SECRETS,
     VALIDATE,
+    WHY,
 )
 from wharfinger.debug.statistics_encoding import statistics_from_json
 from wharfinger.debug.text import printable, shorten
 from wharfinger.formats.json_value import JsonObject, JsonValue, ShapeError, encode_json
 from wharfinger.runtime.inspector import (
     DaemonSnapshot,
+    ExplanationSnapshot,
     NodeSnapshot,
     PackageSnapshot,
     QueueSnapshot,
@@ -118,6 +121,14 @@ class DebugClient:
         answer = await self._ask("/api/v1/scheduler/dump")
         try:
             return nodes_from_json(answer)
+        except ShapeError as error:
+            raise self._misunderstood(error) from error
+
+    async def why(self, name: str) -> ExplanationSnapshot | None:
+        """Why a package is as it is, or None when there is no such package."""
+        answer = await self._ask(WHY, package=name)
+        try:
+            return None if answer is None else explanation_from_json(answer)
         except ShapeError as error:
             raise self._misunderstood(error) from error
 

@@ -1,20 +1,18 @@
-"""`wharfinger get`, `dump`, `queues`, `scheduler`, `statistics`, `render` and `validate`: looking into a running daemon.
+"""`wharfinger get`, `why`, `dump`, `queues`, `scheduler`, `statistics`, `render` and `validate`: looking into a running daemon.
 
 All of them ask over the debug socket, print what :mod:`wharfinger.debug.answers` makes of the answer to stdout, and explain a
 failure in one line on stderr.
 """
 
 import argparse
-import shutil
 import sys
-from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import cast
 
-import trio
-
 from wharfinger.debug.answers import (
     ARROW,
+    EXIT_KEPT,
     EXIT_UNKNOWN,
     dump_text,
     packages_text,
@@ -23,17 +21,17 @@ from wharfinger.debug.answers import (
     scheduler_text,
     statistics_text,
     validate_text,
+    why_text,
 )
-from wharfinger.debug.client import DebugClient, open_debug_client
+from wharfinger.debug.asking import add_name, add_socket, is_unicode, print_answer, terminal_columns
+from wharfinger.debug.client import DebugClient
 from wharfinger.debug.errors import DebugError
 from wharfinger.debug.output import OUTPUT_FORMATS, OutputFormat
 from wharfinger.debug.routes import MAX_SETTINGS, MAX_SETTINGS_VERSION, MAX_SHOWN, read_settings_version
 from wharfinger.debug.text import printable
-from wharfinger.formats.encodable import encodable
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json_value import JsonObject, as_object
 from wharfinger.formats.yaml_reader import read_yaml
-from wharfinger.runtime.paths import SOCKET_VARIABLE, default_socket
 
 
 class SettingsFileError(DebugError):
@@ -43,7 +41,7 @@ class SettingsFileError(DebugError):
 def add_get(parser: argparse.ArgumentParser) -> None:
     """`wharfinger get packages [NAME]`."""
     parser.add_argument("what", choices=("packages",), help="what to list")
-    _add_name(parser)
+    add_name(parser)
     parser.add_argument(
         "-o",
         "--output",
@@ -51,22 +49,35 @@ def add_get(parser: argparse.ArgumentParser) -> None:
         default="table",
         help="table (default), wide: more columns, name: names only, json or yaml: everything",
     )
-    _add_socket(parser)
+    add_socket(parser)
     parser.set_defaults(handler=_get)
+
+
+def add_why(parser: argparse.ArgumentParser) -> None:
+    """`wharfinger why NAME`."""
+    parser.description = (
+        "Ask a running daemon why a package is as it is: a line for each cause, from the package to the root, and one with what "
+        f"to do about that. Exit code 0: nothing keeps it, it is ready; {EXIT_KEPT}: something does; 1: nobody could be asked, "
+        "or there is no such package."
+    )
+    add_name(parser, required=True)
+    _add_text_output(parser)
+    add_socket(parser)
+    parser.set_defaults(handler=_why)
 
 
 def add_dump(parser: argparse.ArgumentParser) -> None:
     """`wharfinger dump [NAME]`."""
-    _add_name(parser)
+    add_name(parser)
     _add_document_output(parser)
-    _add_socket(parser)
+    add_socket(parser)
     parser.set_defaults(handler=_dump)
 
 
 def add_queues(parser: argparse.ArgumentParser) -> None:
     """`wharfinger queues dump [NAME]`."""
     parser.add_argument("what", choices=("dump",), help="dump: every task, head of the queue first")
-    _add_name(parser)
+    add_name(parser)
     parser.add_argument(
         "-o",
         "--output",
@@ -75,16 +86,22 @@ def add_queues(parser: argparse.ArgumentParser) -> None:
         help="yaml (default), json, or table: a line for each task, with its lane, its attempt, when it is tried again, "
         "and why it does not move",
     )
-    _add_socket(parser)
+    add_socket(parser)
     parser.set_defaults(handler=_queues)
 
 
 def add_scheduler(parser: argparse.ArgumentParser) -> None:
     """`wharfinger scheduler dump [NAME]`."""
     parser.add_argument("what", choices=("dump",), help="dump: every package, whether it is on and what it waits for")
-    _add_name(parser)
-    _add_document_output(parser)
-    _add_socket(parser)
+    add_name(parser)
+    parser.add_argument(
+        "-o",
+        "--output",
+        choices=("table", *OUTPUT_FORMATS),
+        default="yaml",
+        help="yaml (default), json, or table: a line for each package, with its order, its state, and what it waits for",
+    )
+    add_socket(parser)
     parser.set_defaults(handler=_scheduler)
 
 
@@ -96,20 +113,20 @@ def add_statistics(parser: argparse.ArgumentParser) -> None:
         "schedules and workers of hooks; the store."
     )
     _add_text_output(parser)
-    _add_socket(parser)
+    add_socket(parser)
     parser.set_defaults(handler=_statistics)
 
 
 def add_render(parser: argparse.ArgumentParser) -> None:
     """`wharfinger render NAME`."""
-    _add_name(parser, required=True)
+    add_name(parser, required=True)
     parser.add_argument(
         "--show-secrets",
         action="store_true",
         help="the manifests as they would be applied; without, what is secret in them is masked. Whoever may open the"
         " socket (mode 0600: the daemon's user) may see secrets anyway, a screen or a ticket should not",
     )
-    _add_socket(parser)
+    add_socket(parser)
     parser.set_defaults(handler=_render)
 
 
@@ -119,7 +136,7 @@ def add_validate(parser: argparse.ArgumentParser) -> None:
         "Ask a running daemon whether a package would take these settings. Nothing is changed. Exit code 0: it would; 1: it "
         f"would not, or nobody could be asked; {EXIT_UNKNOWN}: not known yet."
     )
-    _add_name(parser, required=True)
+    add_name(parser, required=True)
     parser.add_argument(
         "--settings", type=Path, required=True, metavar="FILE", help="the settings, YAML or JSON; - is standard input"
     )
@@ -131,35 +148,52 @@ def add_validate(parser: argparse.ArgumentParser) -> None:
         help="the version of the package's schema that they are written for (default: the newest)",
     )
     _add_text_output(parser)
-    _add_socket(parser)
+    add_socket(parser)
     parser.set_defaults(handler=_validate)
 
 
 def _get(args: argparse.Namespace) -> int:
-    arrow = ARROW if _encoding().replace("-", "").lower().startswith("utf") else "->"
-    columns, output = _columns(), cast("str", args.output)
-    return _print_answer(
+    arrow = ARROW if is_unicode() else "->"
+    columns, output = terminal_columns(), cast("str", args.output)
+    return print_answer(
         args,
         lambda client: packages_text(client, _name(args), output, columns, arrow),
         when_empty="no packages",
     )
 
 
+def _why(args: argparse.Namespace) -> int:
+    name, output = cast("str", args.name), cast("str", args.output)
+    code = 0
+
+    async def text(client: DebugClient) -> str:
+        nonlocal code
+        answer, code = await why_text(client, name, output, datetime.now(UTC))
+        return answer
+
+    return print_answer(args, text) or code
+
+
 def _dump(args: argparse.Namespace) -> int:
-    return _print_answer(args, lambda client: dump_text(client, _name(args), _document(args)))
+    return print_answer(args, lambda client: dump_text(client, _name(args), _document(args)))
 
 
 def _queues(args: argparse.Namespace) -> int:
-    columns, output = _columns(), cast("str", args.output)
-    return _print_answer(args, lambda client: queues_text(client, _name(args), output, columns), when_empty="no tasks")
+    columns, output = terminal_columns(), cast("str", args.output)
+    return print_answer(args, lambda client: queues_text(client, _name(args), output, columns), when_empty="no tasks")
 
 
 def _scheduler(args: argparse.Namespace) -> int:
-    return _print_answer(args, lambda client: scheduler_text(client, _name(args), _document(args)))
+    columns, output = terminal_columns(), cast("str", args.output)
+    return print_answer(
+        args,
+        lambda client: scheduler_text(client, _name(args), output, columns),
+        when_empty="no packages in the scheduler",
+    )
 
 
 def _statistics(args: argparse.Namespace) -> int:
-    return _print_answer(
+    return print_answer(
         args,
         lambda client: statistics_text(client, cast("str", args.output)),
         when_empty="nothing to count yet: the daemon is starting",
@@ -174,7 +208,7 @@ def _render(args: argparse.Namespace) -> int:
         # What is applied is given to a program as it is; only a terminal must be protected from it.
         return printable(manifest, allow="\n\t") if sys.stdout.isatty() else manifest
 
-    return _print_answer(args, text, when_empty="no manifests")
+    return print_answer(args, text, when_empty="no manifests")
 
 
 def _validate(args: argparse.Namespace) -> int:
@@ -187,7 +221,7 @@ def _validate(args: argparse.Namespace) -> int:
         answer, code = await validate_text(client, name, settings, version, output)
         return answer
 
-    return _print_answer(args, text) or code
+    return print_answer(args, text) or code
 
 
 def read_settings_file(path: Path) -> JsonObject:
@@ -208,44 +242,6 @@ def read_settings_file(path: Path) -> JsonObject:
         raise SettingsFileError(str(error)) from error
 
 
-def _print_answer(
-    args: argparse.Namespace, question: Callable[[DebugClient], Awaitable[str]], *, when_empty: str = ""
-) -> int:
-    path = cast("Path | None", args.socket) or default_socket()
-    try:
-        text = trio.run(_ask, path, question)
-    except DebugError as error:
-        print(f"error: {printable(str(error))}", file=sys.stderr)
-        return 1
-    if not text:
-        print(when_empty, file=sys.stderr)
-    print(encodable(text, _encoding()), end="", flush=True)
-    return 0
-
-
-def _columns() -> int | None:
-    """The width of the terminal; None where there is none."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-
-
-def _encoding() -> str:
-    return sys.stdout.encoding or "utf-8"
-
-
-async def _ask(path: Path, question: Callable[[DebugClient], Awaitable[str]]) -> str:
-    async with open_debug_client(path) as client:
-        return await question(client)
-
-
-def _add_name(parser: argparse.ArgumentParser, *, required: bool = False) -> None:
-    parser.add_argument(
-        "name",
-        nargs=None if required else "?",
-        metavar="NAME",
-        help="one package: NAMESPACE.INSTANCE of an Application, or a Module's name",
-    )
-
-
 def _add_document_output(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", choices=OUTPUT_FORMATS, default="yaml", help="yaml (default) or json")
 
@@ -262,15 +258,6 @@ def _settings_version(text: str) -> int:
     if version is None:
         raise argparse.ArgumentTypeError(f"{text[:MAX_SHOWN]!r} is no version: a number up to {MAX_SETTINGS_VERSION}")
     return version
-
-
-def _add_socket(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--socket",
-        type=Path,
-        metavar="PATH",
-        help=f"debug socket of the daemon (default: ${SOCKET_VARIABLE}, else the one in the state folder)",
-    )
 
 
 def _name(args: argparse.Namespace) -> str | None:

@@ -4,13 +4,12 @@ Pure. Reading back what was written gives the same snapshot, so that a client of
 daemon's own. Readers ignore keys they do not know and name the ones they miss, so that an older command line can look into
 a newer daemon.
 
-Shapes (spec/runtime §3 and §9.1; every duration is also there in seconds); packages and statistics have modules of their own::
+Shapes (spec/runtime §3 and §9.1; every duration is also there in seconds); packages, nodes of the scheduler and statistics have
+modules of their own::
 
     queues:    {queues: {<name>: queue}}
     queue:     {length, tasks: [{index, name, lane, attempt, running, enqueued, enqueued_seconds,
                 next_retry?, next_retry_seconds?, error?, cause?, parked?, waits_for?}]}      (no tasks: no key)
-    scheduler: {nodes: {<name>: node}}
-    node:      {version, order, state, decision: {kind, reason, message}, dependencies: {<name>: {constraint, optional}}}
     answer:    {verdict: Valid | Invalid | Unknown, version?, problems?: [{path, message}], warnings?: [...], message?}
 """
 
@@ -33,9 +32,7 @@ from wharfinger.formats.json_value import (
 from wharfinger.formats.openapi_schema import Problem
 from wharfinger.runtime.inspector import (
     DaemonSnapshot,
-    DependencySnapshot,
     InvalidSettings,
-    NodeSnapshot,
     QueueSnapshot,
     SettingsAnswer,
     TaskSnapshot,
@@ -91,45 +88,6 @@ def queue_to_json(queue: QueueSnapshot) -> JsonObject:
 def queue_from_json(name: str, value: JsonValue) -> QueueSnapshot:
     """One queue from JSON. Raises ShapeError."""
     return QueueSnapshot(name, tuple(_task_from_json(item) for item in find_list(value, "tasks")))
-
-
-def nodes_to_json(nodes: Iterable[NodeSnapshot]) -> JsonObject:
-    """All nodes of the scheduler as JSON."""
-    return {"nodes": {node.name: node_to_json(node) for node in nodes}}
-
-
-def nodes_from_json(value: JsonValue) -> tuple[NodeSnapshot, ...]:
-    """All nodes, sorted by name. Raises ShapeError."""
-    return tuple(_node_from_json(name, item) for name, item in sorted(find_object(value, "nodes").items()))
-
-
-def node_to_json(node: NodeSnapshot) -> JsonObject:
-    """One node as JSON; its name is the key it is kept under."""
-    return {
-        "version": node.version,
-        "order": node.order,
-        "state": node.state,
-        "decision": {"kind": node.decision, "reason": node.reason, "message": node.message},
-        "dependencies": {
-            each.name: {"constraint": each.constraint, "optional": each.optional} for each in node.dependencies
-        },
-    }
-
-
-def _node_from_json(name: str, value: JsonValue) -> NodeSnapshot:
-    return NodeSnapshot(
-        name=name,
-        version=find_str(value, "version"),
-        order=find_int(value, "order"),
-        state=need_str(value, "state"),
-        decision=find_str(value, "decision", "kind"),
-        reason=find_str(value, "decision", "reason"),
-        message=find_str(value, "decision", "message"),
-        dependencies=tuple(
-            DependencySnapshot(each, find_str(item, "constraint"), read_flag(item, "optional"))
-            for each, item in sorted(find_object(value, "dependencies").items())
-        ),
-    )
 
 
 def _task_to_json(task: TaskSnapshot) -> JsonObject:

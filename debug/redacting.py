@@ -13,6 +13,7 @@ from wharfinger.formats.json_value import JsonObject, JsonValue
 from wharfinger.formats.openapi_schema import Problem
 from wharfinger.formats.redaction import MARK, TextRedactor, redact_object
 from wharfinger.runtime.inspector import (
+    ExplanationSnapshot,
     HookSnapshot,
     InvalidSettings,
     NodeSnapshot,
@@ -70,8 +71,28 @@ def redact_queue(queue: QueueSnapshot, secrets: Collection[str]) -> QueueSnapsho
 
 
 def redact_node(node: NodeSnapshot, secrets: Collection[str]) -> NodeSnapshot:
-    """The node with its message redacted: it may quote what an enabled script said."""
-    return replace(node, message=TextRedactor(secrets).redact(node.message))
+    """The node with its messages redacted, and those of its votes: they may quote what an enabled script said."""
+    text = TextRedactor(secrets)
+    return replace(
+        node,
+        message=text.redact(node.message),
+        lacks=tuple(replace(lack, state=text.redact(lack.state)) for lack in node.lacks),
+        votes=tuple(replace(vote, message=text.redact(vote.message)) for vote in node.votes),
+    )
+
+
+def redact_explanation(explanation: ExplanationSnapshot, secrets: Collection[str]) -> ExplanationSnapshot:
+    """The explanation with every text redacted but names: they quote statuses, errors of tasks, what scripts said."""
+    text = TextRedactor(secrets)
+    return replace(
+        explanation,
+        causes=tuple(
+            replace(cause, state=text.redact(cause.state), message=text.redact(cause.message))
+            for cause in explanation.causes
+        ),
+        remedy=text.redact(explanation.remedy),
+        also=_redact_texts(explanation.also, text),
+    )
 
 
 def redact_answer(answer: SettingsAnswer, secrets: Collection[str]) -> SettingsAnswer:

@@ -17,14 +17,22 @@ import trio
 from wharfinger.debug.encoding import (
     answer_to_json,
     daemon_to_json,
-    node_to_json,
-    nodes_to_json,
     queues_to_json,
 )
+from wharfinger.debug.explanation_encoding import explanation_to_json
 from wharfinger.debug.manifests import redacted_manifest
+from wharfinger.debug.node_encoding import node_to_json, nodes_to_json
 from wharfinger.debug.output import MEDIA_TYPES, OUTPUT_FORMATS, render
 from wharfinger.debug.package_encoding import package_to_json, packages_to_json
-from wharfinger.debug.redacting import redact_answer, redact_node, redact_package, redact_queue, secrets_in, secrets_of
+from wharfinger.debug.redacting import (
+    redact_answer,
+    redact_explanation,
+    redact_node,
+    redact_package,
+    redact_queue,
+    secrets_in,
+    secrets_of,
+)
 from wharfinger.debug.statistics_encoding import statistics_to_json
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json_value import JsonObject, as_object, decode_json
@@ -35,6 +43,7 @@ from wharfinger.runtime.inspector import Inspector
 RENDER: Final = "/api/v1/packages/render/"
 VALIDATE: Final = "/api/v1/packages/validate/"
 """These two paths go on: with the name of a package."""
+WHY: Final = "/api/v1/why"
 SETTINGS_VERSION: Final = "settings-version"
 MAX_SETTINGS_VERSION: Final = 1_000
 MAX_DIGITS: Final = 9
@@ -139,6 +148,17 @@ async def _scheduler(inspector: Inspector, request: Request) -> Response:
     return _document(request, node_to_json(asked) if asked else None)
 
 
+async def _why(inspector: Inspector, request: Request) -> Response:
+    if "package" not in request.query:
+        return _text(400, "query parameter package: the name of a package is missing")
+    explanation = await inspector.why(request.arg("package"))
+    if explanation is None:
+        return _document(request, None)
+    # A chain goes through packages of others, and each may quote what only its own knows to be secret.
+    secrets = secrets_in(await inspector.packages())
+    return _document(request, explanation_to_json(redact_explanation(explanation, secrets)))
+
+
 async def _render(inspector: Inspector, request: Request) -> Response:
     name = request.path.removeprefix(RENDER)
     show = request.arg(SHOW_SECRETS, "false")
@@ -190,6 +210,7 @@ ROUTES: Final[dict[str, _Route]] = {
     "/api/v1/packages/dump": _Route(_packages, frozenset({"name", "output"})),
     "/api/v1/queues/dump": _Route(_queues, frozenset({"name", "output"})),
     "/api/v1/scheduler/dump": _Route(_scheduler, frozenset({"name", "output"})),
+    WHY: _Route(_why, frozenset({"package", "output"})),
     f"{RENDER}{{name}}": _Route(_render, frozenset({SHOW_SECRETS})),
     f"{VALIDATE}{{name}}": _Route(_validate, frozenset({SETTINGS_VERSION, "output"}), post=True),
 }

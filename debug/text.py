@@ -11,7 +11,7 @@ _UNSAFE: Final = re.compile(
     "["
     "\x00-\x1f\x7f-\x9f"  # C0, DEL, C1 (0x9b begins an escape sequence on its own)
     "\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"  # separators, what hides and what reorders text
-    "\ud800-\udfff\ufff9-\ufffb\U000e0000-\U000e0fff"  # surrogates, interlinear marks, tags
+    "\ud800-\udfff\ufff9-\ufffb\ufffe\uffff\U000e0000-\U000e0fff"  # surrogates, interlinear marks, what is none, tags
     "]"
 )
 _ELLIPSIS: Final = "…"

@@ -105,6 +105,18 @@ def parse_constraint(text: str) -> VersionConstraint:
     return VersionConstraint(text, alternatives)
 
 
+def both(first: VersionConstraint, second: VersionConstraint) -> VersionConstraint:
+    """What allows a version where both do; its text is for people where either has alternatives."""
+    if not second.text.strip() or first.text == second.text:
+        return first
+    if not first.text.strip():
+        return second
+    pair = first.text.strip(), second.text.strip()
+    text = "({}) and ({})" if any("||" in each for each in pair) else "{}, {}"
+    alternatives = tuple((*one, *other) for one in first._alternatives for other in second._alternatives)  # noqa: SLF001
+    return VersionConstraint(text.format(*pair), alternatives)
+
+
 def parse_version(text: str) -> semver.Version:
     """Read a version: a leading ``v`` is dropped, missing parts are zero (``v1.2-rc1`` is 1.2.0-rc1).
 

@@ -119,6 +119,10 @@ class Definition:
     images: Mapping[str, str] = field(repr=False)
     conversions: ConversionChain = field(default=NO_CONVERSIONS, repr=False)
     """What brings settings of older versions to the newest."""
+    subscriptions: tuple[str, ...] = ()
+    """Packages, by what the scheduler calls them: when one of them is run again, so is this."""
+    bundles: frozenset[tuple[str, str]] = frozenset()
+    """(edition, bundle) in which a Module is on by default."""
 
     @property
     def camel(self) -> str:
@@ -207,6 +211,8 @@ def _package(files: PackageFiles, said: PackageFile, what: str, name: str, versi
         crds=files.has_folder(CRDS_FOLDER),
         images=_images(files, name),
         conversions=_conversions(files, settings),
+        subscriptions=said.subscriptions,
+        bundles=said.bundles,
     )
 
 

@@ -16,7 +16,8 @@ from wharfinger.formats.json_value import JsonObject, JsonValue, ShapeError, typ
 from wharfinger.formats.version_constraint import parse_version
 from wharfinger.formats.yaml_reader import YamlLimits, read_yaml
 from wharfinger.packages.errors import ArtifactError
-from wharfinger.packages.requirements import Requirements, is_package_name, read_requirements
+from wharfinger.packages.requirements import Requirements, is_instance_name, is_package_name, package_of
+from wharfinger.packages.requirements_reader import MAX_ENTRIES, read_requirements
 from wharfinger.packages.strict_fields import at, closed_object, flag, items, number, open_object, text
 
 PACKAGE_FILE: Final = "package.yaml"
@@ -33,6 +34,7 @@ _KEYS: Final = (
     "stage",
     "descriptions",
     "requirements",
+    "subscriptions",
     "licensing",
     "disable",
     "weight",
@@ -62,7 +64,10 @@ class PackageType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PackageFile:
-    """What the file says; "" and None where it does not. ``weight`` is only ever a Module's."""
+    """What the file says; "" and None where it does not. ``weight`` is only ever a Module's.
+
+    ``subscriptions``: packages by what the scheduler calls them. ``bundles``: (edition, bundle) in which it is on by default.
+    """
 
     type: PackageType
     name: str
@@ -72,6 +77,8 @@ class PackageFile:
     requirements: Requirements
     weight: int | None
     critical: bool
+    subscriptions: tuple[str, ...] = ()
+    bundles: frozenset[tuple[str, str]] = frozenset()
 
 
 def read_package_file(data: bytes, *, what: str = PACKAGE_FILE) -> PackageFile:
@@ -83,7 +90,6 @@ def read_package_file(data: bytes, *, what: str = PACKAGE_FILE) -> PackageFile:
             _refuse_module_keys(entry)
         text(entry, "apiVersion", "")
         text(entry, "exclusiveGroup", "")
-        _check_licensing(entry.get("licensing"))
         _check_disable(entry.get("disable"))
         return PackageFile(
             type=kind,
@@ -91,9 +97,13 @@ def read_package_file(data: bytes, *, what: str = PACKAGE_FILE) -> PackageFile:
             version=_version(entry),
             description=_description(entry),
             stage=text(entry, "stage", ""),
-            requirements=read_requirements(entry.get("requirements"), "requirements"),
+            requirements=read_requirements(
+                entry.get("requirements"), "requirements", of_module=kind is PackageType.MODULE
+            ),
             weight=number(entry, "weight", "", most=MAX_WEIGHT),
             critical=flag(entry, "critical", ""),
+            subscriptions=_subscriptions(entry),
+            bundles=_bundles(entry.get("licensing")),
         )
     except FormatError as error:
         raise _refusal(what, error) from error
@@ -169,17 +179,59 @@ def _texts(value: JsonValue, where: str) -> dict[str, str]:
     return {key: text(found, key, where) for key in found}
 
 
-def _check_licensing(value: JsonValue) -> None:
+def _subscriptions(entry: JsonObject) -> tuple[str, ...]:
+    """``name`` of a Module, ``namespace/instance`` of an Application; each once."""
+    found: dict[str, None] = {}
+    written = items(entry, "subscriptions", "")
+    if len(written) > MAX_ENTRIES:
+        raise ShapeError(f"subscriptions: more than {MAX_ENTRIES} entries")
+    for index, name in enumerate(written):
+        where = at("subscriptions", index)
+        if not isinstance(name, str):
+            raise ShapeError(f"{where}: expected a string, found {type_name(name)}")
+        namespace, slash, instance = name.rpartition("/")
+        application = is_package_name(namespace) and is_instance_name(instance)
+        if not (application if slash else is_package_name(name)):
+            raise ShapeError(
+                f"{where}: {name[:130]!r} cannot be a package; write the name of a Module, or an Application's namespace/instance"
+            )
+        package = package_of(name, "") if slash else name
+        if package in found:
+            raise ShapeError(f"{where}: {name} is there twice; keep one of them")
+        found[package] = None
+    return tuple(found)
+
+
+def _bundles(value: JsonValue) -> frozenset[tuple[str, str]]:
+    """``(edition, bundle)`` in which it is on; an edition it is not available in says nothing."""
     licensing = closed_object(value, "licensing", ("editions",))
     editions = open_object(licensing.get("editions"), "licensing.editions")
+    if len(editions) > MAX_ENTRIES:
+        raise ShapeError(f"licensing.editions: more than {MAX_ENTRIES} entries")
+    found: set[tuple[str, str]] = set()
     for name, edition in editions.items():
         where = at("licensing.editions", name)
+        if not name.strip():
+            raise ShapeError(f"{where}: an edition has a name")
         entry = closed_object(edition, where, ("available", "enabledInBundles"))
-        flag(entry, "available", where)
-        for index, bundle in enumerate(items(entry, "enabledInBundles", where)):
-            if not isinstance(bundle, str):
-                path = at(f"{where}.enabledInBundles", index)
-                raise ShapeError(f"{path}: expected a string, found {type_name(bundle)}")
+        bundles = _bundle_names(entry, where)
+        if flag(entry, "available", where):
+            found |= {(name.strip(), bundle) for bundle in bundles}
+    return frozenset(found)
+
+
+def _bundle_names(edition: JsonObject, where: str) -> tuple[str, ...]:
+    found: list[str] = []
+    written, where = items(edition, "enabledInBundles", where), at(where, "enabledInBundles")
+    if len(written) > MAX_ENTRIES:
+        raise ShapeError(f"{where}: more than {MAX_ENTRIES} entries")
+    for index, bundle in enumerate(written):
+        if not isinstance(bundle, str):
+            raise ShapeError(f"{at(where, index)}: expected a string, found {type_name(bundle)}")
+        if not bundle.strip():
+            raise ShapeError(f"{at(where, index)}: a bundle has a name")
+        found.append(bundle.strip())
+    return tuple(found)
 
 
 def _check_disable(value: JsonValue) -> None:

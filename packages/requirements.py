@@ -1,43 +1,36 @@
-"""What a package needs to be there: versions of Kubernetes and of the platform, and other modules.
+"""What a package needs to be there: versions of Kubernetes and of the platform, modules, and applications.
 
-Two ways of writing it (spec runtime §10.2). The long one has a bucket for each kind of need::
+How it is written is a matter of :mod:`~wharfinger.packages.requirements_reader`. An application without a namespace is one of the
+namespace in which the package is installed. Only whoever installs it knows which that is, so reading leaves names as they are
+written, and `resolved` makes of them what the scheduler calls packages: a module's own name, ``<namespace>.<instance>`` of an
+application. What the resource itself asks for, ``spec.dependsOn``, comes on top (`with_depends_on`).
 
-    requirements:
-      kubernetes: {constraint: ">=1.30"}
-      platform:   {constraint: ">=1.60"}          # or `deckhouse`, as existing packages call it
-      modules:
-        mandatory:   [{name: ingress, constraint: ">=1.2"}]
-        conditional: [{name: metrics, constraint: "^2"}]     # only if it is there
-        anyOf:  [{name: storage, description: "a default storage class", modules: [{name: ceph}, {name: nfs}]}]
-        noneOf: [{name: other-ingress, modules: [{name: haproxy}]}]
-
-The short one, older, says ``kubernetes: ">=1.30"`` and ``modules: {ingress: ">=1.2", metrics: "^2 !optional"}``, where
-``!optional`` makes a need conditional. Which of the two ``modules`` is follows from its values: texts are the short one.
-
-A module must not be needed in two contradicting ways; what contradicts is refused here, so that the scheduler never has to
-choose.
+A package must not be needed in two contradicting ways; what contradicts is refused, so that the scheduler never has to choose.
 """
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
-from wharfinger.formats.json_value import JsonObject, JsonValue, ShapeError
-from wharfinger.formats.version_constraint import ConstraintError, VersionConstraint, parse_constraint
-from wharfinger.packages.strict_fields import at, closed_object, items, open_object, text
+from wharfinger.formats.json_value import ShapeError
+from wharfinger.formats.version_constraint import VersionConstraint, both
+from wharfinger.packages.strict_fields import at
 
-MAX_ENTRIES: Final = 512
-"""Of one list."""
-OPTIONAL: Final = "!optional"
+MAX_INSTANCE: Final = 53
+"""Characters of the name of an application's instance, which is its release's too."""
 
 _NAME: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?\Z")
-_BUCKETS: Final = ("mandatory", "conditional", "anyOf", "noneOf")
+_INSTANCE: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*\Z")
 
 
 @dataclass(frozen=True, slots=True)
 class Dependency:
-    """Another module, and which of its versions will do."""
+    """Another package, and which of its versions will do.
+
+    ``name`` is a module's; of an application ``instance`` or ``namespace/instance`` as it is written, and
+    ``<namespace>.<instance>`` once it is `resolved`.
+    """
 
     name: str
     constraint: VersionConstraint
@@ -45,7 +38,7 @@ class Dependency:
 
 @dataclass(frozen=True, slots=True)
 class DependencyGroup:
-    """Modules of which at least one must be there (any-of), or none may be (none-of)."""
+    """Packages of which at least one must be there (any-of), or none may be (none-of)."""
 
     name: str
     description: str
@@ -53,8 +46,18 @@ class DependencyGroup:
 
 
 @dataclass(frozen=True, slots=True)
+class ApplicationNeeds:
+    """Applications that a package needs, by the names that it calls them."""
+
+    mandatory: tuple[Dependency, ...] = ()
+    conditional: tuple[Dependency, ...] = ()
+    any_of: tuple[DependencyGroup, ...] = ()
+    none_of: tuple[DependencyGroup, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Requirements:
-    """Everything a package needs; None: any version will do."""
+    """Everything a package needs; None: any version will do. The four lists are of modules; `resolved`, of all packages."""
 
     kubernetes: VersionConstraint | None = None
     platform: VersionConstraint | None = None
@@ -62,70 +65,111 @@ class Requirements:
     conditional: tuple[Dependency, ...] = ()
     any_of: tuple[DependencyGroup, ...] = ()
     none_of: tuple[DependencyGroup, ...] = ()
+    applications: ApplicationNeeds | None = None
+    """None: none, or `resolved`."""
+
+
+@dataclass(frozen=True, slots=True)
+class DependsOn:
+    """What a resource itself says it needs; ``namespace`` is "" for a Module."""
+
+    kind: str
+    namespace: str
+    name: str
+    constraint: VersionConstraint
+
+    @property
+    def package(self) -> str:
+        """What the scheduler calls it."""
+        return f"{self.namespace}.{self.name}" if self.namespace else self.name
+
+    def __str__(self) -> str:
+        """``Application prod/web``, ``Module ingress``."""
+        return f"{self.kind} {self.namespace}/{self.name}" if self.namespace else f"{self.kind} {self.name}"
 
 
 NO_REQUIREMENTS: Final = Requirements()
 
 
 def is_package_name(name: str) -> bool:
-    """Whether it can be the name of a package: a DNS label."""
+    """Whether it can be the name of a package, or of a namespace: a DNS label."""
     return _NAME.match(name) is not None
 
 
-def read_requirements(value: JsonValue, where: str, *, legacy: bool = False) -> Requirements:
-    """Read ``requirements`` in either form; ``where`` is its path. ``legacy``: as ``module.yaml`` has it.
+def is_instance_name(name: str) -> bool:
+    """Whether it can be the name of an application's instance: DNS labels with dots between them."""
+    return len(name) <= MAX_INSTANCE and _INSTANCE.match(name) is not None
 
-    Raises ShapeError or ConstraintError with the path of what is wrong.
+
+def package_of(name: str, namespace: str) -> str:
+    """What the scheduler calls the application ``instance`` or ``namespace/instance``; ``namespace`` stands in."""
+    given, _, instance = name.rpartition("/")
+    return f"{given or namespace}.{instance}"
+
+
+def resolved(requirements: Requirements, namespace: str) -> Requirements:
+    """The same by what the scheduler calls packages, for a package installed in ``namespace``. Group names stay unique.
+
+    Raises ShapeError where an application turns out to be named twice, as ``db`` and as ``prod/db``, in ways that contradict.
     """
-    known = ("kubernetes", "platform", "deckhouse", "modules", *(("bootstrapped",) if legacy else ()))
-    entry = closed_object(value, where, known)
-    if entry.get("platform") is not None and entry.get("deckhouse") is not None:
-        raise ShapeError(f"{at(where, 'deckhouse')}: the same as platform, which is there too; keep one of them")
-    modules = open_object(entry.get("modules"), at(where, "modules"))
-    # A bucket is never a text; a module's constraint in the short form is nothing else.
-    has_texts = any(isinstance(each, str) for each in modules.values())
-    has_lists = any(isinstance(each, list | dict) for each in modules.values())
-    short = not has_lists and (has_texts or modules.keys().isdisjoint(_BUCKETS))
-    needs = _short_form if short else _long_form
-    mandatory, conditional, any_of, none_of = needs(modules, at(where, "modules"))
-    return Requirements(
-        kubernetes=_version_of(entry, "kubernetes", where),
-        platform=_version_of(entry, "platform", where) or _version_of(entry, "deckhouse", where),
-        mandatory=mandatory,
-        conditional=conditional,
-        any_of=any_of,
-        none_of=none_of,
+    needs = requirements.applications
+    if needs is None:
+        return requirements
+    mandatory = tuple(_placed(each, namespace) for each in needs.mandatory)
+    conditional = tuple(_placed(each, namespace) for each in needs.conditional)
+    any_of = tuple(_placed_group(each, namespace) for each in needs.any_of)
+    none_of = tuple(_placed_group(each, namespace) for each in needs.none_of)
+    where = f"requirements.applications, in namespace {namespace}"
+    _check_once(where, ("mandatory", mandatory), ("conditional", conditional))
+    _check_once(
+        where,
+        *(
+            (f"{bucket} {group.name}", group.members)
+            for bucket, groups in (("anyOf", any_of), ("noneOf", none_of))
+            for group in groups
+        ),
+    )
+    check_buckets(where, mandatory, conditional, any_of, none_of)
+    return replace(
+        requirements,
+        mandatory=(*requirements.mandatory, *mandatory),
+        conditional=(*requirements.conditional, *conditional),
+        any_of=_joined(requirements.any_of, any_of),
+        none_of=_joined(requirements.none_of, none_of),
+        applications=None,
     )
 
 
-_Needs = tuple[tuple[Dependency, ...], tuple[Dependency, ...], tuple[DependencyGroup, ...], tuple[DependencyGroup, ...]]
+def with_depends_on(requirements: Requirements, depends_on: Iterable[DependsOn]) -> Requirements:
+    """Requirements that are `resolved`, with what the resource says it needs: mandatory, all of it.
+
+    Of what the package needs as well, both constraints hold. What the package excludes stays excluded: it is never on then,
+    and its gates say why.
+    """
+    if requirements.applications is not None:
+        raise AssertionError("requirements are resolved before what a resource depends on is added")
+    wanted = {each.package: each.constraint for each in depends_on}
+    if not wanted:
+        return requirements
+    for each in (*requirements.mandatory, *requirements.conditional):
+        if each.name in wanted:
+            wanted[each.name] = both(each.constraint, wanted[each.name])
+    mandatory = [Dependency(each.name, wanted.pop(each.name, each.constraint)) for each in requirements.mandatory]
+    return replace(
+        requirements,
+        mandatory=(*mandatory, *(Dependency(name, constraint) for name, constraint in wanted.items())),
+        conditional=tuple(each for each in requirements.conditional if each.name not in wanted),
+    )
 
 
-def _short_form(modules: JsonObject, where: str) -> _Needs:
-    mandatory: list[Dependency] = []
-    conditional: list[Dependency] = []
-    if len(modules) > MAX_ENTRIES:
-        raise ShapeError(f"{where}: more than {MAX_ENTRIES} modules")
-    for name in modules:
-        path = at(where, name)
-        _check_name(name, path)
-        written = text(modules, name, where)
-        stripped = written.removesuffix(OPTIONAL).strip()
-        bucket = mandatory if stripped == written else conditional
-        bucket.append(Dependency(name, _constraint(stripped, path)))
-    return tuple(mandatory), tuple(conditional), (), ()
-
-
-def _long_form(modules: JsonObject, where: str) -> _Needs:
-    closed_object(modules, where, _BUCKETS)
-    mandatory = _dependencies(modules, "mandatory", where)
-    conditional = _dependencies(modules, "conditional", where)
-    for number, each in enumerate(conditional):
-        if not each.constraint.text:
-            path = at(at(where, "conditional"), number)
-            raise ShapeError(f"{path}.constraint: required for {each.name}: without one the need says nothing")
-    any_of = _groups(modules, "anyOf", where)
-    none_of = _groups(modules, "noneOf", where)
+def check_buckets(
+    where: str,
+    mandatory: Iterable[Dependency],
+    conditional: Iterable[Dependency],
+    any_of: Iterable[DependencyGroup],
+    none_of: Iterable[DependencyGroup],
+) -> None:
+    """A package is in one bucket; in groups of the same one, it may be in several. Raises ShapeError."""
     places: dict[str, str] = {}
     for bucket, names in (
         ("mandatory", (each.name for each in mandatory)),
@@ -136,75 +180,39 @@ def _long_form(modules: JsonObject, where: str) -> _Needs:
         for name in names:
             other = places.setdefault(name, bucket)
             if other != bucket:
-                raise ShapeError(f"{at(where, bucket)}: {name} is in {other} too; a module is in one of them")
-    return mandatory, conditional, any_of, none_of
+                raise ShapeError(f"{at(where, bucket)}: {name} is in {other} too; a package is in one of them")
+
+
+def _check_once(where: str, *lists: tuple[str, Iterable[Dependency]]) -> None:
+    for what, members in lists:
+        names: set[str] = set()
+        for member in members:
+            if member.name in names:
+                raise ShapeError(f"{where}: {what}: {member.name} is named twice; join its constraints with a comma")
+            names.add(member.name)
+
+
+def _placed(member: Dependency, namespace: str) -> Dependency:
+    return replace(member, name=package_of(member.name, namespace))
+
+
+def _placed_group(group: DependencyGroup, namespace: str) -> DependencyGroup:
+    return replace(group, members=tuple(_placed(member, namespace) for member in group.members))
+
+
+def _joined(first: tuple[DependencyGroup, ...], second: tuple[DependencyGroup, ...]) -> tuple[DependencyGroup, ...]:
+    """Both, and no two of one name: messages and dumps call a group by it."""
+    names = {group.name for group in (*first, *second)}
+    taken = {group.name for group in first}
+    joined = list(first)
+    for group in second:
+        name = group.name
+        while name in taken or (name != group.name and name in names):
+            name = f"{name} (applications)"
+        joined.append(replace(group, name=name))
+        taken.add(name)
+    return tuple(joined)
 
 
 def _members(groups: Iterable[DependencyGroup]) -> Iterable[str]:
     return (member.name for group in groups for member in group.members)
-
-
-def _dependencies(entry: JsonObject, key: str, where: str) -> tuple[Dependency, ...]:
-    """A list of ``{name, constraint?}``; each module once."""
-    path = at(where, key)
-    found: dict[str, Dependency] = {}
-    for number, value in enumerate(_bounded(items(entry, key, where), path)):
-        here = at(path, number)
-        member = closed_object(value, here, ("name", "constraint"))
-        name = text(member, "name", here)
-        _check_name(name, f"{here}.name")
-        if name in found:
-            raise ShapeError(f"{here}.name: {name} is named twice; join its constraints with a comma")
-        found[name] = Dependency(name, _constraint(text(member, "constraint", here), f"{here}.constraint"))
-    return tuple(found.values())
-
-
-def _groups(entry: JsonObject, key: str, where: str) -> tuple[DependencyGroup, ...]:
-    path = at(where, key)
-    found: dict[str, DependencyGroup] = {}
-    for number, value in enumerate(_bounded(items(entry, key, where), path)):
-        here = at(path, number)
-        group = closed_object(value, here, ("name", "description", "modules"))
-        name = text(group, "name", here)
-        if not name:
-            raise ShapeError(f"{here}.name: required; messages call the group by it")
-        if name in found:
-            raise ShapeError(f"{here}.name: a second group {name[:100]!r} in {key}; give each its own name")
-        members = _dependencies(group, "modules", here)
-        if not members:
-            raise ShapeError(f"{here}.modules: at least one is needed")
-        found[name] = DependencyGroup(name, text(group, "description", here), members)
-    return tuple(found.values())
-
-
-def _bounded(found: list[JsonValue], path: str) -> list[JsonValue]:
-    if len(found) > MAX_ENTRIES:
-        raise ShapeError(f"{path}: more than {MAX_ENTRIES} entries")
-    return found
-
-
-def _version_of(entry: JsonObject, key: str, where: str) -> VersionConstraint | None:
-    """``key: ">=1.30"`` or ``key: {constraint: ">=1.30"}``."""
-    path = at(where, key)
-    value = entry.get(key)
-    if isinstance(value, str | None):
-        written = text(entry, key, where)
-    else:
-        written = text(closed_object(value, path, ("constraint",)), "constraint", path)
-    return _constraint(written, path) if written else None
-
-
-def _constraint(written: str, path: str) -> VersionConstraint:
-    try:
-        return parse_constraint(written)
-    except ConstraintError as error:
-        raise ConstraintError(f"{path}: {error}") from error
-
-
-def _check_name(name: str, path: str) -> None:
-    if not name:
-        raise ShapeError(f"{path}: required")
-    if not is_package_name(name):
-        raise ShapeError(
-            f"{path}: {name[:80]!r} cannot be a module: lower-case letters, digits and '-', at most 63 of them"
-        )

@@ -23,16 +23,18 @@ from wharfinger.hooks.errors import HookError
 from wharfinger.hooks.filters import FilterError
 from wharfinger.packages.address import tag_of_version
 from wharfinger.packages.conversions import check_conversions
-from wharfinger.packages.definition import read_definition
+from wharfinger.packages.definition import Definition, read_definition
 from wharfinger.packages.digest import Digest
 from wharfinger.packages.errors import PackageError
 from wharfinger.packages.manifest import manifest_fields, manifest_from_fields
 from wharfinger.packages.registry import Manifest
+from wharfinger.packages.requirements import resolved
 from wharfinger.packages.source import FolderSource, Source, source_text
 from wharfinger.packages.values import check_package_rules, hook_values
 from wharfinger.queue.slots import Kind
 from wharfinger.runtime.configuration import newest_settings
-from wharfinger.runtime.identity import IdentityError, ModuleId
+from wharfinger.runtime.enabled_vote import KeptVote, globals_for, vote_key
+from wharfinger.runtime.identity import IdentityError, ModuleId, PackageId
 from wharfinger.runtime.instance import Instance, Reporter, Tools
 from wharfinger.runtime.journal_machine import MAX_RESULT
 from wharfinger.runtime.package_state import PackageState
@@ -170,6 +172,7 @@ async def read_package(instance: Instance, tools: Tools) -> None:
             f"package {name} {version} is of type {definition.type.value}, and {article} asks for it; "
             f"use a resource of kind {definition.type.value}"
         )
+    check_needs(definition, instance.id)
     hooks = await discover_hooks(tree, definition.layout, tools.config_reader) if definition.hooks else ()
     for hook in hooks:
         for number, binding in enumerate(hook.config.kubernetes):
@@ -186,23 +189,47 @@ async def read_package(instance: Instance, tools: Tools) -> None:
 
 
 async def ask_enabled_script(instance: Instance, tools: Tools, reporter: Reporter) -> None:
-    """Whether the package wants to be enabled, by its own script; one that fails counts as no (spec/runtime §4.2)."""
+    """Whether the package wants to be enabled, by its own script; one that fails counts as no (spec/runtime §4.2).
+
+    Asked only for what it has not seen yet (:mod:`~wharfinger.runtime.enabled_vote`).
+    """
     definition, tree = instance.loaded(), instance.tree
     if not definition.enabled_script or tree is None:
         reporter.voted(instance, None, "", failed=False)
         return
     asked_about = instance.wanted_settings.checksum
     wanted = (await newest_settings(instance, tools)).settings
-    values = hook_values(definition, reporter.global_values(), values_of(instance, wanted))
-    try:
-        async with tools.slots.use(Kind.HOOK, instance.id.name):
-            answer = await run_enabled_script(tools.hook_runner, tree, values, hook_values(definition, {}, wanted))
-    except HookError as error:
-        reporter.voted(instance, None, instance.masked(str(error)), failed=True)
-    else:
+    seen = globals_for(instance.id.name, reporter.global_values())
+    values = hook_values(definition, seen, values_of(instance, wanted))
+    config_values = hook_values(definition, {}, wanted)
+    key = vote_key(instance.fetched().descriptor.digest, instance.wanted, values, config_values)
+    if (vote := instance.vote) is None or vote.key != key:
+        try:
+            async with tools.slots.use(Kind.HOOK, instance.id.name):
+                answer = await run_enabled_script(tools.hook_runner, tree, values, config_values)
+        except HookError as error:
+            reporter.voted(instance, None, instance.masked(str(error)), failed=True)
+            instance.voted_for = asked_about
+            return
         reason = instance.masked(answer.reason) if answer else ""
-        reporter.voted(instance, answer.enabled if answer else None, reason, failed=False)
+        vote = instance.vote = KeptVote(key, answer.enabled if answer else None, reason)
+    reporter.voted(instance, vote.enabled, vote.reason, failed=False)
     instance.voted_for = asked_about
+
+
+def check_needs(definition: Definition, identity: PackageId) -> None:
+    """What a package needs, once it is known where it is installed, and as what.
+
+    Raises ShapeError where it contradicts itself there, IdentityError where it needs itself.
+    """
+    needs = resolved(definition.requirements, identity.namespace)
+    required = {each.name for each in (*needs.mandatory, *needs.conditional)}
+    for names, verb in ((required, "requires"), (definition.subscriptions, "subscribes to")):
+        if identity.name in names:
+            raise IdentityError(
+                f"package {definition.name} {definition.version} {verb} {identity.kind} {identity}, and is installed as just "
+                "that; install it under another name"
+            )
 
 
 def _fingerprint(source: Source, instance: Instance) -> str:

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import re
 import shutil
 import sys
 from dataclasses import fields
@@ -12,8 +13,10 @@ import trio
 
 from wharfinger.cluster.connection import ConnectionConfigError
 from wharfinger.cluster.embedded import EmbeddedError
+from wharfinger.cluster.resource import ObjectKey
 from wharfinger.formats.version_constraint import ConstraintError, parse_version
 from wharfinger.packages.errors import StoreError
+from wharfinger.packages.requirements import is_package_name
 from wharfinger.process.errors import LedgerError
 from wharfinger.queue.backoff import BackoffPolicy
 from wharfinger.queue.slots import SlotLimits
@@ -21,6 +24,7 @@ from wharfinger.runtime.daemon import HOOK_TIMEOUT_S, DaemonConfig, ServeInspect
 from wharfinger.runtime.journal import JournalError
 from wharfinger.runtime.logs import LogFormat, set_up_logging
 from wharfinger.runtime.paths import SOCKET_VARIABLE, STATE_VARIABLE, default_socket, default_state_dir
+from wharfinger.runtime.resources import CONFIG_MAP
 from wharfinger.runtime.service_manager import service_manager
 from wharfinger.runtime.state_dir import StartError
 
@@ -34,6 +38,8 @@ _LIMITS = {
 }
 GRACE_S = 30.0
 FORCED_EXIT = 1
+_OBJECT_NAME = re.compile(r"[a-z0-9](?:[-.a-z0-9]{0,251}[a-z0-9])?\Z")
+_MAX_WORD = 64
 
 
 def add_run(parser: argparse.ArgumentParser) -> None:
@@ -86,12 +92,7 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="a folder below which PackageRepositories may name layouts and folders of this machine (may be repeated)",
     )
-    parser.add_argument(
-        "--platform-version",
-        default="",
-        metavar="VERSION",
-        help="the version of the platform, for packages that require one (default: not known)",
-    )
+    _add_facts(parser)
     parser.add_argument(
         "--hook-timeout",
         type=_seconds,
@@ -130,6 +131,39 @@ def add_run(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(handler=run)
 
 
+def _add_facts(parser: argparse.ArgumentParser) -> None:
+    """What packages may ask about the cluster they are installed in."""
+    facts = parser.add_argument_group("facts", "what packages are installed in; it decides which of them may be on")
+    facts.add_argument(
+        "--platform-version",
+        default="",
+        metavar="VERSION",
+        help="the version of the platform, for packages that require one (default: not known)",
+    )
+    facts.add_argument(
+        "--edition",
+        type=_word,
+        default="",
+        metavar="NAME",
+        help="the edition of the platform; goes together with --bundle",
+    )
+    facts.add_argument(
+        "--bundle",
+        type=_word,
+        default="",
+        metavar="NAME",
+        help="a Module that does not say whether it is enabled is on if its package names this bundle for the edition "
+        "(default: such Modules are on)",
+    )
+    facts.add_argument(
+        "--bootstrapped-by",
+        type=_config_map,
+        default=None,
+        metavar="NAMESPACE/CONFIGMAP",
+        help="packages of the last order wait until this ConfigMap is there (default: they do not wait)",
+    )
+
+
 def run(args: argparse.Namespace) -> int:
     """Run the daemon. ``args.serve_inspector`` comes from the composition root."""
     set_up_logging(LogFormat(args.log_format), args.log_level)
@@ -155,6 +189,9 @@ def run(args: argparse.Namespace) -> int:
         embedded=args.embedded,
         local_packages=tuple(path.resolve() for path in cast("list[Path]", args.local_packages)),
         platform_version=args.platform_version,
+        edition=args.edition,
+        bundle=args.bundle,
+        bootstrapped_by=cast("ObjectKey | None", args.bootstrapped_by),
         hook_timeout_s=args.hook_timeout,
         slots=SlotLimits(**{field.name: getattr(args, f"max_{field.name}") for field in fields(SlotLimits)}),
         backoff=BackoffPolicy(initial_s=args.retry_first, max_s=args.retry_max),
@@ -176,6 +213,8 @@ def _wrong_options(args: argparse.Namespace) -> str:
             return f"--local-packages {path}: not a folder; name one that is there"
     if args.retry_first > args.retry_max:
         return f"--retry-first {args.retry_first:g} is more than --retry-max {args.retry_max:g}"
+    if bool(args.edition) != bool(args.bundle):
+        return "--edition and --bundle go together: a package says for each edition in which bundles it is; give both"
     try:
         if args.platform_version:
             parse_version(args.platform_version)
@@ -193,6 +232,19 @@ def _count(text: str) -> int:
     if not text.isdecimal() or not 1 <= int(text) <= 10_000:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number between 1 and 10000")
     return int(text)
+
+
+def _word(text: str) -> str:
+    if len(text) > _MAX_WORD or text != text.strip() or not text.isprintable():
+        raise argparse.ArgumentTypeError(f"{text[:_MAX_WORD]!r} is not a name of at most {_MAX_WORD} characters")
+    return text
+
+
+def _config_map(text: str) -> ObjectKey:
+    namespace, slash, name = text.partition("/")
+    if not (slash and is_package_name(namespace) and _OBJECT_NAME.match(name)):
+        raise argparse.ArgumentTypeError(f"{text[:320]!r} is not NAMESPACE/CONFIGMAP")
+    return ObjectKey(CONFIG_MAP, namespace, name)
 
 
 def _seconds(text: str) -> float:

@@ -30,6 +30,7 @@ from wharfinger.cluster.errors import ClusterError
 from wharfinger.cluster.http_client import open_client
 from wharfinger.cluster.http_session import ClientOptions
 from wharfinger.cluster.release_engine import ReleaseEngine
+from wharfinger.cluster.resource import ObjectKey
 from wharfinger.cluster.work_queue import WorkKeys
 from wharfinger.hooks.discovery import ProcessConfigReader
 from wharfinger.hooks.hook_services import HookServices
@@ -85,6 +86,10 @@ class DaemonConfig:
     local_packages: tuple[Path, ...] = ()
     """Folders of this machine that packages may be read from."""
     platform_version: str = ""
+    edition: str = ""
+    bundle: str = ""
+    bootstrapped_by: ObjectKey | None = None
+    """A ConfigMap: the cluster is bootstrapped once it is there. None: it is."""
     hook_timeout_s: float = HOOK_TIMEOUT_S
     backoff: BackoffPolicy = BackoffPolicy()  # noqa: RUF009 - frozen
     """Of tasks that failed."""
@@ -221,7 +226,14 @@ async def _open_runtime(
         writer.changed(name, before, after, trio.current_time())
 
     limits = Limits(wall_s=config.hook_timeout_s, stdout_bytes=HOOK_OUTPUT_BYTES)
-    facts = Facts(kubernetes_version, config.platform_version, local_zone())
+    facts = Facts(
+        kubernetes_version,
+        config.platform_version,
+        local_zone(),
+        edition=config.edition,
+        bundle=config.bundle,
+        bootstrapped_by=config.bootstrapped_by,
+    )
     slots = Slots(config.slots)
     limited = LimitedClient(client, slots)
     async with open_store(state) as store, open_jq_pool(ledger) as filters, open_cel_pool(ledger) as rules:

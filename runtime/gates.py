@@ -1,81 +1,39 @@
-"""Which packages are on: rules that vote, in a fixed order, and what follows when packages speak about each other.
+"""Which packages are on: what their rules say together, and what follows when packages speak about each other.
 
-Rules (spec/runtime §4.2), in this order: the floor; the versions of Kubernetes and of the platform; dependencies; any-of and
-none-of groups; the user's intent; the enabled script. The first FORBID wins wherever it stands, otherwise the last vote that
-is not UNDEFINED; a node is on if and only if that is ENABLE. Nothing can force a node on: what it requires always may block.
+Of the votes of :mod:`wharfinger.runtime.rules` about a node, the first FORBID wins wherever it stands, otherwise the last one
+that is not UNDEFINED; a node is on if and only if that is ENABLE. Nothing can force a node on: what it requires always may block.
+Where all would have it on and only its enabled script has not been heard, the decision is *pending*, and it is off.
 
 Decisions are a function of what is there now, never of how it came to be: nodes are judged in their topological order, on the
-verdicts of those before them. Where soft edges lead backwards this leaves two questions, answered so that no verdict ever
-swings: a *late* any-of member counts once a round over all nodes put it on, and rounds repeat while that puts more on; of
-two nodes that exclude each other through a cycle, the one placed later yields.
+verdicts of those they name, which come first. A knot (:mod:`wharfinger.runtime.soft_edges`) is judged as a whole, after all
+it builds on. It leaves two questions, answered so that no verdict ever swings: a *late* any-of member counts once a round over
+the knot put it on, and rounds repeat while that puts more on, about those to whom it makes a difference; of two nodes that
+exclude each other, the one placed later yields.
 
-Messages name the subject, what it asks for and what is there; members are sorted, so that a status does not flap.
+So a decision depends on nothing but the node and those it names, and of a graph only those need to be judged again that
+`Topology.affected_by` finds.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from enum import StrEnum
-from typing import Final
+import heapq
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
-from wharfinger.formats.version_constraint import ConstraintError, VersionConstraint
-from wharfinger.packages.requirements import Dependency
+from wharfinger.runtime.rules import Facts, Opinion, Others, Reason, ScriptVote, Vote, gates, votes
 from wharfinger.runtime.scheduler_graph import Node, Topology, Verdict
+from wharfinger.runtime.soft_edges import Knot
 
-_MOST_NAMED: Final = 5
-"""Of unmet dependencies in one message."""
-
-
-class Reason(StrEnum):
-    """Why a verdict is what it is; for machines, and stable."""
-
-    ENABLED_BY_DEFAULT = "EnabledByDefault"
-    DISABLED_BY_DEFAULT = "DisabledByDefault"
-    VERSION_LOOKUP_FAILED = "VersionLookupFailed"
-    KUBERNETES = "KubernetesRequirementsUnmet"
-    PLATFORM = "PlatformRequirementsUnmet"
-    DEPENDENCY_NOT_ENABLED = "DependencyNotEnabled"
-    DEPENDENCY_VERSION = "DependencyVersionMismatch"
-    ANY_OF = "AnyOfDependenciesUnmet"
-    NONE_OF = "NoneOfDependenciesUnmet"
-    DYNAMICALLY_ENABLED = "DynamicallyEnabled"
-    DYNAMICALLY_DISABLED = "DynamicallyDisabled"
-    DISABLED_BY_SCRIPT = "DisabledByScript"
-    SCRIPT_ERROR = "EnabledScriptError"
-    SCRIPT_PENDING = "EnabledScriptPending"
-
-
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """Versions of what packages run on; empty: not known."""
-
-    kubernetes: str = ""
-    platform: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class ScriptVote:
-    """What an enabled script said: False with its reason, True or None (no objection), or an error: it could not be asked."""
-
-    enabled: bool | None
-    reason: str = ""
-    error: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Opinion:
-    """What is known about a node from outside: the user's intent, and its script's vote (None: none yet)."""
-
-    intent: bool | None = None
-    vote: ScriptVote | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Vote:
-    """What one rule says."""
-
-    verdict: Verdict
-    reason: Reason
-    message: str = ""
+__all__ = [
+    "Decision",
+    "Facts",
+    "Opinion",
+    "Reason",
+    "ScriptVote",
+    "Vote",
+    "decide",
+    "decide_affected",
+    "unmet_gate",
+    "votes_of",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,195 +56,163 @@ class Decision:
         return self.reason is Reason.SCRIPT_PENDING
 
 
-@dataclass(frozen=True, slots=True)
-class Others:
-    """What a node is judged against: versions of what is on, of any-of members that count although late, and its refusers."""
-
-    enabled: Mapping[str, str]
-    late: Mapping[str, str] = field(default_factory=dict)
-    refusers: tuple[Node, ...] = ()
-
-    def version(self, name: str) -> str | None:
-        """Of a member of an any-of group; None where it does not count."""
-        return self.enabled[name] if name in self.enabled else self.late.get(name)
-
-
 def decide(
     nodes: Mapping[str, Node], topology: Topology, facts: Facts, opinions: Mapping[str, Opinion]
 ) -> dict[str, Decision]:
     """The decision about every node, in topological order."""
-    assumed: set[str] = set()
-    refuted: set[str] = set()
-    while True:
-        decisions = _one_round(nodes, topology, facts, opinions, {name: nodes[name].version for name in assumed})
-        on = {name for name in topology.late if decisions[name].on}
-        # A member that is off because it was assumed to be on is a paradox: it never counts again. So this ends.
-        refuted |= assumed - on
-        if (wanted := (assumed | on) - refuted) == assumed:
-            return decisions
-        assumed = wanted
+    unknown = Opinion()
+    judge = _Judge(nodes, topology, facts, lambda name: opinions.get(name, unknown), lambda _: None)
+    return judge.decide(topology.sorted(nodes, nodes))
 
 
-def decide_some(
-    names: Iterable[str],
-    nodes: Mapping[str, Node],
-    facts: Facts,
-    opinions: Mapping[str, Opinion],
-    decisions: Mapping[str, Decision],
-) -> dict[str, Decision]:
-    """What `decide` says about ``names``, in topological order, where all others stay as ``decisions`` has them.
-
-    For graphs without late members and refusers only.
-    """
-    changed: dict[str, Decision] = {}
-    for name in names:
-        node = nodes[name]
-        wanted = {each: changed.get(each) or decisions.get(each) for each in node.names()}
-        enabled = {each: nodes[each].version for each, decision in wanted.items() if decision and decision.on}
-        changed[name] = _decision(node, facts, Others(enabled), opinions[name])
-    return changed
-
-
-def unmet_gate(node: Node, facts: Facts, enabled: Mapping[str, str]) -> Vote | None:
-    """The first gate that forbids a node, of those that are about requirements; intent and scripts have no say here."""
-    return next(_requirements(node, facts, Others(enabled)), None)
-
-
-def _one_round(
+def decide_affected(
+    names: tuple[str, ...],
     nodes: Mapping[str, Node],
     topology: Topology,
     facts: Facts,
-    opinions: Mapping[str, Opinion],
-    assumed: Mapping[str, str],
+    opinion: Callable[[str], Opinion],
+    standing: Callable[[str], Decision | None],
 ) -> dict[str, Decision]:
-    enabled: dict[str, str] = {}
-    decisions: dict[str, Decision] = {}
-    for name in topology.order:
-        node = nodes[name]
-        refusers = tuple(nodes[each] for each in topology.refused_by.get(name, ()) if each in enabled)
-        others = Others(enabled, assumed, refusers)
-        decisions[name] = _decision(node, facts, others, opinions.get(name, Opinion()))
-        if decisions[name].on:
-            enabled[name] = node.version
-    return decisions
+    """What `decide` says about ``names``, in their order, where the decisions about all others are ``standing``.
+
+    ``names`` are what `Topology.affected_by` answered; whoever stands undecided is taken to be off.
+    """
+    return _Judge(nodes, topology, facts, opinion, standing).decide(names)
 
 
-def _decision(node: Node, facts: Facts, others: Others, opinion: Opinion) -> Decision:
-    on = node.floor is Verdict.ENABLE
-    floor = Reason.ENABLED_BY_DEFAULT if on else Reason.DISABLED_BY_DEFAULT
-    vote = Vote(node.floor, floor, "" if on else "it is off unless it is enabled")
-    for each in _votes(node, facts, others, opinion):
-        vote = each
-        if each.verdict is Verdict.FORBID:
-            break
-    if vote.verdict is Verdict.ENABLE and node.script and opinion.vote is None:
-        vote = Vote(Verdict.UNDEFINED, Reason.SCRIPT_PENDING, "its enabled script has not voted yet")
-    unwanted = opinion.intent is False or vote.reason is Reason.DISABLED_BY_SCRIPT
-    return Decision(vote.verdict, vote.reason, vote.message, uninstall=unwanted)
+def unmet_gate(node: Node, facts: Facts, enabled: Mapping[str, str], installed: Container[str]) -> Vote | None:
+    """The first gate that forbids a node: what it requires; bundles, intent and scripts have no say here.
+
+    ``enabled``: versions of what is on, by name; ``installed``: everything that is there.
+    """
+    return next(gates(node, facts, Others(enabled, installed)), None)
 
 
-def _votes(node: Node, facts: Facts, others: Others, opinion: Opinion) -> Iterator[Vote]:
-    """Every rule that has an opinion, in order."""
-    yield from _requirements(node, facts, others)
-    if opinion.intent is not None:
-        yield (
-            Vote(Verdict.ENABLE, Reason.DYNAMICALLY_ENABLED)
-            if opinion.intent
-            else _forbid(Reason.DYNAMICALLY_DISABLED, "it is disabled; enable it to have it back")
-        )
-    match opinion.vote:
-        case ScriptVote(error=error) if error:
-            yield _forbid(Reason.SCRIPT_ERROR, f"its enabled script failed: {error}")
-        case ScriptVote(enabled=False, reason=reason):
-            yield _forbid(Reason.DISABLED_BY_SCRIPT, reason or "its enabled script says no")
+def votes_of(
+    name: str,
+    nodes: Mapping[str, Node],
+    topology: Topology,
+    facts: Facts,
+    opinion: Callable[[str], Opinion],
+    standing: Callable[[str], Decision | None],
+) -> tuple[Vote, ...]:
+    """Every rule that has an opinion about a node, in order, where decisions are ``standing``: what its own one follows from."""
+    judge = _Judge(nodes, topology, facts, opinion, standing)
+    knot = topology.knots.get(name)
+    others = judge.untie(knot)[name] if knot else judge.others(name)
+    return tuple(votes(nodes[name], facts, others, opinion(name)))
 
 
-def _requirements(node: Node, facts: Facts, others: Others) -> Iterator[Vote]:
-    """The gates: every vote is a FORBID."""
-    wanted = node.requirements
-    yield from _version(node, "Kubernetes", wanted.kubernetes, facts.kubernetes, Reason.KUBERNETES)
-    yield from _version(node, "the platform", wanted.platform, facts.platform, Reason.PLATFORM)
-    yield from _dependencies(node, others.enabled)
-    yield from _any_of(node, others)
-    yield from _none_of(node, others)
+class _Judge:
+    """Decisions about some nodes, over those that stand about all others."""
 
+    def __init__(
+        self,
+        nodes: Mapping[str, Node],
+        topology: Topology,
+        facts: Facts,
+        opinion: Callable[[str], Opinion],
+        standing: Callable[[str], Decision | None],
+    ) -> None:
+        self._nodes = nodes
+        self._topology = topology
+        self._facts = facts
+        self._opinion = opinion
+        self._standing = standing
+        self._decided: dict[str, Decision] = {}
 
-def _version(
-    node: Node, subject: str, constraint: VersionConstraint | None, current: str, reason: Reason
-) -> Iterator[Vote]:
-    if constraint is None:
-        return
-    needs = f"{node.name} needs {subject} {constraint}"
-    try:
-        if not current:
-            yield _forbid(Reason.VERSION_LOOKUP_FAILED, f"{needs}, and its version is not known")
-        elif not constraint.allows(current):
-            yield _forbid(reason, f"{needs}, and the current one is {current}")
-    except ConstraintError as error:
-        yield _forbid(Reason.VERSION_LOOKUP_FAILED, f"{needs}, and the current one is not understood: {error}")
-
-
-def _dependencies(node: Node, enabled: Mapping[str, str]) -> Iterator[Vote]:
-    unmet: list[tuple[Reason, str]] = []
-    for dependency, optional in node.dependencies():
-        version = enabled.get(dependency.name)
-        if version is None and not optional:
-            unmet.append((Reason.DEPENDENCY_NOT_ENABLED, f"dependency {_member(dependency)} is not enabled"))
-        elif version is not None and not _allows(dependency.constraint, version):
-            text = f"dependency {_member(dependency)} is not met by version {version}"
-            unmet.append((Reason.DEPENDENCY_VERSION, text))
-    if unmet:
-        yield _forbid(unmet[0][0], _listed([text for _, text in unmet]))
-
-
-def _any_of(node: Node, others: Others) -> Iterator[Vote]:
-    for group in node.requirements.any_of:
-        members = sorted(group.members, key=lambda member: member.name)
-        there = [(member, others.version(member.name) if member.name != node.name else None) for member in members]
-        if any(version is not None and _allows(member.constraint, version) for member, version in there):
-            continue
-        state = [f"{_member(member)}, {version or 'not enabled'}" for member, version in there]
-        yield _forbid(Reason.ANY_OF, f"{node.name} needs one of {group.name!r}: {_listed(state)}")
-
-
-def _none_of(node: Node, others: Others) -> Iterator[Vote]:
-    for group in node.requirements.none_of:
-        for member in sorted(group.members, key=lambda member: member.name):
-            version = others.enabled.get(member.name)
-            if version is None or member.name == node.name:
+    def decide(self, names: Iterable[str]) -> dict[str, Decision]:
+        """About these and all that they are tied to, in their order: each after what it names."""
+        knots = self._topology.knots
+        for name in names:
+            if name in self._decided:
                 continue
-            if _allows(member.constraint, version, unknown=True):
-                excluded = f"{node.name} excludes {group.name!r}: {_member(member)}, and version {version} is enabled"
-                yield _forbid(Reason.NONE_OF, excluded)
-    for refuser in others.refusers:
-        for group in refuser.requirements.none_of:
-            named = [each.constraint for each in group.members if each.name == node.name]
-            if any(_allows(constraint, node.version, unknown=True) for constraint in named):
-                excluded = f"{refuser.name} is enabled and excludes {group.name!r}, and with it {node.name}"
-                yield _forbid(Reason.NONE_OF, f"{excluded} {node.version}")
+            if knot := knots.get(name):
+                self.untie(knot)
+            else:
+                self._decided[name] = self._decision(name, self.others(name))
+        return self._decided
+
+    def untie(self, knot: Knot) -> dict[str, Others]:
+        """Decide about a knot; what each of its members is judged against in the end."""
+        judged: dict[str, Others] = {}
+        assumed: dict[str, str] = {}
+        refuted: set[str] = set()
+        on: set[str] = set()
+        stale: Iterable[str] = knot.members
+        while stale:
+            for name in self._round(knot, stale, assumed, judged):
+                if name in knot.late:
+                    on ^= {name}
+            # A member that is off because it was assumed to be on is a paradox: it never counts again. So this ends.
+            refuted |= assumed.keys() - on
+            changed = (on - refuted) ^ assumed.keys()
+            for name in changed:
+                if assumed.pop(name, None) is None:
+                    assumed[name] = self._nodes[name].version
+            namers = (each for name in changed for each in self._topology.named_by[name])
+            stale = {each for each in namers if each in knot.position}
+        return judged
+
+    def _round(
+        self, knot: Knot, stale: Iterable[str], assumed: Mapping[str, str], judged: dict[str, Others]
+    ) -> list[str]:
+        """Judge the stale members of a knot, and those after them to whom it makes a difference; who turned on or off."""
+        line = sorted(knot.position[name] for name in stale)
+        queued = set(line)
+        turned = []
+        while line:
+            name = knot.members[heapq.heappop(line)]
+            before = self._decided.get(name)
+            refusers = (self._nodes[each] for each in knot.refused_by.get(name, ()) if self._decided[each].on)
+            judged[name] = Others(self._enabled(name, knot), self._nodes, assumed, tuple(refusers))
+            after = self._decided[name] = self._decision(name, judged[name])
+            if after.on is not (before is not None and before.on):
+                turned.append(name)
+                for position in self._later(name, knot):
+                    if position not in queued:
+                        queued.add(position)
+                        heapq.heappush(line, position)
+        return turned
+
+    def _later(self, name: str, knot: Knot) -> Iterator[int]:
+        """Where in a knot those are that are judged after a member, and against it."""
+        at = knot.position[name]
+        yield from (where for each in self._topology.named_by[name] if (where := knot.position.get(each, at)) > at)
+        for each in self._topology.edges[name].none_of:
+            if name in knot.refused_by.get(each, ()):
+                yield knot.position[each]
+
+    def others(self, name: str) -> Others:
+        """What a node in no knot is judged against."""
+        return Others(self._enabled(name), self._nodes)
+
+    def _enabled(self, name: str, knot: Knot | None = None) -> dict[str, str]:
+        """Versions of those that a node names and that are on; of its own knot, those before it."""
+        there, enabled = self._topology.edges, {}
+        for each in there[name].named:
+            if knot and knot.position.get(each, -1) > knot.position[name]:
+                continue
+            decision = self._decided.get(each)
+            if decision is None and each in there:
+                decision = self._standing(each)
+            if decision is not None and decision.on:
+                enabled[each] = self._nodes[each].version
+        return enabled
+
+    def _decision(self, name: str, others: Others) -> Decision:
+        node, opinion = self._nodes[name], self._opinion(name)
+        vote = _resolved(votes(node, self._facts, others, opinion))
+        unwanted = opinion.intent is False or vote.reason is Reason.DISABLED_BY_SCRIPT
+        return Decision(vote.verdict, vote.reason, vote.message, uninstall=unwanted)
 
 
-def _allows(constraint: VersionConstraint, version: str, *, unknown: bool = False) -> bool:
-    """Whether a version is in range; ``unknown`` for what is no version (``latest``), where the range is not everything."""
-    if not constraint.text.strip():
-        return True
-    try:
-        return constraint.allows(version)
-    except ConstraintError:
-        return unknown
-
-
-def _forbid(reason: Reason, message: str) -> Vote:
-    return Vote(Verdict.FORBID, reason, message)
-
-
-def _member(dependency: Dependency) -> str:
-    constraint = dependency.constraint.text.strip()
-    return f"{dependency.name} ({constraint})" if constraint else dependency.name
-
-
-def _listed(texts: list[str]) -> str:
-    shown = texts[:_MOST_NAMED]
-    if more := len(texts) - len(shown):
-        shown.append(f"and {more} more")
-    return "; ".join(shown)
+def _resolved(cast: Iterator[Vote]) -> Vote:
+    """The vote that counts. One that is still to come, the only UNDEFINED one after the floor's, counts for what would be on."""
+    counts = next(cast)
+    for vote in cast:
+        if vote.verdict is Verdict.FORBID:
+            return vote
+        if vote.verdict is not Verdict.UNDEFINED or counts.verdict is Verdict.ENABLE:
+            counts = vote
+    return counts

@@ -35,6 +35,7 @@ from wharfinger.queue.scope import WorkScope
 from wharfinger.queue.slots import Slots
 from wharfinger.queue.task import Task
 from wharfinger.runtime.crd_phase import CrdPhase
+from wharfinger.runtime.enabled_vote import KeptVote
 from wharfinger.runtime.failures import Failure
 from wharfinger.runtime.identity import AppId, PackageId
 from wharfinger.runtime.journal import Journal
@@ -151,6 +152,8 @@ class Instance:
     """A hook changed the values while they were being applied."""
     voted_for: str = ""
     """Checksum of the settings that the enabled script was last asked about."""
+    vote: KeptVote | None = None
+    """What it answered last."""
     skip_delete_hooks: bool = False
     """A person wants it gone without them."""
     history: dict[str, HookHistory] = field(default_factory=dict)

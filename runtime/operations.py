@@ -16,16 +16,17 @@ CRDs            EnsureCRDs, in a lane of its own                         AwaitCR
 removal         Uninstall, Purge, Undeploy                               the package is forgotten, outside its queue
 ==============  =======================================================  =================================================
 
-The scheduler's effects are performed one after the other, also when performing one causes the next.
+What the scheduler orders is performed one package after the other, also when performing one causes the next
+(:mod:`wharfinger.runtime.orders`).
 """
 
 import logging
-from collections import deque
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, assert_never
 
 from wharfinger.formats.json_value import JsonObject
 from wharfinger.packages.definition import Definition
+from wharfinger.packages.requirements import DependsOn, resolved, with_depends_on
 from wharfinger.queue.scope import WorkScope
 from wharfinger.queue.service import MAIN_LANE, QueueFull
 from wharfinger.queue.task import Task
@@ -35,13 +36,14 @@ from wharfinger.runtime.failures import Failure
 from wharfinger.runtime.identity import AppId, ModuleId, PackageId
 from wharfinger.runtime.instance import Instance
 from wharfinger.runtime.lifecycle import RemovalStart
+from wharfinger.runtime.orders import Orders, PackageOrders
 from wharfinger.runtime.pipeline import VOTE_LANE, Pipeline
+from wharfinger.runtime.rules import Reason
 from wharfinger.runtime.scheduler import (
     Completed,
     CycleError,
     Decided,
     Disable,
-    Effect,
     Event,
     Failed,
     Node,
@@ -67,7 +69,7 @@ class Operations:
 
     def __init__(self, runtime: "Runtime") -> None:
         self.runtime = runtime
-        self._effects: deque[Effect] = deque()
+        self._orders = Orders()
         self._performing = False
 
     # --- update ----------------------------------------------------------------------------------------------------------
@@ -101,13 +103,8 @@ class Operations:
         instance.loaded_once = True
         self._end_crds(instance, "loaded anew")
         instance.crds = None if instance.definition.crds else ()
-        try:
-            self._add_node(instance, instance.definition)
-        except CycleError as error:
-            self.tell_scheduler(NodeRemoved(name))  # the version before is not what is loaded any more
-            runtime.reports.failed(instance, Stage.REQUIREMENTS, Failure("DependencyCycle", str(error), permanent=True))
+        if not self._join(instance, instance.definition):
             return
-        self.restate_requirements(instance)
         if runtime.scheduler.enabled(name):
             self._begin_crds(instance)
         elif (missed := instance.missed_disable) is not None:
@@ -116,11 +113,29 @@ class Operations:
         if instance.definition.enabled_script and instance.voted_for != instance.wanted_settings.checksum:
             self.reconfigure(instance, "SettingsChanged")
 
+    def needs_changed(self, instance: Instance) -> None:
+        """What its resource says it depends on is something else; what is being loaded says so itself when it is."""
+        name = instance.id.name
+        if instance.definition is not None and not self.runtime.lifecycle.is_loading(name):
+            self._join(instance, instance.definition)
+
+    def _join(self, instance: Instance, definition: Definition) -> bool:
+        """Make what is loaded a node of the scheduler; False where it would close a cycle: then it is none."""
+        name = instance.id.name
+        try:
+            self._add_node(instance, definition)
+        except CycleError as error:
+            self.tell_scheduler(NodeRemoved(name))  # what was a node before is not what is loaded any more
+            failure = Failure("DependencyCycle", str(error), permanent=True)
+            self.runtime.reports.failed(instance, Stage.REQUIREMENTS, failure)
+            return False
+        self.restate_requirements(instance)
+        return True
+
     def _add_node(self, instance: Instance, definition: Definition) -> None:
         """Raises CycleError."""
         name = instance.id.name
-        floor = Verdict.ENABLE if isinstance(instance.id, AppId) else Verdict.DISABLE
-        self.tell_scheduler(NodeAdded(node_of(name, floor, definition)))
+        self.tell_scheduler(NodeAdded(node_of(instance.id, definition, instance.wanted.depends_on)))
         self.tell_scheduler(self.runtime.votes.get(name, ScriptVoted(name, None)))
 
     # --- reconciliation --------------------------------------------------------------------------------------------------
@@ -272,37 +287,40 @@ class Operations:
     # --- the scheduler ---------------------------------------------------------------------------------------------------
 
     def tell_scheduler(self, event: Event) -> None:
-        """Apply an event and perform what follows; an event told while performing is performed after what was there.
+        """Apply an event and perform what follows; what an event told while performing orders is performed after what was there.
 
         Raises CycleError, and nothing has changed then.
         """
-        self._effects.extend(self.runtime.scheduler.apply(event))
+        self._orders.put(self.runtime.scheduler.apply(event, self.runtime.now()))
         if self._performing:
             return
         self._performing = True
         try:
-            while self._effects:
-                self._perform(self._effects.popleft())
+            while (orders := self._orders.take()) is not None:
+                self._perform(orders)
         finally:
             self._performing = False
 
-    def _perform(self, effect: Effect) -> None:
-        instance = self.runtime.instances.get(effect.name)
+    def _perform(self, orders: PackageOrders) -> None:
+        instance = self.runtime.instances.get(orders.name)
         if instance is None:
             return
-        match effect:
-            case Decided(_, _, "EnabledScriptPending", _):
-                pass  # its vote follows at once, and is told then
-            case Decided(_, allowed, _, _):
-                self._say_required(instance, effect)
-                if allowed:
-                    self._begin_crds(instance)
-            case Schedule(_, run, reason, _):
+        decided = orders.decided
+        if (
+            decided is not None and decided.reason != Reason.SCRIPT_PENDING
+        ):  # its vote follows at once, and is told then
+            self._say_required(instance, decided)
+            if decided.allowed:
+                self._begin_crds(instance)
+        match orders.order:
+            case Schedule(_, run, reason):
                 self._begin_reconciliation(instance, run, reason)
             case Disable(_, reason, _, uninstall):
                 self._begin_disable(instance, reason, uninstall)
+            case None:
+                pass
             case _:
-                assert_never(effect)
+                assert_never(orders.order)
 
     def _say_required(self, instance: Instance, decided: Decided) -> None:
         runtime = self.runtime
@@ -339,13 +357,15 @@ class Operations:
             return False
 
 
-def node_of(name: str, floor: Verdict, definition: Definition) -> Node:
-    """A loaded package as the scheduler sees it."""
+def node_of(identity: PackageId, definition: Definition, depends_on: tuple[DependsOn, ...]) -> Node:
+    """A loaded package as the scheduler sees it: with what it needs, and what its resource says it depends on."""
     return Node(
-        name=name,
+        name=identity.name,
         version=definition.version,
-        requirements=definition.requirements,
+        requirements=with_depends_on(resolved(definition.requirements, identity.namespace), depends_on),
         order=definition.weight,
-        floor=floor,
+        floor=Verdict.ENABLE if isinstance(identity, AppId) else Verdict.DISABLE,
         script=definition.enabled_script,
+        subscriptions=definition.subscriptions,
+        bundles=definition.bundles,
     )

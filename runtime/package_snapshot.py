@@ -27,7 +27,9 @@ from wharfinger.runtime.inspector import (
     TaskSnapshot,
 )
 from wharfinger.runtime.instance import HookHistory, Instance, Tools
+from wharfinger.runtime.package_status import PackageStatus
 from wharfinger.runtime.progress import Progress
+from wharfinger.runtime.stage_causes import ACCEPTED, REMOVED
 from wharfinger.runtime.start_tasks import ORDERS, order_of
 
 AWAIT_CRDS: Final = "AwaitCRDs"
@@ -103,10 +105,7 @@ def package_snapshot(instance: Instance, queue: QueueDump) -> PackageSnapshot:
         message=message,
         tip=tip,
         settings=_shown(instance, instance.wanted_settings.settings),
-        conditions=tuple(
-            ConditionSnapshot(stage.value, condition.truth.value, condition.reason, condition.message, condition.since)
-            for stage, condition in instance.status.stages.items()
-        ),
+        conditions=_conditions(instance.status),
         queue=queue_snapshot(queue),
         installed_version=instance.status.version,
         installed_digest=instance.status.digest,
@@ -148,6 +147,17 @@ def queue_snapshot(dump: QueueDump) -> QueueSnapshot:
 def _shown(instance: Instance, values: JsonObject) -> JsonObject:
     """Settings or values fit to be shown: what is secret by its path, by its text, or by the name of its key is not."""
     return redact_object(values, paths=instance.hidden_paths, secrets=instance.secrets)
+
+
+def _conditions(status: PackageStatus) -> tuple[ConditionSnapshot, ...]:
+    """That of each stage, and those that stand over them: only where the resource cannot be acted on, or is being removed."""
+    stages = {stage.value: condition for stage, condition in status.stages.items()}
+    over = {ACCEPTED: status.blocked, REMOVED: status.removal}
+    told = {**stages, **{kind: condition for kind, condition in over.items() if condition is not None}}
+    return tuple(
+        ConditionSnapshot(kind, condition.truth.value, condition.reason, condition.message, condition.since)
+        for kind, condition in told.items()
+    )
 
 
 def _progress(progress: Progress | None) -> ProgressSnapshot | None:

@@ -21,6 +21,8 @@ from wharfinger.formats.json_value import (
     need_str,
     type_name,
 )
+from wharfinger.packages.depends_on import read_depends_on
+from wharfinger.packages.requirements import DependsOn
 from wharfinger.packages.resource_overrides import WorkloadOverride, read_overrides
 from wharfinger.runtime.identity import SYSTEM_NAMESPACE, AppId, ModuleId, PackageId
 
@@ -32,6 +34,8 @@ FORCED: Final = "wharfinger.dev/force-requested-at"
 RESET: Final = "wharfinger.dev/reset-requested-at"
 SKIP_DELETE_HOOKS: Final = "wharfinger.dev/skip-delete-hooks"
 """An annotation, whatever its value: a removal goes on without the package's own hooks."""
+IGNORE_DEPENDENTS: Final = "wharfinger.dev/ignore-dependents"
+"""An annotation, ``"true"``: what others need may be changed, switched off or removed all the same."""
 NO_RECONCILIATION: Final = "NoResourceReconciliation"
 """The one mode of ``spec.maintenance``: what is applied is left to people."""
 DEFAULT_REPOSITORY: Final = "default"
@@ -89,6 +93,10 @@ class Directives:
     """The version of the settings schema that the settings are written for; 0: the newest."""
     overrides: tuple[WorkloadOverride, ...] = ()
     """Replicas and resources of workloads, over what the chart says."""
+    depends_on: tuple[DependsOn, ...] = ()
+    """What the resource says it needs, beside what its package says."""
+    ignore_dependents: bool = False
+    """It may be changed or removed although others need it as it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +113,7 @@ class PackageSpec:
     status: JsonObject
     """What was last written."""
     enabled: bool | None = None
-    """A Module's ``spec.enabled``; None for an Application, which is on for as long as it is there."""
+    """A Module's ``spec.enabled``; None where nobody says so, and for an Application, which is on for as long as it is there."""
     directives: Directives = Directives()
 
 
@@ -118,13 +126,19 @@ def read_application(obj: JsonObject) -> PackageSpec:
         raise SpecError(f"{error}; correct the Application's spec") from error
 
 
-def read_module(obj: JsonObject) -> PackageSpec:
-    """Read a Module: its package is named like the Module itself unless it says otherwise. Raises SpecError."""
+def read_module(obj: JsonObject, *, enabled_by_default: bool | None = True) -> PackageSpec:
+    """Read a Module: its package is named like the Module itself unless it says otherwise. Raises SpecError.
+
+    ``enabled_by_default``: whether it is wanted where ``spec.enabled`` does not say; None: others say, as a bundle does.
+    """
     try:
         name = find_str(obj, "metadata", "name")
         identity = ModuleId(name, find_str(obj, "spec", "namespace", default=SYSTEM_NAMESPACE))
         package = find_str(obj, "spec", "packageName", default=name)
-        return _read_package(obj, identity, package=package, enabled=_flag(obj, "spec", "enabled", default=True))
+        enabled = enabled_by_default
+        if find(obj, "spec", "enabled") is not None:
+            enabled = _flag(obj, "spec", "enabled", default=False)
+        return _read_package(obj, identity, package=package, enabled=enabled)
     except FormatError as error:
         raise SpecError(f"{error}; correct the Module's spec") from error
 
@@ -132,6 +146,20 @@ def read_module(obj: JsonObject) -> PackageSpec:
 def is_deleting(obj: JsonObject) -> bool:
     """A deletion was asked for; finalizers hold the object."""
     return find(obj, "metadata", "deletionTimestamp") is not None
+
+
+def ignores_dependents(obj: JsonObject) -> bool:
+    """Whether its annotation says that those who need it do not matter; also of a resource whose spec cannot be read.
+
+    Raises SpecError where it says neither true nor false.
+    """
+    annotations = find(obj, "metadata", "annotations")
+    said = annotations.get(IGNORE_DEPENDENTS) if isinstance(annotations, dict) else None
+    if said not in (None, "", "false", "true"):
+        raise SpecError(
+            f"metadata.annotations: {IGNORE_DEPENDENTS}: {said!r:.80} is neither true nor false; correct it"
+        )
+    return said == "true"
 
 
 def finalizers_of(obj: JsonObject) -> tuple[str, ...]:
@@ -150,11 +178,11 @@ def _read_package(obj: JsonObject, identity: PackageId, *, package: str, enabled
         settings_from=_settings_sources(obj, identity.namespace),
         status=find_object(obj, "status"),
         enabled=enabled,
-        directives=_directives(obj),
+        directives=_directives(obj, identity),
     )
 
 
-def _directives(obj: JsonObject) -> Directives:
+def _directives(obj: JsonObject, identity: PackageId) -> Directives:
     annotations = find_object(obj, "metadata", "annotations")
     return Directives(
         requested=find_str(annotations, REQUESTED),
@@ -164,6 +192,12 @@ def _directives(obj: JsonObject) -> Directives:
         maintenance=_maintenance(obj),
         settings_version=_settings_version(obj),
         overrides=read_overrides(find(obj, "spec", "resourceRequests")),
+        depends_on=read_depends_on(
+            find(obj, "spec", "dependsOn"),
+            own=identity.name,
+            namespace=identity.namespace if isinstance(identity, AppId) else "",
+        ),
+        ignore_dependents=ignores_dependents(obj),
     )
 
 

@@ -42,7 +42,7 @@ from wharfinger.runtime.package_snapshot import package_snapshot
 from wharfinger.runtime.release_claims import ReleaseClaims
 from wharfinger.runtime.reports import Reports
 from wharfinger.runtime.resources import PackageSpec
-from wharfinger.runtime.scheduler import IntentSet, Scheduler, ScriptVoted, Verdict
+from wharfinger.runtime.scheduler import IntentSet, Scheduler, ScriptVoted
 from wharfinger.runtime.settings import ResolvedSettings
 from wharfinger.runtime.status import PackageStatus
 from wharfinger.runtime.validate import validate_settings
@@ -182,10 +182,9 @@ class Runtime:
         instance = self.instances.get(name)
         return self._snapshot(instance) if instance is not None else None
 
-    def check_constraints(self, definition: Definition, name: str) -> None:
+    def check_constraints(self, definition: Definition, identity: PackageId) -> None:
         """Whether a package could be on beside what is there. Raises ConstraintsError or CycleError (spec/runtime §4.8)."""
-        floor = Verdict.ENABLE if "." in name else Verdict.DISABLE
-        self.scheduler.check_constraints(node_of(name, floor, definition))
+        self.scheduler.check_constraints(node_of(identity, definition, ()))
 
     async def validate_settings(self, name: str, settings: JsonObject, version: int = 0) -> SettingsAnswer | None:
         """Whether a package would take these settings (:mod:`~wharfinger.runtime.validate`); None where it is not known."""
@@ -250,8 +249,11 @@ class Runtime:
         before = self.instances.get(name)
         # What is still being fetched is fetched with the new login; what is here needs none.
         new_login = before is not None and before.source != source and self.lifecycle.is_loading(name)
+        needs_changed = before is not None and before.wanted.depends_on != directives.depends_on
         instance = self._instance(spec, source, settings)
         self._act_on(decision, instance, spec.generation, new_login=new_login)
+        if needs_changed:
+            self.operations.needs_changed(instance)
         return decision
 
     def _act_on(self, decision: Decision, instance: Instance, generation: int, *, new_login: bool) -> None:

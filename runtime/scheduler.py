@@ -4,21 +4,21 @@ See :mod:`wharfinger.runtime.scheduler_machine` for what it does and why. Synchr
 performs the effects it gets back, in their order, and posts what came of them as events.
 """
 
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
 from wharfinger.runtime.gates import unmet_gate
-from wharfinger.runtime.inspector import DependencySnapshot, NodeSnapshot
-from wharfinger.runtime.scheduler_graph import CycleError, Node, Verdict, topology
-from wharfinger.runtime.scheduler_machine import (
-    Active,
+from wharfinger.runtime.inspector import NodeSnapshot
+from wharfinger.runtime.rules import Reason
+from wharfinger.runtime.scheduler_events import (
     Completed,
     Decided,
     Disable,
     Effect,
-    Entry,
     Event,
     FactsChanged,
     Failed,
-    Graph,
-    Idle,
     IntentSet,
     NodeAdded,
     NodeRemoved,
@@ -26,14 +26,15 @@ from wharfinger.runtime.scheduler_machine import (
     Rescheduled,
     Resumed,
     Schedule,
-    Scheduled,
     ScriptVoted,
-    barrier_of,
-    step,
-    waits_for,
 )
+from wharfinger.runtime.scheduler_graph import CycleError, Node, Verdict, with_node
+from wharfinger.runtime.scheduler_machine import step, what_if
+from wharfinger.runtime.scheduler_snapshots import holders, node_snapshot
+from wharfinger.runtime.scheduler_state import Active, Graph
 
 __all__ = [
+    "Broken",
     "Completed",
     "ConstraintsError",
     "CycleError",
@@ -56,6 +57,10 @@ __all__ = [
     "Verdict",
 ]
 
+_REQUIREMENTS: Final = frozenset(
+    {Reason.DEPENDENCY_NOT_ENABLED, Reason.DEPENDENCY_VERSION, Reason.ANY_OF, Reason.NONE_OF}
+)
+
 
 class ConstraintsError(Exception):
     """A package may not be installed as things are; the message says what is not met, ``reason`` is for machines."""
@@ -65,15 +70,24 @@ class ConstraintsError(Exception):
         super().__init__(message)
 
 
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """A package that is on, and what it would lack."""
+
+    name: str
+    reason: str
+    message: str
+
+
 class Scheduler:
     """The machine with its state: one synchronous object, whose owner performs what `apply` returns."""
 
     def __init__(self) -> None:
         self._graph = Graph()
 
-    def apply(self, event: Event) -> tuple[Effect, ...]:
-        """Take in an event; what is to be done, in order. Raises CycleError, which changes nothing."""
-        self._graph, effects = step(self._graph, event)
+    def apply(self, event: Event, at: datetime | None = None) -> tuple[Effect, ...]:
+        """Take in an event that happened ``at``; what is to be done, in order. Raises CycleError, which changes nothing."""
+        self._graph, effects = step(self._graph, event, at)
         return effects
 
     def enabled(self, name: str) -> bool:
@@ -93,39 +107,56 @@ class Scheduler:
         entries = [self._graph.entries[name] for name in names if name in self._graph.entries]
         return not self._graph.paused and all(isinstance(entry.phase, Active) for entry in entries)
 
+    def node(self, name: str) -> Node | None:
+        """A package as it was loaded."""
+        entry = self._graph.entries.get(name)
+        return entry.node if entry else None
+
+    def dependents(self, name: str) -> tuple[str, ...]:
+        """Those whose requirements name a package, sorted."""
+        return self._graph.topology.dependents(name)
+
+    def would_break(self, name: str, node: Node | None) -> tuple[Broken, ...]:
+        """Who is on now, and would be off for a requirement if ``name`` became ``node`` (None: gone); sorted by name.
+
+        Nothing is changed. A node that would close a cycle breaks nobody: it never becomes one.
+        """
+        if self._graph.paused:
+            return ()
+        try:
+            decisions = what_if(self._graph, name, node)
+        except CycleError:
+            return ()
+        lost = ((each, decision) for each, decision in sorted(decisions.items()) if each != name and not decision.on)
+        return tuple(
+            Broken(each, decision.reason.value, decision.message)
+            for each, decision in lost
+            if decision.reason in _REQUIREMENTS and self.enabled(each)
+        )
+
     def check_constraints(self, node: Node) -> None:
         """Whether a package could be on beside what is there: admission (spec/runtime §4.8).
 
         Raises ConstraintsError for an unmet requirement, then CycleError.
         """
-        nodes = self._graph.nodes()
-        enabled = {name: nodes[name].version for name, decision in self._graph.decisions().items() if decision.on}
-        if vote := unmet_gate(node, self._graph.facts, enabled):
+        graph = self._graph
+        decisions = (
+            graph.decisions() if graph.paused else {each: entry.decision for each, entry in graph.entries.items()}
+        )
+        enabled = {each: graph.nodes[each].version for each, decision in decisions.items() if decision and decision.on}
+        if vote := unmet_gate(node, graph.facts, enabled, graph.entries):
             raise ConstraintsError(vote.reason.value, vote.message)
-        topology({**nodes, node.name: node})
+        old = graph.entries.get(node.name)
+        with_node(graph.topology, {**graph.nodes, node.name: node}, node.name, old.node if old else None)
+
+    def snapshot(self, name: str) -> NodeSnapshot | None:
+        """One node; None where it is not there."""
+        return node_snapshot(self._graph, name) if name in self._graph.entries else None
+
+    def holders(self, order: int) -> tuple[str, ...]:
+        """Those that hold the tier of an effective order, sorted."""
+        return holders(self._graph, order)
 
     def nodes(self) -> tuple[NodeSnapshot, ...]:
         """All nodes, sorted by name; one that waits says for what."""
-        barrier = barrier_of(self._graph.entries, self._graph.topology)
-        return tuple(_snapshot(self._graph, entry, barrier) for _, entry in sorted(self._graph.entries.items()))
-
-
-def _snapshot(graph: Graph, entry: Entry, barrier: int) -> NodeSnapshot:
-    node, decision = entry.node, entry.decision
-    message = decision.message if decision else "not decided: the scheduler is paused"
-    if decision and isinstance(entry.phase, Idle) and (decision.on or decision.pending):
-        message = f"waits for {waits_for(node.name, graph.entries, graph.topology, barrier) or 'the end of a pause'}"
-    elif isinstance(entry.phase, Scheduled) and entry.phase.failed:
-        message = "its last run failed for good; it is tried again when something changes"
-    return NodeSnapshot(
-        name=node.name,
-        version=node.version,
-        order=graph.topology.effective[node.name],
-        state=type(entry.phase).__name__.lower(),
-        decision=(decision.verdict if decision else Verdict.UNDEFINED).value,
-        reason=decision.reason.value if decision else "",
-        message=message,
-        dependencies=tuple(
-            DependencySnapshot(each.name, each.constraint.text, optional) for each, optional in node.dependencies()
-        ),
-    )
+        return tuple(node_snapshot(self._graph, name) for name in sorted(self._graph.entries))

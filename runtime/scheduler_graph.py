@@ -4,24 +4,39 @@ Two kinds of edges. A declared dependency, optional or not, is *hard* while its 
 is waited for, and a cycle of such edges is an error that changes nothing. Members of any-of and none-of groups are *soft*
 edges: they place the member first, so that its fate is known before that of whoever names it, but only where this closes no
 cycle; chains of fallbacks and packages that exclude each other must not be errors. An any-of member that was placed first is
-waited for as well; one that was not is *late*, and :mod:`wharfinger.runtime.gates` has a rule for it.
+waited for as well. Nodes that soft edges tie into a circle are a *knot*: :mod:`wharfinger.runtime.soft_edges` chooses which of
+its edges are kept, and everything outside of knots keeps all of its own.
 
 An order is lower-first. One that is declared below that of a dependency is raised to it, or both would wait for each other
 for ever: the dependency behind the barrier between orders, the dependent behind its edge (spec/runtime §4.5, §4.6).
 
-Pure, and a function of the nodes alone: in which sequence they arrived leaves no trace.
+Invariants. A topology is a function of the nodes alone: in which sequence they arrived leaves no trace. A change costs what it
+can reach and never the size of the graph: the maps are persistent, and these are the only places that are looked at:
+
+- the *circle* of the changed node, searched from both of its ends at once until the shorter one is exhausted;
+- its former knot, for this is all that can come apart when edges go (no circle that is new or gone avoids the changed node);
+- dependents, for as far as a rank or an effective order changes, each once, in the order of their former ranks: edges between
+  nodes outside of circle and knot are what they were, and so those ranks still tell who comes first.
 """
 
 import heapq
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final
+from typing import Final, Generic, TypeVar
 
-from wharfinger.packages.requirements import Dependency, DependencyGroup, Requirements
+from rpds import HashTrieMap, HashTrieSet
+
+from wharfinger.packages.requirements import Dependency, Requirements
+from wharfinger.runtime.circles import circle_of, shortest_cycle, strong_components
+from wharfinger.runtime.soft_edges import Knot, tie
 
 DEFAULT_ORDER: Final = 999
 """Of Applications and of Modules that are not critical."""
+_MOST_SHOWN: Final = 20
+"""Of the names in one message."""
+_NOBODY: Final[frozenset[str]] = frozenset()
+_NAMERS: "Final[HashTrieSet[str]]" = HashTrieSet()
 
 
 class Verdict(StrEnum):
@@ -34,11 +49,22 @@ class Verdict(StrEnum):
 
 
 class CycleError(Exception):
-    """A node would close a cycle of dependencies; ``members`` are on it, sorted. Nothing was changed."""
+    """A node would close a cycle of dependencies. Nothing was changed.
 
-    def __init__(self, members: Iterable[str]) -> None:
+    ``members``: everybody on a cycle together with the lowest of these names, sorted. ``path``: a shortest one of these cycles,
+    from that name on, each needing the next and the last one the first.
+    """
+
+    def __init__(self, members: Iterable[str], path: Iterable[str]) -> None:
         self.members = tuple(sorted(members))
-        super().__init__(f"dependency cycle through: {', '.join(self.members)}")
+        self.path = tuple(path)
+        around = " → ".join((*_few(self.path), self.path[0]))
+        super().__init__(f"dependency cycle through: {', '.join(_few(self.members))} ({around})")
+
+
+def _few(names: tuple[str, ...]) -> tuple[str, ...]:
+    more = len(names) - _MOST_SHOWN
+    return (*names[:_MOST_SHOWN], f"{more} more") if more > 0 else names
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +72,8 @@ class Node:
     """One loaded package: facts of its definition only.
 
     ``floor`` is its verdict when nobody says anything: ENABLE for Applications, DISABLE for Modules. ``script``: the package
-    has an enabled script, whose vote is waited for after every NodeAdded.
+    has an enabled script, whose vote is waited for after every NodeAdded. ``subscriptions``: who it wants to run anew after;
+    they are no edges. ``bundles``: pairs of an edition and a bundle of the platform that have this Module on.
     """
 
     name: str
@@ -55,6 +82,8 @@ class Node:
     order: int = DEFAULT_ORDER
     floor: Verdict = Verdict.ENABLE
     script: bool = False
+    subscriptions: tuple[str, ...] = ()
+    bundles: frozenset[tuple[str, str]] = frozenset()
 
     def dependencies(self) -> Iterator[tuple[Dependency, bool]]:
         """Declared dependencies and whether they are optional, sorted by name."""
@@ -64,176 +93,291 @@ class Node:
             yield from sorted(declared, key=lambda pair: (pair[0].name, pair[1]))
 
     def names(self) -> set[str]:
-        """Everybody that its requirements name."""
+        """Everybody that its requirements name, but for itself."""
         wanted = self.requirements
-        groups = (*wanted.any_of, *wanted.none_of)
-        members = (each.name for group in groups for each in group.members)
-        return {*(each.name for each, _ in self.dependencies()), *members} - {self.name}
+        members = [each.name for group in (*wanted.any_of, *wanted.none_of) for each in group.members]
+        return {*(each.name for each in (*wanted.mandatory, *wanted.conditional)), *members} - {self.name}
+
+
+@dataclass(frozen=True, slots=True)
+class Edges:
+    """Whom a node names, there or not, but for itself; ``named`` are all of them."""
+
+    hard: frozenset[str]
+    any_of: frozenset[str]
+    none_of: frozenset[str]
+    named: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
 class Topology:
-    """The nodes in order: each after everything it builds on, then by declared order and name.
+    """The nodes in order. What a node names comes before it, except for some edges within knots.
 
-    ``waits_for``: what must be active before a node may be scheduled. ``effective``: its order, raised. ``late``: any-of
-    members placed after a node that names them. ``refused_by``: for a node, those placed before it that exclude it.
-    ``named_by``: for a name, there or not, the nodes whose requirements have it.
+    ``waits_for``: what must be active before a node may be scheduled, sorted. ``effective``: its order, raised. ``named_by``: for
+    a name, there or not, the nodes whose requirements have it. ``knots``: of the nodes that are in one. ``rank``: how many steps
+    a node is above those that build on nothing; one for a whole knot. ``edges``: of every node that is there.
     """
 
-    order: tuple[str, ...] = ()
-    waits_for: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    effective: Mapping[str, int] = field(default_factory=dict)
-    late: frozenset[str] = frozenset()
-    refused_by: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    named_by: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    effective: "HashTrieMap[str, int]" = field(default_factory=HashTrieMap)
+    waits_for: "HashTrieMap[str, tuple[str, ...]]" = field(default_factory=HashTrieMap)
+    named_by: "HashTrieMap[str, HashTrieSet[str]]" = field(default_factory=HashTrieMap)
+    knots: "HashTrieMap[str, Knot]" = field(default_factory=HashTrieMap)
+    rank: "HashTrieMap[str, int]" = field(default_factory=HashTrieMap)
+    edges: "HashTrieMap[str, Edges]" = field(default_factory=HashTrieMap)
 
-    def affected_by(self, name: str) -> list[str] | None:
-        """Nodes whose decisions may follow from that of ``name``, in order; None where nothing less than all will do."""
-        if self.late or self.refused_by:
-            return None
-        found, to_see = {name}, [name]
+    def affected_by(self, nodes: Mapping[str, Node], names: Iterable[str]) -> tuple[str, ...]:
+        """Every node whose decision may follow from those about ``names``, these included, in the order of their decisions.
+
+        Names that are not there count for who names them. Of a knot, all or none are affected.
+        """
+        to_see = list(names)
+        found = set(to_see)
         while to_see:
             new = [each for each in self.named_by.get(to_see.pop(), ()) if each not in found]
             found.update(new)
             to_see += new
-        if len(found) == 1:
-            return [name]
-        return [each for each in self.order if each in found]
+        return self.sorted(nodes, (each for each in found if each in self.edges))
+
+    def dependents(self, name: str) -> tuple[str, ...]:
+        """Who names it, sorted."""
+        return tuple(sorted(self.named_by.get(name, ())))
+
+    def sorted(self, nodes: Mapping[str, Node], names: Iterable[str]) -> tuple[str, ...]:
+        """Some of the nodes, all that they build on first; otherwise by declared order, then by name. Knots stay together.
+
+        There is one order of everything, of which any subset has its part: by rank, then by declared order and name, which are
+        those of its first member for a knot.
+        """
+
+        def key(name: str) -> tuple[int, int, str, int]:
+            knot = self.knots.get(name)
+            if knot is None:
+                return self.rank[name], nodes[name].order, name, 0
+            first = knot.members[0]
+            return self.rank[name], nodes[first].order, first, knot.position[name]
+
+        return tuple(sorted(names, key=key))
 
 
-def with_node(before: Topology, nodes: Mapping[str, Node], name: str, old: Node | None) -> Topology:
-    """`topology` of ``nodes``, from what it was before ``name`` came among them, or came anew. Raises CycleError.
+@dataclass(frozen=True, slots=True)
+class Rewired:
+    """What a change did. ``moved``: who waits for others than before or has another effective order, but for the changed node."""
 
-    A node that asks for the same changes nothing, and one that nobody names finds its place among the others.
-    """
+    topology: Topology
+    moved: tuple[str, ...] = ()
+
+
+def with_node(before: Topology, nodes: Mapping[str, Node], name: str, old: Node | None) -> Rewired:
+    """`topology` of ``nodes``, from what it was before ``name`` came among them, or instead of ``old``. Raises CycleError."""
     new = nodes[name]
     if old is not None and (old.requirements, old.order) == (new.requirements, new.order):
-        return before
-    simple = not (new.requirements.any_of or new.requirements.none_of or before.late or before.refused_by)
-    if old is not None or not simple or before.named_by.get(name):
-        return topology(nodes)
-    named = {each.name for each, _ in new.dependencies()}
-    if name in named:
-        return topology(nodes)
-    wanted = sorted(each for each in named if each in nodes)
-    start = max((before.order.index(each) + 1 for each in wanted), default=0)
-    key = (new.order, name)
-    rest = range(start, len(before.order))
-    at = next((i for i in rest if (nodes[before.order[i]].order, before.order[i]) > key), len(before.order))
-    return Topology(
-        (*before.order[:at], name, *before.order[at:]),
-        {**before.waits_for, name: tuple(wanted)},
-        {**before.effective, name: max([new.order, *(before.effective[each] for each in wanted)])},
-        named_by={**before.named_by, **{each: before.named_by.get(each, frozenset()) | {name} for each in named}},
-    )
+        return Rewired(before)
+    draft = _Draft(before, nodes)
+    gained = draft.put(name, _edges(new))
+    region = {name, *_tied(before, name)}
+    if gained and draft.namers(name):
+        region |= circle_of(name, draft.named, draft.namers)
+    draft.settle(region)
+    if old is None:
+        draft.rewait(name)
+    return draft.done(name)
 
 
-def without_node(before: Topology, nodes: Mapping[str, Node], old: Node) -> Topology:
-    """`topology` of ``nodes``, from what it was with ``old`` among them. One that nobody names leaves the others as they are."""
-    name = old.name
-    simple = not (old.requirements.any_of or old.requirements.none_of or before.late or before.refused_by)
-    if not simple or before.named_by.get(name):
-        return topology(nodes)
-    named_by = dict(before.named_by)
-    for each in old.names():
-        left = named_by[each] - {name}
-        if left:
-            named_by[each] = left
-        else:
-            del named_by[each]
-    waits_for, effective = dict(before.waits_for), dict(before.effective)
-    del waits_for[name], effective[name]
-    return Topology(tuple(each for each in before.order if each != name), waits_for, effective, named_by=named_by)
+def without_node(before: Topology, nodes: Mapping[str, Node], old: Node) -> Rewired:
+    """`topology` of ``nodes``, from what it was with ``old`` among them."""
+    draft = _Draft(before, nodes)
+    draft.drop(old.name)
+    draft.settle({each for each in _tied(before, old.name) if each != old.name})
+    draft.rewait(old.name)
+    return draft.done(old.name)
 
 
 def topology(nodes: Mapping[str, Node]) -> Topology:
     """The order of ``nodes``, by name. Raises CycleError."""
-    before = {
-        name: {each.name for each, _ in node.dependencies() if each.name in nodes} for name, node in nodes.items()
-    }
-    _placed(nodes, before)
-    waits_for = {name: set(found) for name, found in before.items()}
-    late = set()
-    for name, member in _members(nodes, lambda requirements: requirements.any_of):
-        if _comes_after(member, name, before):
-            late.add(member)
-        else:
-            before[name].add(member)
-            waits_for[name].add(member)
-    refused_by: dict[str, tuple[str, ...]] = {}
-    for name, member in _members(nodes, lambda requirements: requirements.none_of):
-        if _comes_after(member, name, before):
-            refused_by[member] = (*refused_by.get(member, ()), name)
-        else:
-            before[name].add(member)
-    order = _placed(nodes, before)
-    named_by: dict[str, set[str]] = {}
-    for name, node in nodes.items():
-        for each in node.names():
-            named_by.setdefault(each, set()).add(name)
-    effective: dict[str, int] = {}
-    for name in order:
-        effective[name] = max([nodes[name].order, *(effective[each] for each in waits_for[name])])
-    return Topology(
-        order,
-        {name: tuple(sorted(found)) for name, found in waits_for.items()},
-        effective,
-        frozenset(late),
-        refused_by,
-        {name: frozenset(namers) for name, namers in named_by.items()},
-    )
+    edges = {name: _edges(nodes[name]) for name in sorted(nodes)}
+    named_by: dict[str, list[str]] = {}
+    for name, found in edges.items():
+        for each in found.named:
+            named_by.setdefault(each, []).append(name)
+    draft = _Draft(Topology(), nodes)
+    draft.edges = HashTrieMap(edges)
+    draft.named_by = HashTrieMap({name: HashTrieSet(namers) for name, namers in named_by.items()})
+    draft.settle(nodes.keys())
+    return draft.done("").topology
 
 
-def _members(
-    nodes: Mapping[str, Node], groups: Callable[[Requirements], tuple[DependencyGroup, ...]]
-) -> list[tuple[str, str]]:
-    """Pairs of a node and another one that is a member of one of its groups, sorted."""
-    pairs = {
-        (name, member.name)
-        for name, node in nodes.items()
-        for group in groups(node.requirements)
-        for member in group.members
-    }
-    return sorted((name, member) for name, member in pairs if member in nodes and member != name)
+def _edges(node: Node) -> Edges:
+    """Raises CycleError where a node depends on itself."""
+    wanted = node.requirements
+    hard = frozenset([each.name for each in (*wanted.mandatory, *wanted.conditional)])
+    if node.name in hard:
+        raise CycleError([node.name], [node.name])
+    if not (wanted.any_of or wanted.none_of):
+        return Edges(hard, _NOBODY, _NOBODY, hard)
+    any_of = frozenset([each.name for group in wanted.any_of for each in group.members]) - {node.name}
+    none_of = frozenset([each.name for group in wanted.none_of for each in group.members]) - {node.name}
+    return Edges(hard, any_of, none_of, hard | any_of | none_of)
 
 
-def _comes_after(later: str, earlier: str, before: Mapping[str, set[str]]) -> bool:
-    """Whether ``later`` builds on ``earlier`` already, at any remove."""
-    seen = {later}
-    to_see = [later]
-    while to_see:
-        name = to_see.pop()
-        if name == earlier:
-            return True
-        to_see += before[name] - seen
-        seen |= before[name]
-    return False
+def _tied(topology: Topology, name: str) -> tuple[str, ...]:
+    """The members of its knot; itself where it is in none."""
+    knot = topology.knots.get(name)
+    return knot.members if knot else (name,)
 
 
-def _placed(nodes: Mapping[str, Node], before: Mapping[str, set[str]]) -> tuple[str, ...]:
-    """Kahn's algorithm; of what may come next, the lowest declared order, then the name. Raises CycleError."""
-    after: dict[str, list[str]] = {name: [] for name in nodes}
-    missing = {name: len(found) for name, found in before.items()}
-    for name, found in before.items():
-        for each in found:
-            after[each].append(name)
-    ready = [(nodes[name].order, name) for name, count in missing.items() if not count]
-    heapq.heapify(ready)
-    placed = []
-    while ready:
-        _, name = heapq.heappop(ready)
-        placed.append(name)
-        for each in after[name]:
-            missing[each] -= 1
-            if not missing[each]:
-                heapq.heappush(ready, (nodes[each].order, each))
-    if len(placed) < len(nodes):
-        raise CycleError(_on_cycles(set(nodes) - set(placed), before))
-    return tuple(placed)
+class _Draft:
+    """A topology being changed: new edges, and what is new about nodes over what was known about them."""
+
+    def __init__(self, before: Topology, nodes: Mapping[str, Node]) -> None:
+        self.edges = before.edges
+        self.named_by = before.named_by
+        self._before = before
+        self._nodes = nodes
+        self._knots: dict[str, Knot | None] = {}
+        self._rank = _Overlay(before.rank)
+        self._effective = _Overlay(before.effective)
+        self._waits_for = _Overlay(before.waits_for)
+        self._seen: set[str] = set()
+        self._stale: list[tuple[int, str]] = []
+        """Nodes to be measured again, by their former rank."""
+
+    def put(self, name: str, edges: Edges) -> bool:
+        """A node has these edges from now on. Whether one of them is new and leads to a node."""
+        before = self.edges.get(name)
+        was = before.named if before else _NOBODY
+        self.edges = self.edges.insert(name, edges)
+        self._unname(name, was - edges.named)
+        gained = edges.named - was
+        for each in gained:
+            self.named_by = self.named_by.insert(each, self.named_by.get(each, _NAMERS).insert(name))
+        return any(each in self.edges for each in gained)
+
+    def drop(self, name: str) -> None:
+        """A node is gone, and its edges with it."""
+        self._unname(name, self.edges[name].named)
+        self.edges = self.edges.remove(name)
+
+    def _unname(self, name: str, named: Iterable[str]) -> None:
+        for each in named:
+            left = self.named_by[each].remove(name)
+            self.named_by = self.named_by.insert(each, left) if left else self.named_by.remove(each)
+
+    def namers(self, name: str) -> Collection[str]:
+        """The nodes that name it."""
+        return self.named_by.get(name, _NAMERS)
+
+    def named(self, name: str) -> Iterator[str]:
+        """The nodes that it names."""
+        return (each for each in self.edges[name].named if each in self.edges)
+
+    def settle(self, region: Collection[str]) -> None:
+        """Find the knots among nodes that no circle leaves, and measure all of them. Raises CycleError."""
+        self._seen.update(region)
+        components = strong_components(region, lambda name: self.edges[name].named)
+        self._refuse_cycles(components)
+        for component in components:
+            knot = self._knot(component) if len(component) > 1 else None
+            self._knots.update(dict.fromkeys(component, knot))
+            for name in component:
+                self._waits_for.set(name, self._waits(name, knot))
+            self._measure(knot.members if knot else tuple(component))
+
+    def _refuse_cycles(self, components: list[list[str]]) -> None:
+        def hard(name: str) -> frozenset[str]:
+            return self.edges[name].hard
+
+        circles = (strong_components(component, hard) for component in components if len(component) > 1)
+        found = [circle for several in circles for circle in several if len(circle) > 1]
+        if found:
+            members = set(min(found, key=min))
+            raise CycleError(members, shortest_cycle(min(members), lambda name: sorted(hard(name) & members)))
+
+    def _knot(self, component: list[str]) -> Knot:
+        edges = {name: self.edges[name] for name in component}
+        return tie(
+            {name: each.hard for name, each in edges.items()},
+            {name: each.any_of for name, each in edges.items()},
+            {name: each.none_of for name, each in edges.items()},
+            lambda name: self._nodes[name].order,
+        )
+
+    def _waits(self, name: str, knot: Knot | None) -> tuple[str, ...]:
+        edges = self.edges[name]
+        wanted = edges.hard | edges.any_of
+        if knot:
+            placed = edges.hard | knot.kept.get(name, _NOBODY)
+            wanted = frozenset([each for each in wanted if each in placed or each not in knot.position])
+        return tuple(sorted([each for each in wanted if each in self.edges]))
+
+    def rewait(self, name: str) -> None:
+        """A node came or went: who names it from outside of what was settled has it to wait for, or not any more."""
+        for each in self._spread(name):
+            edges = self.edges[each]
+            if name in edges.hard or name in edges.any_of:
+                others = {*self._waits_for[each]} - {name}
+                self._waits_for.set(each, tuple(sorted({*others, name} if name in self.edges else others)))
+
+    def _spread(self, name: str) -> list[str]:
+        """Who names it and was not measured; now in line for that."""
+        namers = [each for each in self.namers(name) if each not in self._seen]
+        for each in namers:
+            heapq.heappush(self._stale, (self._before.rank[each], each))
+        return namers
+
+    def _measure(self, members: tuple[str, ...]) -> None:
+        """Rank and effective orders of one node, or of those in a knot, from those of all that they name."""
+        inside = frozenset(members)
+        below = [self._rank[each] for name in members for each in self.named(name) if each not in inside]
+        rank = max(below, default=-1) + 1
+        for name in members:
+            effective = max([self._nodes[name].order, *[self._effective[each] for each in self._waits_for[name]]])
+            raised = self._effective.set(name, effective)
+            if self._rank.set(name, rank) or raised:
+                self._spread(name)
+
+    def done(self, changed: str) -> Rewired:
+        """Measure whom the change reaches. The topology, and who waits for others or has another effective order."""
+        while self._stale:
+            _, name = heapq.heappop(self._stale)
+            if name not in self._seen:
+                members = _tied(self._before, name)
+                self._seen.update(members)
+                self._measure(members)
+        moved = {*self._waits_for.new, *self._effective.new} - {changed}
+        gone = changed if changed not in self.edges else ""
+        knots = self._before.knots.discard(gone)
+        for name, knot in self._knots.items():
+            knots = knots.insert(name, knot) if knot else knots.discard(name)
+        after = Topology(
+            effective=self._effective.done(gone),
+            waits_for=self._waits_for.done(gone),
+            named_by=self.named_by,
+            knots=knots,
+            rank=self._rank.done(gone),
+            edges=self.edges,
+        )
+        return Rewired(after, tuple(sorted(moved)))
 
 
-def _on_cycles(left: set[str], before: Mapping[str, set[str]]) -> set[str]:
-    """What is left, without what only builds on a cycle: nothing on the cycle builds on that."""
-    while loose := left - set().union(*(before[name] for name in left)):
-        left -= loose
-    return left
+_Value = TypeVar("_Value")
+
+
+class _Overlay(Generic[_Value]):
+    """Values by name: those that are new over those that were."""
+
+    def __init__(self, before: "HashTrieMap[str, _Value]") -> None:
+        self.new: dict[str, _Value] = {}
+        self._before = before
+
+    def __getitem__(self, name: str) -> _Value:
+        return self.new[name] if name in self.new else self._before[name]
+
+    def set(self, name: str, value: _Value) -> bool:
+        """Whether it is another one than before. Once for each name."""
+        if self._before.get(name) == value:
+            return False
+        self.new[name] = value
+        return True
+
+    def done(self, gone: str) -> "HashTrieMap[str, _Value]":
+        return (self._before.update(self.new) if self.new else self._before).discard(gone)

@@ -1,388 +1,374 @@
 """Which package runs when: everything that is loaded, what it builds on, and who may go next.
 
 Theory of operation (spec/runtime §4). A node is a loaded package. Whether it is *on* is decided by
-:mod:`wharfinger.runtime.gates`; in which order nodes go by :mod:`wharfinger.runtime.scheduler_graph`. A node that is on goes
-through three phases:
+:mod:`wharfinger.runtime.gates`, in the order of :mod:`wharfinger.runtime.scheduler_graph`. Ordering and waiting are the fixpoint
+engine (:mod:`wharfinger.runtime.fixpoint`): a node of ours is a node of it, whose body looks at where the package stands:
 
-=========  ==============================================================================================================
-Idle       to be scheduled, once everything it waits for is active and no node of a lower effective order holds it back
-Scheduled  Schedule was ordered as run N; what is Completed with another number was superseded and changes nothing
-Active     run N is complete. A node that is off rests here too, so that it never holds back anybody
-=========  ==============================================================================================================
+=========  ===========================================================================================  ====================
+Idle       to be scheduled, once everything it waits for is active and no lower order holds it back     Blocked, or Outside
+Scheduled  run N was ordered; what is Completed with another number was superseded and changes nothing  Outside
+Active     run N is complete. A node that is off rests here too, so that it never holds back anybody    Terminal
+=========  ===========================================================================================  ====================
+
+A body that lacks something parks under the packages that are not active, under its script's vote, or under the highest tier
+(:mod:`wharfinger.runtime.tiers`) below it that is not released, and is woken by exactly these. The world outside is the run of
+a package: nothing here waits for time. Here the engine never drains: what is lacked is said at once, and its arrival wakes.
 
 Invariants: a node is scheduled only while everything it waits for is active; a node that is off is never scheduled; a change
-of one node resets no other one; a node waits for nothing but what it names, the orders below its own, and its script's vote.
-A run that failed for good no longer holds back higher orders, only what depends on it: one broken package must not stop the
-rest. Losing a gate pauses: only a user's or a script's no uninstalls (DESIGN §7).
+of one node resets no other one, but those that subscribed to it; a node waits for nothing but what it names, the orders below
+its own, and its script's vote. A run that failed for good no longer holds back higher orders, only what depends on it: one
+broken package must not stop the rest. Losing a gate pauses: only a user's or a script's no uninstalls (DESIGN §7). A step costs
+what the event can reach, never what the graph has.
 
 While paused, everything is taken in and nothing is decided. It starts paused.
 
-No clock, no I/O, no waiting: `step` returns the next graph and what to do, in an order that depends on the graph alone.
+No clock, no I/O, no waiting: `step` returns the next graph and what to do, in an order that depends on the story alone.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Final, TypeAlias, assert_never
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import datetime
+from typing import assert_never
 
-from wharfinger.runtime.gates import Decision, Facts, Opinion, ScriptVote, decide, decide_some
-from wharfinger.runtime.scheduler_graph import Node, Topology, with_node, without_node
+from rpds import HashTrieSet
 
-_FIRST_REASON: Final = "Scheduled"
-
-
-# --- events ----------------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class NodeAdded:
-    """A package was loaded, or loaded anew: it is to be scheduled (again). What its last script voted stands until the next."""
-
-    node: Node
-
-
-@dataclass(frozen=True, slots=True)
-class NodeRemoved:
-    """A package is gone. An intent about it stays until IntentSet(None): it may also come before its node."""
-
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Completed:
-    """A run succeeded."""
-
-    name: str
-    run: int
-
-
-@dataclass(frozen=True, slots=True)
-class Failed:
-    """A run failed for good, as things are; it may still be Completed."""
-
-    name: str
-    run: int
-
-
-@dataclass(frozen=True, slots=True)
-class Rescheduled:
-    """A package is to run again."""
-
-    name: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class IntentSet:
-    """What the user wants: on, off, or nothing in particular."""
-
-    name: str
-    enabled: bool | None
-
-
-@dataclass(frozen=True, slots=True)
-class ScriptVoted:
-    """An enabled script ended: False with a reason, True or None without an objection, or an error."""
-
-    name: str
-    enabled: bool | None
-    reason: str = ""
-    error: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class FactsChanged:
-    """The versions of what packages run on; empty: not known."""
-
-    kubernetes_version: str
-    platform_version: str
-
-
-@dataclass(frozen=True, slots=True)
-class Paused:
-    """From now on nothing is decided or scheduled."""
-
-
-@dataclass(frozen=True, slots=True)
-class Resumed:
-    """The end of a pause."""
-
-
-Event: TypeAlias = (
-    NodeAdded
-    | NodeRemoved
-    | Completed
-    | Failed
-    | Rescheduled
-    | IntentSet
-    | ScriptVoted
-    | FactsChanged
-    | Paused
-    | Resumed
+from wharfinger.runtime.fixpoint import machine as engine
+from wharfinger.runtime.fixpoint.model import (
+    Arrived,
+    Asked,
+    Blocked,
+    Dispatch,
+    Emission,
+    Finished,
+    Id,
+    Outcome,
+    Outside,
+    Pulled,
+    Removed,
+    Seeded,
+    Terminal,
 )
-
-# --- effects ---------------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Decided:
-    """A package is allowed to be on, or not; told at first, and whenever verdict, reason or message change."""
-
-    name: str
-    allowed: bool
-    reason: str
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
-class Disable:
-    """Stop a package: end its run and its hooks. ``uninstall``: take it out of the cluster too; otherwise nothing is deleted."""
-
-    name: str
-    reason: str
-    message: str
-    uninstall: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Schedule:
-    """Run a package, and report the run by its number. ``enabled``: all packages that are on, sorted."""
-
-    name: str
-    run: int
-    reason: str
-    enabled: tuple[str, ...]
+from wharfinger.runtime.fixpoint.model import Event as EngineEvent
+from wharfinger.runtime.gates import Decision, decide, decide_affected
+from wharfinger.runtime.rules import Opinion, ScriptVote
+from wharfinger.runtime.scheduler_events import (
+    Completed,
+    Decided,
+    Disable,
+    Effect,
+    Event,
+    FactsChanged,
+    Failed,
+    IntentSet,
+    NodeAdded,
+    NodeRemoved,
+    Paused,
+    Rescheduled,
+    Resumed,
+    Schedule,
+    ScriptVoted,
+)
+from wharfinger.runtime.scheduler_graph import Node, Rewired, with_node, without_node
+from wharfinger.runtime.scheduler_state import Active, Entry, Graph, Idle, Nodes, Phase, Scheduled, package_id, vote_id
+from wharfinger.runtime.tiers import tier_id
 
 
-Effect: TypeAlias = Decided | Disable | Schedule
+def step(graph: Graph, event: Event, at: datetime | None = None) -> tuple[Graph, tuple[Effect, ...]]:
+    """The next graph, and what to do, in order; ``at`` is when, and only ever shown.
 
-# --- state -----------------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Idle:
-    """To be scheduled, and why."""
-
-    reason: str = _FIRST_REASON
-
-
-@dataclass(frozen=True, slots=True)
-class Scheduled:
-    """Run ``run`` was ordered."""
-
-    run: int
-    failed: bool = False
+    Raises CycleError when a node would close a cycle; nothing was changed then.
+    """
+    turn = _Turn(graph, at)
+    turn.take_in(event)
+    if not turn.changed:
+        return graph, ()
+    if not turn.paused:
+        turn.judge()
+        turn.work()
+    return turn.graph(), tuple(turn.effects)
 
 
-@dataclass(frozen=True, slots=True)
-class Active:
-    """Done, or off."""
+def what_if(graph: Graph, name: str, node: Node | None) -> dict[str, Decision]:
+    """What would be decided of those whose decision can follow, were ``name`` the ``node`` (None: gone). Raises CycleError."""
+    turn = _Turn(graph, None)
+    turn.take_in(NodeRemoved(name) if node is None else NodeAdded(node))
+    return turn.decisions()
 
 
-Phase: TypeAlias = Idle | Scheduled | Active
+class _Turn:
+    """One step under way: what it may change of the graph, and what it has ordered so far."""
 
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A node, where it stands, and what was last said about it; ``vote_due``: its script was not heard since it was added."""
-
-    node: Node
-    phase: Phase = Idle()
-    decision: Decision | None = None
-    vote: ScriptVote | None = None
-    vote_due: bool = False
+    def __init__(self, graph: Graph, at: datetime | None) -> None:
+        self.before = graph
+        self.at = at
+        self.entries, self.intents, self.facts, self.paused = graph.entries, graph.intents, graph.facts, graph.paused
+        self.runs, self.news, self.topology, self.tiers = graph.runs, graph.news, graph.topology, graph.tiers
+        self.subscribers, self.engine = graph.subscribers, graph.engine
+        self.effects: list[Effect] = []
+        self.suspects: set[str] = set()
+        """Names, there or not, whose decisions, and those that follow from them, may have changed."""
+        self.everything = False
+        """All are suspects."""
+        self.asked: set[str] = set()
+        """Nodes whose bodies are to look again."""
+        self.released: list[int] = []
+        """Orders that nobody holds any more."""
 
     @property
-    def on(self) -> bool:
-        """Whether it was last decided to be on."""
-        return self.decision is not None and self.decision.on
+    def changed(self) -> bool:
+        """Whether what was taken in makes any difference."""
+        return bool(self.suspects or self.asked) or self.everything or self.paused is not self.before.paused
 
+    def graph(self) -> Graph:
+        """What the graph is after this turn."""
+        return Graph(
+            self.entries,
+            self.intents,
+            self.facts,
+            self.paused,
+            self.runs,
+            self.news,
+            self.topology,
+            self.tiers,
+            self.subscribers,
+            self.engine,
+        )
 
-@dataclass(frozen=True, slots=True)
-class Graph:
-    """Everything the scheduler knows. ``runs`` counts the runs ever ordered."""
+    # --- taking in -----------------------------------------------------------------------------------------------------
 
-    entries: Mapping[str, Entry] = field(default_factory=dict)
-    intents: Mapping[str, bool] = field(default_factory=dict)
-    facts: Facts = Facts()  # noqa: RUF009 - frozen
-    paused: bool = True
-    runs: int = 0
-    topology: Topology = Topology()  # noqa: RUF009 - frozen
+    def take_in(self, event: Event) -> None:
+        """What an event says, without what follows from it."""
+        match event:
+            case NodeAdded(node):
+                self._add(node)
+            case NodeRemoved(name):
+                self._remove(name)
+            case Completed(name, run):
+                self._ended(name, run, Active())
+            case Failed(name, run):
+                self._ended(name, run, Scheduled(run, failed=True))
+            case Rescheduled(name, reason):
+                if self._again(name, reason):
+                    self._tell_subscribers(name)
+            case IntentSet(name, enabled):
+                self._want(name, enabled)
+            case ScriptVoted(name, enabled, reason, error):
+                self._voted(name, ScriptVote(enabled, reason, error))
+            case FactsChanged(facts):
+                self.everything = facts != self.facts
+                self.facts = facts
+            case Paused():
+                self.paused = True
+            case Resumed():
+                self.paused, self.everything = False, True
+                self.asked.update(self.entries)
+            case _:
+                assert_never(event)
 
-    def nodes(self) -> dict[str, Node]:
-        """All nodes by name."""
-        return {name: entry.node for name, entry in self.entries.items()}
+    def _want(self, name: str, enabled: bool | None) -> None:  # noqa: FBT001 - as IntentSet has it
+        if self.intents.get(name) is not enabled:
+            self.intents = self.intents.discard(name) if enabled is None else self.intents.insert(name, enabled)
+            self.suspects.add(name)
+
+    def _voted(self, name: str, vote: ScriptVote) -> None:
+        entry = self.entries.get(name)
+        if entry is not None:
+            self._put(replace(entry, vote=vote, vote_due=False))
+            self.suspects.add(name)
+
+    def _add(self, node: Node) -> None:
+        name = node.name
+        old = self.entries.get(name)
+        vote = old.vote if old and node.script else None
+        if old and old.on and node.script and vote is None:
+            vote = ScriptVote(enabled=None)  # what is on stays on until a script that is new says otherwise
+        entry = Entry(
+            node, Idle(), old.decision if old else None, vote, node.script, (), self.at, old.run if old else 0
+        )
+        rewired = with_node(
+            self.topology, Nodes(self.entries.insert(name, entry)), name, old.node if old else None
+        )  # or CycleError: nothing was touched so far
+        self._suspect(name)
+        order = self.topology.effective.get(name) if old and not old.released else None
+        self.entries = self.entries.insert(name, entry)
+        self._rewire(rewired)
+        self._hold(order, rewired.topology.effective[name])
+        self._suspect(name)
+        self._subscribe(name, old.node.subscriptions if old else (), node.subscriptions)
+        if old is None:
+            self._tell_engine(Seeded((package_id(name),)))
+        else:
+            self._tell_subscribers(name)
+        self.asked.add(name)
+
+    def _remove(self, name: str) -> None:
+        old = self.entries.get(name)
+        if old is None:
+            return
+        self._suspect(name)
+        order = None if old.released else self.topology.effective[name]
+        self.entries = self.entries.remove(name)
+        self._rewire(without_node(self.topology, Nodes(self.entries), old.node))
+        self._hold(order, None)
+        self._subscribe(name, old.node.subscriptions, ())
+        self._tell_engine(Removed(package_id(name)))
+        self.asked.discard(name)
+
+    def _suspect(self, name: str) -> None:
+        """Whoever may be judged otherwise for it, as the graph is now: a node that comes or goes also changes who that is."""
+        self.suspects.add(name)
+        self.suspects.update(self.topology.affected_by(Nodes(self.entries), (name,)))
+
+    def _rewire(self, rewired: Rewired) -> None:
+        before, self.topology = self.topology, rewired.topology
+        for name in rewired.moved:
+            entry = self.entries.get(name)
+            if entry is not None and not entry.released:
+                self._hold(before.effective[name], self.topology.effective[name])
+            self.asked.add(name)
+
+    def _subscribe(self, name: str, before: Iterable[str], after: Iterable[str]) -> None:
+        for each in before:
+            left = self.subscribers[each].remove(name)
+            self.subscribers = self.subscribers.insert(each, left) if left else self.subscribers.remove(each)
+        for each in after:
+            self.subscribers = self.subscribers.insert(each, (self.subscribers.get(each) or HashTrieSet()).insert(name))
+
+    def _ended(self, name: str, run: int, phase: Phase) -> None:
+        """What a run reports changes its own node while the run is the current one, and nothing otherwise."""
+        entry = self.entries.get(name)
+        match entry:
+            case Entry(phase=Scheduled(run=current)) if current == run:
+                self._put(replace(entry, phase=phase))
+            case _:
+                pass
+
+    def _again(self, name: str, reason: str) -> bool:
+        """It is to run again, if it is on or may yet be; False where it is off, or not there."""
+        entry = self.entries.get(name)
+        if entry is None or (entry.decision is not None and not entry.on and not entry.decision.pending):
+            return False
+        self._put(replace(entry, phase=Idle(reason)))
+        return True
+
+    def _tell_subscribers(self, name: str) -> None:
+        """Those that asked for it run again with it: one level, and in their own time."""
+        for each in sorted(self.subscribers.get(name) or ()):
+            entry = self.entries.get(each)
+            if each != name and entry is not None and not isinstance(entry.phase, Idle):
+                self._again(each, f"SubscriptionTriggered:{name}")
+
+    def _put(self, entry: Entry) -> None:
+        """The entry as it is from now on; its tier and its body hear of it."""
+        name = entry.node.name
+        old = self.entries[name]
+        if entry.phase != old.phase:
+            entry = replace(entry, lacks=(), since=self.at)
+        if entry.released != old.released:
+            order = self.topology.effective[name]
+            self._hold(*((order, None) if entry.released else (None, order)))
+        self.entries = self.entries.insert(name, entry)
+        self.asked.add(name)
+
+    def _hold(self, before: int | None, after: int | None) -> None:
+        self.tiers = self.tiers.moved(before, after)
+        if before is not None and not self.tiers.is_held(before):
+            self.released.append(before)
+
+    # --- judging -------------------------------------------------------------------------------------------------------
 
     def decisions(self) -> dict[str, Decision]:
-        """What is decided as things are, also while paused."""
-        opinions = {name: Opinion(self.intents.get(name), entry.vote) for name, entry in self.entries.items()}
-        return decide(self.nodes(), self.topology, self.facts, opinions)
+        """What is decided now of all whose decision may have changed, in topological order."""
+        nodes = Nodes(self.entries)
+        if self.everything:
+            return decide(nodes, self.topology, self.facts, {name: self._opinion(name) for name in self.entries})
+        names = self.topology.affected_by(nodes, sorted(self.suspects))
+        return decide_affected(names, nodes, self.topology, self.facts, self._opinion, self._standing)
 
-    def decisions_of(self, names: list[str]) -> dict[str, Decision]:
-        """What is decided about some, where what was decided about all others stands."""
-        opinions = {name: Opinion(self.intents.get(name), self.entries[name].vote) for name in names}
-        around = {each for name in names for each in self.entries[name].node.names() if each in self.entries}
-        nodes = {name: self.entries[name].node for name in {*names, *around}}
-        known = {name: decision for name in around if (decision := self.entries[name].decision) is not None}
-        return decide_some(names, nodes, self.facts, opinions, known)
+    def judge(self) -> None:
+        """Decide, and take in what was decided."""
+        if self.everything or self.suspects:
+            for name, decision in self.decisions().items():
+                self._judged(self.entries[name], decision)
 
+    def _opinion(self, name: str) -> Opinion:
+        return Opinion(self.intents.get(name), self.entries[name].vote)
 
-# --- the machine -----------------------------------------------------------------------------------------------------------
+    def _standing(self, name: str) -> Decision | None:
+        entry = self.entries.get(name)
+        return entry.decision if entry else None
 
+    def _judged(self, entry: Entry, decision: Decision) -> None:
+        """Take in a decision, and tell what is new about it."""
+        old, name = entry.decision, entry.node.name
+        if decision == old and (decision.on or isinstance(entry.phase, Active)):
+            return
+        text = (decision.on, decision.reason.value, decision.message)
+        if old is None or text != (old.on, old.reason.value, old.message):
+            self.effects.append(Decided(name, *text))
+        newly_unwanted = decision.uninstall and not (old and old.uninstall)
+        if (entry.on and not decision.on) or newly_unwanted:
+            self.effects.append(Disable(name, decision.reason.value, decision.message, decision.uninstall))
+        phase = entry.phase
+        if old is not None and old.on is not decision.on:
+            phase = Idle(f"DecisionChanged:{decision.reason.value}")
+        if not decision.on and not decision.pending:
+            phase = Active()
+        self._put(replace(entry, decision=decision, phase=phase))
 
-def step(graph: Graph, event: Event) -> tuple[Graph, tuple[Effect, ...]]:
-    """The next graph, and what to do, in order. Raises CycleError when a node would close a cycle."""
-    after = _taken_in(graph, event)
-    if after is graph or after.paused:
-        return after, ()
-    if isinstance(event, Completed | Failed | Rescheduled):  # how far work is has no influence on what may be on
-        decision = after.entries[event.name].decision
-        return _passed(after, {event.name: decision} if decision else {})
-    if isinstance(event, NodeAdded | IntentSet | ScriptVoted) and not graph.paused:
-        name = event.node.name if isinstance(event, NodeAdded) else event.name
-        if name not in after.entries:
-            return after, ()
-        affected = after.topology.affected_by(name)
-        if affected is not None:
-            return _passed(after, after.decisions_of(affected))
-    if isinstance(event, NodeRemoved) and not graph.paused and not graph.topology.named_by.get(event.name):
-        return _passed(after, {})  # nobody builds on it, so nobody is judged for it
-    return _passed(after, after.decisions())
+    # --- working -------------------------------------------------------------------------------------------------------
 
+    def work(self) -> None:
+        """Have the engine run the bodies of all that are to look again, and of those that these wake."""
+        for name in self.topology.sorted(Nodes(self.entries), self.asked):
+            self._tell_engine(Asked(package_id(name)))
+        for order in self.released:
+            self.news += 1
+            self._tell_engine(Arrived(Emission(tier_id(order), str(self.news), runnable=False)))
+        while (dispatch := self._pull()) is not None:
+            self._tell_engine(Finished(dispatch.id, dispatch.run, self._body(dispatch.id.name)))
 
-def _taken_in(graph: Graph, event: Event) -> Graph:
-    match event:
-        case NodeAdded(node):
-            return _with_node(graph, node)
-        case NodeRemoved(name):
-            entries = dict(graph.entries)
-            gone = entries.pop(name, None)
-            if gone is None:
-                return graph
-            return replace(graph, entries=entries, topology=without_node(graph.topology, _Nodes(entries), gone.node))
-        case Completed(name, run):
-            return _with_phase(graph, name, run, Active())
-        case Failed(name, run):
-            return _with_phase(graph, name, run, Scheduled(run, failed=True))
-        case Rescheduled(name, reason):
-            entry = graph.entries.get(name)
-            return _with_entry(graph, replace(entry, phase=Idle(reason))) if entry else graph
-        case IntentSet(name, enabled):
-            intents = {each: intent for each, intent in graph.intents.items() if each != name}
-            return replace(graph, intents=intents if enabled is None else {**intents, name: enabled})
-        case ScriptVoted(name, enabled, reason, error):
-            entry = graph.entries.get(name)
-            vote = ScriptVote(enabled, reason, error)
-            return _with_entry(graph, replace(entry, vote=vote, vote_due=False)) if entry else graph
-        case FactsChanged(kubernetes_version, platform_version):
-            return replace(graph, facts=Facts(kubernetes_version, platform_version))
-        case Paused():
-            return replace(graph, paused=True)
-        case Resumed():
-            return replace(graph, paused=False)
-        case _:
-            assert_never(event)
+    def _pull(self) -> Dispatch | None:
+        self.engine, effects = engine.step(self.engine, Pulled())
+        match effects:
+            case (Dispatch() as dispatch,):
+                return dispatch
+            case _:
+                return None
 
+    def _tell_engine(self, event: EngineEvent) -> None:
+        self.engine, _ = engine.step(self.engine, event)
 
-def _with_node(graph: Graph, node: Node) -> Graph:
-    old = graph.entries.get(node.name)
-    vote = old.vote if old and node.script else None
-    if old and old.on and node.script and vote is None:
-        vote = ScriptVote(enabled=None)  # what is on stays on until a script that is new says otherwise
-    decision = old.decision if old else None
-    entry = Entry(node, decision=decision, vote=vote, vote_due=node.script)
-    entries = {**graph.entries, node.name: entry}
-    nodes = _Nodes(entries)
-    order = with_node(graph.topology, nodes, node.name, old.node if old else None)
-    return replace(graph, entries=entries, topology=order)
+    def _body(self, name: str) -> Outcome:
+        """Where a package stands, as the engine sees it; one whose turn it is is scheduled here."""
+        entry = self.entries[name]
+        match entry.phase:
+            case Active():
+                return Terminal("active")
+            case Scheduled(run, failed):
+                return Terminal(f"run {run} failed") if failed else Outside()
+            case Idle(reason):
+                lacks = self._lacks(entry)
+                if lacks:
+                    if lacks != entry.lacks:
+                        self.entries = self.entries.insert(name, replace(entry, lacks=lacks, since=self.at))
+                    return Blocked(lacks)
+                self.runs += 1
+                ordered = replace(entry, phase=Scheduled(self.runs), lacks=(), since=self.at, run=self.runs)
+                self.entries = self.entries.insert(name, ordered)
+                self.effects.append(Schedule(name, self.runs, reason))
+                return Outside()
+            case _:
+                assert_never(entry.phase)
 
-
-class _Nodes(Mapping[str, Node]):
-    """The nodes of entries, looked up and not copied."""
-
-    def __init__(self, entries: Mapping[str, Entry]) -> None:
-        self._entries = entries
-
-    def __getitem__(self, name: str) -> Node:
-        return self._entries[name].node
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._entries)
-
-    def __len__(self) -> int:
-        return len(self._entries)
-
-
-def _with_entry(graph: Graph, entry: Entry) -> Graph:
-    return replace(graph, entries={**graph.entries, entry.node.name: entry})
-
-
-def _with_phase(graph: Graph, name: str, run: int, phase: Phase) -> Graph:
-    """What a run reports changes its own node while the run is the current one, and nothing otherwise."""
-    entry = graph.entries.get(name)
-    match entry:
-        case Entry(phase=Scheduled(run=current)) if current == run:
-            return _with_entry(graph, replace(entry, phase=phase))
-        case _:
-            return graph
-
-
-def _passed(graph: Graph, decisions: Mapping[str, Decision]) -> tuple[Graph, tuple[Effect, ...]]:
-    """One pass: take in what was decided, rest those that are off, schedule those that may go."""
-    effects: list[Effect] = []
-    entries = dict(graph.entries)
-    for name, decision in decisions.items():
-        entries[name], told = _judged(entries[name], decision)
-        effects += told
-    unrest = [name for name in graph.topology.order if entries[name].phase.__class__ is not Active]
-    barrier = min((graph.topology.effective[name] for name in unrest if not _released(entries[name].phase)), default=0)
-    enabled: tuple[str, ...] | None = None
-    runs = graph.runs
-    for name in unrest:
-        entry = entries[name]
-        if isinstance(entry.phase, Idle) and not waits_for(name, entries, graph.topology, barrier):
-            runs += 1
-            if enabled is None:
-                enabled = tuple(sorted(each for each, one in entries.items() if one.on))
-            effects.append(Schedule(name, runs, entry.phase.reason, enabled))
-            entries[name] = replace(entry, phase=Scheduled(runs))
-    return replace(graph, entries=entries, runs=runs), tuple(effects)
-
-
-def _judged(entry: Entry, decision: Decision) -> tuple[Entry, list[Effect]]:
-    """The entry after a decision about it, and what is told."""
-    old, name = entry.decision, entry.node.name
-    if decision == old and (decision.on or isinstance(entry.phase, Active)):
-        return entry, []
-    effects: list[Effect] = []
-    text = (decision.on, decision.reason.value, decision.message)
-    if old is None or text != (old.on, old.reason.value, old.message):
-        effects.append(Decided(name, *text))
-    newly_unwanted = decision.uninstall and not (old and old.uninstall)
-    if (entry.on and not decision.on) or newly_unwanted:
-        effects.append(Disable(name, decision.reason.value, decision.message, decision.uninstall))
-    phase = entry.phase
-    if old is not None and old.on is not decision.on:
-        phase = Idle(f"DecisionChanged:{decision.reason.value}")
-    if not decision.on and not decision.pending:
-        phase = Active()
-    return replace(entry, decision=decision, phase=phase), effects
-
-
-def barrier_of(entries: Mapping[str, Entry], order: Topology) -> int:
-    """The lowest effective order that still has work before it: no node above it may go."""
-    held = [order.effective[name] for name, entry in entries.items() if not _released(entry.phase)]
-    return min(held, default=0)
-
-
-def _released(phase: Phase) -> bool:
-    return isinstance(phase, Active) or (isinstance(phase, Scheduled) and phase.failed)
-
-
-def waits_for(name: str, entries: Mapping[str, Entry], order: Topology, barrier: int) -> str:
-    """What an idle node waits for; empty when it may go."""
-    if not entries[name].on or entries[name].vote_due:
-        return "its enabled script"
-    missing = [each for each in order.waits_for[name] if not isinstance(entries[each].phase, Active)]
-    if missing:
-        return ", ".join(missing)
-    return f"packages of order {barrier}" if order.effective[name] > barrier else ""
+    def _lacks(self, entry: Entry) -> tuple[Id, ...]:
+        """What an idle node waits for; nothing when it may go."""
+        name = entry.node.name
+        if not entry.on or entry.vote_due:
+            return (vote_id(name),)
+        waits_for = self.topology.waits_for[name]
+        missing = tuple(package_id(each) for each in waits_for if not isinstance(self.entries[each].phase, Active))
+        if missing:
+            return missing
+        below = self.tiers.below(self.topology.effective[name])
+        return () if below is None else (tier_id(below),)

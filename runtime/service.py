@@ -12,11 +12,14 @@ from datetime import tzinfo
 import trio
 
 from wharfinger.cluster.client import ClusterClient
+from wharfinger.cluster.resource import ObjectKey
 from wharfinger.hooks.filters import Filters
 from wharfinger.hooks.hook_services import HookServices, open_hook_services
 from wharfinger.hooks.package_hooks import Inbox, PackageHooks
 from wharfinger.queue.backoff import BackoffPolicy
 from wharfinger.queue.service import Rules, open_queues
+from wharfinger.runtime import gates
+from wharfinger.runtime.bootstrap import open_bootstrap
 from wharfinger.runtime.instance import Tools
 from wharfinger.runtime.package_status import PackageStatus
 from wharfinger.runtime.runtime import Clock, Runtime
@@ -40,11 +43,28 @@ class _Events:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What packages run on: versions (empty: not known) and the time zone of schedules that name none."""
+    """What packages run on: versions (empty: not known) and the time zone of schedules that name none.
+
+    ``edition`` and ``bundle`` say which Modules are on where nobody else says so; both are given, or neither.
+    ``bootstrapped_by``: the ConfigMap without which the cluster is not bootstrapped; None: it is.
+    """
 
     kubernetes_version: str
     platform_version: str
     zone: tzinfo
+    edition: str = ""
+    bundle: str = ""
+    bootstrapped_by: ObjectKey | None = None
+
+    def gate_facts(self, *, bootstrapped: bool) -> gates.Facts:
+        """What of it decides what may be on."""
+        return gates.Facts(
+            kubernetes=self.kubernetes_version,
+            platform=self.platform_version,
+            bootstrapped=bootstrapped,
+            edition=self.edition,
+            bundle=self.bundle,
+        )
 
 
 @asynccontextmanager
@@ -68,9 +88,26 @@ async def open_runtime(
     ):
         runtime = Runtime(make_tools(services), queues, now, on_change, facts.kubernetes_version, on_status)
         events.runtime = runtime
-        runtime.operations.tell_scheduler(FactsChanged(facts.kubernetes_version, facts.platform_version))
-        runtime.operations.tell_scheduler(Resumed())
+        if facts.bootstrapped_by is None:
+            _resume(runtime, facts, bootstrapped=True)
+        else:
+            nursery.start_soon(_await_bootstrap, runtime, client, facts, facts.bootstrapped_by, name="bootstrap")
         nursery.start_soon(runtime.run, name="clean-up of removed packages")
         yield runtime
         runtime.stop("the daemon stops")
         nursery.cancel_scope.cancel()
+
+
+def _resume(runtime: Runtime, facts: Facts, *, bootstrapped: bool) -> None:
+    runtime.operations.tell_scheduler(FactsChanged(facts.gate_facts(bootstrapped=bootstrapped)))
+    runtime.operations.tell_scheduler(Resumed())
+
+
+async def _await_bootstrap(runtime: Runtime, client: ClusterClient, facts: Facts, marker: ObjectKey) -> None:
+    """Let the scheduler begin once it is known whether the cluster is bootstrapped, and tell it when it is."""
+    async with open_bootstrap(client, marker) as bootstrap:
+        _resume(runtime, facts, bootstrapped=bootstrap.finished)
+        if bootstrap.finished:
+            return
+        await bootstrap.wait_finished()
+    runtime.operations.tell_scheduler(FactsChanged(facts.gate_facts(bootstrapped=True)))

@@ -6,9 +6,12 @@ from datetime import datetime
 
 import wharfinger
 from wharfinger.formats.json_value import JsonObject
+from wharfinger.runtime.causes import Known
+from wharfinger.runtime.explanation import explain
 from wharfinger.runtime.failures import EXPECTED, classify
 from wharfinger.runtime.inspector import (
     DaemonSnapshot,
+    ExplanationSnapshot,
     NodeSnapshot,
     PackageSnapshot,
     QueueSnapshot,
@@ -25,7 +28,7 @@ from wharfinger.runtime.package_snapshot import (
 )
 from wharfinger.runtime.rendering import rendered
 from wharfinger.runtime.runtime import Runtime
-from wharfinger.runtime.statistics import statistics
+from wharfinger.runtime.statistics import slots_of, statistics
 
 
 @dataclass(slots=True)
@@ -79,6 +82,10 @@ class RuntimeInspector:
         """All nodes of the scheduler, sorted by name."""
         return self.runtime.scheduler.nodes() if self.runtime is not None else ()
 
+    async def why(self, name: str) -> ExplanationSnapshot | None:
+        """Why a package is as it is; None where there is no such package."""
+        return explain(name, _known(self.runtime)) if self.runtime is not None else None
+
     async def render(self, name: str) -> RenderSnapshot | None:
         """What a package would have in the cluster now; None where there is no such package."""
         instance = self.runtime.instances.get(name) if self.runtime is not None else None
@@ -106,3 +113,21 @@ class RuntimeInspector:
         instance = runtime.instances.get(name)
         established = instance is None or instance.crds is not None
         return waiting_queue(queue_snapshot(runtime.queues.dump_one(name)), around, established=established)
+
+
+def _known(runtime: Runtime) -> Known:
+    """What an explanation is made from: all of one step, since nothing here waits."""
+    around = surroundings(runtime.tools)
+
+    def package(name: str) -> PackageSnapshot | None:
+        found = runtime.dump_by_name(name)
+        return surrounded(found, around) if found is not None else None
+
+    return Known(
+        now=runtime.now(),
+        package=package,
+        node=runtime.scheduler.snapshot,
+        holders=runtime.scheduler.holders,
+        slots=slots_of(runtime.tools.slots),
+        trying_crds=around.trying_crds,
+    )

@@ -8,7 +8,7 @@ from wharfinger.packages.cel_pool import CelPool, CelStatistics
 from wharfinger.packages.disk_store import DiskStore
 from wharfinger.packages.store import Store
 from wharfinger.queue.dump import QueuesStatistics
-from wharfinger.queue.slots import Kind, SlotsStatistics
+from wharfinger.queue.slots import Kind, Slots
 from wharfinger.runtime.inspector import (
     MonitorCounts,
     PoolSnapshot,
@@ -27,7 +27,7 @@ def statistics(runtime: Runtime) -> StatisticsSnapshot:
     schedules = tools.hook_services.schedules()
     return StatisticsSnapshot(
         tasks=_tasks(runtime.queues.statistics()),
-        slots=_slots(tools.slots.statistics()),
+        slots=slots_of(tools.slots),
         trying_crds=tools.crd_phase.trying(),
         schedules=SchedulesSnapshot(schedules.crontabs, schedules.ticks, schedules.next_due),
         monitors=_monitors(runtime),
@@ -52,7 +52,9 @@ def _tasks(counts: QueuesStatistics) -> TaskCounts:
     )
 
 
-def _slots(slots: SlotsStatistics) -> tuple[SlotsSnapshot, ...]:
+def slots_of(counted: Slots) -> tuple[SlotsSnapshot, ...]:
+    """The limits as they are now, that of all work together first."""
+    slots = counted.statistics()
     kinds = tuple(SlotsSnapshot(kind.value, one.limit, one.used, one.waiting) for kind, one in slots.kinds.items())
     waiting = sum(one.waiting for one in kinds if one.kind != Kind.API)
     return SlotsSnapshot("work", slots.work_limit, slots.work_used, waiting), *kinds

@@ -69,10 +69,7 @@ SCHEDULER: Final[dict[str, Coverage]] = {
     "NoneOf NoEdge": _MACHINE + "test_none_of_no_edge",
     "NoneOf RejectsAtAdmission": _SCHEDULER + "test_check_constraints_rejects",
     "NoneOf MemberInstallTriggersDisable": _MACHINE + "test_none_of_member_install_triggers_disable",
-    "RescheduleFansOutToDirectSubscribers": Elsewhere(
-        "packages declare no subscriptions: a run again of one disturbs no other",
-        (_MACHINE + "test_reschedule_runs_that_node_again_and_no_other",),
-    ),
+    "RescheduleFansOutToDirectSubscribers": _MACHINE + "test_reschedule_fans_out_to_direct_subscribers",
     "RescheduleOnEnableRevertsEntireGraph": Elsewhere(
         "enabling a module cancels nobody's work (weakness 13); definitions are ensured before what uses them",
         (
@@ -82,10 +79,7 @@ SCHEDULER: Final[dict[str, Coverage]] = {
     ),
     "DynamicRule EnablesOverFloor": _VOTES + "test_dynamic_rule_enables_over_floor",
     "DynamicRule NilDefersToFloor": _VOTES + "test_dynamic_rule_nil_defers_to_floor",
-    "DynamicRule DisableOverridesBundle": Elsewhere(
-        "there are no bundles of editions; a user's disable is final over everything there is",
-        (_VOTES + "test_a_users_disable_uninstalls", _GATES + "test_intent_and_script"),
-    ),
+    "DynamicRule DisableOverridesBundle": _MACHINE + "test_dynamic_disable_overrides_the_bundle",
     "ScriptRule TrueDoesNotEnableOverFloor": _VOTES + "test_script_rule_true_does_not_enable_over_floor",
     "ScriptRule TrueDoesNotForbid": _VOTES + "test_script_rule_true_does_not_forbid",
     "ScriptRule FalseForbids": _VOTES + "test_script_rule_false_and_error_forbid",

@@ -1,7 +1,7 @@
 """The command line, and the only place where the parts are put together.
 
-Each part offers its commands in ``<part>/commands.py``; the table below says which, and only the part whose command was
-asked for is imported (``wharfinger version`` loads none). A command is a function that adds its arguments to a parser and
+Each part offers its commands in ``<part>/commands.py`` or beside it; the table below says where, and only the part whose command
+was asked for is imported (``wharfinger version`` loads none). A command is a function that adds its arguments to a parser and
 sets ``handler``, which returns the exit code: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
 """
 
@@ -27,11 +27,12 @@ EXIT_INTERRUPTED: Final = 130
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One row of the command table: ``part`` is the module below ``wharfinger`` that offers ``add_<name>``."""
+    """One row of the command table: ``module`` is the one of ``part``, below ``wharfinger``, that offers ``add_<name>``."""
 
     name: str
     part: str
     help: str
+    module: str = "commands"
 
 
 COMMANDS: Final = (
@@ -40,9 +41,11 @@ COMMANDS: Final = (
     Command("package", "packages", "check packages, push them to a registry, look at them there"),
     Command("hook", "hooks", "run a hook of a package without a cluster"),
     Command("get", "debug", "list what a running daemon looks after"),
+    Command("why", "debug", "say why a package of a running daemon is as it is, and what to do"),
     Command("dump", "debug", "dump the state of a running daemon"),
     Command("queues", "debug", "look into the task queues of a running daemon"),
     Command("scheduler", "debug", "look into the scheduler of a running daemon"),
+    Command("graph", "debug", "draw what the packages of a running daemon need of each other", module="graph_commands"),
     Command("statistics", "debug", "count what a running daemon does and what waits"),
     Command("render", "debug", "render what a package of a running daemon would apply"),
     Command("validate", "debug", "ask a running daemon whether a package would take settings"),
@@ -124,7 +127,7 @@ def _first_word(arguments: Sequence[str]) -> str | None:
 
 
 def _fill(command: Command, parser: argparse.ArgumentParser) -> None:
-    module = importlib.import_module(f"wharfinger.{command.part}.commands")
+    module = importlib.import_module(f"wharfinger.{command.part}.{command.module}")
     add = cast("Callable[[argparse.ArgumentParser], None]", getattr(module, "add_" + command.name.replace("-", "_")))
     if command.name == "run":
         parser.set_defaults(serve_inspector=_open_debug_server)

@@ -135,11 +135,15 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """A body has answered. Of a run that is not the node's current one it changes nothing."""
+    """A body has answered. Of a run that is not the node's current one it changes nothing.
+
+    ``sweep``: run it again at each fixpoint before which something arrived, because it looks at more than it can name.
+    """
 
     id: Id
     run: int
     outcome: Outcome
+    sweep: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from tests.debug.samples import ANSWERS, DAEMON, NODES, PACKAGES, RENDERED, STATISTICS
+from tests.debug.samples import ANSWERS, DAEMON, EXPLANATIONS, NODES, PACKAGES, RENDERED, STATISTICS
 from wharfinger.formats.json_value import JsonObject
 from wharfinger.runtime.inspector import (
     DaemonSnapshot,
+    ExplanationSnapshot,
     NodeSnapshot,
     PackageSnapshot,
     QueueSnapshot,
@@ -26,6 +27,7 @@ class CannedInspector:
     nodes: tuple[NodeSnapshot, ...] = NODES
     rendered: Mapping[str, RenderSnapshot] = field(default_factory=lambda: RENDERED)
     answers: Mapping[str, SettingsAnswer] = field(default_factory=lambda: ANSWERS)
+    explanations: Mapping[str, ExplanationSnapshot] = field(default_factory=lambda: EXPLANATIONS)
     counted: StatisticsSnapshot | None = STATISTICS
     asked: list[tuple[str, JsonObject, int]] = field(default_factory=list)
 
@@ -52,6 +54,12 @@ class CannedInspector:
     async def scheduler(self) -> tuple[NodeSnapshot, ...]:
         """All nodes, sorted by name."""
         return tuple(sorted(self.nodes, key=lambda node: node.name))
+
+    async def why(self, name: str) -> ExplanationSnapshot | None:
+        """What a test put in; nothing keeps a package that nothing was said about."""
+        known = any(package.name == name for package in self.contents)
+        unexplained = ExplanationSnapshot(name, ready=True, causes=(), remedy="")
+        return self.explanations.get(name, unexplained) if known else None
 
     async def render(self, name: str) -> RenderSnapshot | None:
         """What a package renders to; one that nothing was said about has no chart."""

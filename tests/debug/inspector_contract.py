@@ -25,6 +25,7 @@ async def check_inspector(inspector: Inspector) -> None:
     await check_packages(inspector)
     await check_queues(inspector)
     await check_scheduler(inspector)
+    await check_explanations(inspector)
     await check_rendering(inspector)
     await check_validation(inspector)
     await check_daemon(inspector)
@@ -103,6 +104,23 @@ def check_node(node: NodeSnapshot) -> None:
     assert node.state != "scheduled" or node.decision == "Enable"
     dependencies = [dependency.name for dependency in node.dependencies]
     assert dependencies == sorted(set(dependencies))
+
+
+async def check_explanations(inspector: Inspector) -> None:
+    """Every package has one, nothing else has; it begins with the package, and has one remedy unless there is none to need."""
+    names = {package.name for package in await inspector.packages()}
+    for name in names:
+        explanation = await inspector.why(name)
+        assert explanation is not None
+        assert explanation.name == name
+        assert explanation.ready == (not explanation.causes) == (not explanation.remedy)
+        assert all(cause.subject == name for cause in explanation.causes[:1])
+        subjects = [cause.subject for cause in explanation.causes]
+        assert len(set(subjects)) == len(subjects)
+        assert all(cause.state for cause in explanation.causes)
+        assert all(cause.since is None or cause.since.tzinfo is not None for cause in explanation.causes)
+    for name in set(UNKNOWN_NAMES) - names:
+        assert await inspector.why(name) is None
 
 
 async def check_rendering(inspector: Inspector) -> None:

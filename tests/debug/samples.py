@@ -8,11 +8,15 @@ from hypothesis import strategies as st
 from wharfinger.formats.json_value import JsonObject, JsonValue
 from wharfinger.formats.openapi_schema import Problem
 from wharfinger.runtime.inspector import (
+    CauseSnapshot,
     ConditionSnapshot,
     DaemonSnapshot,
     DependencySnapshot,
+    ExplanationSnapshot,
+    GroupSnapshot,
     HookSnapshot,
     InvalidSettings,
+    LackSnapshot,
     MonitorCounts,
     MonitorSnapshot,
     NodeSnapshot,
@@ -31,6 +35,7 @@ from wharfinger.runtime.inspector import (
     TaskSnapshot,
     UnknownSettings,
     ValidSettings,
+    VoteSnapshot,
 )
 
 MOMENT = datetime(2026, 5, 17, 12, 30, 45, 123456, tzinfo=UTC)
@@ -131,6 +136,36 @@ NODES = (
         (DependencySnapshot("ingress", ">=1.2", optional=False), DependencySnapshot("metrics", "", optional=True)),
     ),
 )
+WAITING_NODE = NodeSnapshot(
+    name="prod.web",
+    version="2.0.0",
+    order=999,
+    state="idle",
+    decision="Enable",
+    reason="EnabledByDefault",
+    message="waits for prod.shop",
+    dependencies=(
+        DependencySnapshot("metrics", "", optional=True),
+        DependencySnapshot("prod.shop", "~1.2", optional=False),
+    ),
+    declared_order=500,
+    run=4,
+    failed=True,
+    since=MOMENT,
+    lacks=(LackSnapshot("package", "prod.shop", "idle"), LackSnapshot("tier", "000010", "waiting")),
+    votes=(VoteSnapshot("Enable", "EnabledByDefault", ""), VoteSnapshot("Disable", "ByScript", "the script said no")),
+    groups=(
+        GroupSnapshot(
+            "anyOf",
+            "database",
+            (DependencySnapshot("mysql", ">=8", optional=False), DependencySnapshot("postgres", "", optional=False)),
+        ),
+        GroupSnapshot("noneOf", "old", (DependencySnapshot("legacy", "<1", optional=False),)),
+    ),
+    dependents=("prod.front", "test.front"),
+    subscriptions=("ingress",),
+)
+"""Everything that a node may have."""
 MANIFEST = """\
 ---
 # Source: shop/templates/secret.yaml
@@ -210,6 +245,11 @@ MONITORS = st.builds(
     last_error=_TEXT,
 )
 OPERATIONS = st.builds(OperationSnapshot, _NAME, _TEXTS, _TEXTS, _TEXTS, st.booleans())
+_NEEDS = st.lists(
+    st.builds(DependencySnapshot, name=_TEXT, constraint=_TEXT, optional=st.booleans()),
+    max_size=3,
+    unique_by=lambda each: each.name,
+).map(lambda found: tuple(sorted(found, key=lambda each: each.name)))
 NODE_SNAPSHOTS = st.builds(
     NodeSnapshot,
     name=_NAME,
@@ -219,11 +259,18 @@ NODE_SNAPSHOTS = st.builds(
     decision=_TEXT,
     reason=_TEXT,
     message=_TEXT,
-    dependencies=st.lists(
-        st.builds(DependencySnapshot, name=_TEXT, constraint=_TEXT, optional=st.booleans()),
-        max_size=3,
-        unique_by=lambda each: each.name,
-    ).map(lambda found: tuple(sorted(found, key=lambda each: each.name))),
+    dependencies=_NEEDS,
+    declared_order=st.integers(-(2**31), 2**31),
+    run=_COUNT,
+    failed=st.booleans(),
+    since=st.none() | _MOMENTS,
+    lacks=st.lists(st.builds(LackSnapshot, _NAME, _TEXT, _TEXT), max_size=2).map(tuple),
+    votes=st.lists(st.builds(VoteSnapshot, _NAME, _TEXT, _TEXT), max_size=2).map(tuple),
+    groups=st.lists(st.builds(GroupSnapshot, st.sampled_from(["anyOf", "noneOf"]), _TEXT, _NEEDS), max_size=2).map(
+        tuple
+    ),
+    dependents=_TEXTS,
+    subscriptions=_TEXTS,
 )
 
 
@@ -286,6 +333,27 @@ ANSWERS: dict[str, SettingsAnswer] = {
     ),
     "test.shop": UnknownSettings("it is not loaded yet"),
 }
+
+WHY_READY = ExplanationSnapshot("ingress", ready=True, causes=(), remedy="")
+WHY = ExplanationSnapshot(
+    "prod.shop",
+    ready=False,
+    causes=(
+        CauseSnapshot("prod.shop", "waits for ingress", "", MOMENT),
+        CauseSnapshot("ingress", "fails", "PackageHookFailed: hooks/a.sh: exit status 3; attempt 4"),
+    ),
+    remedy="look at the hook's lines in the daemon's log",
+    also=("prod.shop needs metrics",),
+)
+EXPLANATIONS = {"ingress": WHY_READY, "prod.shop": WHY}
+CAUSES = st.builds(CauseSnapshot, subject=_NAME, state=_NAME, message=_TEXT, since=st.none() | _MOMENTS)
+
+
+def explanations() -> st.SearchStrategy[ExplanationSnapshot]:
+    """Everything that can be said about why a package is as it is."""
+    causes = st.lists(CAUSES, max_size=3).map(tuple)
+    return st.builds(ExplanationSnapshot, _NAME, st.booleans(), causes, _TEXT, _TEXTS)
+
 
 PROBLEMS = st.lists(st.builds(Problem, st.text(), st.text()), max_size=3).map(tuple)
 

@@ -49,7 +49,7 @@ async def test_the_printing_works_on_any_inspector() -> None:
         packages_text(inspector, "x", "table", None),
         dump_text(inspector, "x", "json"),
         queues_text(inspector, "x", "json", None),
-        scheduler_text(inspector, "x", "json"),
+        scheduler_text(inspector, "x", "json", None),
     ):
         with pytest.raises(NoSuchPackageError):
             await question

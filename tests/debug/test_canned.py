@@ -16,12 +16,15 @@ from tests.debug.samples import (
     RENDERED,
     STATISTICS,
     WAITING,
+    WHY,
+    WHY_READY,
     package,
     task,
 )
 from wharfinger.formats.json_value import JsonObject
 from wharfinger.formats.openapi_schema import Problem
 from wharfinger.runtime.inspector import (
+    ExplanationSnapshot,
     InvalidSettings,
     NodeSnapshot,
     PackageSnapshot,
@@ -110,6 +113,32 @@ async def test_the_contract_notices_who_renders_what_is_not_there() -> None:
     class Eager(CannedInspector):
         async def render(self, name: str) -> RenderSnapshot | None:
             return RENDERED.get(name, RENDERED["prod.shop"])
+
+    with pytest.raises(AssertionError):
+        await check_inspector(Eager())
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        replace(WHY, ready=True),
+        replace(WHY, causes=()),
+        replace(WHY, remedy=""),
+        replace(WHY, name="other"),
+        replace(WHY, causes=WHY.causes[::-1]),
+        replace(WHY, causes=(WHY.causes[0], WHY.causes[0])),
+        replace(WHY, causes=(replace(WHY.causes[0], state=""),)),
+    ],
+)
+async def test_the_contract_notices_odd_explanations(odd: ExplanationSnapshot) -> None:
+    with pytest.raises(AssertionError):
+        await check_inspector(CannedInspector(explanations={"prod.shop": odd}))
+
+
+async def test_the_contract_notices_who_explains_what_is_not_there() -> None:
+    class Eager(CannedInspector):
+        async def why(self, name: str) -> ExplanationSnapshot | None:
+            return await super().why(name) or replace(WHY_READY, name=name)
 
     with pytest.raises(AssertionError):
         await check_inspector(Eager())

@@ -2,7 +2,7 @@
 
 import errno
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -13,7 +13,7 @@ import trio
 
 from tests.debug.canned import CannedInspector
 from tests.debug.inspector_contract import check_inspector
-from tests.debug.samples import BUSY, HOSTILE, MANIFEST, NODES, PACKAGES, STATISTICS, package
+from tests.debug.samples import BUSY, EXPLANATIONS, HOSTILE, MANIFEST, NODES, PACKAGES, STATISTICS, package
 from wharfinger.debug.client import DebugClient, open_debug_client
 from wharfinger.debug.errors import DebugAnswerError, NoDaemonError
 from wharfinger.debug.routes import MAX_SETTINGS
@@ -64,6 +64,13 @@ async def test_what_was_rendered(tmp_path: Path) -> None:
         failed = await client.render("test.shop")
         assert failed == RenderSnapshot("", problem="template: no such function", has_chart=True)
         assert await client.render("no.such") is None
+
+
+async def test_why_a_package_is_as_it_is(tmp_path: Path) -> None:
+    async with client_of(CannedInspector(), tmp_path / "debug.sock") as client:
+        for name, expected in EXPLANATIONS.items():
+            assert await client.why(name) == expected
+        assert await client.why("no.such") is None
 
 
 async def test_whether_settings_would_be_taken(tmp_path: Path) -> None:
@@ -240,20 +247,22 @@ async def test_a_daemon_that_cannot_render(response: Response, why: str, tmp_pat
             await client.render("a", show_secrets=True)
 
 
-@pytest.mark.parametrize("question", ["daemon", "packages", "queues", "scheduler", "statistics"])
+@pytest.mark.parametrize("question", ["daemon", "packages", "queues", "scheduler", "statistics", "why"])
 async def test_shapes_nobody_understands(question: str, tmp_path: Path) -> None:
     async def handler(_request: Request) -> Response:
         return Response(200, b'{"name": 5, "apps": 5, "queues": 5, "nodes": 5, "version": 5}')
 
     async with stranger(handler, tmp_path / "debug.sock") as client:
+        questions: dict[str, Callable[[], Awaitable[object]]] = {
+            "daemon": client.daemon,
+            "packages": client.packages,
+            "queues": client.queues,
+            "scheduler": client.scheduler,
+            "statistics": client.statistics,
+            "why": partial(client.why, "a"),
+        }
         with pytest.raises(DebugAnswerError, match="expected"):
-            await {
-                "daemon": client.daemon,
-                "packages": client.packages,
-                "queues": client.queues,
-                "scheduler": client.scheduler,
-                "statistics": client.statistics,
-            }[question]()
+            await questions[question]()
 
 
 async def test_an_endless_answer_is_not_begun(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ import trio
 import yaml
 
 from tests.debug.canned import CannedInspector
-from tests.debug.samples import BUSY, HOSTILE, MANIFEST, NODES, PACKAGES, STATISTICS, package, task
+from tests.debug.samples import BUSY, HOSTILE, MANIFEST, NODES, PACKAGES, STATISTICS, WAITING_NODE, WHY, package, task
 from wharfinger.debug.commands import (
     add_dump,
     add_get,
@@ -26,8 +26,12 @@ from wharfinger.debug.commands import (
     add_scheduler,
     add_statistics,
     add_validate,
+    add_why,
 )
-from wharfinger.debug.encoding import answer_to_json, node_to_json, nodes_to_json, queues_to_json
+from wharfinger.debug.encoding import answer_to_json, queues_to_json
+from wharfinger.debug.explanation_encoding import explanation_to_json
+from wharfinger.debug.node_encoding import node_to_json, nodes_to_json
+from wharfinger.debug.node_text import node_lines
 from wharfinger.debug.package_encoding import package_to_json, packages_to_json
 from wharfinger.debug.routes import MAX_SETTINGS
 from wharfinger.debug.server import open_debug_server
@@ -38,6 +42,7 @@ from wharfinger.runtime.inspector import RenderSnapshot, ValidSettings
 
 ADD = {
     "get": add_get,
+    "why": add_why,
     "dump": add_dump,
     "queues": add_queues,
     "scheduler": add_scheduler,
@@ -183,6 +188,27 @@ async def test_scheduler(tmp_path: Path) -> None:
     assert json.loads(out) == node_to_json(NODES[1])
 
 
+async def test_scheduler_as_a_table(tmp_path: Path) -> None:
+    inspector = CannedInspector(nodes=(*NODES, WAITING_NODE))
+    code, out, err = await run_against(inspector, "scheduler dump -o table", tmp_path / "s")
+    assert (code, err) == (0, "")
+    assert out.splitlines() == node_lines((*NODES, WAITING_NODE), None)
+    _, out, _ = await run_against(inspector, "scheduler dump prod.web -o table", tmp_path / "s")
+    assert out.splitlines() == node_lines((WAITING_NODE,), None)
+    empty = await run_against(CannedInspector(nodes=()), "scheduler dump -o table", tmp_path / "s")
+    assert empty == (0, "", "no packages in the scheduler\n")
+
+
+async def test_what_a_node_is_parked_on_crosses_the_socket(tmp_path: Path) -> None:
+    inspector = CannedInspector(nodes=(WAITING_NODE,))
+    for output, read in (("json", json.loads), ("yaml", yaml.safe_load)):
+        _, out, _ = await run_against(inspector, f"scheduler dump prod.web -o {output}", tmp_path / "s")
+        found = read(out)
+        assert found == node_to_json(WAITING_NODE)
+        assert found["lacks"][0] == {"kind": "package", "name": "prod.shop", "state": "idle"}
+        assert found["votes"][1]["message"] == "the script said no"
+
+
 async def test_render(tmp_path: Path) -> None:
     code, out, err = await run_against(CannedInspector(), "render prod.shop", tmp_path / "s")
     assert (code, out, err) == (0, MANIFEST.replace("aHVudGVyMg==", "'***'"), "")
@@ -226,6 +252,10 @@ class Terminal(io.StringIO):
         ("render test.shop", "package 'test.shop' cannot be rendered: template: no such function"),
         ("get packages prod/shop", "no package named 'prod/shop'; did you mean prod.shop?"),
         ("dump prod/shop", "no package named 'prod/shop'; did you mean prod.shop?"),
+        ("why no.such", "no package named 'no.such'; `wharfinger get packages` lists them"),
+        ("why prod/shop", "no package named 'prod/shop'; did you mean prod.shop?"),
+        ("why shop", "no package named 'shop'; did you mean prod.shop or test.shop?"),
+        ("why prod.sop", "no package named 'prod.sop'; did you mean prod.shop?"),
         ("dump prod/else", "no package named 'prod/else'; `wharfinger get packages` lists them"),
         ("queues dump prod/shop", "no queue named 'prod/shop'; did you mean prod.shop?"),
         ("scheduler dump prod/shop", "no package named 'prod/shop' in the scheduler; did you mean prod.shop?"),
@@ -238,7 +268,16 @@ async def test_what_is_not_there(line: str, why: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "line",
-    ["get packages", "get packages a.b -o json", "dump", "queues dump", "scheduler dump", "statistics", "render a.b"],
+    [
+        "why a.b",
+        "get packages",
+        "get packages a.b -o json",
+        "dump",
+        "queues dump",
+        "scheduler dump",
+        "statistics",
+        "render a.b",
+    ],
 )
 def test_no_daemon(line: str, tmp_path: Path) -> None:
     path = tmp_path / "none"
@@ -251,7 +290,19 @@ def test_no_daemon(line: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["get", "get pods", "get packages -o xml", "dump -o table", "queues", "queues list", "scheduler", "render"]
+    "line",
+    [
+        "why",
+        "why a -o table",
+        "get",
+        "get pods",
+        "get packages -o xml",
+        "dump -o table",
+        "queues",
+        "queues list",
+        "scheduler",
+        "render",
+    ],
 )
 def test_wrong_usage(line: str) -> None:
     with redirect_stderr(io.StringIO()) as err, pytest.raises(SystemExit) as left:
@@ -422,3 +473,43 @@ def test_validate_takes_versions_that_there_can_be(version: str, capsys: pytest.
     said = capsys.readouterr().err
     assert "is no version: a number up to 1000" in said
     assert len(said) < 1000
+
+
+async def test_why(tmp_path: Path) -> None:
+    code, out, err = await run_against(CannedInspector(), "why prod.shop", tmp_path / "s")
+    assert (code, err) == (3, "")
+    first, *rest = out.splitlines()
+    assert first.startswith("prod.shop  waits for ingress  since ")
+    assert rest == [
+        "ingress    fails: PackageHookFailed: hooks/a.sh: exit status 3; attempt 4",
+        "remedy: look at the hook's lines in the daemon's log",
+        "also: prod.shop needs metrics",
+    ]
+    assert await run_against(CannedInspector(), "why ingress", tmp_path / "s") == (
+        0,
+        "ingress: nothing keeps it, it is ready\n",
+        "",
+    )
+
+
+@pytest.mark.parametrize("output", ["json", "yaml"])
+async def test_why_for_programs(output: str, tmp_path: Path) -> None:
+    code, out, _ = await run_against(CannedInspector(), f"why prod.shop -o {output}", tmp_path / "s")
+    assert code == 3
+    assert yaml.safe_load(out) == explanation_to_json(WHY)
+
+
+async def test_why_obeys_nobody(tmp_path: Path) -> None:
+    hostile = replace(WHY, remedy=HOSTILE, also=(HOSTILE,), causes=(replace(WHY.causes[0], message=HOSTILE),))
+    inspector = CannedInspector(explanations={"prod.shop": hostile})
+    for output in ("text", "json", "yaml"):
+        code, out, err = await run_against(inspector, f"why prod.shop -o {output}", tmp_path / "s")
+        assert (code, err) == (3, "")
+        assert is_safe(out, allow="\n")
+
+
+def test_the_exit_codes_of_why_are_in_its_help(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        typed("why --help")
+    said = " ".join(capsys.readouterr().out.split())
+    assert "Exit code 0: nothing keeps it, it is ready; 3: something does; 1: nobody could be asked" in said

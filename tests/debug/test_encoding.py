@@ -9,14 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.debug.samples import DAEMON, NODE_SNAPSHOTS, NODES, PACKAGES, TASKS, settings_answers
+from tests.debug.samples import DAEMON, PACKAGES, TASKS, settings_answers
 from wharfinger.debug.encoding import (
     answer_from_json,
     answer_to_json,
     daemon_from_json,
     daemon_to_json,
-    nodes_from_json,
-    nodes_to_json,
     queue_from_json,
     queue_to_json,
     queues_from_json,
@@ -25,7 +23,6 @@ from wharfinger.debug.encoding import (
 from wharfinger.formats.json_value import JsonObject, JsonValue, ShapeError
 from wharfinger.runtime.inspector import (
     DaemonSnapshot,
-    NodeSnapshot,
     QueueSnapshot,
     SettingsAnswer,
     TaskSnapshot,
@@ -73,36 +70,6 @@ def test_the_dump_of_queues_has_the_documented_shape() -> None:
     }
 
 
-def test_the_dump_of_the_scheduler_has_the_documented_shape() -> None:
-    assert nodes_to_json(NODES) == {
-        "nodes": {
-            "ingress": {
-                "version": "1.2.3",
-                "order": 10,
-                "state": "active",
-                "decision": {"kind": "Enable", "reason": "DynamicallyEnabled", "message": ""},
-                "dependencies": {},
-            },
-            "prod.shop": {
-                "version": "1.2.3",
-                "order": 999,
-                "state": "idle",
-                "decision": {"kind": "Enable", "reason": "EnabledByDefault", "message": "waits for ingress"},
-                "dependencies": {
-                    "ingress": {"constraint": ">=1.2", "optional": False},
-                    "metrics": {"constraint": "", "optional": True},
-                },
-            },
-        }
-    }
-
-
-@given(st.lists(NODE_SNAPSHOTS, max_size=3, unique_by=lambda node: node.name))
-def test_nodes_come_back(nodes: list[NodeSnapshot]) -> None:
-    expected = tuple(sorted(nodes, key=lambda node: node.name))
-    assert nodes_from_json(through_json(nodes_to_json(nodes))) == expected
-
-
 @given(st.lists(TASKS, max_size=4))
 def test_queues_come_back(tasks: list[TaskSnapshot]) -> None:
     queue = QueueSnapshot("name", tuple(tasks))
@@ -148,13 +115,6 @@ Reader = Callable[[JsonValue], object]
         (daemon_from_json, {**daemon_to_json(DAEMON), "ready": "yes"}, "ready: expected a boolean"),
         (daemon_from_json, {**daemon_to_json(DAEMON), "pid": 1.5}, "pid: expected an integer"),
         (daemon_from_json, [], "version|started"),
-        (nodes_from_json, {"nodes": []}, "nodes: expected an object"),
-        (nodes_from_json, {"nodes": {"a": {}}}, "state"),
-        (
-            nodes_from_json,
-            {"nodes": {"a": {"state": "idle", "dependencies": {"b": {}}}}},
-            "optional: expected a boolean",
-        ),
         (queues_from_json, {"queues": 1}, "queues: expected an object"),
         (queues_from_json, {"queues": {"a": {"tasks": {}}}}, "tasks: expected a list"),
         (queues_from_json, {"queues": {"a": {"tasks": [{"running": True}]}}}, "enqueued_seconds: expected a number"),
@@ -174,12 +134,8 @@ def test_moments_are_kept_to_the_microsecond() -> None:
     assert daemon_from_json(daemon_to_json(DAEMON)).started == datetime(2026, 5, 17, 12, 30, 45, 123456, tzinfo=UTC)
 
 
-READERS: tuple[Reader, ...] = (
-    daemon_from_json,
-    queues_from_json,
-    nodes_from_json,
-)
-KEYS = st.sampled_from(["version", "started", "queues", "nodes", "state", "dependencies", "running", "tasks"])
+READERS: tuple[Reader, ...] = (daemon_from_json, queues_from_json)
+KEYS = st.sampled_from(["version", "started", "queues", "running", "tasks"])
 NEARLY: st.SearchStrategy[JsonValue] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=3) | st.just("2026-01-01T00:00:00Z"),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=6),

@@ -5,13 +5,38 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 
-from tests.debug.samples import BUSY, JSON_OBJECTS, MONITOR, NODES, PACKAGES, package, packages, task
+from tests.debug.samples import (
+    BUSY,
+    JSON_OBJECTS,
+    MONITOR,
+    NODES,
+    PACKAGES,
+    WAITING_NODE,
+    WHY,
+    package,
+    packages,
+    task,
+)
 from wharfinger.debug.output import render_json
 from wharfinger.debug.package_encoding import package_to_json
-from wharfinger.debug.redacting import redact_node, redact_package, redact_queue, secrets_in, secrets_of
+from wharfinger.debug.redacting import (
+    redact_explanation,
+    redact_node,
+    redact_package,
+    redact_queue,
+    secrets_in,
+    secrets_of,
+)
 from wharfinger.formats.json_value import JsonObject, JsonValue
 from wharfinger.formats.redaction import MARK
-from wharfinger.runtime.inspector import HookSnapshot, OperationSnapshot, PackageSnapshot, ProgressSnapshot
+from wharfinger.runtime.inspector import (
+    HookSnapshot,
+    LackSnapshot,
+    OperationSnapshot,
+    PackageSnapshot,
+    ProgressSnapshot,
+    VoteSnapshot,
+)
 
 SETTINGS: JsonObject = {
     "replicas": 2,
@@ -93,6 +118,15 @@ def test_what_an_enabled_script_said_is_masked() -> None:
     assert safe == replace(node, message=f"its enabled script failed: bad {MARK} and password={MARK}")
 
 
+def test_nothing_else_that_a_node_tells_quotes_a_secret() -> None:
+    votes = (VoteSnapshot("Disable", "ByScript", "said hunter2"), VoteSnapshot("Enable", "ByDefault", ""))
+    node = replace(WAITING_NODE, votes=votes, lacks=(LackSnapshot("vote", "prod.web", "failed: hunter2"),))
+    safe = redact_node(node, {"hunter2"})
+    assert safe.votes == (VoteSnapshot("Disable", "ByScript", f"said {MARK}"), VoteSnapshot("Enable", "ByDefault", ""))
+    assert safe.lacks == (LackSnapshot("vote", "prod.web", f"failed: {MARK}"),)
+    assert redact_node(WAITING_NODE, {"hunter2"}) == WAITING_NODE
+
+
 def test_what_no_setting_names_is_found_by_its_form() -> None:
     told = package(settings={}, message="GET https://user:pa55word@registry/v2: 401")
     assert "pa55word" not in redact_package(told).message
@@ -130,3 +164,14 @@ def test_any_package_can_be_redacted_and_once_is_enough(told: PackageSnapshot, s
     once = redact_package(replace(told, settings={**settings, "password": told.message}))
     assert redact_package(once) == once
     assert once.name == told.name
+
+
+def test_an_explanation_quotes_no_secret_and_keeps_its_names() -> None:
+    said, masked = "not hunter2", f"not {MARK}"
+    told = replace(
+        WHY, causes=(replace(WHY.causes[0], state=said, message=said),), remedy=said, also=(said, "password=abcdef")
+    )
+    safe = redact_explanation(told, {"hunter2"})
+    assert safe.causes == (replace(WHY.causes[0], state=masked, message=masked),)
+    assert (safe.remedy, safe.also) == (masked, (masked, f"password={MARK}"))
+    assert redact_explanation(WHY, {"hunter2"}) == WHY

@@ -8,14 +8,14 @@ import pytest
 import yaml
 
 from tests.debug.canned import CannedInspector
-from tests.debug.samples import DAEMON, HOSTILE, MANIFEST, NODES, PACKAGES, STATISTICS, package, task
+from tests.debug.samples import DAEMON, EXPLANATIONS, HOSTILE, MANIFEST, NODES, PACKAGES, STATISTICS, WHY, package, task
 from wharfinger.debug.encoding import (
     answer_to_json,
     daemon_to_json,
-    node_to_json,
-    nodes_to_json,
     queues_to_json,
 )
+from wharfinger.debug.explanation_encoding import explanation_to_json
+from wharfinger.debug.node_encoding import node_to_json, nodes_to_json
 from wharfinger.debug.package_encoding import package_to_json, packages_to_json
 from wharfinger.debug.routes import MAX_SETTINGS, ROUTES, make_handler
 from wharfinger.debug.statistics_encoding import statistics_to_json
@@ -36,6 +36,7 @@ DUMP = "/api/v1/packages/dump"
 QUEUES = "/api/v1/queues/dump"
 SCHEDULER = "/api/v1/scheduler/dump"
 STATISTICS_PATH = "/api/v1/statistics"
+WHY_PATH = "/api/v1/why"
 RENDER = "/api/v1/packages/render"
 VALIDATE = "/api/v1/packages/validate"
 
@@ -80,7 +81,8 @@ async def test_endpoints_lists_every_route_and_every_route_answers() -> None:
     assert {*(f"GET {path}" for path in paths), f"POST {VALIDATE}/{{name}}"} <= set(listed)
     for line in listed:
         method, path = line.split(" ")
-        assert (await get(path.replace("{name}", "prod.shop"), method=method)).status == 200
+        query = {"package": "prod.shop"} if path == WHY_PATH else {}
+        assert (await get(path.replace("{name}", "prod.shop"), query, method=method)).status == 200
 
 
 async def test_documents() -> None:
@@ -287,3 +289,32 @@ async def test_hostile_values(output: str) -> None:
     assert is_safe(body, allow="\n")
     assert yaml.safe_load(body)["apps"]["prod.shop"]["status"]["message"] == HOSTILE.replace("\ud800", "?")
     assert (await get(f"/{HOSTILE}", inspector=inspector)).status == 404
+
+
+async def test_why_a_package_is_as_it_is() -> None:
+    for name, expected in EXPLANATIONS.items():
+        answer = await get(WHY_PATH, {"package": name})
+        assert (answer.status, answer.content_type) == (200, "application/json")
+        assert json.loads(answer.body) == explanation_to_json(expected)
+    answer = await get(WHY_PATH, {"package": "prod.shop", "output": "yaml"})
+    assert yaml.safe_load(answer.body)["causes"][1]["subject"] == "ingress"
+    assert (await get(WHY_PATH, {"package": "no.such"})).body == b"null\n"
+
+
+async def test_a_package_must_be_named_to_be_explained() -> None:
+    answer = await get(WHY_PATH)
+    assert (answer.status, answer.body) == (400, b"query parameter package: the name of a package is missing\n")
+    assert (await get(WHY_PATH, {"package": "prod.shop", "output": "text"})).status == 400
+
+
+async def test_a_chain_keeps_the_secrets_of_all_packages() -> None:
+    """The text of one package is in the chain of another."""
+    inspector = CannedInspector((*PACKAGES, package("ab.c", settings={"password": "hunter2"})))
+    inspector.explanations = {
+        "prod.shop": replace(
+            WHY, remedy="ask hunter2", also=("hunter2",), causes=(replace(WHY.causes[0], message="hunter2"),)
+        )
+    }
+    answer = await get(WHY_PATH, {"package": "prod.shop"}, inspector=inspector)
+    assert b"hunter2" not in answer.body
+    assert answer.body.count(b"***") == 3

@@ -17,6 +17,7 @@ from wharfinger.formats.version_constraint import (
     MAX_COMPARATORS,
     MAX_VERSION_CHARACTERS,
     ConstraintError,
+    both,
     parse_constraint,
     parse_version,
 )
@@ -194,6 +195,37 @@ def test_alternatives_are_or_and_the_rest_is_and(written: list[list[str]], versi
 def test_what_is_not_equal_is_not_unequal(text: str, version: str) -> None:
     if "-" not in text:  # a release never equals a prerelease, and how a partial one reads differs between the two
         assert parse_constraint(text).allows(version) is not parse_constraint(f"!={text}").allows(version)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "text"),
+    [
+        (">=1", "<3", ">=1, <3"),
+        (" 1.2 - 2 ", "!=2", "1.2 - 2, !=2"),
+        ("1 || 3", "<3", "(1 || 3) and (<3)"),
+        ("", "<3", "<3"),
+        ("<3", " ", "<3"),
+        ("", "", ""),
+        ("^1 || 2", "^1 || 2", "^1 || 2"),
+    ],
+)
+def test_two_together_read_as_people_would_write_them(first: str, second: str, text: str) -> None:
+    together = both(parse_constraint(first), parse_constraint(second))
+    assert str(together) == text
+    if " and " not in text:
+        assert [parse_constraint(text).allows(version) for version in ("1.5.0", "2.0.1", "3.0.0")] == [
+            together.allows(version) for version in ("1.5.0", "2.0.1", "3.0.0")
+        ]
+
+
+@given(
+    st.sampled_from(sorted(ALLOWS)),
+    st.sampled_from(sorted(ALLOWS)),
+    st.sampled_from(["0.1.0", "1.2.3", "2.1.1", "4.1.0"]),
+)
+def test_two_together_allow_what_each_allows(first: str, second: str, version: str) -> None:
+    one, other = parse_constraint(first), parse_constraint(second)
+    assert both(one, other).allows(version) is (one.allows(version) and other.allows(version))
 
 
 def test_helm_agrees(tmp_path: Path) -> None:

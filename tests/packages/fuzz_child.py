@@ -11,17 +11,24 @@ from typing import Final
 from tests.formats import fuzz_child, fuzz_inputs, fuzz_readers
 from tests.formats.fuzz_readers import Target
 from wharfinger.formats.errors import FormatError
-from wharfinger.formats.json_value import JsonObject, JsonValue
+from wharfinger.formats.json_value import JsonObject, JsonValue, ShapeError
 from wharfinger.formats.yaml_reader import read_yaml
 from wharfinger.packages.conversion_cases import read_cases
 from wharfinger.packages.conversions import CONVERSIONS_FOLDER, read_conversions
 from wharfinger.packages.crd_files import read_crds
 from wharfinger.packages.definition import Definition, read_definition
+from wharfinger.packages.depends_on import depends_on_checksum, read_depends_on
 from wharfinger.packages.errors import ArtifactError, RenderError
 from wharfinger.packages.package_file import PackageFile, read_module_file, read_package_file
 from wharfinger.packages.package_files import open_files
 from wharfinger.packages.renderer import Rendered
-from wharfinger.packages.requirements import is_package_name
+from wharfinger.packages.requirements import (
+    NO_REQUIREMENTS,
+    Requirements,
+    is_package_name,
+    resolved,
+    with_depends_on,
+)
 from wharfinger.packages.resource_overrides import override_rendered, read_overrides
 
 _SEEDS: Final = [
@@ -39,13 +46,25 @@ requirements:
     conditional: [{name: metrics, constraint: "^2"}]
     anyOf: [{name: storage, description: any, modules: [{name: ceph, constraint: ">1"}, {name: nfs}]}]
     noneOf: [{name: other, modules: [{name: old}]}]
+  applications:
+    mandatory: [{name: prod/db, constraint: "^3"}, {name: shared/mail}]
+    conditional: [{name: prod/metrics, constraint: "^2"}]
+    anyOf: [{name: cache, applications: [{name: prod/redis}, {name: shared/valkey, constraint: ">8"}]}]
+    noneOf: [{name: old, applications: [{name: prod/shop}]}]
+subscriptions: [ingress, prod/db]
 licensing: {editions: {ee: {available: true, enabledInBundles: [Default]}}}
 disable: {confirmation: true, messages: {en: sure}}
 weight: 40
 critical: true
 exclusiveGroup: a
 """,
-    b"type: Application\nname: web\nrequirements: {kubernetes: '>=1.30', modules: {dns: '>1 !optional', a: ''}}\n",
+    b"""type: Application
+name: web
+requirements:
+  kubernetes: '>=1.30'
+  modules: {dns: '>1 !optional', a: ''}
+  applications: {mandatory: [{name: db}, {name: prod/mail}], noneOf: [{name: x, applications: [{name: prod/db}]}]}
+""",
     b"name: web\nweight: 7\ntags: [a]\nrequirements: {bootstrapped: true, platform: '1.x'}\n",
     b"webShop: {a: 1, b: [1, {c: 2}]}\nwebShopEnabled: true\nglobal: {}\n",
     b"type: object\nproperties: {a: {type: integer, default: 1}, b: {type: array, items: {type: object}}}\n",
@@ -144,8 +163,20 @@ _OVERRIDE_WORDS: Final = [
         b"99999",
     ),
 ]
+_DEPENDS_ON_SEEDS: Final = [
+    b"""- {kind: Application, name: database, version: '^3 || >=4.1, <5'}
+- {kind: Application, namespace: shared, name: mail.v2}
+- {kind: Module, name: ingress, version: '>=1.2'}
+""",
+    b"[{kind: Module, name: dns}, {kind: Application, name: web, namespace: test, version: }]\n",
+]
+_DEPENDS_ON_WORDS: Final = [
+    *(b"kind: Module", b"kind: Application", b"name: ", b"namespace: ", b"version: ", b"prod", b"web", b">=1", b"||"),
+    *(b"[", b"]", b"{", b"}", b"- ", b": ", b", ", b"'", b"null", b"1", b"A", b"-", b".", b"/", b"\xff", b"\n"),
+]
 _WORDS: Final = [
     *(b"mandatory", b"conditional", b"anyOf", b"noneOf", b"modules", b"constraint", b"!optional", b"requirements"),
+    *(b"applications", b"subscriptions: [a]\n", b"prod/db", b"/", b"enabledInBundles", b"licensing: "),
     *(b"{}", b"[]", b"null", b"~", b"true", b"-1", b"1.5", b"'", b'"', b"\n", b": ", b", ", b">=", b"||", b"^", b"x"),
     *(b"type: Application\n", b"type: Module\n", b"a-b", b"A", b"\xff", b"\0", b"&a ", b"*a", b"<<: *a", b"!!binary "),
     *(
@@ -185,6 +216,41 @@ def _package_file(data: bytes, _: Path) -> None:
         raise FormatError(str(error)) from error
     assert isinstance(found, PackageFile)
     assert not found.name or is_package_name(found.name)
+    try:
+        needs = resolved(found.requirements, "prod")
+    except ShapeError as error:
+        assert "in namespace prod" in str(error)
+        raise
+    assert all(is_package_name(name.partition(".")[0]) for name in (*found.subscriptions, *_named(needs)))
+    _once(needs)
+
+
+def _named(needs: Requirements) -> tuple[str, ...]:
+    groups = (*needs.any_of, *needs.none_of)
+    members = [*needs.mandatory, *needs.conditional, *(member for group in groups for member in group.members)]
+    return tuple(member.name for member in members)
+
+
+def _once(needs: Requirements) -> None:
+    """No package is needed in two ways."""
+    groups = tuple(
+        {member.name for group in some for member in group.members} for some in (needs.any_of, needs.none_of)
+    )
+    buckets = ([each.name for each in needs.mandatory], [each.name for each in needs.conditional], *map(sorted, groups))
+    names = [name for bucket in buckets for name in bucket]
+    assert len(names) == len(set(names))
+    for some in (needs.any_of, needs.none_of):
+        assert len({group.name for group in some}) == len(some)
+
+
+def _depends_on(data: bytes, _: Path) -> None:
+    value = read_yaml(data, what="dependsOn")
+    found = read_depends_on(value, own="test.web", namespace="prod")
+    assert len({each.package for each in found}) == len(found)
+    assert with_depends_on(NO_REQUIREMENTS, found) == with_depends_on(
+        with_depends_on(NO_REQUIREMENTS, found), reversed(found)
+    )
+    depends_on_checksum(found)
 
 
 def _package(data: bytes, folder: Path) -> None:
@@ -246,12 +312,14 @@ TARGETS: Final = {
     "package": Target("package", _package),
     "conversions": Target("conversions", _conversions),
     "overrides": Target("overrides", _overrides),
+    "depends-on": Target("depends-on", _depends_on),
 }
 
 if __name__ == "__main__":
     fuzz_inputs._CORPORA["package"] = fuzz_inputs._of(_SEEDS, _WORDS)
     fuzz_inputs._CORPORA["conversions"] = fuzz_inputs._of(_CONVERSION_SEEDS, _CONVERSION_WORDS)
     fuzz_inputs._CORPORA["overrides"] = fuzz_inputs._of(_OVERRIDE_SEEDS, _OVERRIDE_WORDS)
+    fuzz_inputs._CORPORA["depends-on"] = fuzz_inputs._of(_DEPENDS_ON_SEEDS, _DEPENDS_ON_WORDS)
     fuzz_inputs._CORPORA["package-file"] = fuzz_inputs._of(_SEEDS[:3], _WORDS)
     fuzz_readers.TARGETS.update(TARGETS)
     sys.exit(fuzz_child.main(sys.argv[1:]))

@@ -17,6 +17,7 @@ from wharfinger.packages.definition import (
     read_definition,
 )
 from wharfinger.packages.errors import ArtifactError, PackageError
+from wharfinger.packages.requirements import ApplicationNeeds
 
 DIGEST = "sha256:" + "5" * 64
 CHART = "apiVersion: v2\nname: own\nversion: 9.9.9\n"
@@ -111,6 +112,17 @@ def test_a_module(tmp_path: Path) -> None:
     assert (found.settings_schema, found.values_schema, found.helm_schema) == (None, None, None)
     assert read(tmp_path, {"package.yaml": "weight: 5"}).weight == DEFAULT_WEIGHT
     assert read(tmp_path, {"package.yaml": "critical: true"}).weight == DEFAULT_WEIGHT
+
+
+def test_what_the_scheduler_is_to_know(tmp_path: Path) -> None:
+    said = (
+        "subscriptions: [dns, prod/db]\nrequirements: {applications: {mandatory: [{name: prod/db}]}}\n"
+        "licensing: {editions: {ee: {available: true, enabledInBundles: [Default]}, ce: {enabledInBundles: [Default]}}}\n"
+    )
+    found = read(tmp_path, {"package.yaml": said})
+    assert (found.subscriptions, found.bundles) == (("dns", "prod.db"), frozenset({("ee", "Default")}))
+    needs = ApplicationNeeds(mandatory=(Dependency("prod/db", parse_constraint("")),))
+    assert found.requirements == Requirements(applications=needs)
 
 
 def test_module_yaml(tmp_path: Path) -> None:

@@ -40,6 +40,30 @@ async def test_a_package_without_a_fault(tmp_path: Path) -> None:
     assert report.definition.name == "web"
 
 
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        (
+            "requirements: {applications: {mandatory: [{name: db}]}}",
+            "mandatory[0].name: db: a Module is in no namespace",
+        ),
+        (
+            "requirements: {applications: {mandatroy: []}}",
+            "applications.mandatroy: unknown key; did you mean 'mandatory'",
+        ),
+        ("subscriptions: [a, a]", "subscriptions[1]: a is there twice"),
+        (
+            "licensing: {editions: {ee: {avaliable: true}}}",
+            "editions.ee.avaliable: unknown key; did you mean 'available'",
+        ),
+    ],
+)
+async def test_what_the_scheduler_could_not_use_is_found_here(said: str, why: str, tmp_path: Path) -> None:
+    (finding,) = (await check(tmp_path / "web", {"package.yaml": said})).findings
+    assert finding.severity is Severity.ERROR
+    assert why in finding.message
+
+
 async def test_a_chart_and_a_module_folder_with_a_weight(tmp_path: Path) -> None:
     async with checker() as one:
         assert (await check_package(WEB_SERVICE, one)).passed

@@ -16,6 +16,7 @@ from wharfinger.packages.package_file import (
     read_package_file,
 )
 from wharfinger.packages.requirements import NO_REQUIREMENTS
+from wharfinger.packages.requirements_reader import MAX_ENTRIES
 
 WHOLE = b"""
 apiVersion: v1
@@ -24,8 +25,15 @@ name: sysctl-tuner
 version: v1.2.3
 stage: Preview
 descriptions: {ru: moin, en: tunes nodes}
-requirements: {kubernetes: {constraint: ">=1.30"}}
-licensing: {editions: {ee: {available: true, enabledInBundles: [Default, Minimal]}, ce: }}
+requirements: {kubernetes: {constraint: ">=1.30"}, applications: {mandatory: [{name: prod/db}]}}
+subscriptions: [ingress, prod/db]
+licensing:
+  editions:
+    ee: {available: true, enabledInBundles: [Default, " Minimal "]}
+    fe: {available: false, enabledInBundles: [Default]}
+    se: {enabledInBundles: [Default]}
+    be: {available: true}
+    ce:
 disable: {confirmation: true, messages: {en: sure?}}
 weight: 40
 critical: true
@@ -39,6 +47,17 @@ def test_everything_a_package_says() -> None:
     assert (found.stage, found.description) == ("Preview", "tunes nodes")
     assert found.requirements.kubernetes == parse_constraint(">=1.30")
     assert (found.weight, found.critical) == (40, True)
+    assert found.requirements.applications is not None
+    assert found.subscriptions == ("ingress", "prod.db")
+    assert found.bundles == {("ee", "Default"), ("ee", "Minimal")}
+
+
+def test_only_a_module_has_to_say_where_an_application_is() -> None:
+    text = "{type: %s, requirements: {applications: {mandatory: [{name: db}]}}}"
+    assert read_package_file((text % "Application").encode()).requirements.applications is not None
+    for written in (text % "Module", "requirements: {applications: {mandatory: [{name: db}]}}"):
+        with pytest.raises(ArtifactError, match=r"applications\.mandatory\[0\]\.name: db: a Module is in no namespace"):
+            read_package_file(written.encode())
 
 
 def test_the_least_a_package_says() -> None:
@@ -97,6 +116,28 @@ def test_the_description_is_english_if_there_is_one(descriptions: str, shown: st
             "licensing: {editions: {ee: {enabledInBundles: [1]}}}",
             r"editions\.ee\.enabledInBundles\[0\]: expected a string",
         ),
+        ("subscriptions: web", r"subscriptions: expected a list"),
+        ("subscriptions: [1]", r"subscriptions\[0\]: expected a string, found an integer"),
+        (
+            "subscriptions: [a, '']",
+            r"subscriptions\[1\]: '' cannot be a package; write the name of a Module, or an Appl",
+        ),
+        ("subscriptions: [a.b]", r"subscriptions\[0\]: 'a\.b' cannot be a package"),
+        ("subscriptions: [/a]", r"subscriptions\[0\]: '/a' cannot be a package"),
+        ("subscriptions: [a/b/c]", r"subscriptions\[0\]: 'a/b/c' cannot be a package"),
+        ("subscriptions: [b, a/b.c, a/b.c]", r"subscriptions\[2\]: a/b\.c is there twice"),
+        (f"subscriptions: [{', '.join(f'm{n}' for n in range(MAX_ENTRIES + 1))}]", r"subscriptions: more than"),
+        ("subscription: [a]", "did you mean 'subscriptions'"),
+        ("licensing: {editions: {'': {}}}", r"licensing\.editions\.: an edition has a name"),
+        ("licensing: {editions: {ee: {enabledInBundles: [' ']}}}", r"enabledInBundles\[0\]: a bundle has a name"),
+        (
+            f"licensing: {{editions: {{ee: {{enabledInBundles: [{', '.join(['a'] * (MAX_ENTRIES + 1))}]}}}}}}",
+            r"enabledInBundles: more than",
+        ),
+        (
+            f"licensing: {{editions: {{{', '.join(f'e{n}: ' for n in range(MAX_ENTRIES + 1))}}}}}",
+            r"licensing\.editions: more than",
+        ),
         ("disable: {mesage: x}", r"disable\.mesage: unknown key; did you mean 'message'"),
         ("disable: {confirmation: x}", r"disable\.confirmation: expected true or false"),
         ("disable: {messages: {en: []}}", r"disable\.messages\.en: expected a string"),
@@ -129,6 +170,7 @@ disable: {confirmation: true, message: why}
     assert [each.name for each in found.requirements.conditional] == ["dns"]
     for text, why in [
         (b"type: Application", "module.yaml: type: unknown key"),
+        (b"subscriptions: [a]", "module.yaml: subscriptions: unknown key"),
         (b"weigth: 5", "module.yaml: weigth: unknown key; did you mean 'weight'"),
         (b"weight: a", "module.yaml: weight: expected an integer"),
         (b"a: [", "module.yaml: line"),
@@ -141,7 +183,8 @@ SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False)
 KEYS = st.sampled_from([
     "apiVersion", "type", "name", "version", "stage", "descriptions", "requirements", "licensing", "disable", "weight",
     "critical", "exclusiveGroup", "kubernetes", "platform", "deckhouse", "modules", "mandatory", "conditional", "anyOf",
-    "noneOf", "constraint", "description", "editions", "available", "enabledInBundles", "confirmation", "messages", "en",
+    "noneOf", "applications", "subscriptions", "constraint", "description", "editions", "available", "enabledInBundles",
+    "confirmation", "messages", "en",
 ])  # fmt: skip
 WORDS = st.sampled_from(["Application", "Module", "web", "1.2.3", ">=1", ">1 !optional", "!optional", ""])
 DOCUMENTS: st.SearchStrategy[JsonValue] = st.recursive(

@@ -1,161 +1,189 @@
-"""What a package needs, in both spellings."""
+"""What a package needs, by what the scheduler calls packages."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from wharfinger.formats.errors import FormatError
-from wharfinger.formats.json_value import JsonValue
+from wharfinger.formats.json_value import ShapeError
 from wharfinger.formats.version_constraint import parse_constraint
-from wharfinger.formats.yaml_reader import read_yaml
 from wharfinger.packages.requirements import (
-    MAX_ENTRIES,
+    MAX_INSTANCE,
     NO_REQUIREMENTS,
+    ApplicationNeeds,
     Dependency,
     DependencyGroup,
+    DependsOn,
     Requirements,
+    is_instance_name,
     is_package_name,
-    read_requirements,
+    package_of,
+    resolved,
+    with_depends_on,
 )
-
-
-def read(text: str, *, legacy: bool = False) -> Requirements:
-    return read_requirements(read_yaml(text, what="test"), "requirements", legacy=legacy)
 
 
 def needs(name: str, constraint: str = "") -> Dependency:
     return Dependency(name, parse_constraint(constraint))
 
 
-@pytest.mark.parametrize(
-    "text", ["", "{}", "{modules: {}}", "{modules: }", "{kubernetes: , platform: ''}", "{modules: {anyOf: }}"]
-)
-def test_nothing_is_needed(text: str) -> None:
-    assert read(text) == NO_REQUIREMENTS
+def group(name: str, *members: Dependency) -> DependencyGroup:
+    return DependencyGroup(name, "", members)
 
 
-def test_the_long_form() -> None:
-    found = read("""
-kubernetes: {constraint: ">=1.30"}
-deckhouse: {constraint: "~1.60 || ^2"}
-modules:
-  mandatory: [{name: ingress, constraint: ">=1.2, <2"}, {name: dns}]
-  conditional: [{name: metrics, constraint: "^2"}]
-  anyOf:
-  - {name: storage, description: " classes ", modules: [{name: ceph, constraint: ">1"}, {name: nfs}]}
-  - {name: archive, modules: [{name: nfs}]}
-  noneOf: [{name: storage, modules: [{name: old-ingress}]}]
-""")
-    assert found == Requirements(
-        kubernetes=parse_constraint(">=1.30"),
-        platform=parse_constraint("~1.60 || ^2"),
-        mandatory=(needs("ingress", ">=1.2, <2"), needs("dns")),
+def on(name: str, version: str = "", namespace: str = "") -> DependsOn:
+    return DependsOn("Application" if namespace else "Module", namespace, name, parse_constraint(version))
+
+
+def test_who_needs_no_applications_is_resolved_already() -> None:
+    wanted = Requirements(mandatory=(needs("ingress"),))
+    assert resolved(wanted, "prod") is wanted
+
+
+def test_applications_are_resolved_in_the_namespace_of_whoever_needs_them() -> None:
+    wanted = Requirements(
+        platform=parse_constraint(">1"),
+        mandatory=(needs("ingress"),),
         conditional=(needs("metrics", "^2"),),
-        any_of=(
-            DependencyGroup("storage", "classes", (needs("ceph", ">1"), needs("nfs"))),
-            DependencyGroup("archive", "", (needs("nfs"),)),
+        any_of=(group("storage", needs("ceph")),),
+        applications=ApplicationNeeds(
+            mandatory=(needs("db", "^3"), needs("shared/mail")),
+            conditional=(needs("web.v2", "^1"),),
+            any_of=(group("cache", needs("redis"), needs("shared/redis")),),
+            none_of=(group("old", needs("shop")),),
         ),
-        none_of=(DependencyGroup("storage", "", (needs("old-ingress"),)),),
+    )
+    assert resolved(wanted, "prod") == Requirements(
+        platform=parse_constraint(">1"),
+        mandatory=(needs("ingress"), needs("prod.db", "^3"), needs("shared.mail")),
+        conditional=(needs("metrics", "^2"), needs("prod.web.v2", "^1")),
+        any_of=(group("storage", needs("ceph")), group("cache", needs("prod.redis"), needs("shared.redis"))),
+        none_of=(group("old", needs("prod.shop")),),
     )
 
 
-def test_the_short_form() -> None:
-    found = read("""
-kubernetes: ">=1.30"
-platform: "1.x"
-modules: {ingress: ">=1.2", metrics: " ^2  !optional ", dns: "", log: , trace: "!optional"}
-""")
-    assert found == Requirements(
-        kubernetes=parse_constraint(">=1.30"),
-        platform=parse_constraint("1.x"),
-        mandatory=(needs("ingress", ">=1.2"), needs("dns"), needs("log")),
-        conditional=(needs("metrics", "^2"), needs("trace")),
+def test_groups_of_modules_and_of_applications_do_not_share_a_name() -> None:
+    wanted = Requirements(
+        any_of=(group("a", needs("m")),),
+        applications=ApplicationNeeds(
+            any_of=(group("a (applications)", needs("x")), group("a", needs("y")), group("b", needs("z")))
+        ),
     )
-
-
-def test_a_module_may_be_called_like_a_bucket() -> None:
-    assert read("modules: {mandatory: '>1'}").mandatory == (needs("mandatory", ">1"),)
-
-
-def test_only_module_yaml_asks_for_a_bootstrapped_cluster() -> None:
-    assert read("{bootstrapped: true, kubernetes: '>1'}", legacy=True).kubernetes == parse_constraint(">1")
-    with pytest.raises(FormatError, match=r"requirements\.bootstrapped: unknown key"):
-        read("{bootstrapped: true}")
+    assert [each.name for each in resolved(wanted, "prod").any_of] == [
+        "a",
+        "a (applications)",
+        "a (applications) (applications)",
+        "b",
+    ]
 
 
 @pytest.mark.parametrize(
-    ("text", "why"),
+    ("contradicting", "why"),
     [
-        ("[]", "requirements: expected an object, found a list"),
-        ("{kubernets: '>1'}", r"requirements\.kubernets: unknown key; did you mean 'kubernetes'"),
-        ("{kubernetes: 1.30}", r"requirements\.kubernetes: expected an object, found a number"),
         (
-            "{kubernetes: {constrain: '1'}}",
-            r"requirements\.kubernetes\.constrain: unknown key; did you mean 'constraint'",
-        ),
-        ("{kubernetes: {constraint: 1.30}}", r"requirements\.kubernetes\.constraint: expected a string.*in quotes"),
-        ("{kubernetes: 'new'}", r"requirements\.kubernetes: version constraint 'new'"),
-        ("{platform: '>1', deckhouse: '>1'}", r"requirements\.deckhouse: the same as platform"),
-        ("{modules: []}", r"requirements\.modules: expected an object"),
-        ("{modules: {a: '>1', b: [x]}}", r"requirements\.modules\.a: unknown key; known are mandatory"),
-        ("{modules: {mandatroy: [{name: a}]}}", r"modules\.mandatroy: unknown key; did you mean 'mandatory'"),
-        ("{modules: {a: 1.5, b: '1'}}", r"modules\.a: expected a string, found a number; put it in quotes"),
-        ("{modules: {a: 'x y z'}}", r"modules\.a: version constraint"),
-        ("{modules: {A_b: '1'}}", r"modules\.A_b: 'A_b' cannot be a module"),
-        ("{modules: {'': '1'}}", r"modules\.: required"),
-        ("{modules: {mandatory: 5}}", r"modules\.mandatory: expected a list, found an integer"),
-        ("{modules: {mandatory: [a]}}", r"modules\.mandatory\[0\]: expected an object, found a string"),
-        ("{modules: {mandatory: [{}]}}", r"modules\.mandatory\[0\]\.name: required"),
-        ("{modules: {mandatory: [{name: a, version: '1'}]}}", r"mandatory\[0\]\.version: unknown key"),
-        ("{modules: {mandatory: [{name: a}, {name: a}]}}", r"mandatory\[1\]\.name: a is named twice"),
-        ("{modules: {mandatory: [{name: a, constraint: '>>1'}]}}", r"mandatory\[0\]\.constraint: version constraint"),
-        ("{modules: {conditional: [{name: a}]}}", r"conditional\[0\]\.constraint: required for a"),
-        ("{modules: {anyOf: [{modules: [{name: a}]}]}}", r"anyOf\[0\]\.name: required"),
-        ("{modules: {anyOf: [{name: g}]}}", r"anyOf\[0\]\.modules: at least one"),
-        ("{modules: {noneOf: [{name: g, modules: []}]}}", r"noneOf\[0\]\.modules: at least one"),
-        (
-            "{modules: {noneOf: [{name: g, modules: [{name: a}]}, {name: g, modules: [{name: b}]}]}}",
-            r"noneOf\[1\]\.name: a second group 'g' in noneOf",
+            ApplicationNeeds(mandatory=(needs("db"), needs("prod/db"))),
+            r"in namespace prod: mandatory: prod\.db is named twice",
         ),
         (
-            "{modules: {anyOf: [{name: g, modules: [{name: a}, {name: a}]}]}}",
-            r"anyOf\[0\]\.modules\[1\]\.name: a is named",
+            ApplicationNeeds(conditional=(needs("db", "1"), needs("prod/db", "2"))),
+            r"conditional: prod\.db is named twice",
         ),
         (
-            "{modules: {mandatory: [{name: a}], conditional: [{name: a, constraint: '1'}]}}",
-            r"modules\.conditional: a is in mandatory too",
+            ApplicationNeeds(none_of=(group("g", needs("db"), needs("prod/db")),)),
+            r"noneOf g: prod\.db is named twice; join its constraints",
         ),
         (
-            "{modules: {mandatory: [{name: a}], anyOf: [{name: g, modules: [{name: a}]}]}}",
-            r"anyOf: a is in mandatory too",
-        ),
-        (
-            "{modules: {conditional: [{name: a, constraint: '1'}], anyOf: [{name: g, modules: [{name: a}]}]}}",
-            r"anyOf: a is in conditional too",
-        ),
-        (
-            "{modules: {mandatory: [{name: a}], noneOf: [{name: g, modules: [{name: a}]}]}}",
-            r"noneOf: a is in mandatory too",
-        ),
-        (
-            "{modules: {anyOf: [{name: g, modules: [{name: a}]}], noneOf: [{name: g, modules: [{name: a}]}]}}",
-            r"noneOf: a is in anyOf too",
+            ApplicationNeeds(mandatory=(needs("prod/db"),), none_of=(group("g", needs("db")),)),
+            r"prod\.noneOf: prod\.db is in mandatory too",
         ),
     ],
 )
-def test_what_is_wrong_is_said_with_its_path(text: str, why: str) -> None:
-    with pytest.raises(FormatError, match=why):
-        read(text)
+def test_what_contradicts_only_in_one_namespace_is_refused_there(contradicting: ApplicationNeeds, why: str) -> None:
+    wanted = Requirements(applications=contradicting)
+    with pytest.raises(ShapeError, match=why):
+        resolved(wanted, "prod")
+    assert resolved(wanted, "test").applications is None
 
 
-def test_lists_have_an_end() -> None:
-    many: list[JsonValue] = [{"name": f"m{number}"} for number in range(MAX_ENTRIES + 1)]
-    with pytest.raises(FormatError, match=r"mandatory: more than"):
-        read_requirements({"modules": {"mandatory": many}}, "requirements")
-    groups: list[JsonValue] = [{"name": f"g{number}", "modules": [{"name": "a"}]} for number in range(MAX_ENTRIES + 1)]
-    with pytest.raises(FormatError, match=r"anyOf: more than"):
-        read_requirements({"modules": {"anyOf": groups}}, "requirements")
-    with pytest.raises(FormatError, match=r"modules: more than"):
-        read_requirements({"modules": {f"m{number}": "" for number in range(MAX_ENTRIES + 1)}}, "requirements")
-    assert len(read_requirements({"modules": {"mandatory": many[1:]}}, "requirements").mandatory) == MAX_ENTRIES
+def test_a_member_may_be_in_two_groups_of_one_bucket() -> None:
+    twice = ApplicationNeeds(any_of=(group("a", needs("db")), group("b", needs("prod/db"))))
+    found = resolved(Requirements(applications=twice), "prod")
+    assert [member.name for each in found.any_of for member in each.members] == ["prod.db", "prod.db"]
+
+
+def test_what_a_resource_depends_on_is_mandatory() -> None:
+    found = with_depends_on(NO_REQUIREMENTS, (on("db", "^3", "prod"), on("ingress")))
+    assert found == Requirements(mandatory=(needs("prod.db", "^3"), needs("ingress")))
+    assert with_depends_on(found, ()) is found
+
+
+def test_of_what_the_package_needs_as_well_both_constraints_hold() -> None:
+    wanted = Requirements(
+        mandatory=(needs("a", ">=1"), needs("b", "1 || 2"), needs("c"), needs("d", "^1"), needs("e", "^1")),
+        conditional=(needs("f", ">=1"), needs("g", ">=1")),
+        any_of=(group("x", needs("h"), needs("i")),),
+    )
+    found = with_depends_on(
+        wanted, (on("a", "<3"), on("b", ">=2"), on("c", "^1"), on("d"), on("e", "^1"), on("f", "<3"), on("h", "^1"))
+    )
+    assert [(each.name, each.constraint.text) for each in found.mandatory] == [
+        ("a", ">=1, <3"),
+        ("b", "(1 || 2) and (>=2)"),
+        ("c", "^1"),
+        ("d", "^1"),
+        ("e", "^1"),
+        ("f", ">=1, <3"),
+        ("h", "^1"),
+    ]
+    # If it is there, then so: now it has to be there.
+    assert found.conditional == (needs("g", ">=1"),)
+    assert found.any_of == wanted.any_of
+    assert [found.mandatory[1].constraint.allows(version) for version in ("1.5.0", "2.5.0", "3.0.0")] == [
+        False,
+        True,
+        False,
+    ]
+
+
+def test_what_is_not_resolved_is_not_added_to() -> None:
+    wanted = Requirements(applications=ApplicationNeeds(mandatory=(needs("db"),)))
+    with pytest.raises(AssertionError):
+        with_depends_on(wanted, (on("a"),))
+
+
+@given(
+    st.lists(st.sampled_from(["a", "b", "prod/a", "test/a", "prod/b"]), unique=True),
+    st.lists(st.sampled_from(["a", "b", "c"]), unique=True),
+    st.lists(st.builds(on, st.sampled_from("abc"), st.just("^1"), st.sampled_from(["", "prod", "test"])), unique=True),
+)
+def test_every_need_is_there_once(applications: list[str], modules: list[str], depends_on: list[DependsOn]) -> None:
+    wanted = Requirements(
+        mandatory=tuple(needs(name) for name in modules),
+        applications=ApplicationNeeds(mandatory=tuple(needs(name) for name in applications)),
+    )
+    expected = {*modules, *(package_of(name, "prod") for name in applications), *(each.package for each in depends_on)}
+    try:
+        found = with_depends_on(resolved(wanted, "prod"), depends_on)
+    except ShapeError:
+        assert {"a", "prod/a"} <= set(applications) or {"b", "prod/b"} <= set(applications)
+    else:
+        assert sorted(each.name for each in found.mandatory) == sorted(expected)
+
+
+def test_a_dependency_reads_as_people_write_it() -> None:
+    assert (str(on("db", "", "prod")), on("db", "", "prod").package) == ("Application prod/db", "prod.db")
+    assert (str(on("ingress")), on("ingress").package) == ("Module ingress", "ingress")
+
+
+@pytest.mark.parametrize("name", ["a", "web-2", "web.v2", "a" * MAX_INSTANCE])
+def test_names_of_instances(name: str) -> None:
+    assert is_instance_name(name)
+
+
+@pytest.mark.parametrize(
+    "name", ["", "a" * (MAX_INSTANCE + 1), "-a", "a-", "a..b", ".a", "a.", "a.-b", "A", "a/b", "a\n"]
+)
+def test_what_is_no_name_of_an_instance(name: str) -> None:
+    assert not is_instance_name(name)
 
 
 @pytest.mark.parametrize("name", ["a", "web-2", "2web", "a" * 63])

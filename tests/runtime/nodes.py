@@ -1,23 +1,12 @@
-"""Nodes of a scheduler, and a scheduler that is told things, in few words."""
+"""Nodes of a scheduler, in few words."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
+
+from hypothesis import strategies as st
 
 from wharfinger.formats.version_constraint import VersionConstraint, parse_constraint
 from wharfinger.packages.requirements import Dependency, DependencyGroup, Requirements
-from wharfinger.runtime.scheduler_graph import DEFAULT_ORDER, Node, Verdict
-from wharfinger.runtime.scheduler_machine import (
-    Completed,
-    Decided,
-    Disable,
-    Effect,
-    Event,
-    Graph,
-    NodeAdded,
-    Resumed,
-    Schedule,
-    Scheduled,
-    step,
-)
+from wharfinger.runtime.scheduler_graph import DEFAULT_ORDER, Node, Topology, Verdict, topology
 
 
 def depends(*names: str) -> tuple[Dependency, ...]:
@@ -44,6 +33,8 @@ def node(
     platform: str | None = None,
     floor: Verdict = Verdict.ENABLE,
     script: bool = False,
+    subscriptions: Iterable[str] = (),
+    bundles: Iterable[tuple[str, str]] = (),
 ) -> Node:
     requirements = Requirements(
         kubernetes=_constraint(kubernetes),
@@ -53,69 +44,51 @@ def node(
         any_of=tuple(any_of),
         none_of=tuple(none_of),
     )
-    return Node(name, version, requirements, order, floor, script)
+    return Node(name, version, requirements, order, floor, script, tuple(subscriptions), frozenset(bundles))
 
 
-def module(name: str, *needs: str, order: int = DEFAULT_ORDER, script: bool = False) -> Node:
+def module(
+    name: str,
+    *needs: str,
+    order: int = DEFAULT_ORDER,
+    script: bool = False,
+    bundles: Iterable[tuple[str, str]] = (),
+) -> Node:
     """Off unless something enables it."""
-    return node(name, *needs, order=order, floor=Verdict.DISABLE, script=script)
+    return node(name, *needs, order=order, floor=Verdict.DISABLE, script=script, bundles=bundles)
 
 
 def _constraint(text: str | None) -> VersionConstraint | None:
     return None if text is None else parse_constraint(text)
 
 
-class World:
-    """A scheduler that is not paused, and all it ever said; each question forgets what was asked about."""
-
-    def __init__(self, *nodes: Node, resumed: bool = True) -> None:
-        self.graph = Graph()
-        self.effects: list[Effect] = []
-        if resumed:
-            self.tell(Resumed())
-        for each in nodes:
-            self.tell(NodeAdded(each))
-
-    def tell(self, *events: Event) -> None:
-        for event in events:
-            self.graph, effects = step(self.graph, event)
-            self.effects += effects
-
-    def complete(self, *names: str) -> None:
-        """The current run of each, which must be running."""
-        for name in names:
-            phase = self.graph.entries[name].phase
-            assert isinstance(phase, Scheduled), f"{name} is {phase}"
-            self.tell(Completed(name, phase.run))
-
-    def said(self) -> list[Effect]:
-        """Everything since the last question."""
-        said, self.effects = self.effects, []
-        return said
-
-    def scheduled(self) -> list[str]:
-        """Names of what was scheduled since the last question, in order."""
-        return [effect.name for effect in self.said() if isinstance(effect, Schedule)]
-
-    def disabled(self) -> list[Disable]:
-        """What was disabled since the last question."""
-        return [effect for effect in self.said() if isinstance(effect, Disable)]
-
-    def decided(self) -> Mapping[str, Decided]:
-        """What was last decided since the last question."""
-        return {effect.name: effect for effect in self.said() if isinstance(effect, Decided)}
-
-    def on(self) -> set[str]:
-        return {name for name, entry in self.graph.entries.items() if entry.on}
-
-    def phase(self, name: str) -> str:
-        return type(self.graph.entries[name].phase).__name__
+def built(*nodes: Node) -> Topology:
+    return topology({each.name: each for each in nodes})
 
 
-def running(*nodes: Node) -> World:
-    """Everything that can be is active, and nothing of it is to be asked about."""
-    world = World(*nodes)
-    while waiting := [name for name, entry in world.graph.entries.items() if isinstance(entry.phase, Scheduled)]:
-        world.complete(*waiting)
-    world.said()
-    return world
+def ordered(*nodes: Node) -> tuple[str, ...]:
+    """Names of all of them, in the order in which they are decided."""
+    by_name = {each.name: each for each in nodes}
+    return topology(by_name).sorted(by_name, by_name)
+
+
+NAMES = "abcdef"
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> list[Node]:
+    """Any nodes with edges of all kinds; hard ones only from later to earlier names, so without a cycle."""
+    nodes = []
+    for index, name in enumerate(NAMES[: draw(st.integers(1, len(NAMES)))]):
+        earlier, some = st.sampled_from(NAMES[:index] or "-"), st.sampled_from(NAMES)
+        nodes.append(
+            node(
+                name,
+                *draw(st.sets(earlier, max_size=2)),
+                order=draw(st.integers(1, 4)),
+                optional=draw(st.sets(earlier, max_size=1)),
+                any_of=[group("any", *draw(st.sets(some, min_size=1, max_size=2)))],
+                none_of=[group("none", *draw(st.sets(some, max_size=1)))],
+            )
+        )
+    return nodes

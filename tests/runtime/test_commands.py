@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from wharfinger.__main__ import main
+from wharfinger.cluster.resource import ObjectKey
 from wharfinger.runtime.commands import add_run
+from wharfinger.runtime.resources import CONFIG_MAP
 
 
 def parse(*arguments: str) -> argparse.Namespace:
@@ -20,6 +22,30 @@ def test_defaults() -> None:
     assert (args.kubeconfig, args.context, args.state_dir, args.socket) == (None, "", None, None)
     assert (args.helm, args.grace, args.log_format, args.log_level) == ("helm", 30.0, "text", "info")
     assert (args.embedded, args.local_packages, args.platform_version, args.hook_timeout) == (False, [], "", 600.0)
+    assert (args.edition, args.bundle, args.bootstrapped_by) == ("", "", None)
+
+
+def test_what_packages_are_installed_in() -> None:
+    args = parse("--edition", "ee", "--bundle", "Default", "--bootstrapped-by", "kube-system/done.v1")
+    assert (args.edition, args.bundle) == ("ee", "Default")
+    assert args.bootstrapped_by == ObjectKey(CONFIG_MAP, "kube-system", "done.v1")
+
+
+@pytest.mark.parametrize("written", ["", "done", "/done", "kube-system/", "a/b/c", "Kube/done", "a.b/done", "a/-b"])
+def test_the_config_map_of_the_bootstrap_has_a_namespace_and_a_name(
+    written: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        parse("--bootstrapped-by", written)
+    assert f"{written!r} is not NAMESPACE/CONFIGMAP" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", ["--edition", "--bundle"])
+@pytest.mark.parametrize("written", [" ee", "ee ", "e\ne", "e" * 65])
+def test_an_edition_and_a_bundle_are_names(option: str, written: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        parse(option, written)
+    assert "is not a name of at most 64 characters" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("seconds", ["0", "-1", "3601", "soon"])
@@ -48,6 +74,8 @@ def test_an_embedded_cluster_and_another_one_are_too_many(
     [
         ("--local-packages", "/no/such/folder", "not a folder; name one that is there"),
         ("--platform-version", "zzz", "give a version such as 1.2.3"),
+        ("--edition", "ee", "--edition and --bundle go together"),
+        ("--bundle", "Default", "give both"),
     ],
 )
 def test_an_option_that_cannot_be_meant_is_refused_before_anything_starts(

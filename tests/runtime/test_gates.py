@@ -1,241 +1,27 @@
-"""Rules, one by one, and who is on when packages speak about each other."""
+"""Who is on when packages speak about each other, admission, and votes as they are shown. Rules by themselves: test_rules.py."""
 
 from random import Random
 
-import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.runtime.nodes import group, module, node
-from tests.runtime.test_scheduler_graph import graphs
-from wharfinger.packages.requirements import DependencyGroup
-from wharfinger.runtime.gates import Decision, Facts, Opinion, Reason, ScriptVote, decide, unmet_gate
+from tests.runtime.deciding import FACTS, decisions, on, only
+from tests.runtime.nodes import graphs, group, module, node, ordered
+from tests.scale import scaled
+from wharfinger.runtime import rules
+from wharfinger.runtime.gates import (
+    Decision,
+    Facts,
+    Opinion,
+    Reason,
+    ScriptVote,
+    Vote,
+    decide,
+    decide_affected,
+    unmet_gate,
+    votes_of,
+)
 from wharfinger.runtime.scheduler_graph import Node, Verdict, topology
-
-FACTS = Facts("v1.31.4+k3s1", "1.70.2")
-
-
-def decisions(*nodes: Node, facts: Facts = FACTS, opinions: dict[str, Opinion] | None = None) -> dict[str, Decision]:
-    by_name = {each.name: each for each in nodes}
-    return decide(by_name, topology(by_name), facts, opinions or {})
-
-
-def only(subject: Node, *others: Node, facts: Facts = FACTS, opinion: Opinion | None = None) -> Decision:
-    return decisions(subject, *others, facts=facts, opinions={subject.name: opinion or Opinion()})[subject.name]
-
-
-def on(*nodes: Node, opinions: dict[str, Opinion] | None = None) -> set[str]:
-    return {name for name, decision in decisions(*nodes, opinions=opinions).items() if decision.on}
-
-
-def test_floors() -> None:
-    assert only(node("app")) == Decision(Verdict.ENABLE, Reason.ENABLED_BY_DEFAULT, "")
-    off = only(module("mod"))
-    assert (off.verdict, off.reason, off.uninstall) == (Verdict.DISABLE, Reason.DISABLED_BY_DEFAULT, False)
-    assert not only(node("odd", floor=Verdict.UNDEFINED)).on
-
-
-@pytest.mark.parametrize(
-    ("subject", "facts", "reason", "message"),
-    [
-        (node("app", kubernetes=">=1.30"), FACTS, None, ""),
-        (
-            node("app", kubernetes=">=1.32"),
-            FACTS,
-            Reason.KUBERNETES,
-            "app needs Kubernetes >=1.32, and the current one is v1.31.4+k3s1",
-        ),
-        (
-            node("app", kubernetes=">=1.32"),
-            Facts("", "1"),
-            Reason.VERSION_LOOKUP_FAILED,
-            "app needs Kubernetes >=1.32, and its version is not known",
-        ),
-        (
-            node("app", kubernetes=">=1.32"),
-            Facts("new", "1"),
-            Reason.VERSION_LOOKUP_FAILED,
-            (
-                "app needs Kubernetes >=1.32, and the current one is not understood: 'new' is not a version;"
-                " write one like 1.2.3 or 1.2.3-rc.1"
-            ),
-        ),
-        (node("app", platform="^1.70"), FACTS, None, ""),
-        (
-            node("app", platform="<1.70"),
-            FACTS,
-            Reason.PLATFORM,
-            "app needs the platform <1.70, and the current one is 1.70.2",
-        ),
-        (
-            node("app", platform=">=1", kubernetes="*"),
-            Facts("1.30", ""),
-            Reason.VERSION_LOOKUP_FAILED,
-            "app needs the platform >=1, and its version is not known",
-        ),
-        (node("app"), Facts(), None, ""),
-    ],
-)
-def test_version_rejection_names_subject_constraint_and_current(
-    subject: Node, facts: Facts, reason: Reason | None, message: str
-) -> None:
-    decision = only(subject, facts=facts)
-    if reason is None:
-        assert decision.on
-    else:
-        assert decision == Decision(Verdict.FORBID, reason, message)
-
-
-@pytest.mark.parametrize(
-    ("needs", "there", "reason", "message"),
-    [
-        (node("app", "db"), [node("db")], None, ""),
-        (node("app", "db"), [], Reason.DEPENDENCY_NOT_ENABLED, "dependency db is not enabled"),
-        (node("app", "db >=1"), [module("db")], Reason.DEPENDENCY_NOT_ENABLED, "dependency db (>=1) is not enabled"),
-        (
-            node("app", "db >=2"),
-            [node("db", version="1.9.9")],
-            Reason.DEPENDENCY_VERSION,
-            "dependency db (>=2) is not met by version 1.9.9",
-        ),
-        (node("app", "db >=1.2.0"), [node("db", version="v1.2.0-rc1+x")], None, ""),
-        (node("app", "db >=1"), [node("db", version="latest")], Reason.DEPENDENCY_VERSION, "by version latest"),
-        (node("app", "db"), [node("db", version="latest")], None, ""),
-        (node("app", optional=["db >=2"]), [], None, ""),
-        (node("app", optional=["db >=2"]), [module("db")], None, ""),
-        (
-            node("app", optional=["db >=2"]),
-            [node("db")],
-            Reason.DEPENDENCY_VERSION,
-            "dependency db (>=2) is not met by version 1.0.0",
-        ),
-        (
-            node("app", "z", "b", optional=["c >=9"]),
-            [node("c")],
-            Reason.DEPENDENCY_NOT_ENABLED,
-            "dependency b is not enabled; dependency c (>=9) is not met by version 1.0.0; dependency z is not enabled",
-        ),
-        (
-            node("app", *"abcdefgh"),
-            [],
-            Reason.DEPENDENCY_NOT_ENABLED,
-            "dependency d is not enabled; dependency e is not enabled; and 3 more",
-        ),
-    ],
-)
-def test_dependencies(needs: Node, there: list[Node], reason: Reason | None, message: str) -> None:
-    decision = only(needs, *there)
-    if reason is None:
-        assert decision.on
-    else:
-        assert (decision.verdict, decision.reason) == (Verdict.FORBID, reason)
-        assert decision.message.endswith(message)
-
-
-@pytest.mark.parametrize(
-    ("groups", "there", "message"),
-    [
-        ([group("storage", "ceph", "nfs")], [node("nfs")], None),
-        ([group("storage", "ceph >=2")], [node("ceph", version="latest")], "ceph (>=2), latest"),
-        (
-            [group("storage", "nfs", "ceph >=2")],
-            [node("ceph")],
-            "app needs one of 'storage': ceph (>=2), 1.0.0; nfs, not enabled",
-        ),
-        ([group("storage", "nfs")], [module("nfs")], "app needs one of 'storage': nfs, not enabled"),
-        ([group("one", "a"), group("two", "b")], [node("a")], "app needs one of 'two': b, not enabled"),
-        ([group("one", "a"), group("two", "b")], [node("a"), node("b")], None),
-        ([group("self", "app")], [], "app needs one of 'self': app, not enabled"),
-    ],
-)
-def test_any_of(groups: list[DependencyGroup], there: list[Node], message: str | None) -> None:
-    decision = only(node("app", any_of=groups), *there)
-    if message is None:
-        assert decision.on
-    else:
-        assert (decision.verdict, decision.reason) == (Verdict.FORBID, Reason.ANY_OF)
-        assert decision.message.endswith(message)
-
-
-@pytest.mark.parametrize(
-    ("groups", "there", "message"),
-    [
-        ([group("rivals", "haproxy")], [], None),
-        ([group("rivals", "haproxy")], [module("haproxy")], None),
-        (
-            [group("rivals", "haproxy")],
-            [node("haproxy")],
-            "app excludes 'rivals': haproxy, and version 1.0.0 is enabled",
-        ),
-        ([group("rivals", "haproxy >=2")], [node("haproxy")], None),
-        (
-            [group("rivals", "haproxy <2")],
-            [node("haproxy")],
-            "app excludes 'rivals': haproxy (<2), and version 1.0.0 is enabled",
-        ),
-        (
-            [group("rivals", "haproxy <2")],
-            [node("haproxy", version="latest")],
-            "app excludes 'rivals': haproxy (<2), and version latest is enabled",
-        ),
-        (
-            [group("one", "gone"), group("two", "z", "b")],
-            [node("z"), node("b")],
-            "app excludes 'two': b, and version 1.0.0 is enabled",
-        ),
-        ([group("self", "app")], [], None),
-    ],
-)
-def test_none_of(groups: list[DependencyGroup], there: list[Node], message: str | None) -> None:
-    decision = only(node("app", none_of=groups), *there)
-    assert decision == (
-        Decision(Verdict.ENABLE, Reason.ENABLED_BY_DEFAULT, "")
-        if message is None
-        else Decision(Verdict.FORBID, Reason.NONE_OF, message)
-    )
-
-
-@pytest.mark.parametrize(
-    ("subject", "opinion", "verdict", "reason", "uninstall"),
-    [
-        (module("m"), Opinion(intent=True), Verdict.ENABLE, Reason.DYNAMICALLY_ENABLED, False),
-        (module("m"), Opinion(intent=None), Verdict.DISABLE, Reason.DISABLED_BY_DEFAULT, False),
-        (module("m"), Opinion(intent=False), Verdict.FORBID, Reason.DYNAMICALLY_DISABLED, True),
-        (node("a"), Opinion(intent=False), Verdict.FORBID, Reason.DYNAMICALLY_DISABLED, True),
-        (module("m", "gone"), Opinion(intent=True), Verdict.FORBID, Reason.DEPENDENCY_NOT_ENABLED, False),
-        (module("m", "gone"), Opinion(intent=False), Verdict.FORBID, Reason.DEPENDENCY_NOT_ENABLED, True),
-        (module("m"), Opinion(True, ScriptVote(enabled=True)), Verdict.ENABLE, Reason.DYNAMICALLY_ENABLED, False),
-        (module("m"), Opinion(True, ScriptVote(enabled=None)), Verdict.ENABLE, Reason.DYNAMICALLY_ENABLED, False),
-        (module("m"), Opinion(None, ScriptVote(enabled=True)), Verdict.DISABLE, Reason.DISABLED_BY_DEFAULT, False),
-        (module("m"), Opinion(True, ScriptVote(enabled=False)), Verdict.FORBID, Reason.DISABLED_BY_SCRIPT, True),
-        (module("m"), Opinion(False, ScriptVote(enabled=False)), Verdict.FORBID, Reason.DYNAMICALLY_DISABLED, True),
-        (
-            module("m", "gone"),
-            Opinion(True, ScriptVote(enabled=False)),
-            Verdict.FORBID,
-            Reason.DEPENDENCY_NOT_ENABLED,
-            False,
-        ),
-        (module("m"), Opinion(True, ScriptVote(None, error="exit 3")), Verdict.FORBID, Reason.SCRIPT_ERROR, False),
-        (module("m"), Opinion(True, ScriptVote(True, error="exit 3")), Verdict.FORBID, Reason.SCRIPT_ERROR, False),
-        (module("m", script=True), Opinion(intent=True), Verdict.UNDEFINED, Reason.SCRIPT_PENDING, False),
-        (module("m", script=True), Opinion(), Verdict.DISABLE, Reason.DISABLED_BY_DEFAULT, False),
-        (module("m", "gone", script=True), Opinion(True), Verdict.FORBID, Reason.DEPENDENCY_NOT_ENABLED, False),
-    ],
-)
-def test_intent_and_script(subject: Node, opinion: Opinion, verdict: Verdict, reason: Reason, uninstall: bool) -> None:
-    decision = only(subject, opinion=opinion)
-    assert (decision.verdict, decision.reason, decision.uninstall) == (verdict, reason, uninstall)
-    assert decision.on is (verdict is Verdict.ENABLE)
-    assert decision.pending is (reason is Reason.SCRIPT_PENDING)
-
-
-def test_scripts_are_quoted() -> None:
-    no = only(node("a"), opinion=Opinion(vote=ScriptVote(enabled=False, reason="needs a GPU")))
-    assert no.message == "needs a GPU"
-    assert only(node("a"), opinion=Opinion(vote=ScriptVote(enabled=False))).message == "its enabled script says no"
-    failed = only(node("a"), opinion=Opinion(vote=ScriptVote(None, error="exit code 3")))
-    assert failed.message == "its enabled script failed: exit code 3"
 
 
 def test_a_dependency_that_is_pending_is_not_enabled_yet() -> None:
@@ -279,7 +65,7 @@ def test_a_late_any_of_member_counts_once_it_is_on_by_something_else() -> None:
 def test_a_paradox_is_settled_and_settled_the_same_way() -> None:
     """M needs x, x needs n, n excludes m: m is on if and only if it is not. X never counts for m then."""
     m, x, n = node("m", any_of=[group("g", "x")]), node("x", "n", optional=["m"]), node("n", none_of=[group("g", "m")])
-    assert topology({each.name: each for each in (m, x, n)}).order == ("m", "n", "x")
+    assert ordered(m, x, n) == ("m", "n", "x")
     assert on(m, x, n) == on(n, x, m) == {"n", "x"}
     assert on(m, x, n, node("y", any_of=[group("g", "m", "x")])) == {"n", "x", "y"}
     m = node("m", any_of=[group("g", "x", "k")])
@@ -308,10 +94,166 @@ def test_decisions_hold_together_however_the_nodes_arrived(
             assert expected[each.name].reason in {Reason.DEPENDENCY_NOT_ENABLED, Reason.ANY_OF, Reason.NONE_OF}
 
 
+def plain_decisions(nodes: dict[str, Node], opinions: dict[str, Opinion]) -> dict[str, Decision]:
+    """Whole knots are judged again and again, each time by all that is known after the last time."""
+    order = topology(nodes)
+    decided: dict[str, Decision] = {}
+
+    def judge(name: str, seen: set[str], late: dict[str, str]) -> None:
+        enabled = {each: nodes[each].version for each in seen if decided[each].on}
+        knot = order.knots.get(name)
+        refusers = tuple(nodes[each] for each in (knot.refused_by.get(name, ()) if knot else ()) if decided[each].on)
+        opinion = opinions.get(name, Opinion())
+        cast = [*rules.votes(nodes[name], FACTS, rules.Others(enabled, nodes, late, refusers), opinion)]
+        counts = next((vote for vote in cast if vote.verdict is Verdict.FORBID), cast[-1])
+        decided[name] = Decision(counts.verdict, counts.reason, counts.message, opinion.intent is False)
+
+    seen: set[str] = set()
+    for name in order.sorted(nodes, nodes):
+        members = order.knots[name].members if name in order.knots else (name,)
+        if name != members[-1]:
+            continue  # the whole knot has its turn with its last one
+        assumed: set[str] = set()
+        refuted: set[str] = set()
+        while True:
+            for at, each in enumerate(members):
+                judge(each, seen | {*members[:at]}, {one: nodes[one].version for one in assumed})
+            late = order.knots[name].late if name in order.knots else frozenset[str]()
+            on = {each for each in late if decided[each].on}
+            refuted |= assumed - on
+            if (assumed | on) - refuted == assumed:
+                break
+            assumed = (assumed | on) - refuted
+        seen.update(members)
+    return decided
+
+
+@given(graphs(), st.sets(st.sampled_from("abcdef"), max_size=3))
+@settings(max_examples=scaled(5_000, 200), deadline=None)
+def test_decisions_are_those_of_judging_all_again_each_time(nodes: list[Node], unwanted: set[str]) -> None:
+    opinions = {name: Opinion(intent=False) for name in unwanted}
+    expected = plain_decisions({each.name: each for each in nodes}, opinions)
+    assert decisions(*nodes, opinions=opinions) == expected
+
+
+def test_a_long_chain_of_late_members_is_judged_link_by_link() -> None:
+    """Each is on once the one after it is, which builds on it if it is there: one round for each."""
+    count = 300
+    chain = [
+        node(
+            f"n{at:03}",
+            optional=[f"n{at - 1:03}"] if at else [],
+            any_of=[group("g", f"n{at + 1:03}")] if at < count - 1 else [],
+        )
+        for at in range(count)
+    ]
+    by_name = {each.name: each for each in chain}
+    order = topology(by_name)
+    assert len(order.knots["n000"].late) == count - 1
+    asked: list[str] = []
+
+    def opinion(name: str) -> Opinion:
+        asked.append(name)
+        return Opinion()
+
+    names = order.sorted(by_name, by_name)
+    decided = decide_affected(names, by_name, order, FACTS, opinion, lambda _: None)
+    assert all(decision.on for decision in decided.values())
+    assert len(asked) < 5 * count
+
+
 def test_admission_looks_at_requirements_only() -> None:
-    assert unmet_gate(module("m"), FACTS, {}) is None
-    assert unmet_gate(module("m", "db"), FACTS, {"db": "1.0.0"}) is None
-    refused = unmet_gate(module("m", "db"), FACTS, {})
-    assert refused is not None
-    assert (refused.reason, refused.message) == (Reason.DEPENDENCY_NOT_ENABLED, "dependency db is not enabled")
-    assert unmet_gate(node("a", none_of=[group("g", "a")]), FACTS, {"a": "1.0.0"}) is None
+    assert unmet_gate(module("m"), FACTS, {}, ()) is None
+    assert unmet_gate(module("m", "db"), FACTS, {"db": "1.0.0"}, {"db"}) is None
+    refused = unmet_gate(module("m", "db"), FACTS, {}, {"db"})
+    assert refused == Vote(Verdict.FORBID, Reason.DEPENDENCY_NOT_ENABLED, "dependency db is not enabled")
+    absent = unmet_gate(module("m", "db"), FACTS, {}, ())
+    assert absent == Vote(Verdict.FORBID, Reason.DEPENDENCY_NOT_ENABLED, "dependency db is not installed")
+    assert unmet_gate(node("a", none_of=[group("g", "a")]), FACTS, {"a": "1.0.0"}, {"a"}) is None
+    early = unmet_gate(node("a"), Facts(bootstrapped=False), {}, ())
+    assert early is not None
+    assert early.reason is Reason.BOOTSTRAP
+
+
+# Shown and looked at in part
+
+
+def votes(subject: Node, *others: Node, facts: Facts = FACTS, opinion: Opinion | None = None) -> list[Reason]:
+    nodes = {each.name: each for each in (subject, *others)}
+    opinions = {subject.name: opinion or Opinion()}
+    decided = decide(nodes, topology(nodes), facts, opinions)
+    found = votes_of(
+        subject.name, nodes, topology(nodes), facts, lambda name: opinions.get(name, Opinion()), decided.get
+    )
+    return [vote.reason for vote in found]
+
+
+def test_every_rule_that_has_an_opinion_is_told_in_order() -> None:
+    subject = module("m", "gone", bundles=[("", "All")], script=True)
+    assert votes(module("m")) == [Reason.DISABLED_BY_DEFAULT]
+    facts = Facts(bootstrapped=False, bundle="All")
+    assert votes(subject, facts=facts, opinion=Opinion(intent=True)) == [
+        Reason.DISABLED_BY_DEFAULT,
+        Reason.BOOTSTRAP,
+        Reason.DEPENDENCY_NOT_ENABLED,
+        Reason.BUNDLE,
+        Reason.DYNAMICALLY_ENABLED,
+        Reason.SCRIPT_PENDING,
+    ]
+    everything = node(
+        "a",
+        "gone",
+        kubernetes=">=2",
+        platform=">=2",
+        any_of=[group("g", "x")],
+        none_of=[group("h", "y"), group("i", "y")],
+    )
+    assert votes(everything, node("y"), opinion=Opinion(False, ScriptVote(enabled=False))) == [
+        Reason.ENABLED_BY_DEFAULT,
+        Reason.KUBERNETES,
+        Reason.PLATFORM,
+        Reason.DEPENDENCY_NOT_ENABLED,
+        Reason.ANY_OF,
+        Reason.NONE_OF,
+        Reason.NONE_OF,
+        Reason.DYNAMICALLY_DISABLED,
+        Reason.DISABLED_BY_SCRIPT,
+    ]
+
+
+def test_votes_about_a_knot_are_those_it_was_decided_by() -> None:
+    """X is on and would do for m, but counts for nothing: with m on it would be off."""
+    m, x, n = node("m", any_of=[group("g", "x")]), node("x", "n", optional=["m"]), node("n", none_of=[group("g", "m")])
+    assert on(m, x, n) == {"n", "x"}
+    assert votes(m, x, n) == [Reason.ENABLED_BY_DEFAULT, Reason.ANY_OF]
+    a, b = node("a", none_of=[group("g", "b")]), node("b", none_of=[group("g", "a")])
+    assert votes(a, b) == [Reason.ENABLED_BY_DEFAULT, Reason.NONE_OF, Reason.NONE_OF]  # its own, and that of b
+    assert votes(b, a) == [Reason.ENABLED_BY_DEFAULT]
+
+
+def test_all_others_stand_as_they_are_said_to() -> None:
+    nodes = {each.name: each for each in (node("db"), node("app", "db"), node("top", "app"))}
+    order, off = topology(nodes), Decision(Verdict.DISABLE, Reason.DISABLED_BY_DEFAULT, "")
+    asked: list[str] = []
+
+    def standing(name: str) -> Decision | None:
+        asked.append(name)
+        return off
+
+    decided = decide_affected(("app", "top"), nodes, order, FACTS, lambda _: Opinion(), standing)
+    assert [decision.reason for decision in decided.values()] == [Reason.DEPENDENCY_NOT_ENABLED] * 2
+    assert asked == ["db"]
+    undecided = decide_affected(("app",), nodes, order, FACTS, lambda _: Opinion(), lambda _: None)
+    assert not undecided["app"].on
+
+
+def test_of_a_knot_all_is_decided() -> None:
+    a, b = node("a", any_of=[group("g", "b", "k")]), node("b", any_of=[group("g", "a")])
+    nodes = {each.name: each for each in (a, b, node("k"))}
+    order = topology(nodes)
+    assert order.affected_by(nodes, ["a"]) == order.affected_by(nodes, ["b"]) == ("b", "a")
+    stale = decide(nodes, order, FACTS, {"k": Opinion(intent=False)})
+    assert not stale["a"].on
+    standing = {**stale, **decide_affected(("k",), nodes, order, FACTS, lambda _: Opinion(), stale.get)}
+    decided = decide_affected(("b", "a"), nodes, order, FACTS, lambda _: Opinion(), standing.get)
+    assert {name for name, decision in decided.items() if decision.on} == {"a", "b"}

@@ -7,13 +7,17 @@ from typing import cast
 import pytest
 
 from tests.cluster.clusters import memory_cluster
+from tests.runtime.objects import application, module
 from wharfinger.cluster.client import ClusterClient, ObjectList
-from wharfinger.cluster.errors import ClusterError
+from wharfinger.cluster.errors import ClusterError, InvalidError
 from wharfinger.cluster.resource import ResourceType
-from wharfinger.formats.json_value import JsonObject, find, find_list, find_str
+from wharfinger.formats.json_value import JsonObject, JsonValue, as_object, find, find_list, find_object, find_str
+from wharfinger.formats.openapi_schema import compile_schema
+from wharfinger.packages.cel_pool import open_cel_pool
+from wharfinger.packages.depends_on import MAX_DEPENDS_ON
 from wharfinger.runtime import status as statuses
 from wharfinger.runtime.own_crds import CRD, ensure_crds, own_crds
-from wharfinger.runtime.resources import APPLICATION, MODULE, PACKAGE_REPOSITORY
+from wharfinger.runtime.resources import APPLICATION, MODULE, PACKAGE_REPOSITORY, read_module
 
 
 def by_kind() -> dict[str, JsonObject]:
@@ -57,6 +61,78 @@ async def test_they_are_established_and_putting_them_there_again_changes_nothing
         assert (await client.list(CRD)).items == before
         for resource in (APPLICATION, MODULE, PACKAGE_REPOSITORY):
             assert (await client.list(resource)).items == ()
+
+
+def depending(kind: str, *entries: JsonValue) -> JsonObject:
+    obj = module("web") if kind == "Module" else application("default", "web")
+    find_object(obj, "spec")["dependsOn"] = list(entries)
+    for key in ("uid", "generation"):
+        find_object(obj, "metadata").pop(key, None)
+    return obj
+
+
+@pytest.mark.parametrize("kind", ["Application", "Module"])
+async def test_what_is_depended_on_is_checked_by_the_api_server(kind: str) -> None:
+    """Everything that can be said in a schema; the reader refuses the rest."""
+    ingress: JsonObject = {"kind": "Module", "name": "ingress"}
+    wrong: list[tuple[tuple[JsonValue, ...], str]] = [
+        (({"kind": "Pod", "name": "a"},), "spec.dependsOn[0].kind"),
+        (({"name": "a"},), "spec.dependsOn[0].kind"),
+        (({"kind": "Module"},), "spec.dependsOn[0].name"),
+        (({"kind": "Module", "name": "A"},), "spec.dependsOn[0].name"),
+        (({"kind": "Application", "name": "a", "namespace": "B"},), "spec.dependsOn[0].namespace"),
+        (({"kind": "Module", "name": "a", "version": 1},), "spec.dependsOn[0].version"),
+        (tuple({"kind": "Module", "name": f"m{number}"} for number in range(MAX_DEPENDS_ON + 1)), "spec.dependsOn"),
+        (("a",), "spec.dependsOn[0]"),
+    ]
+    async with memory_cluster() as client:
+        await ensure_crds(client, "wharfinger")
+        for entries, field in wrong:
+            with pytest.raises(InvalidError) as refused:
+                await client.create(depending(kind, *entries))
+            assert field in str(refused.value), entries
+        named: JsonObject = {"kind": "Application", "name": "db", "namespace": "prod", "version": ">=1.2, <2"}
+        made = await client.create(depending(kind, ingress, named))
+        assert find_list(made, "spec", "dependsOn") == [ingress, named]
+
+
+@pytest.mark.parametrize(
+    ("kind", "entry", "said"),
+    [
+        ("Application", {"kind": "Application", "name": "db"}, []),
+        ("Application", {"kind": "Application", "name": "db", "namespace": "prod"}, []),
+        ("Application", {"kind": "Module", "name": "a"}, []),
+        (
+            "Application",
+            {"kind": "Module", "name": "a", "namespace": "b"},
+            ["a Module is in no namespace; leave it out"],
+        ),
+        ("Module", {"kind": "Application", "name": "db", "namespace": "prod"}, []),
+        ("Module", {"kind": "Module", "name": "a"}, []),
+        ("Module", {"kind": "Module", "name": "a", "namespace": "b"}, ["a Module is in no namespace; leave it out"]),
+        (
+            "Module",
+            {"kind": "Application", "name": "db"},
+            ["a Module says in which namespace an Application is that it depends on"],
+        ),
+    ],
+)
+async def test_the_rules_about_namespaces(kind: str, entry: JsonObject, said: list[str]) -> None:
+    """Those that are written in CEL, which the embedded control plane passes over."""
+    document = as_object(find(by_kind()[kind], "spec", "versions", 0, "schema", "openAPIV3Schema"), kind)
+    schema = compile_schema(document, what=kind)
+    assert schema.rules is not None
+    async with open_cel_pool(None) as rules:
+        problems = await rules.evaluate(schema.rules, depending(kind, entry))
+    assert [problem.message for problem in problems] == said
+
+
+async def test_a_module_that_does_not_say_whether_it_is_enabled_stays_silent() -> None:
+    async with memory_cluster() as client:
+        await ensure_crds(client, "wharfinger")
+        made = await client.create(module("silent"))
+        assert find(made, "spec", "enabled") is None
+        assert read_module(made, enabled_by_default=None).enabled is None
 
 
 @dataclass

@@ -42,6 +42,7 @@ from wharfinger.runtime.package_snapshot import (
 )
 from wharfinger.runtime.pipeline import Pipeline
 from wharfinger.runtime.settings import ResolvedSettings
+from wharfinger.runtime.stage_causes import ACCEPTED, REMOVED
 
 BUSY = (
     "configVersion: v1\nonStartup: 3\nafterHelm: 1\nschedule: [{name: often, crontab: '* * * * *'}]\n"
@@ -60,6 +61,23 @@ def test_a_package_just_heard_of() -> None:
     assert {condition.status for condition in snapshot.conditions} == {"Unknown", "True"}
     assert snapshot.queue.tasks == ()
     assert snapshot.hooks == ()
+
+
+def test_what_stands_over_the_stages_is_a_condition_of_its_own() -> None:
+    one = instance()
+    assert not {ACCEPTED, REMOVED} & {
+        each.type for each in package_snapshot(one, QueueDump("prod.shop", ())).conditions
+    }
+    one.status = statuses.blocked(one.status, 1, "SpecInvalid", "no such field", NOW)
+    blocked = package_snapshot(one, QueueDump("prod.shop", ())).conditions[-1]
+    assert (blocked.type, blocked.status, blocked.reason) == (ACCEPTED, "False", "SpecInvalid")
+    one.status = statuses.removing(one.status, "Removing", "the release is being uninstalled", NOW)
+    removed = package_snapshot(one, QueueDump("prod.shop", ())).conditions[-1]
+    assert (removed.type, removed.message, removed.last_transition) == (
+        REMOVED,
+        "the release is being uninstalled",
+        NOW,
+    )
 
 
 def test_hooks_say_what_they_are_bound_to_and_how_they_ran() -> None:

@@ -9,10 +9,14 @@ from hypothesis import strategies as st
 from tests.runtime.objects import application, module
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.formats.json_value import JsonObject, JsonValue
+from wharfinger.formats.version_constraint import parse_constraint
+from wharfinger.packages.depends_on import MAX_DEPENDS_ON
+from wharfinger.packages.requirements import DependsOn
 from wharfinger.runtime.identity import SYSTEM_NAMESPACE, AppId, ModuleId
 from wharfinger.runtime.resources import (
     CONFIG_MAP,
     FINALIZER,
+    IGNORE_DEPENDENTS,
     MAX_SETTINGS_SOURCES,
     REQUESTED,
     SECRET,
@@ -21,6 +25,7 @@ from wharfinger.runtime.resources import (
     SettingsSource,
     SpecError,
     finalizers_of,
+    ignores_dependents,
     is_deleting,
     read_application,
     read_module,
@@ -67,7 +72,16 @@ def test_a_missing_field_is_named(field: str) -> None:
         read_application(obj)
 
 
-FIELDS = ["packageName", "packageVersion", "packageRepositoryName", "settings", "settingsFrom", "enabled", "namespace"]
+FIELDS = [
+    "dependsOn",
+    "packageName",
+    "packageVersion",
+    "packageRepositoryName",
+    "settings",
+    "settingsFrom",
+    "enabled",
+    "namespace",
+]
 
 
 @pytest.mark.parametrize(
@@ -134,3 +148,102 @@ def test_a_deleted_object_and_its_finalizers() -> None:
     obj = application("prod", "web", deleting=True)
     assert is_deleting(obj)
     assert finalizers_of(obj) == (FINALIZER,)
+
+
+def annotated(obj: JsonObject, value: JsonValue) -> JsonObject:
+    metadata = obj["metadata"]
+    assert isinstance(metadata, dict)
+    return {**obj, "metadata": {**metadata, "annotations": {IGNORE_DEPENDENTS: value}}}
+
+
+@pytest.mark.parametrize(
+    ("said", "default", "enabled"),
+    [
+        ({}, True, True),
+        ({}, None, None),
+        ({"enabled": None}, None, None),
+        ({"enabled": True}, None, True),
+        ({"enabled": False}, None, False),
+        ({"enabled": False}, True, False),
+    ],
+)
+def test_whether_a_module_is_wanted(said: JsonObject, default: bool | None, enabled: bool | None) -> None:
+    assert read_module(module("ingress", spec=said), enabled_by_default=default).enabled is enabled
+
+
+def test_what_an_application_depends_on() -> None:
+    entries: list[JsonValue] = [
+        {"kind": "Application", "name": "db", "version": "^3"},
+        {"kind": "Application", "name": "web", "namespace": "shared"},
+        {"kind": "Module", "name": "ingress"},
+    ]
+    assert read_application(with_spec(application("prod", "web"), dependsOn=entries)).directives.depends_on == (
+        DependsOn("Application", "prod", "db", parse_constraint("^3")),
+        DependsOn("Application", "shared", "web", parse_constraint("")),
+        DependsOn("Module", "", "ingress", parse_constraint("")),
+    )
+
+
+def test_what_a_module_depends_on() -> None:
+    # The namespace of its release is none of its own.
+    in_edge = module("m", spec={"namespace": "edge"})
+    entries: list[JsonValue] = [{"kind": "Application", "name": "db", "namespace": "prod"}]
+    (found,) = read_module(with_spec(in_edge, dependsOn=entries)).directives.depends_on
+    assert found.package == "prod.db"
+    with pytest.raises(SpecError, match=r"spec\.dependsOn\[0\]\.namespace: required.*; correct the Module's spec"):
+        read_module(with_spec(in_edge, dependsOn=[{"kind": "Application", "name": "db"}]))
+
+
+def test_nothing_depends_on_itself() -> None:
+    with pytest.raises(SpecError, match=r"spec\.dependsOn\[0\]: it is this Application itself"):
+        read_application(with_spec(application("prod", "web"), dependsOn=[{"kind": "Application", "name": "web"}]))
+    with pytest.raises(SpecError, match=r"spec\.dependsOn\[0\]: it is this Module itself"):
+        read_module(with_spec(module("web"), dependsOn=[{"kind": "Module", "name": "web"}]))
+
+
+@pytest.mark.parametrize(
+    ("entries", "message"),
+    [
+        ({}, r"spec\.dependsOn: expected a list"),
+        ([{"kind": "Pod", "name": "a"}], r"spec\.dependsOn\[0\]\.kind: 'Pod' is neither Application nor Module"),
+        (
+            [{"kind": "Module", "name": "a", "version": "new"}],
+            r"spec\.dependsOn\[0\]\.version: version constraint 'new'",
+        ),
+        ([{"kind": "Module", "name": "a", "versions": "1"}], r"versions: unknown key; did you mean 'version'"),
+    ],
+)
+def test_a_wrong_dependency_is_named(entries: JsonValue, message: str) -> None:
+    with pytest.raises(SpecError, match=message):
+        read_application(with_spec(application("prod", "web"), dependsOn=entries))
+
+
+def test_dependencies_are_bounded() -> None:
+    entries: list[JsonValue] = [{"kind": "Module", "name": f"m{n}"} for n in range(MAX_DEPENDS_ON + 1)]
+    with pytest.raises(SpecError, match=f"at most {MAX_DEPENDS_ON}"):
+        read_application(with_spec(application("prod", "web"), dependsOn=entries))
+
+
+@pytest.mark.parametrize(("value", "ignored"), [("true", True), ("false", False), ("", False), (None, False)])
+def test_whether_those_who_need_it_matter(value: JsonValue, ignored: bool) -> None:
+    obj = annotated(application("prod", "web"), value)
+    assert read_application(obj).directives.ignore_dependents is ignored
+    assert ignores_dependents(obj) is ignored
+    assert ignores_dependents({**obj, "spec": "broken"}) is ignored
+
+
+@pytest.mark.parametrize("value", ["yes", "True", 1, True, ["true"]])
+def test_an_annotation_that_is_neither_true_nor_false_is_refused(value: JsonValue) -> None:
+    obj = annotated(module("web"), value)
+    for read in (read_module, ignores_dependents):
+        with pytest.raises(SpecError, match=r"ignore-dependents: .* is neither true nor false|expected"):
+            read(obj)
+
+
+@given(JSON)
+def test_whatever_the_annotations_are(value: JsonValue) -> None:
+    for obj in (annotated(module("web"), value), {**module("web"), "metadata": {"annotations": value}}):
+        try:
+            assert ignores_dependents(obj) in (True, False)
+        except SpecError as error:
+            assert IGNORE_DEPENDENTS in str(error)

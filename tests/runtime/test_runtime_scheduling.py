@@ -11,6 +11,7 @@ from tests.runtime.world import World, open_world
 from wharfinger.formats.json_value import JsonObject, find_int, find_str
 from wharfinger.packages.definition import Definition, read_definition
 from wharfinger.runtime.inspector import InvalidSettings, ValidSettings
+from wharfinger.runtime.identity import SYSTEM_NAMESPACE, AppId, ModuleId
 from wharfinger.runtime.scheduler import ConstraintsError, CycleError
 
 TEMPLATE = "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: of-{name}}}\n"
@@ -123,17 +124,17 @@ async def test_admission_asks_what_could_be_on(tmp_path: Path) -> None:
         await world.push("database", "1.0.0")
         shop = defined(needing(tmp_path, "shop", "database >=1.0"))
         with pytest.raises(ConstraintsError, match="database") as caught:
-            world.runtime.check_constraints(shop, "prod.shop")
+            world.runtime.check_constraints(shop, AppId("prod", "shop"))
         assert caught.value.reason == "DependencyNotEnabled"
         await world.create_module("database")
         await world.until_state("", "database", "Ready")
-        world.runtime.check_constraints(shop, "prod.shop")
+        world.runtime.check_constraints(shop, AppId("prod", "shop"))
         await pushed(world, needing(tmp_path, "ham", "database >=1", kind="Module"))
         await world.create_module("ham")
         await world.until_state("", "ham", "Ready")
         closing = defined(needing(tmp_path / "other", "database", "ham >=1", kind="Module"))
         with pytest.raises(CycleError, match="ham"):
-            world.runtime.check_constraints(closing, "database")
+            world.runtime.check_constraints(closing, ModuleId("database", SYSTEM_NAMESPACE))
 
 
 async def test_settings_are_validated_once_the_package_is_known(tmp_path: Path) -> None:

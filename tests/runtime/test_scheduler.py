@@ -1,21 +1,27 @@
 """The scheduler as its owner has it: questions, admission and the dump."""
 
 from collections.abc import Iterable
+from datetime import UTC, datetime
 
 import pytest
 
 from tests.runtime.nodes import group, module, node
-from wharfinger.runtime.inspector import DependencySnapshot, NodeSnapshot
+from wharfinger.runtime.inspector import DependencySnapshot, GroupSnapshot, LackSnapshot, NodeSnapshot, VoteSnapshot
+from wharfinger.runtime.rules import Facts
 from wharfinger.runtime.scheduler import (
+    Broken,
     Completed,
     ConstraintsError,
     CycleError,
+    Event,
     FactsChanged,
     Failed,
     IntentSet,
     Node,
     NodeAdded,
+    NodeRemoved,
     Paused,
+    Rescheduled,
     Resumed,
     Schedule,
     Scheduler,
@@ -41,7 +47,7 @@ def test_it_starts_paused() -> None:
     assert scheduler.apply(NodeAdded(node("app"))) == ()
     assert not scheduler.enabled("app")
     (_, schedule) = scheduler.apply(Resumed())
-    assert schedule == Schedule("app", 1, "Scheduled", ("app",))
+    assert schedule == Schedule("app", 1, "Scheduled")
     assert scheduler.enabled("app")
     assert not scheduler.enabled("gone")
 
@@ -80,17 +86,17 @@ def test_a_refused_node_changes_nothing() -> None:
     [
         (node("app", kubernetes=">=9"), "KubernetesRequirementsUnmet", "app needs Kubernetes >=9, and the current one"),
         (node("app", "db >=2"), "DependencyVersionMismatch", r"dependency db \(>=2\) is not met by version 1.0.0"),
-        (node("app", "gone"), "DependencyNotEnabled", "dependency gone is not enabled"),
+        (node("app", "gone"), "DependencyNotEnabled", "dependency gone is not installed"),
         (node("app", "off"), "DependencyNotEnabled", "dependency off is not enabled"),
-        (node("app", any_of=[group("storage", "nfs")]), "AnyOfDependenciesUnmet", "'storage': nfs, not enabled"),
+        (node("app", any_of=[group("storage", "nfs")]), "AnyOfDependenciesUnmet", "'storage': nfs, not installed"),
         (node("app", none_of=[group("rivals", "db")]), "NoneOfDependenciesUnmet", "app excludes 'rivals': db"),
-        (node("db", "gone", "app"), "DependencyNotEnabled", "dependency app is not enabled; dependency gone"),
+        (node("db", "gone", "app"), "DependencyNotEnabled", "dependency app is not installed; dependency gone"),
     ],
 )
 @pytest.mark.parametrize("resumed", [True, False])
 def test_check_constraints_rejects(candidate: Node, reason: str, message: str, resumed: bool) -> None:
     scheduler = scheduler_with(node("db"), module("off"), resumed=resumed)
-    scheduler.apply(FactsChanged("1.30.0", ""))
+    scheduler.apply(FactsChanged(Facts("1.30.0", "")))
     before = scheduler.nodes()
     with pytest.raises(ConstraintsError, match=message) as raised:
         scheduler.check_constraints(candidate)
@@ -119,10 +125,25 @@ def test_the_dump() -> None:
     scheduler = scheduler_with(
         node("web", "db >=1", order=5, optional=["cache"]), node("db", version="1.2.3", order=7), module("mod")
     )
+    on = VoteSnapshot("Enable", "EnabledByDefault", "")
+    off = VoteSnapshot("Disable", "DisabledByDefault", "it is off unless it is enabled")
     assert scheduler.nodes() == (
-        NodeSnapshot("db", "1.2.3", 7, "scheduled", "Enable", "EnabledByDefault", "", ()),
         NodeSnapshot(
-            "mod", "1.0.0", 999, "active", "Disable", "DisabledByDefault", "it is off unless it is enabled", ()
+            "db",
+            "1.2.3",
+            7,
+            "scheduled",
+            "Enable",
+            "EnabledByDefault",
+            "",
+            (),
+            declared_order=7,
+            run=1,
+            votes=(on,),
+            dependents=("web",),
+        ),
+        NodeSnapshot(
+            "mod", "1.0.0", 999, "active", "Disable", off.reason, off.message, (), declared_order=999, votes=(off,)
         ),
         NodeSnapshot(
             "web",
@@ -133,8 +154,98 @@ def test_the_dump() -> None:
             "EnabledByDefault",
             "waits for db",
             (DependencySnapshot("cache", "", optional=True), DependencySnapshot("db", ">=1", optional=False)),
+            declared_order=5,
+            lacks=(LackSnapshot("package", "db", "scheduled"),),
+            votes=(on,),
         ),
     )
+
+
+def test_the_dump_says_since_when() -> None:
+    scheduler = Scheduler()
+    times = [datetime(2026, 1, 1, 12, minute, tzinfo=UTC) for minute in range(5)]
+    events: tuple[Event, ...] = (
+        Resumed(),
+        NodeAdded(node("db")),
+        NodeAdded(node("web", "db")),
+        IntentSet("other", None),
+    )
+    for event, at in zip(events, times, strict=False):
+        scheduler.apply(event, at)
+    assert [each.since for each in scheduler.nodes()] == [times[1], times[2]]
+    scheduler.apply(Completed("db", 1), times[4])
+    assert [(each.state, each.since) for each in scheduler.nodes()] == [("active", times[4]), ("scheduled", times[4])]
+
+
+def test_the_dump_says_that_nothing_is_decided_while_it_is_paused() -> None:
+    scheduler = scheduler_with(node("db"), resumed=False)
+    assert [(each.message, each.lacks) for each in scheduler.nodes()] == [
+        ("not decided: the scheduler is paused", (LackSnapshot("pause", "", "paused"),))
+    ]
+    scheduler.apply(Resumed())
+    scheduler.apply(Paused())
+    scheduler.apply(Rescheduled("db", "SettingsChanged"))
+    assert [each.message for each in scheduler.nodes()] == ["waits for the end of a pause"]
+
+
+def test_the_dump_names_groups_and_subscriptions() -> None:
+    scheduler = scheduler_with(
+        node("app", any_of=[group("storage", "nfs >=1", "ceph")], none_of=[group("rivals", "other")])
+    )
+    assert dumped(scheduler)["app"].groups == (
+        GroupSnapshot(
+            "anyOf",
+            "storage",
+            (DependencySnapshot("ceph", "", optional=True), DependencySnapshot("nfs", ">=1", optional=True)),
+        ),
+        GroupSnapshot("noneOf", "rivals", (DependencySnapshot("other", "", optional=True),)),
+    )
+
+
+# What would break
+
+
+def test_who_would_break() -> None:
+    scheduler = scheduler_with(
+        node("db", version="1.5.0"),
+        node("web", "db >=1"),
+        node("shop", "web"),
+        node("off", "db", "gone"),
+        node("loose", optional=["db <2"]),
+    )
+    before = scheduler.nodes()
+    assert [each.name for each in scheduler.would_break("db", None)] == ["shop", "web"]
+    assert scheduler.would_break("db", None)[1] == Broken(
+        "web", "DependencyNotEnabled", "dependency db (>=1) is not installed"
+    )
+    assert [each.name for each in scheduler.would_break("db", node("db", version="2.0.0"))] == ["loose"]
+    assert scheduler.would_break("db", node("db", version="1.9.0")) == ()
+    assert scheduler.would_break("shop", None) == ()
+    assert scheduler.would_break("db", node("db", "shop")) == (), "a cycle is told by whoever adds the node"
+    assert scheduler.nodes() == before, "nothing was changed"
+
+
+def test_nobody_is_said_to_break_while_nothing_is_decided() -> None:
+    assert scheduler_with(node("db"), node("web", "db"), resumed=False).would_break("db", None) == ()
+
+
+def test_the_last_of_a_group_breaks_who_needs_one_of_it() -> None:
+    scheduler = scheduler_with(node("ceph"), node("nfs"), node("app", any_of=[group("storage", "ceph", "nfs")]))
+    assert scheduler.would_break("ceph", None) == ()
+    scheduler.apply(NodeRemoved("ceph"))
+    assert [each.name for each in scheduler.would_break("nfs", None)] == ["app"]
+
+
+def test_what_comes_into_an_excluded_range_breaks_who_excludes_it() -> None:
+    scheduler = scheduler_with(node("rival"), node("app", none_of=[group("rivals", "rival >=2")]))
+    assert [each.name for each in scheduler.would_break("rival", node("rival", version="2.1.0"))] == ["app"]
+
+
+def test_who_depends_on_it_and_what_was_loaded() -> None:
+    scheduler = scheduler_with(node("web", "db"), node("app", optional=["db"]))
+    assert scheduler.dependents("db") == ("app", "web")
+    assert scheduler.node("web") == node("web", "db")
+    assert scheduler.node("db") is None
 
 
 def messages(scheduler: Scheduler, names: Iterable[str]) -> list[str]:
@@ -146,7 +257,10 @@ def test_who_waits_says_for_what() -> None:
     scheduler = scheduler_with(
         node("critical", order=3), node("other", order=3), node("app"), node("user", "critical", "other")
     )
-    assert messages(scheduler, ["app", "user"]) == ["waits for packages of order 3", "waits for critical, other"]
+    assert messages(scheduler, ["app", "user"]) == [
+        "waits for packages of order 3: critical, other",
+        "waits for critical, other",
+    ]
     scheduler.apply(Failed("critical", 1))
     assert messages(scheduler, ["critical"]) == [
         "its last run failed for good; it is tried again when something changes"

@@ -1,16 +1,19 @@
 """The scheduler's cases, one by one (spec/runtime §12), and what its theory of operation promises beyond them."""
 
+from dataclasses import replace
+
 import pytest
 
-from tests.runtime.nodes import World, group, module, node, running
-from wharfinger.runtime.scheduler_graph import CycleError
-from wharfinger.runtime.scheduler_machine import (
+from tests.runtime.nodes import group, module, node
+from tests.runtime.scheduler_world import World, running
+from wharfinger.runtime.rules import Facts
+from wharfinger.runtime.scheduler_events import (
     Completed,
     Decided,
     Disable,
     Event,
+    FactsChanged,
     Failed,
-    Graph,
     IntentSet,
     NodeAdded,
     NodeRemoved,
@@ -19,15 +22,17 @@ from wharfinger.runtime.scheduler_machine import (
     Resumed,
     Schedule,
     ScriptVoted,
-    step,
 )
+from wharfinger.runtime.scheduler_graph import CycleError, Node
+from wharfinger.runtime.scheduler_machine import step
+from wharfinger.runtime.scheduler_state import Graph
 
 
 def test_add_node_and_schedule() -> None:
     world = World(node("app"))
     assert world.said() == [
         Decided("app", allowed=True, reason="EnabledByDefault", message=""),
-        Schedule("app", run=1, reason="Scheduled", enabled=("app",)),
+        Schedule("app", run=1, reason="Scheduled"),
     ]
     world.complete("app")
     assert world.phase("app") == "Active"
@@ -78,16 +83,16 @@ def test_failed_node_unblocks_higher_tier_but_not_its_dependents() -> None:
 def test_mandatory_dependency() -> None:
     world = World(node("app", "db"))
     assert world.said() == [
-        Decided("app", allowed=False, reason="DependencyNotEnabled", message="dependency db is not enabled")
+        Decided("app", allowed=False, reason="DependencyNotEnabled", message="dependency db is not installed")
     ]
     world.tell(NodeAdded(node("db")))
     assert world.said() == [
         Decided("db", allowed=True, reason="EnabledByDefault", message=""),
         Decided("app", allowed=True, reason="EnabledByDefault", message=""),
-        Schedule("db", 1, "Scheduled", ("app", "db")),
+        Schedule("db", 1, "Scheduled"),
     ]
     world.complete("db")
-    assert world.said() == [Schedule("app", 2, "DecisionChanged:EnabledByDefault", ("app", "db"))]
+    assert world.said() == [Schedule("app", 2, "DecisionChanged:EnabledByDefault")]
 
 
 def test_conditional_dependency_absent_is_ok() -> None:
@@ -123,7 +128,7 @@ def test_dependency_constraint_checked_against_graph_version() -> None:
     assert world.said() == [
         Decided("app", False, "DependencyVersionMismatch", "dependency db (~1.5) is not met by version 1.6.0"),
         Disable("app", "DependencyVersionMismatch", "dependency db (~1.5) is not met by version 1.6.0", False),
-        Schedule("db", 3, "Scheduled", ("db",)),
+        Schedule("db", 3, "Scheduled"),
     ]
     world.tell(NodeAdded(node("db", version="1.5.1-rc.1")))
     world.complete("db")
@@ -133,7 +138,7 @@ def test_dependency_constraint_checked_against_graph_version() -> None:
 def test_enabled_to_disabled_flip_emits_event_disable() -> None:
     world = running(node("db"), node("app", "db"))
     world.tell(NodeRemoved("db"))
-    why = ("DependencyNotEnabled", "dependency db is not enabled")
+    why = ("DependencyNotEnabled", "dependency db is not installed")
     assert world.said() == [Decided("app", False, *why), Disable("app", *why, uninstall=False)]
     assert world.phase("app") == "Active"
     world.tell(NodeAdded(node("db")))
@@ -153,7 +158,7 @@ def test_status_flip_resets_only_affected_node() -> None:
 def test_add_node_rejects_cyclic_addition() -> None:
     world = running(node("a", "b"), node("b"))
     before = world.graph
-    with pytest.raises(CycleError, match=r"^dependency cycle through: a, b$"):
+    with pytest.raises(CycleError, match=r"^dependency cycle through: a, b \(a → b → a\)$"):
         world.tell(NodeAdded(node("b", "a", version="2.0.0")))
     assert world.graph is before
     world.tell(NodeAdded(node("c", "a")))
@@ -193,7 +198,7 @@ def test_any_of_no_installed_member_disables() -> None:
             "app",
             allowed=False,
             reason="AnyOfDependenciesUnmet",
-            message="app needs one of 'storage': ceph, not enabled; nfs, not enabled",
+            message="app needs one of 'storage': ceph, not installed; nfs, not installed",
         )
     ]
 
@@ -269,14 +274,14 @@ def test_none_of_member_install_triggers_disable() -> None:
 def test_reschedule_runs_that_node_again_and_no_other() -> None:
     world = running(node("db"), node("app", "db"))
     world.tell(Rescheduled("db", "SettingsChanged"))
-    assert world.said() == [Schedule("db", 3, "SettingsChanged", ("app", "db"))]
+    assert world.said() == [Schedule("db", 3, "SettingsChanged")]
     assert world.phase("app") == "Active"
     world.tell(Rescheduled("gone", "SettingsChanged"))
     assert world.said() == []
     world.tell(Rescheduled("app", "Drifted"))
     assert world.said() == []
     world.complete("db")
-    assert world.said() == [Schedule("app", 4, "Drifted", ("app", "db"))]
+    assert world.said() == [Schedule("app", 4, "Drifted")]
 
 
 def test_enabling_a_module_cancels_nobodys_work() -> None:
@@ -313,7 +318,7 @@ def test_a_run_of_something_that_was_switched_off_completes_nothing() -> None:
 def test_loading_again_schedules_again() -> None:
     world = running(node("app"))
     world.tell(NodeAdded(node("app", version="2.0.0")))
-    assert world.said() == [Schedule("app", 2, "Scheduled", ("app",))]
+    assert world.said() == [Schedule("app", 2, "Scheduled")]
 
 
 def test_what_is_not_there_is_not_removed() -> None:
@@ -335,3 +340,97 @@ def test_what_is_not_there_is_not_removed() -> None:
 def test_events_about_strangers_change_nothing(event: Event) -> None:
     graph = step(Graph(), Resumed())[0]
     assert step(graph, event) == (graph, ())
+
+
+def subscriber(name: str, *to: str) -> Node:
+    return replace(node(name), subscriptions=to)
+
+
+def test_reschedule_fans_out_to_direct_subscribers() -> None:
+    world = running(node("cni"), subscriber("proxy", "cni"), subscriber("metrics", "proxy"), node("app"))
+    world.tell(Rescheduled("cni", "SettingsChanged"))
+    assert world.said() == [
+        Schedule("cni", 5, "SettingsChanged"),
+        Schedule("proxy", 6, "SubscriptionTriggered:cni"),
+    ]
+
+
+def test_a_subscriber_runs_again_also_when_what_it_follows_was_loaded_anew() -> None:
+    world = running(node("cni"), subscriber("proxy", "cni"))
+    world.tell(NodeAdded(node("cni", version="2.0.0")))
+    assert world.scheduled() == ["cni", "proxy"]
+
+
+def test_a_subscriber_that_is_off_or_waits_anyway_is_left_alone() -> None:
+    world = running(node("cni"), subscriber("proxy", "cni"), replace(module("off"), subscriptions=("cni",)))
+    world.tell(Rescheduled("proxy", "Drifted"))
+    assert world.said() == [Schedule("proxy", 3, "Drifted")]
+    world.tell(IntentSet("proxy", enabled=False), Rescheduled("cni", "SettingsChanged"))
+    assert world.scheduled() == ["cni"]
+
+
+def test_what_is_off_triggers_nobody() -> None:
+    world = running(module("cni"), subscriber("proxy", "cni"))
+    world.tell(Rescheduled("cni", "SettingsChanged"))
+    assert world.said() == []
+
+
+def test_nobody_follows_itself_or_one_that_it_no_longer_names() -> None:
+    world = running(node("cni"), subscriber("proxy", "cni", "proxy"))
+    world.tell(Rescheduled("proxy", "Drifted"))
+    assert world.scheduled() == ["proxy"]
+    world.complete("proxy")
+    world.tell(NodeAdded(node("proxy")))
+    world.complete("proxy")
+    world.said()
+    world.tell(Rescheduled("cni", "SettingsChanged"))
+    assert world.scheduled() == ["cni"]
+    world.tell(NodeRemoved("proxy"), NodeRemoved("cni"))
+    assert world.graph.subscribers == Graph().subscribers
+
+
+def test_enabling_a_module_cancels_nothing_of_others() -> None:
+    """The peer schedules its whole graph anew (spec/runtime §13 item 13): what runs would be cancelled."""
+    world = World(node("app"), module("mod"), node("other"))
+    world.said()
+    world.tell(IntentSet("mod", enabled=True))
+    assert world.scheduled() == ["mod"]
+
+
+def test_a_hundred_tiers_cost_two_looks_at_a_package() -> None:
+    """Who waits parks on the tier right below it: the release of a lower one wakes nobody else."""
+    world = World(*(node(f"n{order:03}", order=order) for order in range(100)))
+    for order in range(100):
+        assert world.scheduled() == [f"n{order:03}"]
+        world.complete(f"n{order:03}")
+
+
+def test_a_tier_that_comes_between_is_waited_for_too() -> None:
+    world = World(node("first", order=1), node("last", order=9))
+    world.tell(NodeAdded(node("between", order=5)))
+    world.said()
+    world.complete("first")
+    assert world.scheduled() == ["between"]
+    world.complete("between")
+    assert world.scheduled() == ["last"]
+
+
+def test_bootstrap_holds_what_is_not_critical() -> None:
+    world = World(resumed=False)
+    world.tell(FactsChanged(Facts(bootstrapped=False)), Resumed())
+    world.tell(NodeAdded(node("critical", order=10)), NodeAdded(node("app")))
+    assert world.scheduled() == ["critical"]
+    world.tell(FactsChanged(Facts(bootstrapped=True)))
+    world.complete("critical")
+    assert world.scheduled() == ["app"]
+
+
+def test_dynamic_disable_overrides_the_bundle() -> None:
+    in_bundle = replace(module("mod"), bundles=frozenset({("ce", "default")}))
+    world = World(resumed=False)
+    world.tell(FactsChanged(Facts(edition="ce", bundle="default")), Resumed(), NodeAdded(in_bundle))
+    assert world.scheduled() == ["mod"]
+    world.tell(IntentSet("mod", enabled=False))
+    assert [effect.uninstall for effect in world.disabled()] == [True]
+    world.tell(IntentSet("mod", enabled=None))
+    assert world.scheduled() == ["mod"]

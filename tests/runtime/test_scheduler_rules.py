@@ -6,17 +6,14 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from tests.runtime.nodes import group, node
 from tests.scale import scaled
-from wharfinger.runtime.scheduler_graph import CycleError, Node, Verdict
-from wharfinger.runtime.scheduler_machine import (
-    Active,
+from wharfinger.runtime.rules import Facts
+from wharfinger.runtime.scheduler_events import (
     Completed,
     Decided,
     Disable,
     Event,
     FactsChanged,
     Failed,
-    Graph,
-    Idle,
     IntentSet,
     NodeAdded,
     NodeRemoved,
@@ -24,10 +21,11 @@ from wharfinger.runtime.scheduler_machine import (
     Rescheduled,
     Resumed,
     Schedule,
-    Scheduled,
     ScriptVoted,
-    step,
 )
+from wharfinger.runtime.scheduler_graph import CycleError, Node, Verdict
+from wharfinger.runtime.scheduler_machine import step
+from wharfinger.runtime.scheduler_state import Active, Graph, Idle, Scheduled
 
 NAMES = "abcde"
 SOME = st.sampled_from(NAMES)
@@ -43,13 +41,15 @@ def any_node(draw: st.DrawFn) -> Node:
         draw(SOME),
         *draw(MEMBERS),
         version=draw(st.sampled_from(["1.0.0", "2.0.0-rc.1"])),
-        order=draw(st.integers(1, 3)),
+        order=draw(st.sampled_from([1, 2, 999])),
         optional=draw(MEMBERS),
         any_of=[group("any", *any_of)] if any_of else [],
         none_of=[group("none", *none_of)] if none_of else [],
         kubernetes=draw(st.sampled_from([None, None, ">=1.30"])),
         floor=draw(FLOORS),
         script=draw(st.integers(0, 3)) == 0,
+        subscriptions=sorted(draw(st.just(set()) | st.sets(SOME, max_size=2))),
+        bundles=draw(st.sampled_from([(), (), (("ce", "Default"),)])),
     )
 
 
@@ -71,11 +71,10 @@ class SchedulerMachine(RuleBasedStateMachine):
         scheduled = set()
         for effect in effects:
             match effect:
-                case Schedule(name, run, _, enabled):
+                case Schedule(name, run):
                     assert run not in self.runs, "a run number was used twice"
                     assert run > max(self.runs, default=0)
                     assert self.allowed[name], "a node that is off was scheduled"
-                    assert enabled == tuple(sorted(each for each, entry in self.graph.entries.items() if entry.on))
                     self.runs[run] = name
                     self.running[name] = run
                     scheduled.add(name)
@@ -101,9 +100,12 @@ class SchedulerMachine(RuleBasedStateMachine):
                     )
 
     def check_untouched(self, before: Graph, event: Event, told: set[str]) -> None:
-        """A node nobody spoke of stands where it stood, but for those that rest because they are off."""
+        """A node nobody spoke of stands where it stood, but for those that rest because they are off, and subscribers."""
         named = event.node.name if isinstance(event, NodeAdded) else getattr(event, "name", "")
+        again = isinstance(event, NodeAdded | Rescheduled)
         for name, entry in self.graph.entries.items():
+            if again and named in entry.node.subscriptions and entry.phase == Idle(f"SubscriptionTriggered:{named}"):
+                continue
             if name != named and name not in told:
                 assert name in before.entries
                 assert entry.phase == before.entries[name].phase or (entry.phase == Active() and not entry.on)
@@ -156,9 +158,13 @@ class SchedulerMachine(RuleBasedStateMachine):
     def vote(self, name: str, enabled: bool | None, error: str) -> None:
         self.send(ScriptVoted(name, enabled, "so", error))
 
-    @rule(version=st.sampled_from(["", "1.29.0", "1.31.0"]))
-    def upgrade(self, version: str) -> None:
-        self.send(FactsChanged(version, ""))
+    @rule(
+        version=st.sampled_from(["", "1.29.0", "1.31.0"]),
+        bootstrapped=st.sampled_from([True, True, False]),
+        bundle=st.sampled_from(["", "Default"]),
+    )
+    def upgrade(self, version: str, bootstrapped: bool, bundle: str) -> None:
+        self.send(FactsChanged(Facts(version, "", bootstrapped, "ce", bundle)))
 
     @rule()
     def pause(self) -> None:

@@ -2,9 +2,10 @@
 
 import pytest
 
-from tests.runtime.nodes import World, module, node, running
-from wharfinger.runtime.gates import Facts
-from wharfinger.runtime.scheduler_machine import (
+from tests.runtime.nodes import module, node
+from tests.runtime.scheduler_world import World, running
+from wharfinger.runtime.rules import Facts
+from wharfinger.runtime.scheduler_events import (
     Decided,
     Disable,
     FactsChanged,
@@ -24,7 +25,7 @@ def test_dynamic_rule_enables_over_floor() -> None:
     world.tell(IntentSet("mod", enabled=True))
     assert world.said() == [
         Decided("mod", allowed=True, reason="DynamicallyEnabled", message=""),
-        Schedule("mod", 1, "DecisionChanged:DynamicallyEnabled", ("mod",)),
+        Schedule("mod", 1, "DecisionChanged:DynamicallyEnabled"),
     ]
 
 
@@ -54,7 +55,7 @@ def test_a_users_disable_of_what_is_paused_uninstalls_it_after_all() -> None:
     world.tell(NodeRemoved("db"))
     assert [effect.uninstall for effect in world.disabled()] == [False]
     world.tell(IntentSet("app", enabled=False))
-    assert world.said() == [Disable("app", "DependencyNotEnabled", "dependency db is not enabled", uninstall=True)]
+    assert world.said() == [Disable("app", "DependencyNotEnabled", "dependency db is not installed", uninstall=True)]
 
 
 def test_what_was_disabled_before_it_was_loaded_is_uninstalled() -> None:
@@ -144,15 +145,15 @@ def test_a_script_that_is_new_disturbs_nothing_before_it_has_voted() -> None:
 
 def test_versions_that_change_pause_and_bring_back() -> None:
     world = World()
-    world.tell(FactsChanged("1.30.0", ""), NodeAdded(node("app", kubernetes=">=1.30")))
+    world.tell(FactsChanged(Facts("1.30.0", "")), NodeAdded(node("app", kubernetes=">=1.30")))
     world.complete("app")
     world.said()
-    world.tell(FactsChanged("1.29.0", ""))
+    world.tell(FactsChanged(Facts("1.29.0", "")))
     (disabled,) = world.disabled()
     assert (disabled.reason, disabled.uninstall) == ("KubernetesRequirementsUnmet", False)
     assert disabled.message == "app needs Kubernetes >=1.30, and the current one is 1.29.0"
-    world.tell(FactsChanged("1.28.0", ""))
+    world.tell(FactsChanged(Facts("1.28.0", "")))
     assert [type(effect).__name__ for effect in world.said()] == ["Decided"]
-    world.tell(FactsChanged("1.31.0", ""))
+    world.tell(FactsChanged(Facts("1.31.0", "")))
     assert world.scheduled() == ["app"]
     assert world.graph.facts == Facts("1.31.0", "")

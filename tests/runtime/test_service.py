@@ -1,5 +1,6 @@
 """The runtime put up and taken down."""
 
+import dataclasses
 import logging
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,8 +12,14 @@ import trio.testing
 from tests.runtime.test_hook_runs import COUNTING, config_map, hooked, until_data
 from tests.runtime.test_runtime import SLOW_CONFIG
 from tests.runtime.world import Ground, open_ground
+from wharfinger.cluster.resource import ObjectKey
 from wharfinger.formats.json_value import find_str
+from wharfinger.runtime.gates import Facts as GateFacts
+from wharfinger.runtime.resources import CONFIG_MAP
+from wharfinger.runtime.service import Facts
 from wharfinger.runtime.snapshots import RuntimeInspector
+
+DONE = ObjectKey(CONFIG_MAP, "prod", "done")
 
 
 async def installed(ground: Ground) -> None:
@@ -58,3 +65,46 @@ async def test_events_and_ticks_reach_the_runtime(tmp_path: Path) -> None:
             await world.client.create(config_map("late", {"watch": "me"}))
             await trio.testing.wait_all_tasks_blocked(0.05)
             assert find_str(await world.config_map("prod", "out"), "data", "seen") == "1"
+
+
+def test_what_decides_what_may_be_on() -> None:
+    facts = Facts("v1.34.0", "1.60", UTC, edition="ee", bundle="Default", bootstrapped_by=DONE)
+    assert facts.gate_facts(bootstrapped=False) == GateFacts("v1.34.0", "1.60", False, "ee", "Default")
+    assert Facts("v1.34.0", "", UTC).gate_facts(bootstrapped=True) == GateFacts("v1.34.0")
+
+
+async def test_packages_wait_for_the_bootstrap_and_are_not_put_to_rest_by_its_trace(tmp_path: Path) -> None:
+    async with open_ground(tmp_path) as ground, dataclasses.replace(ground, bootstrapped_by=DONE).open_world() as world:
+        await world.push("web", "1.0.0")
+        await world.repository()
+        await world.create("prod", "shop")
+        waiting = await world.until(
+            "prod", "shop", lambda obj: "bootstrap" in find_str(obj, "status", "summary", "message")
+        )
+        assert find_str(waiting, "status", "summary", "state") == "Pending"
+        await world.client.create(config_map("done"))
+        await world.until_state("prod", "shop", "Ready")
+        await world.client.delete(DONE)
+        await world.create("prod", "second")
+        await world.until_state("prod", "second", "Ready")
+        await world.until_state("prod", "shop", "Ready")
+
+
+async def test_a_daemon_that_starts_anew_decides_nothing_before_it_knows_of_the_bootstrap(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Or what runs would be put to rest, and begun again a moment later."""
+    async with open_ground(tmp_path) as ground:
+        await ground.client.create(config_map("done"))
+        bootstrapped = dataclasses.replace(ground, bootstrapped_by=DONE)
+        async with bootstrapped.open_world() as world:
+            await world.push("web", "1.0.0")
+            await world.repository()
+            await world.create("prod", "shop")
+            await world.until_state("prod", "shop", "Ready")
+        caplog.clear()
+        caplog.set_level(logging.INFO, logger="wharfinger")
+        async with bootstrapped.open_world() as world:
+            await world.until("prod", "shop", lambda _obj: world.runtime.scheduler.enabled("prod.shop"))
+            await world.until_state("prod", "shop", "Ready")
+        assert not [record.message for record in caplog.records if "bootstrap" in record.message]

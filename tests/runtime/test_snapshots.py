@@ -72,6 +72,26 @@ async def test_what_would_be_applied_and_what_the_scheduler_thinks(tmp_path: Pat
         assert "prod.absent" not in nodes
 
 
+async def test_why_a_package_is_as_it_is(tmp_path: Path) -> None:
+    """Who needs what is not there, and the one that is not there. Many more are in test_why."""
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        await world.push("web", "1.0.0")
+        await world.create("prod", "shop")
+        await world.create("prod", "lost", repository="nowhere")
+        await world.until_state("prod", "shop", "Ready")
+        await world.until_state("prod", "lost", "Failed")
+        inspector = RuntimeInspector(cluster="x", started=datetime.now(UTC), runtime=world.runtime)
+        ready = await inspector.why("prod.shop")
+        assert ready is not None
+        assert ready.ready
+        lost = await inspector.why("prod.lost")
+        assert lost is not None
+        assert [cause.subject for cause in lost.causes] == ["prod.lost"]
+        assert "RepositoryNotFound" in lost.causes[0].message
+        assert await inspector.why("prod.nobody") is None
+
+
 async def test_before_the_runtime_is_up_there_is_nothing() -> None:
     inspector = RuntimeInspector(cluster="x", started=datetime.now(UTC))
     assert await inspector.packages() == ()
@@ -79,5 +99,6 @@ async def test_before_the_runtime_is_up_there_is_nothing() -> None:
     assert await inspector.scheduler() == ()
     assert await inspector.package("a.b") is None
     assert await inspector.render("a.b") is None
+    assert await inspector.why("a.b") is None
     assert await inspector.validate("a.b", {}) is None
     assert not (await inspector.daemon()).ready

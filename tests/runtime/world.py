@@ -311,6 +311,7 @@ class Ground:
     downloads: list[str]
     login: Credentials | None
     journal: Journal
+    bootstrapped_by: ObjectKey | None = None
 
     @asynccontextmanager
     async def open_world(self) -> AsyncIterator[World]:
@@ -355,7 +356,7 @@ class Ground:
         def changed(name: str, before: PackageStatus, after: PackageStatus) -> None:
             writer.changed(name, before, after, trio.current_time())
 
-        facts = Facts(await self.client.server_version(), "", UTC)
+        facts = Facts(await self.client.server_version(), "", UTC, bootstrapped_by=self.bootstrapped_by)
         async with (
             open_runtime(
                 self.make_tools,

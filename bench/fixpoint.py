@@ -1,0 +1,140 @@
+"""The fixpoint engine: a layered graph against the standard library's sort, size against size, and what a change costs.
+
+The yardstick is `graphlib.TopologicalSorter`, which orders a graph that is known and never changes. The engine finds the same
+order by parking and waking, keeps an index that explains it, and can go on when something changes.
+"""
+
+from collections.abc import Iterator
+from graphlib import TopologicalSorter
+from typing import Final
+
+from bench.measure import Ratio, compare
+from wharfinger.runtime.fixpoint.machine import start, step
+from wharfinger.runtime.fixpoint.model import (
+    Arrived,
+    Blocked,
+    DependencyFailed,
+    Dispatch,
+    Emission,
+    Event,
+    Finished,
+    Id,
+    Outcome,
+    Pulled,
+    Seeded,
+    Terminal,
+)
+from wharfinger.runtime.fixpoint.state import Fixpoint, Rules
+
+LAYERS: Final = 100
+WIDTH: Final = 100
+CHANGES: Final = 100
+BODIES: Final = 3
+"""Most bodies of a node in a layered graph, whatever the order of its seeds."""
+ENDING: Final = Rules()
+LIVE: Final = Rules(drain=False)
+Wanted = dict[Id, tuple[Id, ...]]
+
+
+class Driver:
+    """Runs bodies one after the other: a node is done when all it wants is."""
+
+    def __init__(self, wanted: Wanted, rules: Rules = ENDING) -> None:
+        self.wanted = wanted
+        self.state: Fixpoint = start(rules)
+        self.bodies = 0
+        self.content = ""
+
+    def tell(self, event: Event) -> None:
+        """An event, and every body that follows from it."""
+        self.state, _ = step(self.state, event)
+        while True:
+            self.state, effects = step(self.state, Pulled())
+            if not effects or not isinstance(effects[0], Dispatch):
+                return
+            dispatch = effects[0]
+            self.bodies += 1
+            self.state, _ = step(self.state, Finished(dispatch.id, dispatch.run, self._body(dispatch.id)))
+
+    def _body(self, node: Id) -> Outcome:
+        wanted = self.wanted[node]
+        lacks = tuple(each for each in wanted if self.state.result(each) is None)
+        if lacks:
+            return Blocked(lacks)
+        results = [self.state.result(each) for each in wanted]
+        if "failed" in results:
+            return DependencyFailed(wanted, "failed")
+        return Terminal(results[0] or "" if results else f"done {self.content}", wanted)
+
+
+def layered(layers: int, width: int, *, name: str = "") -> Wanted:
+    """Each node wants three of the layer before it; ids sort against the layers, so that every seed comes too early."""
+    ids = [[Id("Node", name, f"{layers - layer:04}-{at:04}") for at in range(width)] for layer in range(layers)]
+    wanted: Wanted = {}
+    for layer, row in enumerate(ids):
+        for at, node in enumerate(row):
+            wanted[node] = () if not layer else tuple(sorted({ids[layer - 1][(at + by) % width] for by in (0, 1, 7)}))
+    return wanted
+
+
+def measure() -> Iterator[Ratio]:
+    """10,000 nodes; 100,000 against 100 times 1,000; a change that reaches ten of 10,000 against one in a graph of ten."""
+    wanted = layered(LAYERS, WIDTH)
+
+    def converged() -> None:
+        driver = Driver(wanted)
+        driver.tell(Seeded(tuple(wanted)))
+        if driver.bodies > BODIES * len(wanted):
+            raise SystemExit(
+                f"bench: {driver.bodies} bodies for {len(wanted)} nodes, and {BODIES} for each are allowed"
+            )
+
+    def sorted_by_the_library() -> None:
+        tuple(TopologicalSorter(wanted).static_order())
+
+    yield compare(
+        "fixpoint",
+        f"{len(wanted)} nodes in {LAYERS} layers",
+        "graphlib, the order alone",
+        converged,
+        sorted_by_the_library,
+        budget=60.0,
+        rounds=3,
+    )
+    yield _sizes()
+    yield _changes()
+
+
+def _sizes() -> Ratio:
+    large, small = layered(LAYERS, 1000), layered(10, 100)
+
+    def one_large() -> None:
+        Driver(large).tell(Seeded(tuple(large)))
+
+    def many_small() -> None:
+        for _ in range(100):
+            Driver(small).tell(Seeded(tuple(small)))
+
+    what = f"{len(large)} nodes in one graph"
+    return compare("fixpoint", what, f"100 graphs of {len(small)}", one_large, many_small, budget=1.5, rounds=3)
+
+
+def _changes() -> Ratio:
+    """A new content of the first node of a chain of ten: it and the other nine look again."""
+    chain = {Id("Node", "chain", str(at)): () if not at else (Id("Node", "chain", str(at - 1)),) for at in range(10)}
+    first = Id("Node", "chain", "0")
+    among_many = Driver({**layered(LAYERS, WIDTH), **chain}, LIVE)
+    alone = Driver(dict(chain), LIVE)
+    for driver in (among_many, alone):
+        driver.tell(Seeded(tuple(driver.wanted)))
+    contents = iter(range(10**9))
+
+    def change(driver: Driver) -> None:
+        for _ in range(CHANGES):
+            driver.content = f"content {next(contents)}"
+            driver.tell(Arrived(Emission(first, driver.content)))
+
+    what = "a change that reaches 10 of 10,000"
+    return compare(
+        "fixpoint", what, "the same in a graph of 10", lambda: change(among_many), lambda: change(alone), budget=1.6
+    ).per(CHANGES)

@@ -1,0 +1,149 @@
+"""Circles in a graph: its strongly connected components, the one of a single node, the shortest way around, and one way through.
+
+`strong_components` is Tarjan's algorithm (Depth-first search and linear graph algorithms, 1972) on a stack of its own: a chain of
+thousands of nodes costs no recursion, and every node and every edge is looked at once. `circle_of` costs no more than the shorter
+of two walks, against the edges or along them: of a node that nobody points to it costs nothing, however far one gets from it.
+
+Pure; edges are asked for and never stored.
+"""
+
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from typing import Final, Generic, TypeAlias, TypeVar
+
+T = TypeVar("T", bound=Hashable)
+"""A node."""
+Edges: TypeAlias = Callable[[T], Iterable[T]]
+"""For a node, those that it points to, or that point to it."""
+
+_DONE: Final = 2**63
+
+
+def strong_components(names: Iterable[T], targets: Edges[T]) -> list[list[T]]:
+    """The components of ``names``, each after those it points to; targets that are not among ``names`` are left out."""
+    wanted = dict.fromkeys(names)
+    search = _Search(wanted, targets)
+    for name in wanted:
+        search.visit(name)
+    return search.components
+
+
+def circle_of(name: T, targets: Edges[T], sources: Edges[T]) -> set[T]:
+    """The component of ``name``: itself, and whom it reaches both by ``targets`` and by ``sources``, the inverse of these."""
+    below, above = {name}, {name}
+    down, up = _steps(below, targets), _steps(above, sources)
+    while True:
+        if next(down, None) is None:
+            pointing: dict[T, list[T]] = {each: [] for each in below}
+            for each in below:
+                for target in targets(each):
+                    pointing[target].append(each)
+            return _reached(name, pointing.__getitem__)
+        if next(up, None) is None:
+            return _reached(name, lambda each: (target for target in targets(each) if target in above))
+
+
+def shortest_cycle(start: T, targets: Edges[T]) -> tuple[T, ...]:
+    """From ``start`` back to it, each pointing to the next and the last to the first; nothing where no edges lead back.
+
+    Of equals, the one whose nodes are told first by ``targets``.
+    """
+    came_from: dict[T, T] = {}
+    reached = [start]
+    for name in reached:  # grows, nearest first
+        for each in targets(name):
+            if each == start:
+                path = [name]
+                while path[-1] != start:
+                    path.append(came_from[path[-1]])
+                return tuple(reversed(path))
+            if each not in came_from:
+                came_from[each] = name
+                reached.append(each)
+    return ()
+
+
+def finished(names: Iterable[T], targets: Edges[T]) -> list[T]:
+    """``names`` as a walk through them leaves them: each after those it points to, but for edges that close a circle."""
+    found: set[T] = set()
+    left: list[T] = []
+    path: list[tuple[T, Iterator[T]]] = []
+
+    def enter(name: T) -> None:
+        found.add(name)
+        path.append((name, iter(targets(name))))
+
+    for start in names:
+        if start not in found:
+            enter(start)
+        while path:
+            name, rest = path[-1]
+            further = next((each for each in rest if each not in found), None)
+            if further is None:
+                left.append(name)
+                path.pop()
+            else:
+                enter(further)
+    return left
+
+
+def _steps(found: set[T], edges: Edges[T]) -> Iterator[bool]:
+    """Walk from what is found, and add to it; yields after every edge, so that the walk can be left."""
+    to_see = list(found)
+    while to_see:
+        for each in edges(to_see.pop()):
+            if each not in found:
+                found.add(each)
+                to_see.append(each)
+            yield True
+
+
+def _reached(start: T, edges: Edges[T]) -> set[T]:
+    found = {start}
+    for _ in _steps(found, edges):
+        pass
+    return found
+
+
+class _Search(Generic[T]):
+    def __init__(self, wanted: Iterable[T], targets: Edges[T]) -> None:
+        self.components: list[list[T]] = []
+        self._wanted = set(wanted)
+        self._targets = targets
+        self._lowest: dict[T, int] = {}
+        """The earliest node, by number, that is known to be in the same component; _DONE where the component is found."""
+        self._open: list[T] = []
+        self._path: list[tuple[T, int, Iterator[T]]] = []
+
+    def visit(self, name: T) -> None:
+        if name in self._lowest:
+            return
+        self._enter(name)
+        while self._path:
+            name, number, rest = self._path[-1]
+            for each in rest:
+                known = self._lowest.get(each)
+                if known is not None:
+                    self._lowest[name] = min(self._lowest[name], known)
+                elif each in self._wanted:
+                    self._enter(each)
+                    break
+            else:
+                self._leave(name, number)
+
+    def _enter(self, name: T) -> None:
+        number = self._lowest[name] = len(self._lowest)
+        self._open.append(name)
+        self._path.append((name, number, iter(self._targets(name))))
+
+    def _leave(self, name: T, number: int) -> None:
+        self._path.pop()
+        lowest = self._lowest[name]
+        if lowest == number:
+            component: list[T] = []
+            while not component or component[-1] != name:
+                component.append(self._open.pop())
+                self._lowest[component[-1]] = _DONE
+            self.components.append(component)
+        else:
+            parent = self._path[-1][0]
+            self._lowest[parent] = min(self._lowest[parent], lowest)

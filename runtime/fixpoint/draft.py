@@ -1,0 +1,135 @@
+"""The state of an engine while one event is taken in: the same fields, to be changed in place, and then frozen again.
+
+It exists so that an event which touches ten nodes does not make ten states. A draft never outlives its step, and nothing in it
+is shared but what is persistent. It knows the books (who is listed where, who is counted as what) and no rule.
+"""
+
+from collections.abc import Iterable
+from typing import Final, TypeAlias
+
+from rpds import HashTrieMap, HashTrieSet
+
+from wharfinger.runtime.fixpoint.model import Effect, Id
+from wharfinger.runtime.fixpoint.state import Fixpoint, Mark, Node, Stage
+
+_NOBODY: "Final[HashTrieSet[Id]]" = HashTrieSet()
+_NO_MARK: Final = Mark()
+
+_Index: TypeAlias = "HashTrieMap[Id, HashTrieSet[Id]]"
+
+
+class News:
+    """Something that others are to be told of: ``who`` changed or ended a run; ``cause`` is whose run did that."""
+
+    __slots__ = ("arrival", "cause", "changed", "who")
+
+    def __init__(self, who: Id, *, arrival: bool, changed: bool, cause: Id | None) -> None:
+        self.who = who
+        self.arrival = arrival
+        self.changed = changed
+        self.cause = cause
+
+
+class Draft:
+    """One step's working copy of a :class:`Fixpoint`; ``clock`` is one later, and is the stamp of whatever this step does."""
+
+    __slots__ = (*Fixpoint._fields, "effects", "news")
+
+    def __init__(self, state: Fixpoint) -> None:
+        (
+            self.rules,
+            clock,
+            self.episode,
+            self.charged,
+            self.arrived,
+            self.marks,
+            self.nodes,
+            self.queue,
+            self.parked_on,
+            self.readers,
+            self.parked,
+            self.sweepers,
+            self.loops,
+            self.gone,
+            self.queued,
+            self.running,
+            self.waiting,
+            self.told,
+            self.cancelled,
+        ) = state
+        self.clock = clock + 1
+        self.effects: list[Effect] = []
+        self.news: list[News] = []
+
+    def frozen(self) -> Fixpoint:
+        """The state after the step."""
+        return Fixpoint(
+            self.rules,
+            self.clock,
+            self.episode,
+            self.charged,
+            self.arrived,
+            self.marks,
+            self.nodes,
+            self.queue,
+            self.parked_on,
+            self.readers,
+            self.parked,
+            self.sweepers,
+            self.loops,
+            self.gone,
+            self.queued,
+            self.running,
+            self.waiting,
+            self.told,
+            self.cancelled,
+        )
+
+    def put(self, who: Id, node: Node) -> None:
+        """The node is like this from now on."""
+        self.nodes = self.nodes.insert(who, node)
+
+    def mark(self, who: Id) -> Mark:
+        """When it last changed; of what was never there: never."""
+        return self.marks.get(who, _NO_MARK)
+
+    def enqueue(self, who: Id) -> None:
+        """A place at the end of the queue."""
+        self.queue = self.queue.put(who)
+
+    def leave(self, who: Id, node: Node) -> None:
+        """The counts and the set of the parked no longer hold it for what it was; ``put`` says what it is."""
+        stage = node.stage
+        if stage is Stage.PARKED:
+            self.parked = self.parked.discard(who)
+        elif stage is Stage.RUNNABLE:
+            self.queued -= 1
+        elif stage is Stage.RUNNING:
+            self.running -= 1
+        elif stage is Stage.WAITING:
+            self.waiting -= 1
+
+    def list_under(self, who: Id, node: Node, lacks: tuple[Id, ...], reads: tuple[Id, ...]) -> None:
+        """It is found under these from now on, in place of those that ``node`` names."""
+        if node.lacks != lacks:
+            self.parked_on = _relisted(self.parked_on, who, node.lacks, lacks)
+        if node.reads != reads:
+            self.readers = _relisted(self.readers, who, node.reads, reads)
+
+    def forget(self, who: Id, node: Node) -> None:
+        """The node is no more, and is listed nowhere. Its mark is another matter."""
+        self.list_under(who, node, (), ())
+        self.sweepers = self.sweepers.discard(who)
+        self.nodes = self.nodes.discard(who)
+
+
+def _relisted(index: "_Index", who: Id, before: tuple[Id, ...], after: tuple[Id, ...]) -> "_Index":
+    kept: Iterable[Id] = set(before).intersection(after) if before and after else ()
+    for key in before:
+        if key not in kept:
+            left = index.get(key, _NOBODY).discard(who)
+            index = index.insert(key, left) if left else index.discard(key)
+    for key in after:
+        if key not in kept:
+            index = index.insert(key, index.get(key, _NOBODY).insert(who))
+    return index

@@ -1,0 +1,344 @@
+"""The engine: one event in, the next state and what is to be done out. The package tells what it is for and why it ends.
+
+A node: to run → running → parked, waiting outside, or done; from each of these it is to run again when something calls for it,
+and never twice at once. What a body answers is taken in like this:
+
+* it was removed meanwhile: the answer is nobody's. What it emitted is not published; a node that came back runs afresh;
+* it emitted: that is published, also when the run is out of date, because it is there: whoever runs again says the same
+  again, and the same is no news;
+* it is out of date, because its own content changed, because it was asked, or because something that it reads or lacks changed
+  after it began: it runs once more, and is not done in between: its result is nobody's but its own (a Noop of the next run lets
+  it stand), and who waits for it goes on waiting;
+* otherwise it is parked, waits, or is done, and who waits for it is told.
+
+The stamps of a step are the clock; a run begins one later than anything that its step did, and so anything of a later step is
+later than the run.
+"""
+
+from typing import Final, assert_never
+
+from rpds import HashTrieMap, HashTrieSet
+
+from wharfinger.queue.fifo import Fifo
+from wharfinger.runtime.fixpoint.draft import Draft
+from wharfinger.runtime.fixpoint.levels import judge
+from wharfinger.runtime.fixpoint.model import (
+    Answered,
+    Arrived,
+    Asked,
+    Blocked,
+    Cancelled,
+    Converged,
+    Crashed,
+    DependencyFailed,
+    Dispatch,
+    Effect,
+    Event,
+    Finished,
+    Id,
+    Level,
+    Noop,
+    Outside,
+    Pulled,
+    Removed,
+    Seeded,
+    Terminal,
+)
+from wharfinger.runtime.fixpoint.state import Again, Fixpoint, Mark, Node, Origin, Rules, Said, Stage
+from wharfinger.runtime.fixpoint.wakes import arrive, call, end, fresh, remove, seed, tell
+
+_RULES: Final = Rules()
+_NOTHING_SAID: Final = Said("", ())
+
+
+def start(rules: Rules = _RULES) -> Fixpoint:
+    """An engine without any node."""
+    return Fixpoint(
+        rules=rules,
+        clock=0,
+        episode=1,
+        charged=False,
+        arrived=0,
+        marks=HashTrieMap(),
+        nodes=HashTrieMap(),
+        queue=Fifo(),
+        parked_on=HashTrieMap(),
+        readers=HashTrieMap(),
+        parked=HashTrieSet(),
+        sweepers=HashTrieSet(),
+        loops=HashTrieMap(),
+        gone=HashTrieSet(),
+        queued=0,
+        running=0,
+        waiting=0,
+        told=False,
+        cancelled=False,
+    )
+
+
+def step(state: Fixpoint, event: Event) -> tuple[Fixpoint, tuple[Effect, ...]]:
+    """Take one event in. The same events have the same effects, in the same order."""
+    draft = Draft(state)
+    if isinstance(event, Pulled):
+        _pull(draft)
+    else:
+        draft.told = False
+        _take_in(draft, event)
+        if draft.news:
+            tell(draft)
+    if not draft.running:
+        _rest(draft)
+    return draft.frozen(), tuple(draft.effects)
+
+
+def _take_in(draft: Draft, event: Event) -> None:
+    match event:
+        case Finished():
+            _finish(draft, event)
+        case Arrived(emission):
+            arrive(draft, emission)
+        case Asked(who):
+            _ask(draft, who)
+        case Removed(who):
+            remove(draft, who)
+        case Seeded(ids):
+            for who in sorted(set(ids)):
+                seed(draft, who)
+        case Answered(who, run):
+            node = draft.nodes.get(who)
+            if node is not None and node.stage is Stage.WAITING and node.run == run:
+                call(draft, who, node, level=Level.NONE)
+        case Cancelled():
+            draft.cancelled = True
+        case Pulled():
+            pass
+        case _:
+            assert_never(event)
+
+
+def _rest(draft: Draft) -> None:
+    """No body runs: what is gone needs no stamp any more. Nor is anything to run: in a live daemon, an episode is over."""
+    if draft.gone:
+        for who in draft.gone:
+            if not draft.mark(who).present:
+                draft.marks = draft.marks.discard(who)
+        draft.gone = HashTrieSet()
+    if draft.charged and not draft.queued and not draft.rules.drain:
+        draft.episode += 1
+        draft.charged = False
+
+
+# --- what is to run ------------------------------------------------------------------------------------------------------------
+
+
+def _pull(draft: Draft) -> None:
+    while not draft.cancelled:
+        while draft.queue:
+            who, draft.queue = draft.queue.take()
+            if _dispatch(draft, who, draft.nodes[who]):
+                return
+        if draft.running or draft.waiting or not draft.rules.drain:
+            return
+        if not judge(draft):
+            if not draft.told:
+                draft.told = True
+                draft.effects.append(Converged())
+            return
+
+
+def _dispatch(draft: Draft, who: Id, node: Node) -> bool:
+    """Its place in the queue came up; False: it is not to run any more."""
+    if node.stage is not Stage.RUNNABLE:
+        if node.stage is Stage.GONE:
+            draft.nodes = draft.nodes.discard(who)
+        else:
+            draft.put(who, node._replace(queued=False))
+        return False
+    draft.queued -= 1
+    draft.running += 1
+    draft.clock += 1
+    account, level = node.account, node.level
+    draft.put(
+        who,
+        Node(
+            Stage.RUNNING,
+            draft.clock,
+            level,
+            Again.NO,
+            node.lacks,
+            node.reads,
+            node.result,
+            node.said,
+            account._replace(paid=False) if account.paid else account,
+            node.origin,
+            node.sweep,
+            queued=False,
+        ),
+    )
+    loop: tuple[Id, ...] = ()
+    if draft.loops:
+        loop = draft.loops.get(who, ()) if level is Level.FORCE else ()
+        draft.loops = draft.loops.discard(who)
+    draft.effects.append(Dispatch(who, draft.clock, level, loop))
+    return True
+
+
+def _ask(draft: Draft, who: Id) -> None:
+    node = draft.nodes.get(who)
+    if node is None or node.stage in (Stage.RUNNABLE, Stage.GONE):
+        return
+    if node.stage is Stage.RUNNING:
+        if node.again is Again.NO:
+            draft.put(who, node._replace(again=Again.FREE))
+    else:
+        call(draft, who, node, level=Level.NONE)
+
+
+# --- what a body answered ------------------------------------------------------------------------------------------------------
+
+
+def _finish(draft: Draft, event: Finished) -> None:
+    who = event.id
+    node = draft.nodes.get(who)
+    if node is None or node.stage is not Stage.RUNNING or node.run != event.run:
+        return
+    if node.again in (Again.VOID, Again.ANEW):
+        _forget(draft, who, node)
+        return
+    if event.sweep is not node.sweep:
+        draft.sweepers = draft.sweepers.insert(who) if event.sweep else draft.sweepers.discard(who)
+        node = node._replace(sweep=event.sweep)
+        draft.put(who, node)
+    outcome = event.outcome
+    match outcome:
+        case Terminal(result, reads, emissions):
+            if emissions:
+                node = _published(draft, who, node, outcome)
+            _done(draft, who, node, Said(result, _ids(reads)))
+        case Blocked(lacks):
+            _block(draft, who, node, _ids(lacks))
+        case Noop():
+            _done(draft, who, node, node.said or _NOTHING_SAID)
+        case DependencyFailed(failed, result):
+            _done(draft, who, node, Said(result, _ids(failed)))
+        case Outside(reads):
+            _wait(draft, who, node, _ids(reads))
+        case Crashed(message):
+            _crash(draft, who, node, message)
+        case _:
+            assert_never(outcome)
+
+
+def _ids(given: tuple[Id, ...]) -> tuple[Id, ...]:
+    return tuple(sorted(set(given))) if len(given) > 1 else given
+
+
+def _published(draft: Draft, who: Id, node: Node, outcome: Terminal) -> Node:
+    """What it emitted is there, in the order in which it did; the node, which may be among it."""
+    origin = Origin(who, node.origin.depth + 1)
+    news = [arrive(draft, emission, origin) for emission in outcome.emissions]
+    if not any(news):
+        return node
+    node = draft.nodes[who]
+    return node._replace(account=node.account._replace(news=True))
+
+
+def _later(draft: Draft, ids: tuple[Id, ...], run: int) -> Mark | None:
+    """The mark of one of them that changed after the run began, if there is one."""
+    marks = draft.marks
+    for who in ids:
+        mark = marks.get(who)
+        if mark is not None and mark.changed > run:
+            return mark
+    return None
+
+
+def _done(draft: Draft, who: Id, node: Node, said: Said) -> None:
+    """It says it is done; it is, unless it is out of date."""
+    changed = _later(draft, said.reads, node.run) if said.reads else None
+    if changed is None and node.again is Again.NO:
+        end(draft, who, node, said.result, said.reads, said)
+    else:
+        node = _relisted(draft, who, node, (), said.reads)._replace(said=said)
+        _run_again(draft, who, node, changed)
+
+
+def _crash(draft: Draft, who: Id, node: Node, message: str) -> None:
+    """An end like any other, of which nothing is known but this. It is not what a Noop lets stand."""
+    if node.again is Again.NO:
+        end(draft, who, node, f"crashed: {message}", (), node.said)
+    else:
+        _run_again(draft, who, node, None)
+
+
+def _run_again(draft: Draft, who: Id, node: Node, changed: Mark | None) -> None:
+    """Once more: at its own cost, unless all that happened is that it was asked."""
+    cause = node.account.cause if node.again is Again.CHARGED or changed is None else changed.cause
+    call(draft, who, node, level=Level.NONE, charge=changed is not None or node.again is Again.CHARGED, cause=cause)
+
+
+def _wait(draft: Draft, who: Id, node: Node, reads: tuple[Id, ...]) -> None:
+    """It waits for the world outside, unless it is out of date; what it reads it looks at again for nothing."""
+    node = _relisted(draft, who, node, reads, ())
+    if node.again is not Again.NO:
+        _run_again(draft, who, node, None)
+    elif _later(draft, reads, node.run) is not None:
+        call(draft, who, node, level=Level.NONE)
+    else:
+        draft.leave(who, node)
+        draft.waiting += 1
+        draft.put(who, node._replace(stage=Stage.WAITING))
+
+
+def _block(draft: Draft, who: Id, node: Node, lacks: tuple[Id, ...]) -> None:
+    """It is parked, unless something that it lacks changed or ended a run after it began: that would never come again."""
+    node = _relisted(draft, who, node, lacks, ())
+    if node.again is not Again.NO:
+        _run_again(draft, who, node, None)
+        return
+    late = arrived = False
+    for lacked in lacks:
+        mark = draft.marks.get(lacked)
+        if mark is not None:
+            late = late or mark.changed > node.run or mark.finished > node.run
+            arrived = arrived or mark.arrived > node.run
+    if late:
+        call(draft, who, node, level=Level.NONE if arrived else min(node.level, Level.CASCADE))
+        return
+    draft.leave(who, node)
+    draft.parked = draft.parked.insert(who)
+    draft.put(
+        who,
+        Node(
+            Stage.PARKED,
+            node.run,
+            node.level,
+            Again.NO,
+            lacks,
+            (),
+            node.result,
+            node.said,
+            node.account,
+            node.origin,
+            node.sweep,
+            queued=False,
+        ),
+    )
+
+
+def _relisted(draft: Draft, who: Id, node: Node, lacks: tuple[Id, ...], reads: tuple[Id, ...]) -> Node:
+    """The node, listed under these instead."""
+    if node.lacks == lacks and node.reads == reads:
+        return node
+    draft.list_under(who, node, lacks, reads)
+    return node._replace(lacks=lacks, reads=reads)
+
+
+def _forget(draft: Draft, who: Id, node: Node) -> None:
+    """The body of a node that was removed has ended; if the node came back, it runs."""
+    draft.leave(who, node)
+    draft.forget(who, node)
+    if node.again is Again.ANEW:
+        draft.queued += 1
+        draft.enqueue(who)
+        draft.put(who, fresh(node.origin))

@@ -1,0 +1,233 @@
+"""Who is to look again, and at whose cost: what arrives, what ends, and whom that wakes.
+
+Whatever others may have to look at again is put among the draft's news, and told by `tell` at the end of the step, one after
+the other: so a wake that ends a node (its budget is used up) wakes its own waiters in turn without anything being nested.
+
+`call` is the only place where a node gets to run, and the only one where that is charged.
+"""
+
+from typing import Final
+
+from wharfinger.runtime.fixpoint import budget
+from wharfinger.runtime.fixpoint.draft import Draft, News
+from wharfinger.runtime.fixpoint.model import Emission, Exhausted, Id, Level, Unresolved
+from wharfinger.runtime.fixpoint.state import Account, Again, Mark, Node, Origin, Said, Stage
+
+_NO_ACCOUNT: Final = Account()
+_OUTSIDE: Final = Origin()
+
+
+def arrive(draft: Draft, emission: Emission, origin: Origin = _OUTSIDE) -> bool:
+    """Something is there, or has another content than before; True: that was news. Its own node runs, and who looks at it."""
+    who = emission.id
+    mark, node = draft.marks.get(who), draft.nodes.get(who)
+    if (
+        mark is not None
+        and mark.present
+        and mark.digest == emission.digest
+        and (node is not None or not emission.runnable)
+    ):
+        return False
+    _appear(draft, who, emission.digest, origin.creator)
+    if node is None or node.stage is Stage.GONE:
+        if emission.runnable:
+            _create(draft, who, node, origin)
+    else:
+        if origin.creator is None:
+            node = node._replace(origin=_OUTSIDE)
+        if node.again in (Again.VOID, Again.ANEW):
+            draft.put(who, node._replace(again=Again.ANEW if emission.runnable else node.again))
+        elif node.stage is Stage.RUNNING:
+            draft.put(who, node._replace(again=Again.CHARGED, account=node.account._replace(cause=origin.creator)))
+        else:
+            call(draft, who, node, level=Level.NONE, charge=True, cause=origin.creator)
+    return True
+
+
+def seed(draft: Draft, who: Id) -> None:
+    """A node to begin with, of which the content is not known."""
+    node = draft.nodes.get(who)
+    if node is None or node.stage is Stage.GONE:
+        _appear(draft, who, None, None)
+        _create(draft, who, node, _OUTSIDE)
+
+
+def _appear(draft: Draft, who: Id, digest: str | None, cause: Id | None) -> None:
+    now = draft.clock
+    draft.marks = draft.marks.insert(who, Mark(now, now, draft.mark(who).finished, digest, cause, present=True))
+    draft.arrived = now
+    draft.news.append(News(who, arrival=True, changed=True, cause=cause))
+
+
+def _create(draft: Draft, who: Id, gone: Node | None, origin: Origin) -> None:
+    node = fresh(origin)
+    draft.queued += 1
+    if origin.depth > draft.rules.depth and not draft.cancelled:
+        node = node._replace(queued=gone is not None)
+        chain = budget.chain_of(who, origin.creator, lambda creature: _creator(draft, creature))
+        _exhaust(draft, who, node, budget.depth_message(who, chain, draft.rules.depth), chain, origin.creator)
+        return
+    if gone is None:
+        draft.enqueue(who)
+    draft.put(who, node)
+
+
+def fresh(origin: Origin) -> Node:
+    """A node that never ran, with its place in the queue."""
+    return Node(
+        Stage.RUNNABLE, 0, Level.NONE, Again.NO, (), (), None, None, _NO_ACCOUNT, origin, sweep=False, queued=True
+    )
+
+
+def _creator(draft: Draft, who: Id) -> Id | None:
+    node = draft.nodes.get(who)
+    return node.origin.creator if node is not None else None
+
+
+def _cause(draft: Draft, who: Id) -> Id | None:
+    node = draft.nodes.get(who)
+    return node.account.cause if node is not None else None
+
+
+def call(
+    draft: Draft,
+    who: Id,
+    node: Node,
+    *,
+    level: Level,
+    charge: bool = False,
+    cause: Id | None = None,
+) -> None:
+    """The node is to run, once, whatever else it is called for before it does. If a charge is due and none is left, it ends."""
+    account = node.account
+    if account.spent and budget.is_spent(account, draft.episode):
+        return
+    if charge and node.run and not draft.cancelled:
+        paid = budget.charged(account, budget=draft.rules.budget, episode=draft.episode, cause=cause)
+        if paid is None:
+            loop = budget.loop_of(who, cause, lambda other: _cause(draft, other))
+            _exhaust(draft, who, node, budget.budget_message(who, loop, draft.rules.budget), loop.ids, cause)
+            return
+        account, draft.charged = paid, True
+    draft.leave(who, node)
+    draft.queued += 1
+    if not node.queued:
+        draft.enqueue(who)
+    draft.put(
+        who,
+        Node(
+            Stage.RUNNABLE,
+            node.run,
+            level,
+            Again.NO,
+            node.lacks,
+            node.reads,
+            node.result,
+            node.said,
+            account,
+            node.origin,
+            node.sweep,
+            queued=True,
+        ),
+    )
+
+
+def end(draft: Draft, who: Id, node: Node, result: str, reads: tuple[Id, ...], said: Said | None) -> None:
+    """The node is done, and this is published: who waits for that is told, and who reads it, if the result differs.
+
+    ``said`` is what its body answered last, and is kept for a Noop; where the engine ended the node, that is something else.
+    """
+    if node.lacks or node.reads or reads:
+        draft.list_under(who, node, (), reads)
+    draft.leave(who, node)
+    changed = result != node.result
+    now = draft.clock
+    mark = draft.mark(who)
+    if changed:
+        mark = Mark(mark.arrived, now, now, mark.digest, who, present=True)
+    else:
+        mark = Mark(mark.arrived, mark.changed, now, mark.digest, mark.cause, present=True)
+    draft.marks = draft.marks.insert(who, mark)
+    draft.put(
+        who,
+        Node(
+            Stage.DONE,
+            node.run,
+            Level.NONE,
+            Again.NO,
+            (),
+            reads,
+            result,
+            said,
+            node.account,
+            node.origin,
+            node.sweep,
+            node.queued,
+        ),
+    )
+    draft.news.append(News(who, arrival=False, changed=changed, cause=who))
+
+
+def _exhaust(draft: Draft, who: Id, node: Node, message: str, loop: tuple[Id, ...], cause: Id | None) -> None:
+    """It runs no more in this episode. What it read when it last answered it still reads, for the next one."""
+    draft.effects.append(Exhausted(who, message, loop))
+    draft.charged = True
+    said = node.said
+    node = node._replace(account=budget.spent(node.account, draft.episode, cause))
+    end(draft, who, node, f"exhausted: {message}", said.reads if said is not None else (), said)
+
+
+def leave_unresolved(draft: Draft, who: Id, node: Node) -> None:
+    """It blocked when it was asked as hard as can be: that is its end, until something changes that it lacked."""
+    draft.effects.append(Unresolved(who, node.lacks))
+    end(draft, who, node, "unresolved", node.lacks, node.said)
+
+
+def remove(draft: Draft, who: Id) -> None:
+    """It is gone; who looks at it looks again. A body of its that runs is waited for, and what it answers is nobody's."""
+    mark, node = draft.mark(who), draft.nodes.get(who)
+    if not mark.present:
+        return
+    draft.arrived = draft.clock
+    draft.marks = draft.marks.insert(who, Mark(mark.arrived, draft.clock, mark.finished, None, None, present=False))
+    draft.gone = draft.gone.insert(who)
+    draft.news.append(News(who, arrival=False, changed=True, cause=None))
+    if node is None:
+        return
+    if node.stage is Stage.RUNNING:
+        draft.put(who, node._replace(again=Again.VOID))
+        return
+    draft.leave(who, node)
+    draft.forget(who, node)
+    if node.queued:
+        draft.put(who, node._replace(stage=Stage.GONE, lacks=(), reads=(), sweep=False))
+
+
+def tell(draft: Draft) -> None:
+    """Whoever waits for the news looks again, in the order of ids; what that ends is news too."""
+    for news in draft.news:  # grows while it is told
+        parked, readers = draft.parked_on.get(news.who), draft.readers.get(news.who)
+        if parked is None and (readers is None or not news.changed):
+            continue
+        waiters = {*(parked or ()), *((readers or ()) if news.changed else ())}
+        if not news.arrival:
+            waiters.discard(news.who)  # whatever it made of itself it knows
+        for who in sorted(waiters) if len(waiters) > 1 else waiters:
+            _wake(draft, who, draft.nodes[who], news)
+    draft.news.clear()
+
+
+def _wake(draft: Draft, who: Id, node: Node, news: News) -> None:
+    """One waiter. A node that runs is not told: when its body answers, the stamps are."""
+    stage = node.stage
+    if stage is Stage.PARKED:
+        call(draft, who, node, level=Level.NONE if news.arrival else min(node.level, Level.CASCADE))
+    elif stage is Stage.DONE:
+        call(draft, who, node, level=Level.NONE, charge=True, cause=news.cause)
+    elif stage is Stage.WAITING and news.changed:
+        call(draft, who, node, level=Level.NONE)
+    elif stage is Stage.RUNNABLE and news.changed:
+        charge = bool(node.reads)
+        level = Level.NONE if news.arrival else node.level
+        if charge or level is not node.level:
+            call(draft, who, node, level=level, charge=charge, cause=news.cause)

@@ -1,0 +1,139 @@
+"""What the scheduler says about why a package is not ready: the votes that keep it off, and what it is parked on.
+
+A vote against a package is a cause of its own, in the order of the rules; a missing dependency comes through the package that is
+missing. What a node is parked on comes through that: a package, the members of a tier that has not been released, its own
+script. Where neither is told (by a node of another version), the message of the decision is all there is.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime
+from typing import Final
+
+from wharfinger.formats.version_constraint import ConstraintError, parse_constraint
+from wharfinger.runtime.causes import Cause, Known, listed
+from wharfinger.runtime.inspector import DependencySnapshot, LackSnapshot, NodeSnapshot, PackageSnapshot, VoteSnapshot
+from wharfinger.runtime.package_status import Stage
+from wharfinger.runtime.reasons import Reason, explanation
+from wharfinger.runtime.remedies import WAIT, of_absence, of_group, of_reason, of_version
+
+PAUSED: Final = "the scheduler is paused: the daemon is starting"
+RESTING: Final = "it is paused: its hooks rest, nothing is deleted"
+_FORBID: Final = "Forbid"
+_DISABLE: Final = "Disable"
+_ON: Final = "Enable"
+
+
+def vote_causes(known: Known, package: PackageSnapshot, node: NodeSnapshot | None) -> Iterator[Cause]:
+    """Why it may not be on; nothing where it may, or where nobody has decided yet.
+
+    Without a node it is what the condition says: a package that would close a cycle never becomes one.
+    """
+    condition = next((each for each in package.conditions if each.type == Stage.REQUIREMENTS), None)
+    since = condition.last_transition if condition is not None else None
+    resting = RESTING if package.installed_version else ""
+    if node is None:
+        if condition is not None and condition.status == "False":
+            yield _root(package.name, VoteSnapshot(_FORBID, condition.reason, condition.message), since)
+        return
+    for vote in _against(node):
+        if vote.reason in (Reason.DEPENDENCY_NOT_ENABLED, Reason.DEPENDENCY_VERSION_MISMATCH):
+            found = tuple(replace(each, since=since) for each in _unmet(known, node, resting))
+            yield from found or (_root(package.name, vote, since),)
+        elif vote.reason == Reason.ANY_OF_UNMET:
+            yield replace(_root(package.name, vote, since), remedy=of_group(_off_members(known, node)))
+        else:
+            yield _root(package.name, vote, since)
+
+
+def lack_causes(known: Known, node: NodeSnapshot) -> Iterator[Cause]:
+    """What a node waits for that may be on, or whose script is still being asked."""
+    if node.state != "idle" or node.decision not in (_ON, "Undefined"):
+        return
+    for lack in node.lacks:
+        yield _lack(known, node, lack)
+    if not node.lacks:
+        yield Cause("waits for its turn", node.message, node.since, remedy=WAIT, by_hand=False)
+
+
+def absence_cause(name: str, needed_by: NodeSnapshot | None) -> Cause:
+    """Of a package that is not there; ``needed_by`` is the node that names it, if it is known."""
+    needs = needed_by.dependencies if needed_by is not None else ()
+    constraint = next((each.constraint for each in needs if each.name == name), "")
+    remedy = of_absence(name, constraint, needed_by.name if needed_by is not None else "")
+    return Cause("is not installed", "there is no resource of that name", remedy=remedy)
+
+
+def _against(node: NodeSnapshot) -> tuple[VoteSnapshot, ...]:
+    """The votes that keep it off: all that forbid, and what the others come to, unless somebody's word settles that, too."""
+    if node.decision not in (_FORBID, _DISABLE):
+        return ()
+    forbidding = tuple(vote for vote in node.votes if vote.verdict == _FORBID)
+    standing = [vote for vote in node.votes if vote.verdict in (_ON, _DISABLE)]
+    settled = any(vote.reason == Reason.DYNAMICALLY_DISABLED for vote in forbidding)
+    last = tuple(vote for vote in standing[-1:] if vote.verdict == _DISABLE and not settled)
+    return forbidding + last or (VoteSnapshot(node.decision, node.reason, node.message),)
+
+
+def _root(name: str, vote: VoteSnapshot, since: datetime | None) -> Cause:
+    state = "is off" if vote.verdict == _DISABLE or vote.reason in _UNWANTED else "may not be on"
+    message = f"{vote.reason}: {vote.message or explanation(vote.reason)}"
+    return Cause(state, message, since, remedy=of_reason(name, vote.reason))
+
+
+_UNWANTED: Final = (Reason.DYNAMICALLY_DISABLED, Reason.DISABLED_BY_SCRIPT)
+
+
+def _unmet(known: Known, node: NodeSnapshot, message: str) -> Iterator[Cause]:
+    for each in node.dependencies:
+        there = known.node(each.name)
+        if there is None or not known.is_on(each.name):
+            if not each.optional:
+                yield Cause(f"needs {_member(each)}", message, through=(each.name,))
+        elif not _allows(each.constraint, there.version):
+            text = f"{each.name} is there as {there.version}"
+            remedy = of_version(each.name, each.constraint, node.name)
+            yield Cause(f"needs {_member(each)}", "; ".join(filter(None, (text, message))), remedy=remedy)
+
+
+def _off_members(known: Known, node: NodeSnapshot) -> tuple[tuple[str, bool], ...]:
+    """The members of groups of which one must be on, and whether each is there."""
+    members = {member.name for group in node.groups if group.kind == "anyOf" for member in group.members}
+    return tuple((name, known.package(name) is not None) for name in sorted(members) if not known.is_on(name))
+
+
+def _lack(known: Known, node: NodeSnapshot, lack: LackSnapshot) -> Cause:
+    match lack.kind:
+        case "package":
+            return Cause(f"waits for {lack.name}", "", node.since, through=(lack.name,))
+        case "tier":
+            others = _holders(known, node, lack.name)
+            held = f"held by {listed(others)}" if others else ""
+            return Cause(f"waits for order {lack.name}", held, node.since, through=others, remedy=WAIT, by_hand=False)
+        case "vote":
+            text = explanation(Reason.SCRIPT_PENDING)
+            return Cause("waits for its enabled script", text, node.since, remedy=WAIT, by_hand=False)
+        case _:
+            return Cause("waits", PAUSED, node.since, remedy=WAIT, by_hand=False)
+
+
+def _holders(known: Known, node: NodeSnapshot, order: str) -> tuple[str, ...]:
+    try:
+        return tuple(name for name in known.holders(int(order)) if name != node.name)
+    except ValueError:  # a tier of a node of another version
+        return ()
+
+
+def _member(dependency: DependencySnapshot) -> str:
+    constraint = dependency.constraint.strip()
+    return f"{dependency.name} ({constraint})" if constraint else dependency.name
+
+
+def _allows(constraint: str, version: str) -> bool:
+    """As the gates see it: no constraint is met by whatever is there, any other not by what is no version."""
+    if not constraint.strip():
+        return True
+    try:
+        return parse_constraint(constraint).allows(version)
+    except ConstraintError:
+        return False

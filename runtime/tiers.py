@@ -1,0 +1,52 @@
+"""The barrier between orders: a node goes when no node of a lower effective order still has work before it.
+
+A tier is an id of the fixpoint engine without a body (DESIGN §7). Nodes park on the highest tier below them that is not
+released: its release is news to exactly those that wait for it, however many tiers there are. What holds a tier is counted,
+so that taking in a node or its release costs no look at the others.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from rpds import HashTrieMap
+
+from wharfinger.runtime.fixpoint.model import Id
+
+_KIND: Final = "Tier"
+_NONE: "Final[HashTrieMap[int, int]]" = HashTrieMap()
+
+
+def tier_id(order: int) -> Id:
+    """The id of the tier of an order; for messages too."""
+    return Id(_KIND, "", str(order))
+
+
+@dataclass(frozen=True, slots=True)
+class Tiers:
+    """How many nodes hold each effective order; one that nobody holds is not in it."""
+
+    held: "HashTrieMap[int, int]" = _NONE
+
+    def moved(self, before: int | None, after: int | None) -> "Tiers":
+        """A node held the order ``before`` and holds ``after``; None: no order at all."""
+        if before == after:
+            return self
+        held = self.held
+        if before is not None:
+            count = held[before] - 1
+            held = held.insert(before, count) if count else held.remove(before)
+        if after is not None:
+            held = held.insert(after, (held.get(after) or 0) + 1)
+        return Tiers(held)
+
+    def is_held(self, order: int) -> bool:
+        """Whether any node holds it."""
+        return order in self.held
+
+    def below(self, order: int) -> int | None:
+        """The highest order under ``order`` that is held: what a node of ``order`` waits for; None: for nothing."""
+        return max((each for each in self._orders() if each < order), default=None)
+
+    def _orders(self) -> Iterable[int]:
+        return self.held.keys()

@@ -1,0 +1,187 @@
+"""What the fixpoint engine must come to, found without it: by looking at everything again until nothing moves.
+
+A `World` is declared: what each part needs, tolerates, makes and how it ends. The oracle knows nothing of events, orders, wakes,
+levels in time or versions. It computes least fixpoints over the declarations, one rule after the other:
+
+1. what becomes ready, and is made, with what is needed in place (a tolerated dependency only ever delays, so it is no rule here);
+2. who fails since something needed has failed;
+3. who fails since something needed is absent, or its expression stays false: nothing else can come any more;
+4. cycles: of each strongly connected rest that waits for nothing outside itself the lowest id is told to stop waiting.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from wharfinger.runtime.fixpoint.model import Id, Level
+
+READY: Final = "ready"
+FAILED: Final = "failed"
+CRASHED: Final = "crashed"
+DEPENDENCY: Final = "dependency"
+"""Something needed failed, or is absent."""
+NOT_READY: Final = "not ready"
+"""On a cycle, and the one that was told to stop waiting."""
+UNRESOLVED: Final = "unresolved"
+DATA: Final = "Data"
+"""Ids of this kind are data: ready once they are there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A node of a world, as data."""
+
+    id: Id
+    needs: tuple[Id, ...] = ()
+    tolerates: tuple[Id, ...] = ()
+    """Waited for until they are decided, one way or the other."""
+    never_true: frozenset[Id] = frozenset()
+    """Of ``needs``: an expression about it stays false, however ready it is."""
+    emits: tuple[Id, ...] = ()
+    """Made once all needs are in place, also where it then fails."""
+    emits_with: tuple[tuple[Id, Id], ...] = ()
+    """(tolerated, made): made only where the tolerated one is ready."""
+    selects: bool = False
+    """Looks at all data that are there, and makes of each that has one the node of kind ``Made`` with its name."""
+    fails: bool = False
+    crashes: bool = False
+    stubborn: bool = False
+    """Blocks on whatever is not in place, at every level."""
+    outside: int = 0
+    """How often it waits for the world outside before it is done."""
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """Parts by id, and what is there without having been made."""
+
+    parts: Mapping[Id, Part]
+    seeds: tuple[Id, ...]
+    brought: frozenset[Id] = frozenset()
+    """What the world outside has brought in the end."""
+    struck: frozenset[Id] = frozenset()
+    """Whose last body ended in an error, wherever it was."""
+
+    def made_from(self, datum: Id) -> Id | None:
+        """What a selecting part makes of a piece of data, where it makes something."""
+        made = Id("Made", datum.namespace, datum.name)
+        return made if made in self.parts else None
+
+    def with_part(self, part: Part) -> "World":
+        """The same with another declaration of a part."""
+        return replace(self, parts={**self.parts, part.id: part})
+
+
+@dataclass(slots=True)
+class Expected:
+    """What an engine has to find: the verdict of every node that is there, and how hard it had to judge."""
+
+    verdicts: dict[Id, str] = field(default_factory=dict)
+    present: set[Id] = field(default_factory=set)
+    level: Level = Level.NONE
+
+
+def expected(world: World) -> Expected:
+    """The verdicts of a world. ``level`` is exact where nobody tolerates anything."""
+    found = Expected(present={*world.seeds, *world.brought})
+    _close(world, found)
+    _propagate(world, found)
+    if _undecided(world, found):
+        found.level = Level.CASCADE
+        _judge_absent(world, found)
+    while _undecided(world, found):
+        found.level = Level.FORCE
+        for component in _bottom_components(world, found):
+            lowest = min(component)
+            found.verdicts[lowest] = UNRESOLVED if world.parts[lowest].stubborn else NOT_READY
+        _propagate(world, found)
+    return found
+
+
+def decided_unjudged(world: World) -> bool:
+    """Whether everybody comes to a verdict though nobody is told that something will not come, tolerated ones waited for."""
+    found = Expected(present={*world.seeds, *world.brought})
+    while True:
+        before = len(found.verdicts), len(found.present)
+        _close(world, found, strict=True)
+        _propagate(world, found)
+        if before == (len(found.verdicts), len(found.present)):
+            return not _undecided(world, found)
+
+
+def _in_place(found: Expected, one: Id) -> bool:
+    return one in found.present and (one.kind == DATA or found.verdicts.get(one) == READY)
+
+
+def _undecided(world: World, found: Expected) -> list[Id]:
+    return sorted(one for one in found.present if one in world.parts and one not in found.verdicts)
+
+
+def _close(world: World, found: Expected, *, strict: bool = False) -> None:
+    """Rule 1, to its least fixpoint."""
+    found.verdicts |= dict.fromkeys(world.struck, CRASHED)
+    moved = True
+    while moved:
+        moved = False
+        for part in [world.parts[one] for one in sorted(found.present) if one in world.parts]:
+            if part.id in world.struck or not all(
+                _in_place(found, need) and need not in part.never_true for need in part.needs
+            ):
+                continue
+            if strict and not all(_over(found, one) for one in part.tolerates):
+                continue
+            made = set(_made(world, found, part))
+            moved |= part.id not in found.verdicts or not made <= found.present
+            found.verdicts[part.id] = CRASHED if part.crashes else FAILED if part.fails else READY
+            found.present |= made
+
+
+def _over(found: Expected, one: Id) -> bool:
+    return one in found.verdicts or (one.kind == DATA and one in found.present)
+
+
+def _made(world: World, found: Expected, part: Part) -> Iterable[Id]:
+    if part.crashes:
+        return
+    yield from part.emits
+    yield from (made for tolerated, made in part.emits_with if _in_place(found, tolerated))
+    if part.selects:
+        data = [one for one in found.present if one.kind == DATA]
+        yield from (made for made in map(world.made_from, data) if made is not None)
+
+
+def _propagate(world: World, found: Expected) -> None:
+    """Rule 2, to its fixpoint."""
+    moved = True
+    while moved:
+        moved = False
+        for one in _undecided(world, found):
+            part = world.parts[one]
+            if not part.stubborn and any(found.verdicts.get(need, READY) != READY for need in part.needs):
+                found.verdicts[one] = DEPENDENCY
+                moved = True
+
+
+def _judge_absent(world: World, found: Expected) -> None:
+    """Rule 3, and rule 2 after it."""
+    for one in _undecided(world, found):
+        part = world.parts[one]
+        lost = (
+            need not in found.present or (need in part.never_true and _in_place(found, need)) for need in part.needs
+        )
+        if not part.stubborn and any(lost):
+            found.verdicts[one] = DEPENDENCY
+    _propagate(world, found)
+
+
+def _bottom_components(world: World, found: Expected) -> list[set[Id]]:
+    """The strongly connected components of who is undecided, of which no way leads to another one; by plain reachability."""
+    undecided = _undecided(world, found)
+    reach = {one: {need for need in world.parts[one].needs if need in undecided} for one in undecided}
+    for middle in undecided:
+        for one in undecided:
+            if middle in reach[one]:
+                reach[one] |= reach[middle]
+    components = [{one} | {other for other in reach[one] if one in reach[other]} for one in undecided]
+    bottoms = [component for one, component in zip(undecided, components, strict=True) if reach[one] <= component]
+    return [component for at, component in enumerate(bottoms) if component not in bottoms[:at]]

@@ -1,0 +1,248 @@
+"""Cancelled after every single order, struck by a crash at every single order: in the machine, and in `converge` (A.6, A.12)."""
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+
+import pytest
+import trio
+import trio.testing
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.runtime.fixpoint.driving import MOST, ROOMY, Drive
+from tests.runtime.fixpoint.oracle import CRASHED, DEPENDENCY, READY, UNRESOLVED, Part, World, expected
+from tests.runtime.fixpoint.test_random_graphs import merged
+from tests.runtime.fixpoint.worlds import GHOST, Bodies, Store, datum, node, tapes, verdict, world, worlds
+from tests.scale import scaled
+from wharfinger.runtime.fixpoint.converge import Report, converge
+from wharfinger.runtime.fixpoint.model import Cancelled, Crashed, Dispatch, Id, Level, Outcome, Pulled
+from wharfinger.runtime.fixpoint.state import Done, Parked, Rules
+
+many = settings(
+    max_examples=scaled(2000, 30), suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
+)
+limits = st.integers(1, 4)
+A, B, C = node("a"), node("b"), node("c")
+
+# --- the machine --------------------------------------------------------------------------------------------------------------
+
+
+@many
+@given(some=worlds(tolerant=False), tape=tapes, limit=limits, own=st.booleans())
+def test_cancelled_after_any_order_nothing_false_is_said_and_nothing_more_is_ordered(
+    some: World, tape: bytes, limit: int, own: bool
+) -> None:
+    whole = Drive(some, tape, limit, own_store=own).live()
+    truth = expected(some).verdicts
+    for at in range(min(len(whole.dispatched), scaled(MOST, 12))):
+        cut = Drive(some, tape, limit, own_store=own, cancel_at=at).live()
+        assert cut.dispatched == whole.dispatched[: at + 1]
+        assert not cut.running
+        here = next(index for index, (event, _) in enumerate(cut.log) if isinstance(event, Cancelled))
+        assert all(not effects for _, effects in cut.log[here:])
+        for one, said in cut.verdicts().items():
+            assert said in {"none", truth[one]}, f"{one} is said to be {said}"
+            if said == "none":
+                assert not isinstance(cut.state.phase(one), Done)
+
+
+@many
+@given(some=worlds(), tape=tapes, limit=limits)
+def test_cancelled_after_any_order_the_parked_stay_parked(some: World, tape: bytes, limit: int) -> None:
+    whole = Drive(some, tape, limit).live()
+    for at in range(min(len(whole.dispatched), scaled(MOST, 6))):
+        cut = Drive(some, tape, limit)
+        cut.live_until(at)
+        parked = [one for one in some.parts if isinstance(cut.state.phase(one), Parked)]
+        results = {one: cut.state.result(one) for one in parked}
+        cut.tell(Cancelled())
+        while cut.running:
+            one = min(cut.running)
+            cut.look(one)
+            cut.report(one)
+            assert cut.tell(Pulled()) == ()
+        assert all(isinstance(cut.state.phase(one), Parked) for one in parked)
+        assert {one: cut.state.result(one) for one in parked} == results
+
+
+@many
+@given(some=worlds(), tape=tapes, limit=limits, own=st.booleans())
+def test_struck_by_a_crash_at_any_order_the_others_come_to_their_verdicts(
+    some: World, tape: bytes, limit: int, own: bool
+) -> None:
+    orders = len(Drive(some, tape, limit, own_store=own).live().dispatched)
+    for at in range(min(orders, scaled(MOST, 8))):
+        drive = Drive(some, tape, limit, own_store=own, crash_at=at).live()
+        struck = frozenset(one for one, run in drive.crashed.items() if drive.watcher.runs[one] == run)
+        there = frozenset(drive.watcher.digests)
+        truth = expected(replace(some, brought=some.brought | there, struck=struck))
+        assert merged(drive.verdicts()) == merged(truth.verdicts)
+
+
+# --- converge -----------------------------------------------------------------------------------------------------------------
+
+
+class StruckError(Exception):
+    """What a body of these tests ends in where it is told to."""
+
+
+@dataclass(slots=True)
+class Living:
+    """The bodies of a world under `converge`: they take their time, look somewhere in the middle of it, and write at its end."""
+
+    world: World
+    tape: bytes = b""
+    crash_at: int | None = None
+    predicate_crashes: bool = False
+    store: Store = field(default_factory=Store)
+    inside: Counter[Id] = field(default_factory=Counter)
+    most: int = 0
+    orders: list[Dispatch] = field(default_factory=list)
+    left: list[Id] = field(default_factory=list)
+    bodies: Bodies = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.bodies = Bodies(dict(self.world.parts))
+        self.store.there |= {*self.world.seeds, *self.world.brought}
+
+    def time(self) -> float:
+        """How long until the next thing, from the tape."""
+        return self.tape[len(self.orders) % len(self.tape)] / 16 if self.tape else 1.0
+
+    async def run(self, id: Id, level: Level, loop: tuple[Id, ...]) -> Outcome:  # noqa: A002
+        """One body."""
+        at = len(self.orders)
+        self.orders.append(Dispatch(id, at, level, loop))
+        self.inside[id] += 1
+        self.most = max(self.most, self.inside.total())
+        assert self.inside[id] == 1, f"{id} runs beside itself"
+        try:
+            await trio.sleep(self.time())
+            if at == self.crash_at:
+                self.store.results[id] = CRASHED
+                raise StruckError(str(id))
+            outcome = self.bodies.answer(self.store, id, level)
+            self.store.write(id, outcome)
+            if isinstance(outcome, Crashed):
+                raise StruckError(outcome.message)
+            await trio.sleep(self.time())
+        finally:
+            self.inside[id] -= 1
+            self.left.append(id)
+        return outcome
+
+    def reruns_at_drain(self, id: Id) -> bool:  # noqa: A002
+        """Whether it selects."""
+        if self.predicate_crashes:
+            raise StruckError(f"predicate of {id}")
+        return self.bodies.sweeps(id)
+
+
+def within(bodies: Living, limit: int, *, rules: Rules = ROOMY) -> Report:
+    """Converge under a clock that jumps."""
+
+    async def main() -> Report:
+        with trio.fail_after(1_000_000):
+            return await converge(bodies, bodies.world.seeds, limit=limit, rules=rules)
+
+    return trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
+
+
+def still(some: World) -> World:
+    """The same world in which nobody waits for the world outside, which `converge` has nobody to ask about."""
+    parts = {one: replace(part, outside=0) for one, part in some.parts.items()}
+    # What was brought is made by somebody here: converge takes nothing from outside.
+    bringer = Part(node("bringer"), emits=tuple(sorted(some.brought)))
+    return World({**parts, bringer.id: bringer}, (*some.seeds, bringer.id))
+
+
+@many
+@given(some=worlds().map(still), tape=tapes, limit=limits)
+def test_converge_comes_to_the_oracles_verdicts(some: World, tape: bytes, limit: int) -> None:
+    bodies = Living(some, tape)
+    report = within(bodies, limit)
+    found = {one: verdict(result) for one, result in report.results.items()}
+    assert merged(found) == merged(expected(some).verdicts)
+    assert bodies.most <= limit
+    assert report.runs == Counter(order.id for order in bodies.orders)
+    assert report.level == max(order.level for order in bodies.orders)
+
+
+@many
+@given(some=worlds().map(still), tape=tapes, limit=limits)
+def test_converge_survives_a_body_that_ends_in_an_error_at_any_order(some: World, tape: bytes, limit: int) -> None:
+    orders = within(whole := Living(some, tape), limit).runs.values()
+    assert sum(orders) == len(whole.orders)
+    for at in range(min(len(whole.orders), scaled(MOST, 4))):
+        bodies = Living(some, tape, crash_at=at)
+        report = within(bodies, limit)
+        last = {order.id: index for index, order in enumerate(bodies.orders)}
+        struck = frozenset({bodies.orders[at].id} & {one for one, index in last.items() if index == at})
+        there = frozenset(bodies.store.there)
+        truth = expected(replace(some, brought=there, struck=struck))
+        assert merged({one: verdict(said) for one, said in report.results.items()}) == merged(truth.verdicts)
+
+
+@many
+@given(some=worlds().map(still), tape=tapes, limit=limits, at=st.floats(0, 60))
+def test_converge_cancelled_at_any_time_leaves_no_body_behind_and_starts_none(
+    some: World, tape: bytes, limit: int, at: float
+) -> None:
+    bodies = Living(some, tape)
+
+    async def main() -> bool:
+        with trio.move_on_after(at) as scope:
+            await converge(bodies, some.seeds, limit=limit, rules=ROOMY)
+        begun = len(bodies.orders)
+        assert bodies.inside.total() == 0
+        assert len(bodies.left) == begun
+        await trio.sleep(1000)
+        assert len(bodies.orders) == begun
+        return scope.cancelled_caught
+
+    cancelled = trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
+    truth = expected(some).verdicts
+    said = {one: verdict(result) for one, result in bodies.store.results.items()}
+    if not cancelled:
+        assert merged(said) == merged({one: truth[one] for one in said})
+    if not any(part.tolerates for part in some.parts.values()):
+        assert all(merged({one: word})[one] == merged({one: truth[one]})[one] for one, word in said.items())
+
+
+def test_an_error_of_the_question_whether_a_body_sweeps_is_its_crash_and_not_a_hang() -> None:
+    report = within(Living(world(Part(A), Part(B, needs=(A,))), predicate_crashes=True), 2)
+    assert verdict(report.results[A]) == CRASHED
+    assert verdict(report.results[B]) == CRASHED
+
+
+def test_a_crash_says_what_it_was() -> None:
+    report = within(Living(world(Part(A, crashes=True), Part(B, needs=(A,)), Part(C))), 2)
+    assert "as declared" in report.results[A]
+    assert verdict(report.results[B]) == DEPENDENCY
+    assert verdict(report.results[C]) == READY
+
+
+@pytest.mark.parametrize("limit", [1, 2, 7])
+def test_no_more_bodies_than_allowed_run_at_once_and_no_fewer(limit: int) -> None:
+    bodies = Living(world(*(Part(node(f"n{at}")) for at in range(20))))
+    within(bodies, limit)
+    assert bodies.most == limit
+
+
+def test_who_waits_for_one_that_was_given_up_comes_to_an_end() -> None:
+    """Bodies under `converge` keep their own results; nobody tells them of what the engine ended."""
+    some = world(Part(A, needs=(GHOST,), stubborn=True), Part(B, needs=(A,)), Part(C, needs=(B,)), Part(node("d")))
+    report = within(Living(some), 2)
+    assert verdict(report.results[A]) == UNRESOLVED
+    assert A in report.unresolved
+    assert verdict(report.results[B]) in {UNRESOLVED, DEPENDENCY, "not ready"}
+    assert verdict(report.results[C]) in {UNRESOLVED, DEPENDENCY, "not ready"}
+    assert verdict(report.results[node("d")]) == READY
+
+
+def test_a_body_that_waits_for_the_world_outside_is_not_left_hanging_by_converge() -> None:
+    """`converge` knows no world outside: it has to say so, one way or the other, instead of waiting for ever."""
+    bodies = Living(world(Part(A, outside=1), Part(B, needs=(A,)), Part(datum("x")) if False else Part(C)))
+    report = within(bodies, 2)
+    assert verdict(report.results[A]) != READY
+    assert verdict(report.results[C]) == READY

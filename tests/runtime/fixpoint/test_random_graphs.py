@@ -1,0 +1,318 @@
+"""Random worlds under random orders of everything, against the oracle (spec/schedulers §A.7, §A.12).
+
+Every life here is watched step by step (`watching.py`). What is compared at its end are verdicts: with the oracle, with the same
+world under other seeds, finishing orders and limits, with itself replayed, and with the same world met all at once.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import cycle
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from tests.runtime.fixpoint.driving import ROOMY, Drive
+from tests.runtime.fixpoint.oracle import DEPENDENCY, NOT_READY, READY, Part, World, decided_unjudged, expected
+from tests.runtime.fixpoint.worlds import (
+    GHOST,
+    Story,
+    datum,
+    emission,
+    growing_stories,
+    node,
+    tapes,
+    turning_stories,
+    world,
+    worlds,
+)
+from tests.scale import scaled
+from wharfinger.runtime.fixpoint.machine import start, step
+from wharfinger.runtime.fixpoint.model import (
+    Arrived,
+    Asked,
+    Blocked,
+    Converged,
+    Crashed,
+    DependencyFailed,
+    Dispatch,
+    Emission,
+    Exhausted,
+    Finished,
+    Id,
+    Level,
+    Noop,
+    Outcome,
+    Outside,
+    Pulled,
+    Seeded,
+    Terminal,
+)
+from wharfinger.runtime.fixpoint.state import Rules
+
+many = settings(
+    max_examples=scaled(3000, 60), suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
+)
+limits = st.integers(1, 4)
+flags = st.booleans()
+
+
+def merged(verdicts: dict[Id, str]) -> dict[Id, str]:
+    """Without the difference between those on a cycle: which of them was told first may depend on what came when."""
+    return {one: DEPENDENCY if verdict == NOT_READY else verdict for one, verdict in verdicts.items()}
+
+
+def tolerant(some: World) -> bool:
+    return any(part.tolerates for part in some.parts.values())
+
+
+def bound(drive: Drive) -> int:
+    """How many bodies may have run, from the proof of termination, with what happened in this life put in.
+
+    A body that is done runs again only charged, asked, or in a sweep; a body that blocked only when something that it lacks
+    ended or came, or when all was quiet. All is quiet at most three times between two ends or arrivals: at each level once.
+    """
+    outcomes = [event.outcome for event, _ in drive.log if isinstance(event, Finished)]
+    ends = sum(not isinstance(outcome, Blocked | Outside) for outcome in outcomes)
+    made = sum(len(outcome.emissions) for outcome in outcomes if isinstance(outcome, Terminal))
+    judged = sum(not isinstance(effect, Dispatch) for _, effects in drive.log for effect in effects)
+    news = ends + made + judged + sum(not isinstance(event, Finished | Pulled) for event, _ in drive.log)
+    nodes = len(drive.runs_by_id())
+    return ends + nodes * (1 + news) + 3 * nodes * (1 + news)
+
+
+# --- the end is the oracle's --------------------------------------------------------------------------------------------------
+
+
+@many
+@given(some=worlds(), tape=tapes, limit=limits, own=flags, thorough=flags, noops=flags, noise=st.integers(0, 6))
+def test_every_verdict_is_the_oracles(
+    some: World, tape: bytes, limit: int, own: bool, thorough: bool, noops: bool, noise: int
+) -> None:
+    drive = Drive(some, tape, limit, own_store=own, thorough=thorough, noops=noops, noise=noise).live()
+    assert merged(drive.verdicts()) == merged(expected(some).verdicts)
+    assert len(drive.dispatched) <= bound(drive)
+
+
+@many
+@given(some=worlds(tolerant=False), tape=tapes, limit=limits, own=flags)
+def test_one_member_of_a_cycle_is_told_and_the_level_is_no_higher_than_it_has_to_be(
+    some: World, tape: bytes, limit: int, own: bool
+) -> None:
+    drive = Drive(some, tape, limit, own_store=own).live()
+    found = expected(some)
+    assert drive.verdicts() == found.verdicts
+    assert drive.level() is found.level
+
+
+@many
+@given(some=worlds(), tape=tapes, limit=limits, noops=flags)
+def test_nobody_is_judged_in_a_world_that_can_be_decided_without(
+    some: World, tape: bytes, limit: int, noops: bool
+) -> None:
+    assume(decided_unjudged(some))
+    assert Drive(some, tape, limit, noops=noops).live().level() is Level.NONE
+
+
+@many
+@given(
+    story=growing_stories(), tape=tapes, limit=limits, own=flags, thorough=flags, noops=flags, noise=st.integers(0, 4)
+)
+def test_when_things_come_late_does_not_matter(
+    story: Story, tape: bytes, limit: int, own: bool, thorough: bool, noops: bool, noise: int
+) -> None:
+    drive = Drive(
+        story.first, tape, limit, changes=story.changes, own_store=own, thorough=thorough, noops=noops, noise=noise
+    ).live()
+    assert merged(drive.verdicts()) == merged(expected(story.last).verdicts)
+    assert len(drive.dispatched) <= bound(drive)
+
+
+@many
+@given(story=turning_stories(), tape=tapes, limit=limits, own=flags, thorough=flags, noops=flags)
+def test_change_by_change_comes_to_the_same_as_from_scratch(
+    story: Story, tape: bytes, limit: int, own: bool, thorough: bool, noops: bool
+) -> None:
+    drive = Drive(story.first, tape, limit, changes=story.changes, own_store=own, thorough=thorough, noops=noops).live()
+    assert drive.verdicts() == expected(story.last).verdicts
+    assert drive.verdicts() == Drive(story.last).live().verdicts()
+
+
+# --- what does not matter -----------------------------------------------------------------------------------------------------
+
+
+@many
+@given(some=worlds(tolerant=False), one=tapes, other=tapes, seeds=st.randoms(use_true_random=False), limit=limits)
+def test_neither_seed_order_nor_finishing_order_nor_the_limit_changes_a_word(
+    some: World, one: bytes, other: bytes, seeds: object, limit: int
+) -> None:
+    first = Drive(some, one, 1).live()
+    shuffled = [
+        seed for _, seed in sorted(zip(cycle(other or b"\0"), some.seeds, strict=False), key=lambda pair: pair[0])
+    ]
+    second = Drive(some, other, limit).live(shuffled)
+    assert second.results() == first.results()
+
+
+@many
+@given(story=growing_stories(), tape=tapes, limit=limits, noise=st.integers(0, 4))
+def test_the_same_events_have_the_same_effects_and_old_states_stay_as_they_were(
+    story: Story, tape: bytes, limit: int, noise: int
+) -> None:
+    drive = Drive(story.first, tape, limit, changes=story.changes, noise=noise).live()
+    state = start(ROOMY)
+    states = [state]
+    for event, effects in drive.log:
+        state, again = step(state, event)
+        states.append(state)
+        assert again == effects
+    for before, (event, effects) in zip(states, drive.log, strict=False):
+        assert step(before, event)[1] == effects
+    assert {one: state.result(one) for one in drive.results()} == drive.results()
+
+
+@many
+@given(some=worlds(tolerant=False), other=worlds(plain=True, tolerant=False), tape=tapes, limit=limits)
+def test_a_part_of_the_world_is_judged_as_if_it_were_alone(some: World, other: World, tape: bytes, limit: int) -> None:
+    def away(one: Id) -> Id:
+        return Id(one.kind, "elsewhere", one.name)
+
+    moved = [
+        replace(
+            part,
+            id=away(part.id),
+            needs=tuple(map(away, part.needs)),
+            never_true=frozenset(map(away, part.never_true)),
+        )
+        for part in other.parts.values()
+    ]
+    both = World(
+        {**some.parts, **{part.id: part for part in moved}},
+        (*some.seeds, *map(away, other.seeds)),
+        some.brought | {away(one) for one in other.brought},
+    )
+    together = Drive(both, tape, limit).live()
+    alone = Drive(some).live()
+    levels = [order.level for order in together.dispatched if order.id in some.parts]
+    assert max(levels) is alone.level()
+    assert {one: result for one, result in together.results().items() if one in some.parts} == alone.results()
+
+
+# --- it ends, whatever bodies say ---------------------------------------------------------------------------------------------
+
+
+class Chaos:
+    """Bodies that answer whatever the tape says: any outcome, about any of five ids."""
+
+    def __init__(self, tape: bytes) -> None:
+        self.tape: Iterator[int] = iter(tape) if len(set(tape)) > 1 else cycle(tape or b"\0")
+        self.again = cycle(tape or b"\0")
+        self.ids = [node("a"), node("b"), node("c"), datum("x"), GHOST]
+
+    def pick(self, among: int) -> int:
+        return next(self.again) % among
+
+    def some(self) -> tuple[Id, ...]:
+        return tuple(self.ids[self.pick(len(self.ids))] for _ in range(1 + self.pick(2)))
+
+    def emissions(self) -> tuple[Emission, ...]:
+        made = self.some()[: self.pick(3)]
+        return tuple(emission(one, str(self.pick(256))) for one in dict.fromkeys(made))
+
+    def outcome(self, *, outside: bool) -> Outcome:
+        match self.pick(8 if outside else 7):
+            case 0:
+                return Noop()
+            case 1:
+                return Crashed(str(self.pick(256)))
+            case 2:
+                return DependencyFailed(self.some(), str(self.pick(256)))
+            case 3 | 4:
+                return Blocked(self.some())
+            case 5 | 6:
+                return Terminal(str(self.pick(256)), self.some(), self.emissions())
+            case _:
+                return Outside(self.some())
+
+
+@many
+@given(tape=st.binary(max_size=60), budget=st.integers(0, 4), limit=limits, depth=st.integers(1, 4))
+def test_whatever_bodies_answer_it_ends_within_the_bound_of_the_proof(
+    tape: bytes, budget: int, limit: int, depth: int
+) -> None:
+    drive = Drive(world(Part(node("a")), Part(node("b"))), tape, limit, rules=Rules(budget=budget, depth=depth))
+    chaos = Chaos(tape)
+    drive.tell(Seeded(drive.world.seeds))
+    while True:
+        if len(drive.running) < limit and not drive.idle and not (drive.running and chaos.pick(3) == 0):
+            drive.idle = not drive.tell(Pulled())
+        elif drive.running:
+            one = sorted(drive.running)[chaos.pick(len(drive.running))]
+            # Outside is left out: it has to be answered from outside, which may go on for ever.
+            drive.running[one].outcome = chaos.outcome(outside=False)
+            drive.report(one, sweep=chaos.pick(2) == 0)
+        else:
+            break
+        assert len(drive.dispatched) <= bound(drive)
+    assert drive.converged == 1
+    for one, runs in drive.runs_by_id().items():
+        # Ends of a body, without those of free sweeps, are charged: (first + budget); sweeps are as many as things came.
+        assert drive.state.charges(one) <= budget
+        done = sum(
+            event.id == one and not isinstance(event.outcome, Blocked)
+            for event, _ in drive.log
+            if isinstance(event, Finished)
+        )
+        assert done <= 1 + budget + drive.watcher.came + 1, runs
+
+
+@pytest.mark.parametrize("budget", [0, 3, 32])
+def test_two_that_never_stop_making_each_other_anew_are_stopped_and_others_are_not(budget: int) -> None:
+    some = world(Part(node("a")), Part(node("b")), Part(node("c"), needs=(node("a"),)), Part(node("d")))
+    drive = Drive(some, rules=Rules(budget=budget))
+    drive.tell(Seeded(some.seeds))
+    versions = iter(range(10_000))
+    other = {node("a"): node("b"), node("b"): node("a")}
+    while not drive.idle or drive.running:
+        if not drive.idle and len(drive.running) < 2:
+            drive.idle = not drive.tell(Pulled())
+            continue
+        one = min(drive.running)
+        if one in other:
+            made = (emission(other[one], f"version {next(versions)}"),)
+            drive.running[one].outcome = Terminal(READY, emissions=made)
+            drive.report(one)
+        else:
+            drive.look(one)
+            drive.report(one)
+    assert drive.converged == 1
+    stopped = [effect for _, effects in drive.log for effect in effects if isinstance(effect, Exhausted)]
+    assert stopped
+    for effect in stopped:
+        assert {node("a"), node("b")} == set(effect.loop)
+        assert all(str(one) in effect.message for one in effect.loop)
+    assert drive.runs(stopped[0].id) == budget + 1
+    assert drive.state.result(node("d")) == READY
+    assert drive.state.result(node("c")) is not None
+
+
+def test_a_question_asked_again_and_again_costs_nothing() -> None:
+    drive = Drive(world(Part(node("a"))), rules=Rules(budget=0)).live()
+    for _ in range(40):
+        drive.tell(Asked(node("a")))
+        while drive.move([]):
+            pass
+    assert drive.runs(node("a")) == 41
+    assert drive.state.charges(node("a")) == 0
+    assert drive.converged == 41
+
+
+def test_the_end_is_told_once_and_again_after_something_else_happened() -> None:
+    drive = Drive(world(Part(node("a"), needs=(datum("x"),)))).live()
+    assert drive.verdicts() == {node("a"): DEPENDENCY}
+    assert drive.tell(Pulled()) == ()
+    drive.tell(Arrived(emission(datum("x"))))
+    while drive.move([]):
+        pass
+    assert drive.converged == 2
+    assert drive.log[-1] != (Pulled(), (Converged(),)) or drive.tell(Pulled()) == ()

@@ -1,0 +1,437 @@
+"""Who runs again, why, how often and in which order (spec/schedulers §A.4, §A.5; A.7 items 1, 3, 4)."""
+
+import pytest
+
+from tests.runtime.fixpoint.driving import Hand
+from tests.runtime.fixpoint.worlds import datum, emission, node
+from wharfinger.runtime.fixpoint.model import (
+    Answered,
+    Arrived,
+    Asked,
+    Blocked,
+    Converged,
+    Crashed,
+    DependencyFailed,
+    Event,
+    Finished,
+    Id,
+    Noop,
+    Outcome,
+    Outside,
+    Removed,
+    Seeded,
+    Terminal,
+)
+from wharfinger.runtime.fixpoint.state import Done, Parked, Rules, Runnable, Waiting
+
+A, B, C, D = node("a"), node("b"), node("c"), node("d")
+X, Y = datum("x"), datum("y")
+
+OUTCOMES = {
+    "terminal": Terminal("ready", (X,)),
+    "blocked": Blocked((X,)),
+    "failed by dependency": DependencyFailed((X,), "dependency"),
+    "outside": Outside((X,)),
+    "crashed": Crashed("boom"),
+    "noop": Noop(),
+}
+NEW, X_COMES, X_AGAIN = (Arrived(emission(*one)) for one in ((A, "new"), (X, "1"), (X, "2")))
+WAKES: dict[str, tuple[Event, ...]] = {
+    "new content": (NEW,),
+    "asked": (Asked(A),),
+    "both": (Asked(A), NEW),
+    "three times asked": (Asked(A),) * 3,
+    "what it lacks or reads comes": (X_COMES,),
+    "all of it": (X_COMES, NEW, Asked(A), X_AGAIN),
+}
+
+
+@pytest.mark.parametrize("outcome", OUTCOMES)
+@pytest.mark.parametrize("wake", WAKES)
+def test_whatever_wakes_a_running_body_it_runs_exactly_once_more(wake: str, outcome: str) -> None:
+    hand = Hand()
+    hand.seed(A)
+    hand.run(A, Terminal("first", (X,)))
+    hand.tell(Asked(A))
+    first = hand.pull()
+    assert first is not None
+    for event in WAKES[wake]:
+        hand.tell(event)
+    assert hand.pull() is None  # not beside itself
+    hand.end(A, OUTCOMES[outcome])
+    looks_on = outcome not in {"crashed"} or wake != "what it lacks or reads comes"
+    assert isinstance(hand.state.phase(A), Runnable) is looks_on
+    if looks_on:
+        second = hand.run(A, Terminal("last", (X,)))
+        assert second.run > first.run
+    assert hand.pull_all() == []
+    assert hand.effects[-1] == Converged()
+
+
+@pytest.mark.parametrize("wake", WAKES)
+@pytest.mark.parametrize("where", ["runnable", "parked", "done", "waiting"])
+def test_wakes_of_one_that_does_not_run_meet_in_one_run(where: str, wake: str) -> None:
+    hand = Hand()
+    hand.seed(A)
+    before: dict[str, Outcome] = {"parked": Blocked((X,)), "done": Terminal("ready", (X,)), "waiting": Outside((X,))}
+    if where in before:
+        hand.run(A, before[where])
+    for event in WAKES[wake]:
+        hand.tell(event)
+    assert isinstance(hand.state.phase(A), Runnable)
+    hand.run(A, Terminal("ready", (X,)))
+    assert hand.pull_all() == []
+    charged = {"new content", "both", "all of it"} if where != "done" else set(WAKES) - {"asked", "three times asked"}
+    assert hand.state.charges(A) in ((1,) if wake in charged else (0,)) or where == "runnable"
+
+
+def test_the_parked_are_woken_by_every_end_and_readers_only_by_news() -> None:
+    hand = Hand()
+    hand.seed(A, B, C)
+    assert hand.pull_all() == [A, B, C]
+    hand.end(A, Terminal("ready"))
+    hand.end(B, Blocked((A,)))
+    hand.end(C, Terminal("ready", (A,)))
+    assert hand.pull_all() == [B, C]  # both began before a was done
+    hand.end(B, Blocked((A,)))
+    hand.end(C, Terminal("ready", (A,)))
+    hand.tell(Asked(A))
+    hand.run(A, Terminal("ready"))
+    assert hand.pull_all() == [B]
+    hand.end(B, Blocked((A,)))
+    hand.tell(Asked(A))
+    hand.run(A, Noop())
+    assert hand.pull_all() == [B]
+    hand.end(B, Blocked((A,)))
+    hand.tell(Asked(A))
+    hand.run(A, Terminal("other"))
+    assert hand.pull_all() == [B, C]
+
+
+def test_one_parked_under_many_is_taken_off_all_of_their_lists() -> None:
+    hand = Hand()
+    hand.seed(A)
+    hand.run(A, Blocked((X, Y, B)))
+    assert [hand.state.waiters(one) for one in (X, Y, B)] == [(A,)] * 3
+    hand.bring(Y)
+    assert [hand.state.waiters(one) for one in (X, Y, B)] == [()] * 3
+    assert hand.pull() is not None
+    hand.bring(X)
+    hand.end(A, Blocked((B,)))
+    assert isinstance(hand.state.phase(A), Parked), "x came while it ran, and it did not lack it any more"
+    assert [hand.state.waiters(one) for one in (X, Y, B)] == [(), (), (A,)]
+
+
+def test_the_same_lack_twice_is_one_lack() -> None:
+    hand = Hand()
+    hand.seed(A)
+    hand.run(A, Blocked((X, X)))
+    assert hand.state.lacks(A) == (X,)
+    hand.bring(X)
+    hand.run(A, Terminal("ready"))
+    assert hand.pull_all() == []
+
+
+def test_the_same_content_again_is_no_news() -> None:
+    hand = Hand()
+    hand.seed(A, B)
+    hand.bring(X)
+    assert hand.pull_all() == [A, B]
+    hand.end(A, Terminal("ready", (X,), (emission(C),)))
+    hand.end(B, Blocked((Y, C)))
+    assert hand.pull_all() == [C, B], "c is new, and b has to look again for it"
+    hand.end(B, Blocked((Y, C)))
+    hand.end(C, Terminal("ready"))
+    assert hand.pull_all() == [B]
+    hand.end(B, Blocked((Y,)))
+    hand.bring(X)
+    hand.bring(C)
+    hand.tell(Seeded((A, B, C)))
+    hand.tell(Asked(A))
+    hand.run(A, Terminal("ready", (X,), (emission(C),)))
+    order = hand.pull()
+    assert order is not None
+    assert order.id == B
+    assert order.level > 0, "nothing else was left to do"
+
+
+def test_an_end_that_came_between_an_order_and_its_report_is_not_lost() -> None:
+    hand = Hand()
+    hand.seed(A, B)
+    assert hand.pull_all() == [A, B]
+    hand.end(B, Terminal("ready"))
+    hand.end(A, Blocked((B,)))
+    assert hand.run(A, Terminal("ready")).level == 0
+
+
+@pytest.mark.parametrize("shuffled", [(A, B, C, D), (D, C, B, A), (C, A, D, B)])
+def test_those_who_wait_for_the_same_are_woken_in_the_order_of_their_ids(shuffled: tuple[Id, ...]) -> None:
+    hand = Hand()
+    hand.seed(*shuffled)
+    hand.pull_all()
+    for one in shuffled:
+        hand.end(one, Blocked((X,)) if one != B else Terminal("ready", (X,)))
+    hand.bring(X)
+    assert hand.pull_all() == [A, B, C, D]
+
+
+def test_one_may_wait_for_the_child_that_it_made_itself() -> None:
+    hand = Hand()
+    hand.seed(A)
+    hand.run(A, Terminal("made", (B,), (emission(B),)))
+    hand.tell(Asked(A))
+    assert hand.pull_all() == [B, A] or hand.running
+    hand.end(A, Blocked((B,)))
+    hand.end(B, Terminal("ready"))
+    hand.run(A, Terminal("ready"))
+    assert hand.pull_all() == []
+
+
+# --- reports that are overtaken -----------------------------------------------------------------------------------------------
+
+
+def test_what_an_overtaken_body_made_is_there() -> None:
+    hand = Hand()
+    hand.seed(A, B)
+    assert hand.pull_all() == [A, B]
+    hand.end(B, Blocked((X,)))
+    hand.tell(Asked(A))
+    hand.end(A, Terminal("ready", (), (emission(X), emission(C))))
+    assert hand.state.present(X)
+    assert sorted(hand.pull_all()) == [A, B, C]
+
+
+def test_nobody_parked_is_woken_by_an_overtaken_end_but_by_the_one_after_it() -> None:
+    hand = Hand()
+    hand.seed(A, B)
+    assert hand.pull_all() == [A, B]
+    hand.end(B, Blocked((A,)))
+    hand.tell(Asked(A))
+    hand.end(A, Terminal("ready"))
+    assert isinstance(hand.state.phase(B), Parked)
+    hand.run(A, Terminal("ready"))
+    hand.run(B, Terminal("ready"))
+
+
+def overtaken(first: str, stale: str, last: Outcome) -> Hand:
+    """B has read A while A's result was ``first``; A then reports ``stale``, is overtaken, and reports ``last``."""
+    hand = Hand()
+    hand.seed(A)
+    hand.run(A, Terminal(first))
+    hand.seed(B)
+    hand.run(B, Terminal(f"saw {first}", (A,)))
+    hand.tell(Asked(A))
+    assert hand.pull() is not None
+    hand.tell(Asked(A))
+    hand.end(A, Terminal(stale))
+    return hand
+
+
+@pytest.mark.parametrize("last", [Terminal("new"), Noop()], ids=["the same again", "noop"])
+def test_news_of_an_overtaken_body_reach_its_readers_with_the_next_end(last: Outcome) -> None:
+    hand = overtaken("old", "new", last)
+    hand.run(A, last)
+    assert hand.state.result(A) == "new"
+    woken = [one for one in (B,) if isinstance(hand.state.phase(one), Runnable)]
+    assert woken or hand.pull_all() == [B]
+
+
+def test_who_read_the_result_of_an_overtaken_body_is_told_when_it_was_taken_back() -> None:
+    """Bodies that keep their results themselves show them before they report, so somebody may have seen ``new``."""
+    hand = overtaken("old", "new", Terminal("old"))
+    hand.seed(C)
+    order = hand.pull()
+    assert order is not None
+    if order.id == A:
+        assert hand.pull_all() == [C]
+    hand.end(C, Terminal("saw new", (A,)))
+    if A not in hand.running:
+        order = hand.pull()
+        assert order is not None
+        assert order.id == A
+    hand.end(A, Terminal("old"))
+    assert C in hand.pull_all()
+
+
+# --- what is waited for outside -----------------------------------------------------------------------------------------------
+
+
+def test_the_answer_to_a_run_counts_once_and_for_that_run_only() -> None:
+    hand = Hand()
+    hand.seed(A)
+    first = hand.run(A, Outside())
+    hand.tell(Answered(A, first.run + 1))
+    hand.tell(Answered(A, first.run - 1))
+    hand.tell(Answered(B, first.run))
+    assert hand.pull_all() == []
+    assert isinstance(hand.state.phase(A), Waiting)
+    hand.tell(Answered(A, first.run))
+    hand.tell(Answered(A, first.run))
+    second = hand.run(A, Outside())
+    hand.tell(Answered(A, first.run))
+    assert hand.pull_all() == []
+    hand.tell(Answered(A, second.run))
+    hand.run(A, Terminal("ready"))
+    assert hand.pull_all() == []
+    assert hand.effects == [Converged()]
+
+
+def test_there_is_no_end_and_no_judgement_while_one_waits_outside() -> None:
+    hand = Hand()
+    hand.seed(A, B, C)
+    assert hand.pull_all() == [A, B, C]
+    hand.end(B, Blocked((X,)))
+    hand.end(C, Terminal("ready"), sweep=True)
+    hand.bring(Y)
+    order = hand.running[A]
+    hand.end(A, Outside())
+    assert hand.pull_all() == []
+    assert hand.effects == []
+    hand.tell(Answered(A, order.run))
+    hand.run(A, Terminal("ready"))
+    assert hand.pull_all() == [C], "it wants to look once more, and y has come since"
+    hand.end(C, Noop(), sweep=True)
+    order_of_b = hand.pull()
+    assert order_of_b is not None
+    assert (order_of_b.id, order_of_b.level) == (B, 1)
+
+
+# --- what comes at the wrong time ---------------------------------------------------------------------------------------------
+
+
+def test_reports_that_nobody_waits_for_change_nothing() -> None:
+    hand = Hand()
+    hand.seed(A)
+    first = hand.run(A, Terminal("ready"))
+    before = hand.state
+    for one, run in ((A, first.run), (A, first.run + 1), (B, 1)):
+        hand.tell(Finished(one, run, Terminal("stale", (), (emission(C),))))
+    assert hand.state.result(A) == before.result(A)
+    assert not hand.state.present(C)
+    assert hand.state.phase(B) is None
+    hand.tell(Asked(A))
+    second = hand.pull()
+    assert second is not None
+    hand.tell(Finished(A, first.run, Terminal("stale", (), (emission(C),))))
+    assert hand.state.result(A) == "ready"
+    assert not hand.state.present(C)
+    hand.end(A, Terminal("ready"))
+    assert hand.pull_all() == []
+
+
+def test_questions_about_what_nobody_knows_change_nothing() -> None:
+    hand = Hand()
+    for event in (Asked(A), Answered(A, 1), Removed(A), Removed(X)):
+        hand.tell(event)
+    assert hand.pull_all() == []
+    assert hand.state.phase(A) is None
+    assert hand.state.result(A) is None
+    assert not hand.state.present(A)
+    assert hand.state.waiters(A) == hand.state.lacks(A) == ()
+    assert hand.state.charges(A) == 0
+
+
+def test_a_body_that_is_removed_and_comes_back_never_runs_beside_itself() -> None:
+    hand = Hand()
+    hand.seed(A, B)
+    assert hand.pull_all() == [A, B]
+    hand.end(B, Blocked((A,)))
+    hand.tell(Removed(A))
+    hand.bring(A, "another")
+    while (order := hand.pull()) is not None:
+        assert order.id != A, "the old body still runs"
+        hand.end(order.id, Blocked((A,)))
+    hand.end(A, Terminal("of the removed one", (), ()))
+    ids = hand.pull_all()
+    assert A in ids
+    hand.end(A, Terminal("ready"))
+    assert hand.state.result(A) == "ready"
+
+
+@pytest.mark.parametrize("where", ["runnable", "running", "parked", "done", "waiting"])
+def test_whoever_waits_for_one_that_is_removed_looks_again_and_it_is_gone(where: str) -> None:
+    hand = Hand()
+    hand.seed(A, B)
+    before: dict[str, Outcome] = {
+        "parked": Blocked((X,)),
+        "done": Terminal("ready", (X,)),
+        "waiting": Outside((X,)),
+    }
+    if where in before:
+        hand.run(A, before[where])
+        hand.run(B, Terminal("saw it", (A,)))
+    else:
+        # A stays queued or running while B is done.
+        assert hand.pull_all() == [A, B]
+        hand.end(B, Terminal("saw it", (A,)))
+        if where == "runnable":
+            hand.tell(Asked(A))
+            hand.end(A, Terminal("ready", (X,)))
+            if isinstance(hand.state.phase(B), Runnable):
+                pass
+    hand.tell(Removed(A))
+    assert not hand.state.present(A)
+    assert hand.state.result(A) is None
+    assert hand.state.waiters(X) == ()
+    while (order := hand.pull()) is not None:
+        assert order.id == B
+        hand.end(B, Terminal("it is gone", (A,)))
+    if A in hand.running:
+        hand.end(A, Terminal("too late", (), ()))
+        assert hand.pull_all() == []
+    assert hand.state.phase(A) is None
+    assert hand.state.result(B) == "it is gone"
+    hand.bring(X)
+    assert hand.pull_all() == [], "nobody waits for x any more"
+    assert hand.effects[-1] == Converged()
+
+
+# --- the live daemon ----------------------------------------------------------------------------------------------------------
+
+
+def test_where_nothing_is_drained_the_parked_stay_parked_until_what_they_lack_comes() -> None:
+    hand = Hand(Rules(drain=False, budget=1))
+    hand.seed(A, B)
+    hand.run(A, Blocked((B,)))
+    hand.run(B, Blocked((A,)))
+    assert hand.pull_all() == []
+    assert isinstance(hand.state.phase(A), Parked)
+    hand.bring(A, "2")
+    hand.run(A, Terminal("ready", (X,)))
+    hand.run(B, Terminal("ready"))
+    assert hand.pull_all() == []
+    for version in range(5):
+        hand.bring(X, str(version))
+        hand.run(A, Terminal("ready", (X,)))
+        assert hand.pull_all() == []
+    assert isinstance(hand.state.phase(A), Done)
+    assert hand.state.result(A) == "ready"
+    assert all(isinstance(effect, Converged) for effect in hand.effects)
+
+
+def test_where_nothing_is_drained_a_storm_is_stopped_and_may_begin_again_after_a_rest() -> None:
+    hand = Hand(Rules(drain=False, budget=2))
+    hand.seed(A)
+
+    def storm() -> int:
+        runs = 0
+        while (order := hand.pull()) is not None:
+            runs += 1
+            hand.end(A, Terminal("ready", (), (emission(A, f"{order.run}"),)))
+        return runs
+
+    assert storm() == 3
+    assert (hand.state.result(A) or "").startswith("exhausted")
+    hand.tell(Asked(A))
+    assert storm() >= 1
+    assert isinstance(hand.state.phase(A), Done)
+    hand.bring(A, "from outside")
+    assert storm() >= 1
+
+
+def test_an_arrival_that_is_no_content_of_a_node_makes_none() -> None:
+    hand = Hand()
+    hand.tell(Arrived(emission(X)))
+    assert hand.state.present(X)
+    assert hand.state.phase(X) is None
+    assert hand.pull_all() == []

@@ -1,0 +1,320 @@
+"""Every step of the engine, held against stamps that are kept here and not there.
+
+What is checked, after each event (spec/schedulers §A.7, and the reasons why a node may run again at all):
+
+* a body is ordered only when the driver pulls, one at a time, never twice at once, with a run number that only grows;
+* every order has a cause since the node's last one: it is the first; what it lacks, reads or is made of changed; what it was
+  parked on ended; it was asked or answered; all was quiet and it was parked, or wants to run again then and something has come;
+* a cause that came during a run is followed by exactly one more run, and no cause by none;
+* what is parked stays so until one of these, what is done too; nobody is judged unless he was parked while all was quiet, with
+  nobody waiting outside, and nothing that he lacks has come since;
+* the end is told only when nobody is queued, running, parked or waiting outside;
+* nothing at all is ordered or judged after a cancellation;
+* charges never exceed the budget; the answers to questions agree with what was reported.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+from wharfinger.runtime.fixpoint.model import (
+    Answered,
+    Arrived,
+    Asked,
+    Blocked,
+    Converged,
+    Crashed,
+    DependencyFailed,
+    Dispatch,
+    Effect,
+    Emission,
+    Event,
+    Exhausted,
+    Finished,
+    Id,
+    Level,
+    Noop,
+    Outcome,
+    Outside,
+    Pulled,
+    Removed,
+    Seeded,
+    Terminal,
+    Unresolved,
+)
+from wharfinger.runtime.fixpoint.state import Done, Fixpoint, Parked, Rules, Runnable, Running, Waiting
+
+
+def _reads(outcome: Outcome) -> tuple[Id, ...] | None:
+    """What an end reads; None: what stood there stands."""
+    match outcome:
+        case Terminal(reads=reads) | Outside(reads=reads):
+            return reads
+        case DependencyFailed(failed=failed):
+            return failed
+        case Crashed():
+            return ()
+        case Blocked() | Noop():
+            return None
+
+
+@dataclass(slots=True)
+class Watcher:
+    """Sees every step; an AssertionError says which rule it broke."""
+
+    rules: Rules
+    clock: int = 0
+    known: set[Id] = field(default_factory=set)
+    runs: dict[Id, int] = field(default_factory=dict)
+    ordered: dict[Id, int] = field(default_factory=dict)
+    ended: dict[Id, int] = field(default_factory=dict)
+    last: dict[Id, Outcome] = field(default_factory=dict)
+    reads: dict[Id, tuple[Id, ...]] = field(default_factory=dict)
+    sweeping: set[Id] = field(default_factory=set)
+    digests: dict[Id, str] = field(default_factory=dict)
+    results: dict[Id, str] = field(default_factory=dict)
+    """What was published."""
+    said: dict[Id, str] = field(default_factory=dict)
+    """What bodies said, overtaken or not."""
+    shown: dict[Id, int] = field(default_factory=dict)
+    changed: dict[Id, int] = field(default_factory=dict)
+    finished: dict[Id, int] = field(default_factory=dict)
+    nudged: dict[Id, int] = field(default_factory=dict)
+    """Asked, answered, or of a new content of its own."""
+    removed: dict[Id, int] = field(default_factory=dict)
+    arrived: int = 0
+    came: int = 0
+    """How often something came that was not there before in this content."""
+    quiet: int = 0
+    swept: int = 0
+
+    def saw(
+        self,
+        before: Fixpoint,
+        event: Event,
+        after: Fixpoint,
+        effects: tuple[Effect, ...],
+        running: Collection[Id],
+        *,
+        cancelled: bool,
+    ) -> None:
+        """One step; ``running`` are the bodies of which the driver has heard nothing yet."""
+        self.clock += 1
+        if isinstance(event, Pulled) and not any(
+            isinstance(before.phase(one), Runnable | Running | Waiting) for one in self.known
+        ):
+            self.quiet = self.clock
+        accepted = self._take(before, event, after, running)
+        assert not (cancelled and effects), f"after a cancellation: {effects}"
+        for effect in effects:
+            self._effect(before, event, effect, after, running)
+        self._phases(before, event, after, running, effects)
+        if accepted and not cancelled:
+            assert isinstance(event, Finished)
+            self._due(event.id, after)
+
+    # --- stamps of our own ----------------------------------------------------------------------------------------------------
+
+    def _take(self, before: Fixpoint, event: Event, after: Fixpoint, running: Collection[Id]) -> bool:
+        match event:
+            case Seeded(ids=ids):
+                for one in set(ids) - {one for one in ids if before.phase(one) is not None}:
+                    self.known.add(one)
+                    self.digests.pop(one, None)
+                    self.changed[one] = self.arrived = self.clock
+                    self.came += 1
+            case Arrived(emission=emission):
+                self._arrive(emission)
+            case Removed(id=one):
+                self.removed[one] = self.clock
+                self.changed[one] = self.clock
+                self.digests.pop(one, None)
+            case Asked(id=one):
+                self.nudged[one] = self.clock
+            case Answered(id=one, run=run):
+                if self.runs.get(one) == run:
+                    self.nudged[one] = self.clock
+            case Finished(id=one, run=run, outcome=outcome):
+                # The driver has taken a body that reports from its list.
+                current = (
+                    self.runs.get(one) == run and self.ended.get(one, 0) < self.ordered[one] and one not in running
+                )
+                if current:
+                    self._end(one, outcome, sweep=event.sweep, overtaken=isinstance(after.phase(one), Runnable))
+                return current
+            case _:
+                pass
+        return False
+
+    def _arrive(self, emission: Emission) -> None:
+        if self.digests.get(emission.id) == emission.digest:
+            return
+        self.digests[emission.id] = emission.digest
+        self.came += 1
+        self.changed[emission.id] = self.nudged[emission.id] = self.arrived = self.clock
+        if emission.runnable:
+            self.known.add(emission.id)
+
+    def _end(self, one: Id, outcome: Outcome, *, sweep: bool, overtaken: bool) -> None:
+        self.ended[one] = self.clock
+        self.last[one] = outcome
+        if sweep:
+            self.sweeping.add(one)
+        else:
+            self.sweeping.discard(one)
+        if isinstance(outcome, Terminal):
+            for emission in outcome.emissions:
+                self._arrive(emission)
+        reads = _reads(outcome)
+        if reads is not None:
+            self.reads[one] = reads
+        if isinstance(outcome, Blocked | Outside):
+            return
+        said = self.said.get(one, "")
+        match outcome:
+            case Terminal(result=result) | DependencyFailed(result=result):
+                said = self.said[one] = result
+            case Crashed(message=message):
+                said = f"crashed: {message}"
+            case Noop():
+                pass
+        if overtaken:
+            # Not published: but who keeps results himself has shown it.
+            self.shown[one] = self.clock
+            return
+        self.finished[one] = self.clock
+        if self.results.get(one) != said:
+            self.changed[one] = self.clock
+        self.results[one] = said
+
+    # --- effects --------------------------------------------------------------------------------------------------------------
+
+    def _effect(self, before: Fixpoint, event: Event, effect: Effect, after: Fixpoint, running: Collection[Id]) -> None:
+        match effect:
+            case Dispatch(id=one, run=run, level=level):
+                assert isinstance(event, Pulled), f"{one} is ordered though nobody pulled"
+                assert one not in running, f"{one} is ordered while it runs"
+                assert run > self.runs.get(one, 0), f"{one} is ordered under an old number"
+                if level is not Level.NONE:
+                    self._judged(effect)
+                self._caused(one)
+                self.runs[one], self.ordered[one] = run, self.clock
+                assert after.phase(one) == Running(run, level)
+                self._loop(effect)
+            case Unresolved(id=one, lacks=lacks):
+                assert self.quiet == self.clock, f"{one} is given up though not all is quiet"
+                assert isinstance(before.phase(one), Parked), f"{one} is given up though it is not parked"
+                blocked = self.last[one]
+                assert isinstance(blocked, Blocked)
+                assert sorted(set(blocked.lacks)) == sorted(lacks)
+                self.finished[one] = self.changed[one] = self.clock
+                self.reads[one] = lacks
+                self.results[one] = "unresolved"
+            case Exhausted(id=one):
+                self.finished[one] = self.changed[one] = self.clock
+                self.results[one] = "exhausted"
+            case Converged():
+                assert self.quiet == self.clock, "this is not the end: not all is quiet"
+                if self.rules.drain:
+                    parked = [one for one in self.known if isinstance(after.phase(one), Parked)]
+                    assert not parked, f"this is not the end: {parked}"
+
+    def _judged(self, order: Dispatch) -> None:
+        """Nobody is told that something will not come unless that is known."""
+        one = order.id
+        assert self.rules.drain
+        blocked = self.last.get(one)
+        assert isinstance(blocked, Blocked), f"{one} is judged though it was not blocked"
+        assert self.quiet > self.ended[one], f"{one} is judged though not all was quiet since it blocked"
+        come = [lack for lack in blocked.lacks if self._came(lack) > self.quiet]
+        assert not come, f"{one} is judged for what has come: {come}"
+
+    def _came(self, one: Id) -> int:
+        return self.changed.get(one, 0) if one not in self.results else 0
+
+    def _caused(self, one: Id) -> None:
+        since = self.ordered.get(one)
+        if (
+            since is None
+            or self.nudged.get(one, 0) > since
+            or self.changed.get(one, 0) > max(since, self.ended.get(one, 0))
+        ):
+            return
+        last = self.last[one]
+        if isinstance(last, Blocked):
+            fresh = any(max(self.changed.get(lack, 0), self.finished.get(lack, 0)) > since for lack in last.lacks)
+            assert fresh or self.quiet > self.ended[one], f"{one} is ordered again for nothing: it blocked"
+            return
+        if any(self.changed.get(read, 0) > since for read in self.reads.get(one, ())):
+            return
+        assert one in self.sweeping, f"{one} is ordered again for nothing: {last}"
+        assert self.quiet > self.ended[one], f"{one} is ordered again though not all was quiet"
+        if self.quiet > self.swept:
+            assert self.arrived > self.swept, f"{one} is ordered again though nothing has come since the last time"
+            self.swept = self.quiet
+
+    def _loop(self, order: Dispatch) -> None:
+        if order.loop:
+            assert order.level is Level.FORCE
+            assert order.loop[0] == order.id
+            for one, lacked in zip(order.loop, (*order.loop[1:], order.id), strict=True):
+                blocked = self.last[one]
+                assert isinstance(blocked, Blocked), f"{one} is said to be on a cycle, and is not blocked"
+                assert lacked in blocked.lacks, f"{one} is said to lack {lacked}"
+
+    # --- phases ---------------------------------------------------------------------------------------------------------------
+
+    def _phases(
+        self, before: Fixpoint, event: Event, after: Fixpoint, running: Collection[Id], effects: tuple[Effect, ...]
+    ) -> None:
+        inside = {one for one in self.known if isinstance(after.phase(one), Running)}
+        ordered = {effect.id for effect in effects if isinstance(effect, Dispatch)}
+        assert inside == set(running) | ordered, "who runs is not who runs"
+        assert len(ordered) <= 1, "more was ordered than was pulled"
+        queued = any(isinstance(after.phase(one), Runnable) for one in self.known)
+        assert after.at_rest() == (not queued and not inside)
+        for one in sorted(self.known):
+            was, now = before.phase(one), after.phase(one)
+            if after.charges(one) > self.rules.budget:
+                raise AssertionError(f"{one} is charged {after.charges(one)} times")
+            if isinstance(now, Parked):
+                self._parked(one, now, after)
+            if was is now or was == now or not isinstance(was, Parked | Done | Waiting):
+                continue
+            self._left(one, was, event)
+
+    def _parked(self, one: Id, now: Parked, after: Fixpoint) -> None:
+        blocked = self.last[one]
+        assert isinstance(blocked, Blocked)
+        assert list(after.lacks(one)) == sorted(set(blocked.lacks)), f"{one} is parked on something else"
+        assert tuple(sorted(now.lacks)) == after.lacks(one)
+        for lack in after.lacks(one):
+            assert one in after.waiters(lack), f"{one} is not on the list of {lack}"
+
+    def _left(self, one: Id, was: Parked | Done | Waiting, event: Event) -> None:
+        if self.nudged.get(one) == self.clock or self.changed.get(one) == self.clock or self.quiet == self.clock:
+            return
+        match was:
+            case Parked(lacks=lacks):
+                woken = any(self.clock in (self.changed.get(lack), self.finished.get(lack)) for lack in lacks)
+            case Waiting() | Done():
+                woken = any(self.changed.get(read) == self.clock for read in self.reads.get(one, ()))
+        assert woken, f"{one} is no longer {was} though nothing happened to it but {event}"
+
+    def _due(self, one: Id, after: Fixpoint) -> None:
+        """After a report: one more run exactly if there is a cause for it."""
+        now, since, outcome = after.phase(one), self.ordered[one], self.last[one]
+        stamps: Mapping[Id, int] = self.changed
+        due = self.nudged.get(one, 0) > since
+        match outcome:
+            case Blocked(lacks=lacks):
+                due |= any(max(stamps.get(lack, 0), self.finished.get(lack, 0)) > since for lack in lacks)
+            case Terminal() | DependencyFailed() | Outside() | Noop():
+                due |= any(stamps.get(read, 0) > since for read in self.reads.get(one, ()) if read != one)
+            case Crashed():
+                pass
+        if due:
+            spent = isinstance(now, Done) and now.result.startswith("exhausted")
+            assert isinstance(now, Runnable) or spent, f"{one} has missed something: {now} after {outcome}"
+        else:
+            quiet: dict[type[Outcome], type] = {Blocked: Parked, Outside: Waiting}
+            assert isinstance(now, quiet.get(type(outcome), Done)), f"{one} is {now} after {outcome}"

@@ -1,0 +1,191 @@
+"""What the scheduler says about a package, as causes."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.runtime.explained import (
+    SINCE,
+    condition,
+    depends,
+    downloading,
+    forbidden,
+    known,
+    node,
+    package,
+    pending,
+    waiting,
+)
+from wharfinger.runtime.causes import Cause, Known
+from wharfinger.runtime.gate_causes import PAUSED, RESTING, absence_cause, lack_causes, vote_causes
+from wharfinger.runtime.inspector import GroupSnapshot, LackSnapshot, NodeSnapshot, VoteSnapshot
+from wharfinger.runtime.package_status import Stage
+from wharfinger.runtime.remedies import WAIT
+
+REQUIRED = condition(Stage.REQUIREMENTS, "False", "DependencyNotEnabled", "not there")
+SHOP = package("shop.web", REQUIRED, state="Pending")
+NOT_ENABLED = forbidden("DependencyNotEnabled", "dependency db is not enabled")
+
+
+def votes(here: Known, judged: NodeSnapshot | None) -> list[Cause]:
+    return list(vote_causes(here, SHOP, judged))
+
+
+def lacks(here: Known, parked: NodeSnapshot) -> list[Cause]:
+    return list(lack_causes(here, parked))
+
+
+def test_a_missing_dependency_is_come_through() -> None:
+    shop = node("shop.web", "cache", "db >=1.0", votes=(NOT_ENABLED,))
+    assert votes(known(shop, node("cache")), shop) == [Cause("needs db (>=1.0)", "", SINCE, through=("db",))]
+
+
+def test_each_missing_dependency_is_a_cause_and_an_optional_one_is_none() -> None:
+    shop = node("shop.web", "a", "b", votes=(NOT_ENABLED,))
+    shop = replace(shop, dependencies=(*shop.dependencies, depends("c", optional=True)))
+    assert [cause.through for cause in votes(known(shop), shop)] == [("a",), ("b",)]
+
+
+def test_a_dependency_that_is_off_is_come_through_too() -> None:
+    off = node("db", votes=(forbidden("DynamicallyDisabled"),))
+    shop = node("shop.web", "db", votes=(NOT_ENABLED,))
+    (cause,) = votes(known(shop, off), shop)
+    assert cause.through == ("db",)
+
+
+def test_a_package_that_is_paused_says_so() -> None:
+    shop = node("shop.web", "db", votes=(NOT_ENABLED,))
+    (cause,) = vote_causes(known(shop), replace(SHOP, installed_version="1.0.0"), shop)
+    assert cause.message == RESTING
+
+
+@pytest.mark.parametrize(("version", "optional"), [("1.9.0", False), ("1.9.0", True), ("latest", False)])
+def test_another_version(version: str, optional: bool) -> None:
+    shop = replace(
+        node("shop.web", votes=(forbidden("DependencyVersionMismatch", "x"),)),
+        dependencies=(depends("db >=2.0", optional=optional),),
+    )
+    (cause,) = votes(known(shop, node("db", version=version)), shop)
+    assert (cause.state, cause.message) == ("needs db (>=2.0)", f"db is there as {version}")
+    assert cause.through == ()
+    assert "module db" in cause.remedy
+
+
+def test_what_cannot_be_found_among_the_dependencies_is_said_as_the_gate_said_it() -> None:
+    shop = node("shop.web", "db", votes=(NOT_ENABLED,))
+    (cause,) = votes(known(shop, node("db")), shop)
+    assert cause.message == "DependencyNotEnabled: dependency db is not enabled"
+    assert cause.remedy
+
+
+def test_every_vote_against_it_is_a_cause_in_the_order_of_the_rules() -> None:
+    against = (
+        VoteSnapshot("Disable", "DisabledByDefault", "it is off unless it is enabled"),
+        forbidden("KubernetesRequirementsUnmet", "k"),
+        NOT_ENABLED,
+        forbidden("DisabledByScript", "d"),
+    )
+    db = node("db", "x", votes=against)
+    assert [cause.state for cause in votes(known(db), db)] == ["may not be on", "needs x", "is off", "is off"]
+    (last,) = votes(known(db), db)[-1:]
+    assert last.message.startswith("DisabledByDefault: ")
+
+
+def test_who_is_switched_off_need_not_be_told_that_it_is_not_on_by_itself() -> None:
+    against = (VoteSnapshot("Disable", "DisabledByDefault", "x"), forbidden("DynamicallyDisabled", "d"))
+    db = node("db", votes=against)
+    assert [cause.message for cause in votes(known(db), db)] == ["DynamicallyDisabled: d"]
+
+
+def test_a_vote_that_a_later_one_overrules_is_none() -> None:
+    on = (VoteSnapshot("Disable", "DisabledByDefault", ""), VoteSnapshot("Enable", "DynamicallyEnabled", ""))
+    shop = replace(node("shop.web", votes=(*on, forbidden("EnabledScriptError", "e"))))
+    assert [cause.message for cause in votes(known(shop), shop)] == ["EnabledScriptError: e"]
+
+
+def test_who_is_on_has_none() -> None:
+    assert votes(known(node("shop.web")), node("shop.web")) == []
+
+
+def test_a_node_that_tells_no_votes_has_its_decision() -> None:
+    shop = replace(node("shop.web", votes=(forbidden("DisabledByScript", "no"),)), votes=())
+    (cause,) = votes(known(shop), shop)
+    assert (cause.state, cause.message) == ("is off", "DisabledByScript: no")
+
+
+def test_without_a_node_the_condition_speaks() -> None:
+    (cause,) = votes(known(), None)
+    assert cause.message == "DependencyNotEnabled: not there"
+    assert list(vote_causes(known(), pending("shop.web"), None)) == []
+
+
+def test_a_vote_without_a_message_is_explained() -> None:
+    db = node("db", votes=(forbidden("DynamicallyDisabled"),))
+    (cause,) = vote_causes(known(db), package("db"), db)
+    assert cause.message == "DynamicallyDisabled: spec.enabled is false"
+
+
+def test_a_group_says_whom_to_ask_about() -> None:
+    group = GroupSnapshot("anyOf", "store", (depends("cache"), depends("db"), depends("on")))
+    shop = replace(node("shop.web", votes=(forbidden("AnyOfDependenciesUnmet", "m"),)), groups=(group,))
+    (cause,) = votes(known(shop, node("on"), downloading("db")), shop)
+    assert "`wharfinger why db`" in cause.remedy
+
+
+# What it is parked on
+
+
+def test_packages() -> None:
+    assert lacks(known(), waiting("shop.web", "a", "b")) == [
+        Cause("waits for a", "", SINCE, through=("a",)),
+        Cause("waits for b", "", SINCE, through=("b",)),
+    ]
+
+
+def test_a_tier_is_come_through_by_all_who_hold_it() -> None:
+    held = [waiting(f"m{number}", "x", order=10) for number in range(7)]
+    (cause,) = lacks(known(*held), waiting("shop.web", "order 10"))
+    assert (cause.state, cause.message) == ("waits for order 10", "held by m0, m1, m2, m3, m4 and 2 more")
+    assert cause.through == tuple(f"m{number}" for number in range(7))
+
+
+@pytest.mark.parametrize("order", ["10", "unheard"])
+def test_a_tier_that_nobody_holds_goes_by_itself(order: str) -> None:
+    (cause,) = lacks(known(), waiting("shop.web", f"order {order}"))
+    assert (cause.through, cause.remedy, cause.by_hand) == ((), WAIT, False)
+
+
+@pytest.mark.parametrize(
+    ("lack", "line"),
+    [
+        (
+            LackSnapshot("vote", "shop.web", "awaited"),
+            "waits for its enabled script: the package's enabled script is being asked",
+        ),
+        (LackSnapshot("pause", "", "paused"), f"waits: {PAUSED}"),
+    ],
+    ids=["vote", "pause"],
+)
+def test_what_is_no_package(lack: LackSnapshot, line: str) -> None:
+    (cause,) = lacks(known(), replace(waiting("shop.web"), lacks=(lack,)))
+    assert (cause.line, cause.by_hand, cause.remedy) == (line, False, WAIT)
+
+
+def test_a_node_that_does_not_tell_what_it_lacks() -> None:
+    parked = replace(waiting("shop.web"), message="waits for db")
+    (cause,) = lacks(known(), parked)
+    assert (cause.line, cause.by_hand) == ("waits for its turn: waits for db", False)
+
+
+def test_who_does_not_wait_lacks_nothing() -> None:
+    for state, votes in (("active", ()), ("scheduled", ()), ("idle", (NOT_ENABLED,))):
+        assert lacks(known(), node("shop.web", state=state, votes=votes)) == []
+
+
+def test_an_absent_package() -> None:
+    shop = node("shop.web", "db >=1.0")
+    cause = absence_cause("db", shop)
+    assert cause.state == "is not installed"
+    assert ">=1.0" in cause.remedy
+    assert "shop.web" in cause.remedy
+    assert absence_cause("db", None).remedy.startswith("create the Module db;")

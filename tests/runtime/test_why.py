@@ -1,0 +1,170 @@
+"""`wharfinger why` in situations that were brought about for real, as a person sees it (tests/runtime/why_goldens).
+
+After a change of what is said: ``REWRITE_GOLDENS=1 pytest tests/runtime/test_why.py``, and read what `git diff` shows: each has
+to be true, name one root cause, and have one remedy.
+"""
+
+import os
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import fields, replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+import trio
+
+from tests.runtime.objects import repository
+from tests.runtime.why_situations import (
+    BOOTSTRAP,
+    CRDS,
+    FACTS,
+    REQUIREMENTS,
+    RUNNING,
+    SLOTS,
+    TIERS,
+    Situation,
+    come_about,
+    has_definitions,
+)
+from tests.runtime.world import Ground, World, one_error, open_ground
+from wharfinger.cluster.resource import ObjectKey
+from wharfinger.debug.answers import why_text
+from wharfinger.debug.client import open_debug_client
+from wharfinger.debug.server import open_debug_server
+from wharfinger.hooks.hook_services import HookServices
+from wharfinger.queue.backoff import BackoffPolicy
+from wharfinger.queue.slots import SlotLimits
+from wharfinger.runtime import service
+from wharfinger.runtime.instance import Tools
+from wharfinger.runtime.resources import CONFIG_MAP
+from wharfinger.runtime.snapshots import RuntimeInspector
+
+GOLDENS = Path(__file__).parent / "why_goldens"
+REWRITE = bool(os.environ.get("REWRITE_GOLDENS"))
+WORLDS: dict[str, tuple[Situation, ...]] = {
+    "bootstrap": BOOTSTRAP,
+    "crds": CRDS,
+    "facts": FACTS,
+    "requirements": REQUIREMENTS,
+    "running": RUNNING,
+    "slots": SLOTS,
+    "tiers": TIERS,
+}
+NAMES = sorted(situation.name for situations in WORLDS.values() for situation in situations)
+A_MINUTE = partial(BackoffPolicy, initial_s=60, max_s=60, jitter=0)
+_VOLATILE = (
+    (re.compile(r"since [\d: -]+ UTC \([^)]*\)"), "since TIME (AGE)"),
+    (re.compile(r"next at [\d:]+ UTC \(in \d+ s\)"), "next at TIME (in N s)"),
+    (re.compile(r"127\.0\.0\.1:\d{2,}"), "REGISTRY"),
+    (re.compile(r"sha256:[0-9a-f]{64}"), "sha256:DIGEST"),
+)
+
+
+class NarrowGround(Ground):
+    """Where one hook runs at a time."""
+
+    def make_tools(self, services: HookServices, limits: SlotLimits | None = None) -> Tools:
+        """See Ground."""
+        return super().make_tools(services, limits or SlotLimits(hooks=1))
+
+
+def steady(text: str, folder: Path) -> str:
+    """A text without what is another at each run."""
+    text = text.replace(str(folder), "FOLDER")
+    for pattern, word in _VOLATILE:
+        text = pattern.sub(word, text)
+    return text
+
+
+async def printed(world: World, situations: tuple[Situation, ...]) -> dict[str, str]:
+    """What `why` prints, by situation; asked over a socket, as by the command."""
+    inspector = RuntimeInspector("here", world.runtime.now(), world.runtime)
+    path = world.folder / "debug.sock"
+    texts: dict[str, str] = {}
+    async with open_debug_server(path, inspector), open_debug_client(path) as client:
+        for situation in situations:
+            text, code = await why_text(client, situation.subject, "text", world.runtime.now())
+            assert code == (0 if "nothing keeps it" in text else 3)
+            texts[situation.name] = steady(text, world.folder)
+    return texts
+
+
+@asynccontextmanager
+async def open_why_world(folder: Path, kind: str) -> AsyncIterator[World]:
+    """A daemon as a kind of situations needs it, and a registry that takes calls and says nothing."""
+    with one_error():
+        async with open_ground(folder) as ground, open_silent_registry() as silent:
+            await ground.client.create(repository(f"{ground.address}/packages"))
+            await ground.client.create(repository(f"{silent}/packages", name="silent"))
+            if kind == "crds":
+                async with ground.open_world() as world:
+                    await has_definitions(world)
+            async with prepared(ground, kind).open_world() as world:
+                yield world
+
+
+def prepared(ground: Ground, kind: str) -> Ground:
+    """What a daemon of that kind stands on."""
+    match kind:
+        case "slots":
+            return NarrowGround(*(getattr(ground, each.name) for each in fields(Ground)))
+        case "bootstrap":
+            return replace(ground, bootstrapped_by=ObjectKey(CONFIG_MAP, "prod", "bootstrapped"))
+        case _:
+            return ground
+
+
+@asynccontextmanager
+async def open_silent_registry() -> AsyncIterator[str]:
+    """Where nobody answers calls that are taken."""
+    (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
+    async with listener:
+        yield f"127.0.0.1:{listener.socket.getsockname()[1]}"
+
+
+@pytest.mark.parametrize("kind", sorted(WORLDS))
+async def test_what_is_said_of_packages_that_are_stuck(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service, "BackoffPolicy", A_MINUTE)
+    texts: dict[str, str] = {}
+    with trio.CancelScope() as scope:
+        async with open_why_world(tmp_path, kind) as world:
+            async with trio.open_nursery() as nursery:
+                for situation in WORLDS[kind]:
+                    nursery.start_soon(come_about, world, situation)
+            texts = await printed(world, WORLDS[kind])
+            scope.cancel()  # what hangs is not waited for
+    assert scope.cancelled_caught
+    for name, text in texts.items():
+        if REWRITE:
+            (GOLDENS / f"{name}.txt").write_text(text)
+    assert texts == {name: golden(name) for name in texts}
+
+
+def golden(name: str) -> str:
+    path = GOLDENS / f"{name}.txt"
+    return path.read_text() if path.exists() else ""
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_has_one_root_and_one_remedy(name: str) -> None:
+    lines = golden(name).splitlines()
+    remedies = [number for number, line in enumerate(lines) if line.startswith("remedy: ")]
+    if lines[0].endswith("nothing keeps it, it is ready"):
+        assert remedies == []
+        return
+    (remedy,) = remedies
+    chain = [line.split()[0] for line in lines[:remedy]]
+    assert chain
+    assert len(set(chain)) == len(chain)
+    for subject, following in zip(lines[:remedy], chain[1:], strict=False):
+        assert following in subject, "each comes from the next, and says so"
+    assert all(line.startswith("also: ") for line in lines[remedy + 1 :])
+
+
+def test_there_is_a_situation_for_every_golden_and_there_are_enough() -> None:
+    assert sorted(path.stem for path in GOLDENS.glob("*.txt")) == NAMES
+    assert len(NAMES) >= 25
