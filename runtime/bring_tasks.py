@@ -166,12 +166,7 @@ async def read_package(instance: Instance, tools: Tools) -> None:
         raise AssertionError(f"{instance.id}: nothing is installed")
     tree, name, version = instance.tree, instance.package, instance.version
     definition = await trio.to_thread.run_sync(lambda: read_definition(tree, name=name, version=version))
-    if definition.type is not None and definition.type.value != instance.id.kind:
-        article = "an Application" if instance.id.kind == "Application" else "a Module"
-        raise IdentityError(
-            f"package {name} {version} is of type {definition.type.value}, and {article} asks for it; "
-            f"use a resource of kind {definition.type.value}"
-        )
+    check_kind(definition, instance.id)
     check_needs(definition, instance.id)
     hooks = await discover_hooks(tree, definition.layout, tools.config_reader) if definition.hooks else ()
     for hook in hooks:
@@ -215,6 +210,16 @@ async def ask_enabled_script(instance: Instance, tools: Tools, reporter: Reporte
         vote = instance.vote = KeptVote(key, answer.enabled if answer else None, reason)
     reporter.voted(instance, vote.enabled, vote.reason, failed=False)
     instance.voted_for = asked_about
+
+
+def check_kind(definition: Definition, identity: PackageId) -> None:
+    """A package says which kind of resource installs it. Raises IdentityError where that is another one."""
+    if definition.type is not None and definition.type.value != identity.kind:
+        article = "an Application" if identity.kind == "Application" else "a Module"
+        raise IdentityError(
+            f"package {definition.name} {definition.version} is of type {definition.type.value}, and {article} asks for it; "
+            f"use a resource of kind {definition.type.value}"
+        )
 
 
 def check_needs(definition: Definition, identity: PackageId) -> None:

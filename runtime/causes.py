@@ -19,11 +19,16 @@ MOST_NAMED: Final = 5
 MAX_TEXT: Final = 1_000
 
 
+def _nobody(_name: str) -> tuple[str, ...]:
+    return ()
+
+
 @dataclass(frozen=True, slots=True)
 class Known:
     """What an explanation is made from. A package is looked up when the chain comes to it, since most are never asked about.
 
-    ``holders`` are those that hold a tier, by its order; ``trying_crds`` the packages whose definitions all others wait for.
+    ``holders`` are those that hold a tier, by its order; ``leaving`` those that need a package and are being removed, which the
+    scheduler has forgotten; ``trying_crds`` the packages whose definitions all others wait for.
     """
 
     now: datetime
@@ -32,6 +37,7 @@ class Known:
     holders: Callable[[int], tuple[str, ...]]
     slots: tuple[SlotsSnapshot, ...] = ()
     trying_crds: tuple[str, ...] = ()
+    leaving: Callable[[str], tuple[str, ...]] = _nobody
 
     def is_on(self, name: str) -> bool:
         """Whether the scheduler knows the package, and has decided that it is on."""

@@ -14,7 +14,6 @@ import trio
 from wharfinger.cluster.connection import ConnectionConfigError
 from wharfinger.cluster.embedded import EmbeddedError
 from wharfinger.cluster.resource import ObjectKey
-from wharfinger.formats.version_constraint import ConstraintError, parse_version
 from wharfinger.packages.errors import StoreError
 from wharfinger.packages.requirements import is_package_name
 from wharfinger.process.errors import LedgerError
@@ -24,6 +23,7 @@ from wharfinger.runtime.daemon import HOOK_TIMEOUT_S, DaemonConfig, ServeInspect
 from wharfinger.runtime.journal import JournalError
 from wharfinger.runtime.logs import LogFormat, set_up_logging
 from wharfinger.runtime.paths import SOCKET_VARIABLE, STATE_VARIABLE, default_socket, default_state_dir
+from wharfinger.runtime.platform_options import add_platform, platform_problem
 from wharfinger.runtime.resources import CONFIG_MAP
 from wharfinger.runtime.service_manager import service_manager
 from wharfinger.runtime.state_dir import StartError
@@ -39,7 +39,6 @@ _LIMITS = {
 GRACE_S = 30.0
 FORCED_EXIT = 1
 _OBJECT_NAME = re.compile(r"[a-z0-9](?:[-.a-z0-9]{0,251}[a-z0-9])?\Z")
-_MAX_WORD = 64
 
 
 def add_run(parser: argparse.ArgumentParser) -> None:
@@ -134,27 +133,7 @@ def add_run(parser: argparse.ArgumentParser) -> None:
 def _add_facts(parser: argparse.ArgumentParser) -> None:
     """What packages may ask about the cluster they are installed in."""
     facts = parser.add_argument_group("facts", "what packages are installed in; it decides which of them may be on")
-    facts.add_argument(
-        "--platform-version",
-        default="",
-        metavar="VERSION",
-        help="the version of the platform, for packages that require one (default: not known)",
-    )
-    facts.add_argument(
-        "--edition",
-        type=_word,
-        default="",
-        metavar="NAME",
-        help="the edition of the platform; goes together with --bundle",
-    )
-    facts.add_argument(
-        "--bundle",
-        type=_word,
-        default="",
-        metavar="NAME",
-        help="a Module that does not say whether it is enabled is on if its package names this bundle for the edition "
-        "(default: such Modules are on)",
-    )
+    add_platform(facts)
     facts.add_argument(
         "--bootstrapped-by",
         type=_config_map,
@@ -213,14 +192,7 @@ def _wrong_options(args: argparse.Namespace) -> str:
             return f"--local-packages {path}: not a folder; name one that is there"
     if args.retry_first > args.retry_max:
         return f"--retry-first {args.retry_first:g} is more than --retry-max {args.retry_max:g}"
-    if bool(args.edition) != bool(args.bundle):
-        return "--edition and --bundle go together: a package says for each edition in which bundles it is; give both"
-    try:
-        if args.platform_version:
-            parse_version(args.platform_version)
-    except ConstraintError as error:
-        return f"--platform-version: {error}; give a version such as 1.2.3"
-    return ""
+    return platform_problem(args)
 
 
 def _socket_variable() -> Path | None:
@@ -232,12 +204,6 @@ def _count(text: str) -> int:
     if not text.isdecimal() or not 1 <= int(text) <= 10_000:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number between 1 and 10000")
     return int(text)
-
-
-def _word(text: str) -> str:
-    if len(text) > _MAX_WORD or text != text.strip() or not text.isprintable():
-        raise argparse.ArgumentTypeError(f"{text[:_MAX_WORD]!r} is not a name of at most {_MAX_WORD} characters")
-    return text
 
 
 def _config_map(text: str) -> ObjectKey:

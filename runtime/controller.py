@@ -26,11 +26,11 @@ from wharfinger.cluster.resource import ObjectKey
 from wharfinger.cluster.work_queue import WorkKeys
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json_value import JsonObject, JsonValue, find, find_int, find_object, find_str
-from wharfinger.packages.source import Source
 from wharfinger.runtime import status as statuses
+from wharfinger.runtime.guard import LOOK_S, Guard, Hold, is_installed
 from wharfinger.runtime.identity import SYSTEM_NAMESPACE, AppId, IdentityError, ModuleId, PackageId, package_id
-from wharfinger.runtime.references import References, open_references
-from wharfinger.runtime.repositories import Repository, read_repository, with_credentials
+from wharfinger.runtime.lookup import Lookup, RepositoryUnusableError
+from wharfinger.runtime.references import open_references
 from wharfinger.runtime.resources import (
     APPLICATION,
     FINALIZER,
@@ -45,8 +45,9 @@ from wharfinger.runtime.resources import (
     read_module,
 )
 from wharfinger.runtime.runtime import Runtime
-from wharfinger.runtime.settings import ResolvedSettings, SettingsSourceError, resolve_settings
+from wharfinger.runtime.settings import ResolvedSettings, SettingsSourceError
 from wharfinger.runtime.status_writer import StatusWriter
+from wharfinger.runtime.stock import run_as_installed
 
 log = logging.getLogger(__name__)
 
@@ -59,14 +60,6 @@ SYNC_PATIENCE_S: Final = 5.0
 """After so long without a first list the log says why."""
 
 
-class RepositoryUnusableError(Exception):
-    """The repository that a resource names is not there, or cannot be used; ``reason`` is status' word for it."""
-
-    def __init__(self, reason: str, message: str) -> None:
-        super().__init__(message)
-        self.reason = reason
-
-
 @dataclass(slots=True)
 class Controller:
     """Brings Applications and Modules and the runtime in line; `reconcile` is one look at one of them."""
@@ -75,22 +68,34 @@ class Controller:
     runtime: Runtime
     applications: Informer
     modules: Informer
-    repositories: Informer
-    references: References
+    lookup: Lookup
     keys: WorkKeys
     writer: StatusWriter
-    local_packages: Sequence[Path] = ()
+    enabled_by_default: bool | None = True
+    """Whether a Module is wanted that does not say; None: its bundle says."""
+    guard: Guard = field(init=False)
     failures: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Know which packages are installed."""
+        objects = {**self.applications.objects(), **self.modules.objects()}
+        installed = [_name(key) for key, obj in objects.items() if is_installed(obj) and not _is_left_alone(key)]
+        self.guard = Guard(self.runtime, self._object_of, self.keys.add, installed)
+
+    def _object_of(self, name: str) -> JsonObject | None:
+        key = _key(package_id(name))
+        return self._informer(key).get(key)
 
     async def reconcile(self, name: str) -> None:
         """Bring one resource in line. Raises ClusterError; looking again later is always right."""
-        key = _key(package_id(name))
-        obj = self._informer(key).get(key)
+        key, obj = _key(package_id(name)), self._object_of(name)
         if obj is None:
             # Gone because we were done, or without us (the finalizer was taken off by hand). What this runtime never knew
             # is none of its business: a release of that name may be somebody else's by now.
-            self.references.want(name, ())
+            self.lookup.references.want(name, ())
+            self.guard.going_without_asking(name)
             self.runtime.object_gone(package_id(name))
+            self.guard.looked(name)
             return
         identity = _identity(key, obj)
         if is_deleting(obj):
@@ -100,16 +105,21 @@ class Controller:
                 key, obj, (*finalizers_of(obj), FINALIZER)
             ):
                 return  # nothing is installed that is not sure to be removed
+            await self.guard.prepare(identity, obj)
             self._tell_runtime(identity, obj)
             if self.runtime.retry_stalled(name):
                 self.keys.add_later(name, STALLED_LOOK_S)
             await self._write_status(name, key, obj)
+        self.guard.looked(name)
 
     def _tell_runtime(self, identity: PackageId, obj: JsonObject) -> None:
         generation, written = find_int(obj, "metadata", "generation"), find_object(obj, "status")
         try:
-            spec = read_application(obj) if isinstance(identity, AppId) else read_module(obj)
+            spec = self._read(identity, obj)
             self._check_release(spec.id, written)
+            if (hold := self.guard.admit(spec)) is not None:
+                self._hold(spec, hold)
+                return
             try:
                 self._act_on(spec)
             except (SettingsSourceError, RepositoryUnusableError):
@@ -122,21 +132,34 @@ class Controller:
         except RepositoryUnusableError as error:
             self.runtime.block(identity, generation, written, error.reason, str(error))
 
+    def _read(self, identity: PackageId, obj: JsonObject) -> PackageSpec:
+        """Raises SpecError."""
+        if isinstance(identity, AppId):
+            return read_application(obj)
+        return read_module(obj, enabled_by_default=self.enabled_by_default)
+
     def _act_on(self, spec: PackageSpec) -> None:
         """Tell the runtime what is wanted, once everything it refers to was looked up."""
-        repository = self._repository(spec)
-        wanted = {entry.source for entry in spec.settings_from}
-        if repository.credentials is not None:
-            wanted.add(repository.credentials)
-        self.references.want(spec.id.name, wanted)
-        for key in sorted(wanted):
-            if not self.references.looked_up(key):
-                if problem := self.references.problem(key):
-                    raise SettingsSourceError(f"{key} cannot be looked up: {problem}")
-                return  # told when it was
-        settings = resolve_settings(spec, {key: self.references.get(key) for key in wanted})
-        update = self.runtime.update_app if isinstance(spec.id, AppId) else self.runtime.update_module
-        update(spec, self._source(spec, repository), settings)
+        if (found := self.lookup.of(spec)) is not None:
+            update = self.runtime.update_app if isinstance(spec.id, AppId) else self.runtime.update_module
+            update(spec, *found)
+
+    def _hold(self, spec: PackageSpec, hold: Hold) -> None:
+        """Adopt nothing, and say so. What a process finds held is run as it is installed."""
+        self.keys.add_later(spec.id.name, LOOK_S)
+        if not hold.unknown:
+            self._run_as_installed(spec)
+        self.guard.say(spec, hold)
+
+    def _run_as_installed(self, spec: PackageSpec) -> None:
+        instance = self.runtime.instances.get(spec.id.name)
+        if instance is None or instance.source is not None:
+            return
+        try:
+            if (found := self.lookup.of(spec)) is not None:
+                run_as_installed(self.runtime, spec, *found)
+        except (SettingsSourceError, RepositoryUnusableError) as error:
+            log.info("%s: rests as it is installed: %s", spec.id, error)
 
     def _check_release(self, identity: PackageId, written: JsonObject) -> None:
         """A release belongs to one package, and stays where it is. Raises IdentityError or SpecError."""
@@ -171,25 +194,6 @@ class Controller:
         obj = self._informer(key).get(key)
         return other if find_str(obj, "status", "release", "namespace") == identity.namespace else None
 
-    def _repository(self, spec: PackageSpec) -> Repository:
-        name = spec.repository
-        obj = self.repositories.get(ObjectKey(PACKAGE_REPOSITORY, "", name))
-        if obj is None:
-            raise RepositoryUnusableError("RepositoryNotFound", f"PackageRepository {name} does not exist")
-        try:
-            return read_repository(obj, self.local_packages)
-        except SpecError as error:
-            raise RepositoryUnusableError("RepositoryInvalid", f"PackageRepository {name}: {error}") from error
-
-    def _source(self, spec: PackageSpec, repository: Repository) -> Source:
-        secret = self.references.get(repository.credentials) if repository.credentials is not None else None
-        try:
-            return with_credentials(repository, secret)
-        except SpecError as error:
-            raise RepositoryUnusableError(
-                "RepositoryInvalid", f"PackageRepository {spec.repository}: {error}"
-            ) from error
-
     async def _remove(self, identity: PackageId, key: ObjectKey, obj: JsonObject) -> None:
         if FINALIZER not in finalizers_of(obj):
             return
@@ -197,6 +201,9 @@ class Controller:
         settings = self._last_settings(identity, obj)
         if find(obj, "metadata", "annotations", SKIP_DELETE_HOOKS) is not None:
             self.runtime.skip_delete_hooks(identity.name)
+        if (hold := await self.guard.admit_removal(identity, obj)) is not None:
+            await self._hold_removal(identity, key, obj, hold)
+            return
         gone = (
             self.runtime.remove_app(identity, generation, written, settings)
             if isinstance(identity, AppId)
@@ -208,13 +215,22 @@ class Controller:
         else:
             await self._write_status(identity.name, key, obj)
 
+    async def _hold_removal(self, identity: PackageId, key: ObjectKey, obj: JsonObject, hold: Hold) -> None:
+        """Begin nothing, and say so. What a process finds held is run as it is installed."""
+        self.keys.add_later(identity.name, LOOK_S)
+        if not hold.unknown:
+            try:
+                self._run_as_installed(self._read(identity, obj))
+            except SpecError as error:
+                log.info("%s: rests as it is installed: %s", identity, error)
+        self.guard.say_removal(identity.name, hold)
+        await self._write_status(identity.name, key, obj)
+
     def _last_settings(self, identity: PackageId, obj: JsonObject) -> ResolvedSettings | None:
         """What a package's hooks see on the way out: its settings, as far as what they refer to was looked up."""
         try:
-            spec = read_application(obj) if isinstance(identity, AppId) else read_module(obj)
-            return resolve_settings(
-                spec, {entry.source: self.references.get(entry.source) for entry in spec.settings_from}
-            )
+            spec = self._read(identity, obj)
+            return self.lookup.last_settings(spec)
         except (SpecError, SettingsSourceError) as error:
             log.debug("%s: settings of what is being removed: %s", identity, error)
             return None
@@ -288,7 +304,7 @@ class Controller:
 
     async def follow_repositories(self) -> None:
         """A repository that changes is a reason to look at everything that may come from it."""
-        with self.repositories.changes() as changes:
+        with self.lookup.repositories.changes() as changes:
             while True:
                 await changes.wait()
                 for informer in (self.applications, self.modules):
@@ -296,10 +312,10 @@ class Controller:
                         self._look_at(key)
 
     def _look_at(self, key: ObjectKey) -> None:
-        if key.resource == MODULE and "." in key.name:
+        if _is_left_alone(key):
             log.error("Module %s is left alone: its name has a dot; make it anew under a name without one", key.name)
             return
-        self.keys.add(AppId(key.namespace, key.name).name if key.resource == APPLICATION else key.name)
+        self.keys.add(_name(key))
 
 
 @asynccontextmanager
@@ -310,8 +326,12 @@ async def open_controller(
     writer: StatusWriter,
     *,
     local_packages: Sequence[Path] = (),
+    enabled_by_default: bool | None = True,
 ) -> AsyncIterator[Controller]:
-    """Run the controllers while the body runs; ready when the informers have listed. Leaving stops intake at once."""
+    """Run the controllers while the body runs; ready when the informers have listed. Leaving stops intake at once.
+
+    ``enabled_by_default``: whether a Module is wanted whose ``spec.enabled`` does not say; None: its bundle says.
+    """
     async with (
         open_informer(client, APPLICATION) as applications,
         open_informer(client, MODULE) as modules,
@@ -320,9 +340,8 @@ async def open_controller(
     ):
         for informer in (applications, modules, repositories):
             await _wait_synced(informer)
-        controller = Controller(
-            client, runtime, applications, modules, repositories, references, keys, writer, tuple(local_packages)
-        )
+        lookup = Lookup(repositories, references, tuple(local_packages))
+        controller = Controller(client, runtime, applications, modules, lookup, keys, writer, enabled_by_default)
         _sweep_journal(controller)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(controller.follow_packages, applications, name="follow Applications")
@@ -337,8 +356,7 @@ async def open_controller(
 
 def _sweep_journal(controller: Controller) -> None:
     """Forget the steps of packages whose objects went while no daemon was there."""
-    known = {AppId(key.namespace, key.name).name for key in controller.applications.objects()}
-    known |= {key.name for key in controller.modules.objects()}
+    known = {_name(key) for key in (*controller.applications.objects(), *controller.modules.objects())}
     journal = controller.runtime.tools.journal
     for name in {entry.package for entry in journal.entries()} - known:
         journal.forget(name)
@@ -352,6 +370,16 @@ async def _wait_synced(informer: Informer) -> None:
             return
         why = informer.statistics().last_error or "no answer yet"
         log.warning("cannot list %s: %s; trying on", informer.resource.group_kind, why)
+
+
+def _name(key: ObjectKey) -> str:
+    """What the runtime calls the package of an Application or a Module."""
+    return AppId(key.namespace, key.name).name if key.resource == APPLICATION else key.name
+
+
+def _is_left_alone(key: ObjectKey) -> bool:
+    """A Module that would be taken for an Application."""
+    return key.resource == MODULE and "." in key.name
 
 
 def _key(identity: PackageId) -> ObjectKey:

@@ -104,6 +104,7 @@ class Operations:
         self._end_crds(instance, "loaded anew")
         instance.crds = None if instance.definition.crds else ()
         if not self._join(instance, instance.definition):
+            self.tell_scheduler(NodeRemoved(name))  # the version before is not what is loaded any more
             return
         if runtime.scheduler.enabled(name):
             self._begin_crds(instance)
@@ -114,18 +115,18 @@ class Operations:
             self.reconfigure(instance, "SettingsChanged")
 
     def needs_changed(self, instance: Instance) -> None:
-        """What its resource says it depends on is something else; what is being loaded says so itself when it is."""
-        name = instance.id.name
-        if instance.definition is not None and not self.runtime.lifecycle.is_loading(name):
+        """What its resource says it depends on is something else; what is being loaded says so itself when it is.
+
+        What would close a cycle is refused: it goes on with what it depended on before.
+        """
+        if instance.definition is not None and not self.runtime.lifecycle.is_loading(instance.id.name):
             self._join(instance, instance.definition)
 
     def _join(self, instance: Instance, definition: Definition) -> bool:
-        """Make what is loaded a node of the scheduler; False where it would close a cycle: then it is none."""
-        name = instance.id.name
+        """Make what is loaded a node of the scheduler; False where it would close a cycle, and nothing has changed then."""
         try:
             self._add_node(instance, definition)
         except CycleError as error:
-            self.tell_scheduler(NodeRemoved(name))  # what was a node before is not what is loaded any more
             failure = Failure("DependencyCycle", str(error), permanent=True)
             self.runtime.reports.failed(instance, Stage.REQUIREMENTS, failure)
             return False

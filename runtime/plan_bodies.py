@@ -9,12 +9,12 @@ CASCADE    nothing more will come. What is absent is absent, and the gates say w
 FORCE      those that it names wait for it in turn: the circle is judged as a whole
 =========  ================================================================================================================
 
-A circle of dependencies is refused, and every member told the way around, as the live scheduler refuses the last of them. A circle
-that any-of or none-of groups close is a knot, which the gates decide (:mod:`wharfinger.runtime.soft_edges`). The engine asks a node
-at FORCE only where its circle lacks nothing else that may still be judged, so everybody whom it reaches is in the circle.
+A circle of dependencies is refused, and every member told the way around, as the live scheduler refuses the last of them. A
+circle that any-of or none-of groups close is a knot, which the gates decide (:mod:`wharfinger.runtime.soft_edges`). At FORCE only
+those are asked who lack nothing but their own circle, so everybody whom they reach, and who is not judged, is in it.
 
-Verdicts are those of :mod:`wharfinger.runtime.gates`, on nodes that are made of definitions as the daemon makes them. Whoever never
-becomes a node there (its package cannot be loaded, it is on a cycle) is none here, so others find it "not installed".
+Verdicts are those of :mod:`wharfinger.runtime.gates`, on nodes that are made of definitions as the daemon makes them. Whoever
+never becomes a node there (its package cannot be loaded, it is on a cycle) is none here, so others find it "not installed".
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -43,7 +43,7 @@ from wharfinger.runtime.reasons import Reason
 from wharfinger.runtime.release_claims import ReleaseClaims
 from wharfinger.runtime.resources import PackageSpec
 from wharfinger.runtime.rules import Facts, Opinion, ScriptVote
-from wharfinger.runtime.scheduler_graph import CycleError, Node, topology
+from wharfinger.runtime.scheduler_graph import CycleError, Node, Topology, topology
 
 LoadDefinition: TypeAlias = Callable[[str, str], Awaitable[Definition]]
 """The definition of a package by name and version. Raises PackageError."""
@@ -97,24 +97,24 @@ class PlanBodies:
         """The nodes to begin with."""
         return tuple(node_id(spec.id) for spec in self._wanted.values())
 
-    async def run(self, id: Id, level: Level, loop: tuple[Id, ...]) -> Outcome:  # noqa: A002, ARG002 - as Bodies has it
-        """See the module."""
-        if id.kind == _DEFINITION:
-            return await self._bring(id)
-        return self._look(self._wanted[f"{id.namespace}.{id.name}" if id.namespace else id.name], level)
+    async def run(self, who: Id, level: Level, _loop: tuple[Id, ...], /) -> Outcome:
+        """See the module. A circle is told as the live scheduler tells it, which knows hard edges from others."""
+        if who.kind == _DEFINITION:
+            return await self._bring(who)
+        return self._look(self._wanted[f"{who.namespace}.{who.name}" if who.namespace else who.name], level)
 
-    def reruns_at_drain(self, id: Id) -> bool:  # noqa: A002, ARG002
+    def reruns_at_drain(self, _who: Id, /) -> bool:
         """Nobody looks at more than it names."""
         return False
 
-    async def _bring(self, id: Id) -> Outcome:  # noqa: A002
+    async def _bring(self, package: Id) -> Outcome:
         """Read a package. That it cannot be read is an outcome like any other."""
         try:
-            definition = await self._load(id.namespace, id.name)
+            definition = await self._load(package.namespace, package.name)
         except (PackageError, FormatError) as error:
-            refused = self._loaded[id] = _refused(error)
-            return Terminal(f"{refused.reason}: {refused.message}")
-        self._loaded[id] = definition
+            refused = self._loaded[package] = _refused(error)
+            return Terminal(_text(refused))
+        self._loaded[package] = definition
         return Terminal("loaded")
 
     def _look(self, spec: PackageSpec, level: Level) -> Outcome:
@@ -174,21 +174,25 @@ class PlanBodies:
             for each in named - members
             if isinstance(finding := self.findings.get(each), Judged)
         }
-        while True:
-            nodes = around | {each: self._nodes[each] for each in members}
-            try:
-                order = topology(nodes)
-                break
-            except CycleError as error:
-                cycle = Refused(Reason.DEPENDENCY_CYCLE.value, str(error))
-                self.findings.update(dict.fromkeys(error.members, cycle))
-                members = members - {*error.members}
+        nodes = around | {each: self._nodes[each] for each in members}
+        while (order := self._topology(nodes)) is None:
+            nodes = {each: node for each, node in nodes.items() if each not in self.findings or each in around}
+        members = nodes.keys() - around.keys()
         decisions = decide_affected(
             order.sorted(nodes, members), nodes, order, self._facts, self.opinion, self._standing
         )
         for name, decision in decisions.items():
             held_by = next((each for each in order.waits_for[name] if self._rests(each)), "") if decision.on else ""
             self.findings[name] = Judged(self._nodes[name], decision, held_by)
+
+    def _topology(self, nodes: Mapping[str, Node]) -> Topology | None:
+        """None where some of them are on a cycle of dependencies: these are refused."""
+        try:
+            return topology(nodes)
+        except CycleError as error:
+            cycle = Refused(Reason.DEPENDENCY_CYCLE.value, str(error))
+            self.findings.update(dict.fromkeys(error.members, cycle))
+            return None
 
     def opinion(self, name: str) -> Opinion:
         """What the resource says, and of the enabled script, which is not asked here, that it has no objection."""

@@ -1,8 +1,8 @@
 """Definitions of packages from a folder of this machine, for a plan: what the daemon would load, without keeping any of it.
 
-The folder is what a PackageRepository names (``spec.folder`` or ``spec.layout``): for each package a folder of that name, which is
-an OCI image layout or has the package's files. Files are read where they lie; a version of a layout is brought into a store that is
-gone when the folder is closed, by the very steps of the daemon.
+The folder is what a PackageRepository names (``spec.folder`` or ``spec.layout``): for each package a folder of that name, which
+is an OCI image layout or has the package's files. Files are read where they lie; a version of a layout is brought into a store
+that is gone when the folder is closed, by the very steps of the daemon.
 
 Hooks are not run here, not even to be asked what they want, and no rule or conversion is compiled: ``wharfinger package check``
 is for that.
@@ -38,11 +38,15 @@ class PackageFolder:
     async def definition(self, package: str, version: str) -> Definition:
         """What a version of a package says of itself. Raises PackageError."""
         if not is_repository(package):
-            raise AddressError(f"{package[:200]!r} is no name of a package: lower-case letters and digits, separated by '-'")
+            raise AddressError(
+                f"{package[:200]!r} is no name of a package: lower-case letters and digits, separated by '-'"
+            )
         layout = self.root / package / LAYOUT_FILE
         if await trio.to_thread.run_sync(layout.is_file):
             return await self._from_layout(package, version)
-        return await trio.to_thread.run_sync(_from_folder, self.root / package, package, version, abandon_on_cancel=True)
+        return await trio.to_thread.run_sync(
+            _from_folder, self.root / package, package, version, abandon_on_cancel=True
+        )
 
     async def _from_layout(self, package: str, version: str) -> Definition:
         async with open_source(LayoutSource(self.root), package) as (registry, repository):
@@ -62,7 +66,7 @@ async def open_package_folder(root: Path) -> AsyncIterator[PackageFolder]:
 
 
 def _from_folder(folder: Path, package: str, version: str) -> Definition:
-    """As `FolderRegistry` hands it out and the daemon reads it then: a package has the one version that it says, if it says one."""
+    """What `FolderRegistry` would hand out, read as the daemon does: it has the one version that it says, if it says one."""
     if not folder.is_dir():
         raise ArtifactNotFoundError(f"{folder}: not found; there is no such folder")
     try:

@@ -131,16 +131,22 @@ class Reason(StrEnum):
         "it requires a version of the platform, and which one this is is not known",
         "tell the daemon the platform's version with --platform-version",
     )
+    BOOTSTRAP_UNMET = (
+        "BootstrapRequirementsUnmet",
+        Again.OTHERS,
+        "the cluster is not bootstrapped yet",
+        "finish the cluster's bootstrap: it is over once the ConfigMap is there that the daemon's --bootstrapped-by names",
+    )
     DEPENDENCY_NOT_ENABLED = (
         "DependencyNotEnabled",
         Again.OTHERS,
-        "a Module it requires is missing or off",
-        "install the package that is missing as a Module",
+        "a package it requires is missing or off",
+        "install the package that is missing, or enable the one that is off",
     )
     DEPENDENCY_VERSION_MISMATCH = (
         "DependencyVersionMismatch",
         Again.OTHERS,
-        "a Module it requires is there in another version",
+        "a package it requires is there in another version",
         "install a version of the dependency that fits, or another version of this package",
     )
     ANY_OF_UNMET = (
@@ -160,6 +166,23 @@ class Reason(StrEnum):
         Again.CHANGE,
         "packages require each other in a circle",
         "one of the packages named must not depend on the others",
+    )
+    WOULD_BREAK_DEPENDENTS = (
+        "WouldBreakDependents",
+        Again.OTHERS,
+        "packages that are on need it as it is",
+        (
+            "change or remove the packages named first, or ask for what suits them (with the annotation "
+            "wharfinger.dev/ignore-dependents=true it is done all the same, and they are paused)"
+        ),
+    )
+    WAITING_FOR_DEPENDENTS = (
+        "WaitingForDependents",
+        Again.OTHERS,
+        "packages that need it go first, or are not loaded yet",
+        (
+            "look at the packages named (with the annotation wharfinger.dev/ignore-dependents=true they are not waited for)"
+        ),
     )
     DYNAMICALLY_DISABLED = (
         "DynamicallyDisabled",
@@ -326,6 +349,8 @@ class Reason(StrEnum):
 
 OFF: Final = frozenset({Reason.DYNAMICALLY_DISABLED, Reason.DISABLED_BY_DEFAULT, Reason.DISABLED_BY_SCRIPT})
 """Somebody does not want it: nothing is wrong, and nothing is waited for."""
+HELD: Final = frozenset({Reason.WOULD_BREAK_DEPENDENTS, Reason.WAITING_FOR_DEPENDENTS})
+"""Nothing was begun, for others' sake: what is there is as it was."""
 LOOKED_AT_ANEW: Final = frozenset({Reason.SCRIPT_ERROR})
 """Of requirements: nothing that is watched mends these, so the package is stalled, and looked at anew like all that are."""
 

@@ -27,6 +27,7 @@ import trio
 from wharfinger.formats.json_value import JsonObject, JsonValue
 from wharfinger.hooks.package_hooks import Inbox, PackageHooks
 from wharfinger.packages.definition import Definition
+from wharfinger.packages.depends_on import depends_on_checksum
 from wharfinger.packages.resource_overrides import overrides_checksum
 from wharfinger.packages.source import Source, source_text
 from wharfinger.queue.service import Queues
@@ -249,10 +250,10 @@ class Runtime:
         before = self.instances.get(name)
         # What is still being fetched is fetched with the new login; what is here needs none.
         new_login = before is not None and before.source != source and self.lifecycle.is_loading(name)
-        needs_changed = before is not None and before.wanted.depends_on != directives.depends_on
+        needed = depends_on_checksum(before.wanted.depends_on if before is not None else ())
         instance = self._instance(spec, source, settings)
         self._act_on(decision, instance, spec.generation, new_login=new_login)
-        if needs_changed:
+        if needed != depends_on_checksum(directives.depends_on):
             self.operations.needs_changed(instance)
         return decision
 

@@ -188,12 +188,11 @@ class _Turn:
         rewired = with_node(
             self.topology, Nodes(self.entries.insert(name, entry)), name, old.node if old else None
         )  # or CycleError: nothing was touched so far
-        self._suspect(name)
         order = self.topology.effective.get(name) if old and not old.released else None
         self.entries = self.entries.insert(name, entry)
         self._rewire(rewired)
         self._hold(order, rewired.topology.effective[name])
-        self._suspect(name)
+        self.suspects.add(name)
         self._subscribe(name, old.node.subscriptions if old else (), node.subscriptions)
         if old is None:
             self._tell_engine(Seeded((package_id(name),)))
@@ -205,7 +204,7 @@ class _Turn:
         old = self.entries.get(name)
         if old is None:
             return
-        self._suspect(name)
+        self.suspects.add(name)
         order = None if old.released else self.topology.effective[name]
         self.entries = self.entries.remove(name)
         self._rewire(without_node(self.topology, Nodes(self.entries), old.node))
@@ -213,11 +212,6 @@ class _Turn:
         self._subscribe(name, old.node.subscriptions, ())
         self._tell_engine(Removed(package_id(name)))
         self.asked.discard(name)
-
-    def _suspect(self, name: str) -> None:
-        """Whoever may be judged otherwise for it, as the graph is now: a node that comes or goes also changes who that is."""
-        self.suspects.add(name)
-        self.suspects.update(self.topology.affected_by(Nodes(self.entries), (name,)))
 
     def _rewire(self, rewired: Rewired) -> None:
         before, self.topology = self.topology, rewired.topology

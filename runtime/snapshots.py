@@ -19,6 +19,8 @@ from wharfinger.runtime.inspector import (
     SettingsAnswer,
     StatisticsSnapshot,
 )
+from wharfinger.runtime.instance import Instance
+from wharfinger.runtime.operations import node_of
 from wharfinger.runtime.package_snapshot import (
     Surroundings,
     queue_snapshot,
@@ -115,6 +117,13 @@ class RuntimeInspector:
         return waiting_queue(queue_snapshot(runtime.queues.dump_one(name)), around, established=established)
 
 
+def _needed(instance: Instance) -> frozenset[str]:
+    """Whom a package names, as it was loaded."""
+    if instance.definition is None:
+        return frozenset()
+    return frozenset(node_of(instance.id, instance.definition, instance.wanted.depends_on).names())
+
+
 def _known(runtime: Runtime) -> Known:
     """What an explanation is made from: all of one step, since nothing here waits."""
     around = surroundings(runtime.tools)
@@ -123,11 +132,17 @@ def _known(runtime: Runtime) -> Known:
         found = runtime.dump_by_name(name)
         return surrounded(found, around) if found is not None else None
 
+    def leaving(name: str) -> tuple[str, ...]:
+        gone = [each for each in runtime.instances.values() if runtime.lifecycle.is_removing(each.id.name)]
+        needing = (each.id.name for each in gone if name in _needed(each))
+        return tuple(sorted(needing))
+
     return Known(
         now=runtime.now(),
         package=package,
         node=runtime.scheduler.snapshot,
         holders=runtime.scheduler.holders,
+        leaving=leaving,
         slots=slots_of(runtime.tools.slots),
         trying_crds=around.trying_crds,
     )

@@ -15,12 +15,11 @@ from wharfinger.runtime.inspector import ConditionSnapshot, PackageSnapshot, Pro
 from wharfinger.runtime.package_status import Stage
 from wharfinger.runtime.reasons import Reason, explanation
 from wharfinger.runtime.remedies import WAIT, of_failed_hook, of_hook, of_reason, of_slots, of_work
+from wharfinger.runtime.summary import State
 
 ACCEPTED: Final = "Accepted"
 REMOVED: Final = "Removed"
 """Conditions of a package that only snapshots have: False where the resource cannot be acted on, and while it is removed."""
-WAITING_FOR_DEPENDENTS: Final = "WaitingForDependents"
-
 SUSPENDED: Final = "spec.suspend is true: nothing is reconciled, nothing is deleted"
 _HELD: Final = "a slot"
 _OF_HOOKS: Final = (Reason.PACKAGE_HOOK_FAILED, Reason.EVENT_HOOK_FAILED)
@@ -34,7 +33,8 @@ def aside_cause(known: Known, package: PackageSnapshot) -> Cause | None:
     if (blocked := _condition(package, ACCEPTED)) is not None:
         remedy = of_reason(package.name, blocked.reason, permanent=True)
         message = f"{blocked.reason}: {blocked.message}"
-        return Cause("is not acted on", message, blocked.last_transition, remedy=remedy)
+        first = _gone_first(known, package, blocked)
+        return Cause("is not acted on", message, blocked.last_transition, through=first, remedy=remedy)
     if package.suspended:
         return Cause("is suspended", SUSPENDED, remedy=of_reason(package.name, Reason.SUSPENDED))
     return None
@@ -56,16 +56,26 @@ def stage_causes(known: Known, package: PackageSnapshot) -> Iterator[Cause]:
 
 def _removal(known: Known, package: PackageSnapshot, removal: ConditionSnapshot) -> Cause:
     since = removal.last_transition
-    node = known.node(package.name)
-    if removal.reason == WAITING_FOR_DEPENDENTS and node is not None and node.dependents:
-        return Cause(f"is removed after {listed(node.dependents)}", removal.message, since, through=node.dependents)
-    if removal.reason not in (Reason.REMOVING, WAITING_FOR_DEPENDENTS):
+    if first := _gone_first(known, package, removal):
+        return Cause(f"is removed after {listed(first)}", removal.message, since, through=first)
+    if removal.reason != Reason.REMOVING:
         message = f"{removal.reason}: {removal.message}{_attempt(known, package, removal)}"
         return Cause("cannot be removed", message, since, remedy=of_reason(package.name, removal.reason))
     if (slot := _slot(known, package, _running(package), since)) is not None:
         return slot
     hook = _hook_of(package, removal.message)
     return Cause("is being removed", removal.message, since, remedy=of_hook(hook) if hook else WAIT, by_hand=False)
+
+
+def _gone_first(known: Known, package: PackageSnapshot, condition: ConditionSnapshot) -> tuple[str, ...]:
+    """Those that need a package, and go before it; none where it waits for nobody."""
+    if condition.reason != Reason.WAITING_FOR_DEPENDENTS:
+        return ()
+    node = known.node(package.name)
+    named = node.dependents if node is not None else ()
+    states = {name: each.state for name in named if (each := known.package(name)) is not None}
+    going = {name for name, state in states.items() if state in (State.REMOVING, State.DISABLING)}
+    return tuple(sorted({*going, *known.leaving(package.name)}))
 
 
 def _failure(known: Known, package: PackageSnapshot, condition: ConditionSnapshot) -> Cause:

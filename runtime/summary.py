@@ -14,16 +14,17 @@ it is not wanted, nothing is left   Disabled       Disabled                     
 a stage before Hooks failed         Failed         Updating; Degraded if it is parked     Degraded
 a stage from CRDs on failed         Failed         Failed: what was there is half changed Degraded
 the resource itself is wrong        Failed         Degraded                               Degraded
+what is wanted would break others   Degraded       Degraded                               Degraded
 ==================================  =============  =====================================  ==================
 
-Over these stand, from the top: Removing; the resource itself is wrong; Suspended by hand.
+Over these stand, from the top: Removing; the resource itself is wrong, or would break others; Suspended by hand.
 """
 
 from enum import StrEnum
 from typing import Final, NamedTuple
 
 from wharfinger.runtime.package_status import Condition, PackageStatus, Phase, Stage, Truth, first_open
-from wharfinger.runtime.reasons import OFF, Reason, advice, explanation
+from wharfinger.runtime.reasons import HELD, OFF, Reason, advice, explanation
 
 
 class State(StrEnum):
@@ -57,7 +58,8 @@ def summary(status: PackageStatus) -> Summary:
     if status.removal is not None:
         return _says(State.REMOVING, status.removal)
     if status.blocked is not None:
-        return _says(State.FAILED if status.phase is Phase.INSTALL else State.DEGRADED, status.blocked)
+        failed = status.phase is Phase.INSTALL and status.blocked.reason not in HELD
+        return _says(State.FAILED if failed else State.DEGRADED, status.blocked)
     if status.suspended:
         return Summary(State.SUSPENDED, explanation(Reason.SUSPENDED), advice(Reason.SUSPENDED))
     found = first_open(status)

@@ -22,7 +22,7 @@ Coverage: TypeAlias = str | tuple[str, ...] | Elsewhere
 _MACHINE: Final = "tests/runtime/test_scheduler_machine.py::"
 _VOTES: Final = "tests/runtime/test_scheduler_votes.py::"
 _SCHEDULER: Final = "tests/runtime/test_scheduler.py::"
-_GATES: Final = "tests/runtime/test_gates.py::"
+_RULES: Final = "tests/runtime/test_rules.py::"
 _QUEUE: Final = "tests/queue/test_service.py::"
 _STOPPING: Final = "tests/queue/test_service_stopping.py::"
 _STORE: Final = "tests/packages/test_disk_store.py::"
@@ -60,7 +60,7 @@ SCHEDULER: Final[dict[str, Coverage]] = {
     "AnyOf DoesNotCreateDependencyEdge": _MACHINE + "test_any_of_does_not_create_dependency_edge",
     "AnyOf RejectsAtAdmission": _SCHEDULER + "test_check_constraints_rejects",
     "AnyOf MemberInstallTriggersReschedule": _MACHINE + "test_any_of_member_install_triggers_reschedule",
-    "VersionRejectionNamesSubject": _GATES + "test_version_rejection_names_subject_constraint_and_current",
+    "VersionRejectionNamesSubject": _RULES + "test_version_rejection_names_subject_constraint_and_current",
     "NoneOf NoInstalledMemberEnables": _MACHINE + "test_none_of_no_installed_member_enables",
     "NoneOf NilConstraintViolated": _MACHINE + "test_none_of_nil_constraint_violated",
     "NoneOf InForbiddenRange": _MACHINE + "test_none_of_in_and_outside_forbidden_range",
@@ -84,7 +84,7 @@ SCHEDULER: Final[dict[str, Coverage]] = {
     "ScriptRule TrueDoesNotForbid": _VOTES + "test_script_rule_true_does_not_forbid",
     "ScriptRule FalseForbids": _VOTES + "test_script_rule_false_and_error_forbid",
     "ScriptRule ErrorForbids": _VOTES + "test_script_rule_false_and_error_forbid",
-    "ScriptRule DisableSurfacesReason": _GATES + "test_scripts_are_quoted",
+    "ScriptRule DisableSurfacesReason": _RULES + "test_scripts_are_quoted",
 }
 
 QUEUE: Final[dict[str, Coverage]] = {

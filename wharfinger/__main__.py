@@ -37,6 +37,12 @@ class Command:
 
 COMMANDS: Final = (
     Command("run", "runtime", "run the daemon against a cluster"),
+    Command(
+        "plan",
+        "runtime",
+        "say without a cluster which packages would be on, and in which order",
+        module="plan_commands",
+    ),
     Command("control-plane", "cluster", "serve an embedded Kubernetes control plane on loopback"),
     Command("package", "packages", "check packages, push them to a registry, look at them there"),
     Command("hook", "hooks", "run a hook of a package without a cluster"),

@@ -11,7 +11,7 @@ is begun any more, and nobody is judged.
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final, Protocol, assert_never
+from typing import Final, Protocol, TypeVar, assert_never
 
 import trio
 
@@ -40,6 +40,8 @@ from wharfinger.runtime.fixpoint.model import (
 )
 from wharfinger.runtime.fixpoint.state import Rules, Running
 
+T = TypeVar("T")
+
 _RULES: Final = Rules()
 _PULLED: Final = Pulled()
 _KEPT: Final = 4_000
@@ -64,15 +66,15 @@ class Report:
 
     results: Mapping[Id, str]
     """Of every node that was ever done, what is known of it at the end."""
-    unresolved: tuple[Unresolved, ...]
+    unresolved: Mapping[Id, Unresolved]
     """Who is done for no other reason than that nobody could say more; not who was looked at again since."""
-    exhausted: tuple[Exhausted, ...]
+    exhausted: Mapping[Id, Exhausted]
     """Who would never have come to an end. If there is anybody, the rest is not to be relied on."""
     crashed: Mapping[Id, str]
     """Of those whose last run crashed, how."""
     runs: Mapping[Id, int]
     """How often each body was begun."""
-    highest: Level
+    level: Level
     """The hardest that any body was asked."""
 
 
@@ -160,17 +162,17 @@ class _Convergence:
         self._exhausted: dict[Id, Exhausted] = {}
         self._crashed: dict[Id, str] = {}
         self._runs: Counter[Id] = Counter()
-        self._highest = Level.NONE
+        self._level = Level.NONE
 
     def report(self) -> Report:
         """As it is now."""
         return Report(
             results=self.state.results(),
-            unresolved=tuple(self._unresolved[who] for who in sorted(self._unresolved)),
-            exhausted=tuple(self._exhausted[who] for who in sorted(self._exhausted)),
-            crashed={who: self._crashed[who] for who in sorted(self._crashed)},
-            runs={who: self._runs[who] for who in sorted(self._runs)},
-            highest=self._highest,
+            unresolved=_sorted(self._unresolved),
+            exhausted=_sorted(self._exhausted),
+            crashed=_sorted(self._crashed),
+            runs=_sorted(self._runs),
+            level=self._level,
         )
 
     def take(self, event: Event) -> None:
@@ -192,7 +194,7 @@ class _Convergence:
         match effect:
             case Dispatch(who, level=level):
                 self._runs[who] += 1
-                self._highest = max(self._highest, level)
+                self._level = max(self._level, level)
                 self._unresolved.pop(who, None)
                 self._crashed.pop(who, None)
                 self._nursery.start_soon(self._run, effect, name=f"body of {who}")
@@ -220,3 +222,7 @@ class _Convergence:
             self._crashed[who] = outcome.message
         self.take(Finished(who, order.run, outcome, sweep))
         self.pump()
+
+
+def _sorted(by_id: Mapping[Id, T]) -> Mapping[Id, T]:
+    return {who: by_id[who] for who in sorted(by_id)}

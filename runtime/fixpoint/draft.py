@@ -4,18 +4,21 @@ It exists so that an event which touches ten nodes does not make ten states. A d
 is shared but what is persistent. It knows the books (who is listed where, who is counted as what) and no rule.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from typing import Final, TypeAlias
 
 from rpds import HashTrieMap, HashTrieSet
 
+from wharfinger.queue.fifo import Fifo
 from wharfinger.runtime.fixpoint.model import Effect, Id
 from wharfinger.runtime.fixpoint.state import Fixpoint, Mark, Node, Stage
 
-_NOBODY: "Final[HashTrieSet[Id]]" = HashTrieSet()
-_NO_MARK: Final = Mark()
-
 _Index: TypeAlias = "HashTrieMap[Id, HashTrieSet[Id]]"
+
+_NO_MARK: Final = Mark()
+_NOBODY: "Final[HashTrieSet[Id]]" = HashTrieSet()
+_FEW: Final = 10
+"""So many are looked through as fast as they are made a set of."""
 
 
 class News:
@@ -97,21 +100,31 @@ class Draft:
         """A place at the end of the queue."""
         self.queue = self.queue.put(who)
 
-    def leave(self, who: Id, node: Node) -> None:
-        """The counts and the set of the parked no longer hold it for what it was; ``put`` says what it is."""
+    def leave(self, node: Node) -> None:
+        """The counts no longer hold it for what it was; ``put`` says what it is."""
         stage = node.stage
-        if stage is Stage.PARKED:
-            self.parked = self.parked.discard(who)
-        elif stage is Stage.RUNNABLE:
+        if stage is Stage.RUNNABLE:
             self.queued -= 1
         elif stage is Stage.RUNNING:
             self.running -= 1
         elif stage is Stage.WAITING:
             self.waiting -= 1
 
+    def park(self, who: Id) -> None:
+        """It is among those that a fixpoint looks at; where there are no fixpoints, nobody is."""
+        if self.rules.drain:
+            if len(self.parked) > 2 * len(self.nodes):
+                self.parked = Fifo.of(self.still_parked())
+            self.parked = self.parked.put(who)
+
+    def still_parked(self) -> dict[Id, Node]:
+        """Of those that were parked, who is; in no order."""
+        nodes = self.nodes
+        return {who: node for who in self.parked if (node := nodes.get(who)) is not None and node.stage is Stage.PARKED}
+
     def list_under(self, who: Id, node: Node, lacks: tuple[Id, ...], reads: tuple[Id, ...]) -> None:
         """It is found under these from now on, in place of those that ``node`` names."""
-        if node.lacks != lacks:
+        if node.lacks or lacks:
             self.parked_on = _relisted(self.parked_on, who, node.lacks, lacks)
         if node.reads != reads:
             self.readers = _relisted(self.readers, who, node.reads, reads)
@@ -124,12 +137,16 @@ class Draft:
 
 
 def _relisted(index: "_Index", who: Id, before: tuple[Id, ...], after: tuple[Id, ...]) -> "_Index":
-    kept: Iterable[Id] = set(before).intersection(after) if before and after else ()
+    """The index with ``who`` under each of ``after``, and no longer under the rest of ``before``, where it need not have been."""
+    kept: Collection[Id] = after if len(after) < _FEW else set(after)
     for key in before:
         if key not in kept:
-            left = index.get(key, _NOBODY).discard(who)
-            index = index.insert(key, left) if left else index.discard(key)
+            found = index.get(key)
+            if found is not None:
+                left = found.discard(who)
+                index = index.insert(key, left) if left else index.discard(key)
     for key in after:
-        if key not in kept:
-            index = index.insert(key, index.get(key, _NOBODY).insert(who))
+        found = index.get(key, _NOBODY)
+        if who not in found:
+            index = index.insert(key, found.insert(who))
     return index

@@ -9,10 +9,11 @@ last ran: that may bring what others lack. Then the parked are judged, each grou
    circles, and nodes that only lack what will not come; the lowest of each is asked at FORCE;
 3. one that lacks even then is unresolved, which is its end.
 
-Each of these makes a node run or ends one, so fixpoints come to an end. What ends wakes who is parked on it, at CASCADE at most:
-at FORCE only those are asked who are picked for it. An arrival puts whom it wakes back to NONE, and with it its group.
+Each of these makes a node run or ends one. Whoever is woken by anything is back at NONE, and with it its group: at CASCADE and
+FORCE runs only who was picked at a fixpoint, for what it said there that it lacks.
 """
 
+from wharfinger.queue.fifo import Fifo
 from wharfinger.runtime.fixpoint.components import Lacks, bottoms, connected, loop_from
 from wharfinger.runtime.fixpoint.draft import Draft
 from wharfinger.runtime.fixpoint.model import Id, Level
@@ -27,12 +28,13 @@ def judge(draft: Draft) -> bool:
         return True
     if not draft.parked:
         return False
-    lacks = {who: draft.nodes[who].lacks for who in draft.parked}
+    lacks = {who: node.lacks for who, node in draft.still_parked().items()}
     for group in connected(lacks):
         if not _cascade(draft, group, lacks):
             _force(draft, group, lacks)
+    draft.parked = Fifo.of(draft.still_parked())
     tell(draft)
-    return True
+    return bool(lacks)
 
 
 def _sweep(draft: Draft) -> bool:

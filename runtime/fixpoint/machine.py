@@ -64,7 +64,7 @@ def start(rules: Rules = _RULES) -> Fixpoint:
         queue=Fifo(),
         parked_on=HashTrieMap(),
         readers=HashTrieMap(),
-        parked=HashTrieSet(),
+        parked=Fifo(),
         sweepers=HashTrieSet(),
         loops=HashTrieMap(),
         gone=HashTrieSet(),
@@ -259,7 +259,8 @@ def _done(draft: Draft, who: Id, node: Node, said: Said) -> None:
     if changed is None and node.again is Again.NO:
         end(draft, who, node, said.result, said.reads, said)
     else:
-        node = _relisted(draft, who, node, (), said.reads)._replace(said=said)
+        differed = said.result != node.result or (node.said is not None and node.said.differed)
+        node = _relisted(draft, who, node, (), said.reads)._replace(said=said._replace(differed=differed))
         _run_again(draft, who, node, changed)
 
 
@@ -279,13 +280,13 @@ def _run_again(draft: Draft, who: Id, node: Node, changed: Mark | None) -> None:
 
 def _wait(draft: Draft, who: Id, node: Node, reads: tuple[Id, ...]) -> None:
     """It waits for the world outside, unless it is out of date; what it reads it looks at again for nothing."""
-    node = _relisted(draft, who, node, reads, ())
+    node = _relisted(draft, who, node, (), reads)
     if node.again is not Again.NO:
         _run_again(draft, who, node, None)
     elif _later(draft, reads, node.run) is not None:
         call(draft, who, node, level=Level.NONE)
     else:
-        draft.leave(who, node)
+        draft.leave(node)
         draft.waiting += 1
         draft.put(who, node._replace(stage=Stage.WAITING))
 
@@ -296,17 +297,13 @@ def _block(draft: Draft, who: Id, node: Node, lacks: tuple[Id, ...]) -> None:
     if node.again is not Again.NO:
         _run_again(draft, who, node, None)
         return
-    late = arrived = False
     for lacked in lacks:
         mark = draft.marks.get(lacked)
-        if mark is not None:
-            late = late or mark.changed > node.run or mark.finished > node.run
-            arrived = arrived or mark.arrived > node.run
-    if late:
-        call(draft, who, node, level=Level.NONE if arrived else min(node.level, Level.CASCADE))
-        return
-    draft.leave(who, node)
-    draft.parked = draft.parked.insert(who)
+        if mark is not None and (mark.changed > node.run or mark.finished > node.run):
+            call(draft, who, node, level=Level.NONE)
+            return
+    draft.leave(node)
+    draft.park(who)
     draft.put(
         who,
         Node(
@@ -328,15 +325,13 @@ def _block(draft: Draft, who: Id, node: Node, lacks: tuple[Id, ...]) -> None:
 
 def _relisted(draft: Draft, who: Id, node: Node, lacks: tuple[Id, ...], reads: tuple[Id, ...]) -> Node:
     """The node, listed under these instead."""
-    if node.lacks == lacks and node.reads == reads:
-        return node
     draft.list_under(who, node, lacks, reads)
     return node._replace(lacks=lacks, reads=reads)
 
 
 def _forget(draft: Draft, who: Id, node: Node) -> None:
     """The body of a node that was removed has ended; if the node came back, it runs."""
-    draft.leave(who, node)
+    draft.leave(node)
     draft.forget(who, node)
     if node.again is Again.ANEW:
         draft.queued += 1

@@ -8,9 +8,9 @@ runs are stamped from one clock that only goes up: whether something changed whi
 Invariants, held by tests/runtime/fixpoint/test_state.py after random events:
 
 * ``queued``, ``running`` and ``waiting`` count the nodes that are runnable, running, and waiting for the outside;
-* whoever is in ``parked`` is parked, and under each of its lacks in ``parked_on``; whoever waits outside likewise under its
-  reads; whoever is done, under its reads in ``readers``. Of a node that is to run or runs, the entries of its last outcome
-  may still stand there; they end with its next one;
+* whoever is parked is listed under each of its lacks in ``parked_on``, and, where there are fixpoints, in ``parked``; whoever is
+  done or waits outside, under its reads in ``readers``. Others may stand in ``parked``, and of a node that is to run or runs the
+  entries of its last outcome may stand in the indexes until its next one;
 * a node that is to run has one place in the queue; a place whose node is not to run is passed over.
 """
 
@@ -105,9 +105,8 @@ class Again(Enum):
 
 
 class Mark(NamedTuple):
-    """When an id last arrived, changed at all, and ended a run; 0 is never."""
+    """When an id last changed, by its content, its result or its end, and when it last ended a run; 0 is never."""
 
-    arrived: int = 0
     changed: int = 0
     finished: int = 0
     digest: str | None = None
@@ -122,6 +121,8 @@ class Said(NamedTuple):
 
     result: str
     reads: tuple[Id, ...]
+    differed: bool = False
+    """It was out of date, and not what had been published: who saw it all the same is to be told of what is published next."""
 
 
 class Account(NamedTuple):
@@ -156,7 +157,7 @@ class Node(NamedTuple):
     level: Level
     again: Again
     lacks: tuple[Id, ...]
-    """Where it is listed in ``parked_on``."""
+    """Where it is listed in ``parked_on``, if it is parked; else where it may be."""
     reads: tuple[Id, ...]
     """Where it is listed in ``readers``."""
     result: str | None
@@ -184,7 +185,8 @@ class Fixpoint(NamedTuple):
     queue: Fifo[Id]
     parked_on: "HashTrieMap[Id, HashTrieSet[Id]]"
     readers: "HashTrieMap[Id, HashTrieSet[Id]]"
-    parked: "HashTrieSet[Id]"
+    parked: Fifo[Id]
+    """Who was parked since the last fixpoint, and who still was at that one."""
     sweepers: "HashTrieSet[Id]"
     loops: "HashTrieMap[Id, tuple[Id, ...]]"
     """Of who is queued at FORCE, and is on a cycle."""
@@ -210,7 +212,7 @@ class Fixpoint(NamedTuple):
             case Stage.PARKED:
                 return Parked(node.lacks)
             case Stage.WAITING:
-                return Waiting(node.run, node.lacks)
+                return Waiting(node.run, node.reads)
             case Stage.DONE:
                 return Done(node.result or "")
             case Stage.GONE:
@@ -236,10 +238,10 @@ class Fixpoint(NamedTuple):
 
     def _waiters(self, who: Id) -> Iterator[Id]:
         for waiter in self.parked_on.get(who, ()):
-            if self.nodes[waiter].stage in (Stage.PARKED, Stage.WAITING):
+            if self.nodes[waiter].stage is Stage.PARKED:
                 yield waiter
         for reader in self.readers.get(who, ()):
-            if self.nodes[reader].stage is Stage.DONE:
+            if self.nodes[reader].stage in (Stage.DONE, Stage.WAITING):
                 yield reader
 
     def lacks(self, who: Id) -> tuple[Id, ...]:

@@ -54,7 +54,7 @@ def seed(draft: Draft, who: Id) -> None:
 
 def _appear(draft: Draft, who: Id, digest: str | None, cause: Id | None) -> None:
     now = draft.clock
-    draft.marks = draft.marks.insert(who, Mark(now, now, draft.mark(who).finished, digest, cause, present=True))
+    draft.marks = draft.marks.insert(who, Mark(now, draft.mark(who).finished, digest, cause, present=True))
     draft.arrived = now
     draft.news.append(News(who, arrival=True, changed=True, cause=cause))
 
@@ -100,6 +100,8 @@ def call(
 ) -> None:
     """The node is to run, once, whatever else it is called for before it does. If a charge is due and none is left, it ends."""
     account = node.account
+    if draft.cancelled and node.stage is not Stage.RUNNING:
+        return  # whatever it is now, it stays
     if account.spent and budget.is_spent(account, draft.episode):
         return
     if charge and node.run and not draft.cancelled:
@@ -109,7 +111,10 @@ def call(
             _exhaust(draft, who, node, budget.budget_message(who, loop, draft.rules.budget), loop.ids, cause)
             return
         account, draft.charged = paid, True
-    draft.leave(who, node)
+    draft.leave(node)
+    if node.stage is Stage.WAITING and node.reads:
+        draft.list_under(who, node, (), ())  # a change of these costs nothing, also while it is queued
+        node = node._replace(lacks=(), reads=())
     draft.queued += 1
     if not node.queued:
         draft.enqueue(who)
@@ -139,14 +144,17 @@ def end(draft: Draft, who: Id, node: Node, result: str, reads: tuple[Id, ...], s
     """
     if node.lacks or node.reads or reads:
         draft.list_under(who, node, (), reads)
-    draft.leave(who, node)
-    changed = result != node.result
+    draft.leave(node)
+    before = node.said
+    changed = result != node.result or (before is not None and before.differed)
+    if said is not None and said.differed:
+        said = Said(said.result, said.reads)
     now = draft.clock
     mark = draft.mark(who)
     if changed:
-        mark = Mark(mark.arrived, now, now, mark.digest, who, present=True)
+        mark = Mark(now, now, mark.digest, who, present=True)
     else:
-        mark = Mark(mark.arrived, mark.changed, now, mark.digest, mark.cause, present=True)
+        mark = Mark(mark.changed, now, mark.digest, mark.cause, present=True)
     draft.marks = draft.marks.insert(who, mark)
     draft.put(
         who,
@@ -189,7 +197,7 @@ def remove(draft: Draft, who: Id) -> None:
     if not mark.present:
         return
     draft.arrived = draft.clock
-    draft.marks = draft.marks.insert(who, Mark(mark.arrived, draft.clock, mark.finished, None, None, present=False))
+    draft.marks = draft.marks.insert(who, Mark(draft.clock, mark.finished, None, None, present=False))
     draft.gone = draft.gone.insert(who)
     draft.news.append(News(who, arrival=False, changed=True, cause=None))
     if node is None:
@@ -197,7 +205,7 @@ def remove(draft: Draft, who: Id) -> None:
     if node.stage is Stage.RUNNING:
         draft.put(who, node._replace(again=Again.VOID))
         return
-    draft.leave(who, node)
+    draft.leave(node)
     draft.forget(who, node)
     if node.queued:
         draft.put(who, node._replace(stage=Stage.GONE, lacks=(), reads=(), sweep=False))
@@ -205,11 +213,16 @@ def remove(draft: Draft, who: Id) -> None:
 
 def tell(draft: Draft) -> None:
     """Whoever waits for the news looks again, in the order of ids; what that ends is news too."""
-    for news in draft.news:  # grows while it is told
-        parked, readers = draft.parked_on.get(news.who), draft.readers.get(news.who)
-        if parked is None and (readers is None or not news.changed):
-            continue
-        waiters = {*(parked or ()), *((readers or ()) if news.changed else ())}
+    for news in () if draft.cancelled else draft.news:  # grows while it is told
+        parked = draft.parked_on.get(news.who)
+        readers = draft.readers.get(news.who) if news.changed else None
+        if parked is None:
+            if readers is None:
+                continue
+            waiters = {*readers}
+        else:
+            draft.parked_on = draft.parked_on.discard(news.who)
+            waiters = {*parked} if readers is None else {*parked, *readers}
         if not news.arrival:
             waiters.discard(news.who)  # whatever it made of itself it knows
         for who in sorted(waiters) if len(waiters) > 1 else waiters:
@@ -221,13 +234,12 @@ def _wake(draft: Draft, who: Id, node: Node, news: News) -> None:
     """One waiter. A node that runs is not told: when its body answers, the stamps are."""
     stage = node.stage
     if stage is Stage.PARKED:
-        call(draft, who, node, level=Level.NONE if news.arrival else min(node.level, Level.CASCADE))
+        call(draft, who, node, level=Level.NONE)
     elif stage is Stage.DONE:
         call(draft, who, node, level=Level.NONE, charge=True, cause=news.cause)
-    elif stage is Stage.WAITING and news.changed:
+    elif stage is Stage.WAITING:
         call(draft, who, node, level=Level.NONE)
-    elif stage is Stage.RUNNABLE and news.changed:
+    elif stage is Stage.RUNNABLE:
         charge = bool(node.reads)
-        level = Level.NONE if news.arrival else node.level
-        if charge or level is not node.level:
-            call(draft, who, node, level=level, charge=charge, cause=news.cause)
+        if charge or node.level is not Level.NONE:
+            call(draft, who, node, level=Level.NONE, charge=charge, cause=news.cause)

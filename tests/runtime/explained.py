@@ -139,7 +139,10 @@ def forbidden(reason: str, message: str = "") -> VoteSnapshot:
 
 
 def known(
-    *found: PackageSnapshot | NodeSnapshot, slots: tuple[SlotsSnapshot, ...] = (), trying: tuple[str, ...] = ()
+    *found: PackageSnapshot | NodeSnapshot,
+    slots: tuple[SlotsSnapshot, ...] = (),
+    trying: tuple[str, ...] = (),
+    leaving: tuple[str, ...] = (),
 ) -> Known:
     packages = {each.name: each for each in found if isinstance(each, PackageSnapshot)}
     nodes = {each.name: each for each in found if isinstance(each, NodeSnapshot)}
@@ -147,4 +150,4 @@ def known(
     def holders(order: int) -> tuple[str, ...]:
         return tuple(sorted(each.name for each in nodes.values() if each.order == order and each.state == "idle"))
 
-    return Known(NOW, packages.get, nodes.get, holders, slots, trying)
+    return Known(NOW, packages.get, nodes.get, holders, slots, trying, lambda _name: leaving)

@@ -2,20 +2,19 @@
 
 from collections.abc import Mapping
 
-from wharfinger.runtime.scheduler_graph import Node
-from wharfinger.runtime.scheduler_machine import (
+from wharfinger.runtime.scheduler_events import (
     Completed,
     Decided,
     Disable,
     Effect,
     Event,
-    Graph,
     NodeAdded,
     Resumed,
     Schedule,
-    Scheduled,
-    step,
 )
+from wharfinger.runtime.scheduler_graph import Node
+from wharfinger.runtime.scheduler_machine import step
+from wharfinger.runtime.scheduler_state import Graph, Scheduled
 
 
 class World:

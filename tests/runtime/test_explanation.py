@@ -231,7 +231,7 @@ def test_every_chain_has_one_root_one_remedy_and_no_package_twice(
     world: tuple[list[PackageSnapshot], list[NodeSnapshot]], order: Random
 ) -> None:
     packages, nodes = world
-    here = [*packages, *nodes]
+    here: list[PackageSnapshot | NodeSnapshot] = [*packages, *nodes]
     told = {name: explain(name, known(*here)) for name in NAMES}
     order.shuffle(here)
     for name, found in told.items():

@@ -129,7 +129,7 @@ def plain_decisions(nodes: dict[str, Node], opinions: dict[str, Opinion]) -> dic
 
 
 @given(graphs(), st.sets(st.sampled_from("abcdef"), max_size=3))
-@settings(max_examples=scaled(5_000, 200), deadline=None)
+@settings(max_examples=scaled(1_000, 100), deadline=None)
 def test_decisions_are_those_of_judging_all_again_each_time(nodes: list[Node], unwanted: set[str]) -> None:
     opinions = {name: Opinion(intent=False) for name in unwanted}
     expected = plain_decisions({each.name: each for each in nodes}, opinions)

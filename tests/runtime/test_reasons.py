@@ -10,7 +10,18 @@ import pytest
 
 from wharfinger.runtime import failures, status
 from wharfinger.runtime.gates import Reason as Gate
-from wharfinger.runtime.reasons import LOOKED_AT_ANEW, OFF, UNKNOWN_TIP, Again, Reason, advice, explanation, known
+from wharfinger.runtime.reasons import (
+    HELD,
+    LOOKED_AT_ANEW,
+    OFF,
+    UNKNOWN_TIP,
+    Again,
+    Reason,
+    advice,
+    explanation,
+    known,
+)
+from wharfinger.runtime.resources import IGNORE_DEPENDENTS
 
 RUNTIME = Path(inspect.getfile(status)).resolve().parent
 WORD = re.compile(r"[A-Z][a-z]+([A-Z][A-Za-z]*)?")
@@ -50,7 +61,7 @@ def test_the_search_would_find_one() -> None:
 
 def test_every_failure_and_every_gate_has_its_word() -> None:
     assert {reason for _, reason, _ in failures._REASONS} <= set(Reason)
-    assert set(Gate) - {Gate.ENABLED_BY_DEFAULT, Gate.DYNAMICALLY_ENABLED} <= set(Reason)
+    assert set(Gate) - {Gate.ENABLED_BY_DEFAULT, Gate.DYNAMICALLY_ENABLED, Gate.BUNDLE} <= set(Reason)
     assert {reason for reason in Reason if reason.again is Again.CHANGE} >= OFF | LOOKED_AT_ANEW
 
 
@@ -78,6 +89,12 @@ def test_advice_says_whether_it_mends_by_itself() -> None:
     assert advice(Reason.APPLY_FAILED) == Reason.APPLY_FAILED.tip
     assert advice(Reason.REPOSITORY_NOT_FOUND, permanent=True).endswith("; that is noticed by itself")
     assert advice(Reason.DOWNLOADING) == ""
+
+
+def test_what_is_held_is_let_go_by_others_and_its_tip_names_the_other_way() -> None:
+    for reason in HELD:
+        assert reason.again is Again.OTHERS
+        assert f"{IGNORE_DEPENDENTS}=true" in advice(reason)
 
 
 def test_a_word_of_another_version_has_a_tip_that_fits_all() -> None:

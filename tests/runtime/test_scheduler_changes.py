@@ -104,7 +104,7 @@ class Story:
 
 
 @given(CHANGES)
-@settings(max_examples=scaled(5_000, 150), deadline=None)
+@settings(max_examples=scaled(1_000, 100), deadline=None)
 def test_any_sequence_of_changes_gives_what_the_nodes_give(changes: list[Change]) -> None:
     story = Story()
     for change in changes:
@@ -127,7 +127,7 @@ def test_any_sequence_of_changes_gives_what_the_nodes_give(changes: list[Change]
 
 
 @given(CHANGES)
-@settings(max_examples=scaled(2_000, 100), deadline=None)
+@settings(max_examples=scaled(1_000, 60), deadline=None)
 def test_a_cycle_that_is_refused_is_one(changes: list[Change]) -> None:
     story = Story()
     for change in changes:
@@ -149,7 +149,7 @@ def test_a_cycle_that_is_refused_is_one(changes: list[Change]) -> None:
 
 
 @given(CHANGES, st.randoms(use_true_random=False))
-@settings(max_examples=scaled(2_000, 50), deadline=None)
+@settings(max_examples=scaled(1_000, 40), deadline=None)
 def test_how_it_came_to_be_leaves_no_trace(changes: list[Change], shuffler: Random) -> None:
     story, other = Story(), Story()
     for change in changes:
@@ -163,7 +163,7 @@ def test_how_it_came_to_be_leaves_no_trace(changes: list[Change], shuffler: Rand
 
 
 @given(CHANGES)
-@settings(max_examples=scaled(2_000, 50), deadline=None)
+@settings(max_examples=scaled(1_000, 40), deadline=None)
 def test_votes_are_what_the_decision_follows_from(changes: list[Change]) -> None:
     story = Story()
     for change in changes:
@@ -254,7 +254,7 @@ class Plain:
 
 
 @given(CHANGES)
-@settings(max_examples=scaled(2_000, 100), deadline=None)
+@settings(max_examples=scaled(1_000, 60), deadline=None)
 def test_the_topology_is_the_plain_one(changes: list[Change]) -> None:
     story = Story()
     for change in changes:
@@ -275,7 +275,7 @@ def test_the_topology_is_the_plain_one(changes: list[Change]) -> None:
 
 
 @given(HARD_ONLY)
-@settings(max_examples=scaled(2_000, 100), deadline=None)
+@settings(max_examples=scaled(1_000, 60), deadline=None)
 def test_with_dependencies_only_decisions_are_the_plain_ones(changes: list[Change]) -> None:
     story = Story()
     for change in changes:
@@ -369,4 +369,4 @@ class Town:
 def test_a_change_costs_what_it_reaches_in_a_graph_of_any_size(work: Callable[[Town], Callable[[], object]]) -> None:
     few, many = (work(Town(count)) for count in (10, scaled(900, 200)))
     few()  # whatever is set up once
-    assert steps(many) == steps(few)
+    assert steps(many) < 2 * steps(few)  # the collector may call in between, so not exactly the same

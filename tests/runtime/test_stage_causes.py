@@ -27,7 +27,7 @@ from wharfinger.runtime.inspector import (
 from wharfinger.runtime.package_status import Stage
 from wharfinger.runtime.reasons import advice
 from wharfinger.runtime.remedies import WAIT, of_failed_hook, of_hook, of_slots, of_work
-from wharfinger.runtime.stage_causes import ACCEPTED, REMOVED, WAITING_FOR_DEPENDENTS, aside_cause, stage_causes
+from wharfinger.runtime.stage_causes import ACCEPTED, REMOVED, aside_cause, stage_causes
 
 NOBODY = known()
 FAILED = "PackageHookFailed: hooks/a.sh: exit status 3"
@@ -247,7 +247,20 @@ def test_a_removal_that_waits_for_a_slot() -> None:
 
 
 def test_a_removal_that_is_held_is_come_through_by_its_dependents() -> None:
-    held = package("db", condition(REMOVED, "False", WAITING_FOR_DEPENDENTS, "shop.web needs it"))
-    cause = aside(held, known(replace(node("db"), dependents=("shop.web",))))
+    """Those that stay, or are not there any more, hold nothing."""
+    held = package("db", condition(REMOVED, "False", "WaitingForDependents", "it waits"))
+    db = replace(node("db"), dependents=("shop.cache", "shop.gone", "shop.web"))
+    going = package("shop.web", condition(REMOVED, "False", "Removing"), state="Removing")
+    cause = aside(held, known(db, going, ready("shop.cache")))
     assert (cause.state, cause.through) == ("is removed after shop.web", ("shop.web",))
-    assert aside(held).state == "is being removed"
+    assert aside(held, known(leaving=("shop.web",))).through == ("shop.web",)
+    for here in (known(), known(db)):
+        assert aside(held, here).line == "cannot be removed: WaitingForDependents: it waits"
+
+
+def test_a_change_that_is_held_is_come_through_by_those_that_go_first() -> None:
+    held = package("db", condition(ACCEPTED, "False", "WaitingForDependents", "spec.enabled: false waits for shop.web"))
+    going = package("shop.web", state="Disabling")
+    assert aside(held, known(replace(node("db"), dependents=("shop.web",)), going)).through == ("shop.web",)
+    broken = package("db", condition(ACCEPTED, "False", "WouldBreakDependents", "the removal would break shop.web"))
+    assert "ignore-dependents" in aside(broken, known(replace(node("db"), dependents=("shop.web",)), going)).remedy

@@ -44,6 +44,19 @@ def test_a_removal_that_fails_says_what_to_do() -> None:
     assert "skip-delete-hooks" in summary(status).tip
 
 
+@pytest.mark.parametrize("phase", list(Phase))
+def test_a_wish_that_would_break_others_is_no_failure_of_what_is_there(phase: Phase) -> None:
+    status = statuses.blocked(before(Stage.APPLIED, phase), 3, Reason.WOULD_BREAK_DEPENDENTS, "it would", T2)
+    assert summary(status) == ("Degraded", "it would", advice(Reason.WOULD_BREAK_DEPENDENTS))
+    assert conditions(status)["Stalled"] == ("True", "WouldBreakDependents")
+
+
+def test_a_removal_that_is_held_is_under_way_and_says_what_for() -> None:
+    status = statuses.removing(ready(), Reason.WAITING_FOR_DEPENDENTS, "", T1)
+    assert summary(status)[:2] == ("Removing", Reason.WAITING_FOR_DEPENDENTS.text)
+    assert conditions(status)["Reconciling"] == ("True", "WaitingForDependents")
+
+
 def test_a_reason_without_words_of_its_own_is_explained() -> None:
     status = statuses.removing(ready(), Reason.REMOVING, "", T1)
     assert summary(status).message == Reason.REMOVING.text

@@ -15,17 +15,17 @@ from pathlib import Path
 import pytest
 import trio
 
+from tests.runtime import world as world_module
 from tests.runtime.objects import repository
+from tests.runtime.stuck import Situation, come_about
+from tests.runtime.why_running import RUNNING
 from tests.runtime.why_situations import (
     BOOTSTRAP,
     CRDS,
     FACTS,
     REQUIREMENTS,
-    RUNNING,
     SLOTS,
     TIERS,
-    Situation,
-    come_about,
     has_definitions,
 )
 from tests.runtime.world import Ground, World, one_error, open_ground
@@ -37,6 +37,7 @@ from wharfinger.hooks.hook_services import HookServices
 from wharfinger.queue.backoff import BackoffPolicy
 from wharfinger.queue.slots import SlotLimits
 from wharfinger.runtime import service
+from wharfinger.runtime.controller import open_controller
 from wharfinger.runtime.instance import Tools
 from wharfinger.runtime.resources import CONFIG_MAP
 from wharfinger.runtime.snapshots import RuntimeInspector
@@ -129,6 +130,8 @@ async def test_what_is_said_of_packages_that_are_stuck(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(service, "BackoffPolicy", A_MINUTE)
+    if kind == "facts":  # where a bundle is configured, nobody wants a Module that does not say so
+        monkeypatch.setattr(world_module, "open_controller", partial(open_controller, enabled_by_default=None))
     texts: dict[str, str] = {}
     with trio.CancelScope() as scope:
         async with open_why_world(tmp_path, kind) as world:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import cycle
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from tests.runtime.fixpoint.driving import ROOMY, Drive
@@ -51,7 +51,9 @@ from wharfinger.runtime.fixpoint.model import (
 from wharfinger.runtime.fixpoint.state import Rules
 
 many = settings(
-    max_examples=scaled(3000, 60), suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
+    max_examples=scaled(3000, 60),
+    phases=(Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink),
+    suppress_health_check=[HealthCheck.too_slow],
 )
 limits = st.integers(1, 4)
 flags = st.booleans()
@@ -110,8 +112,11 @@ def test_one_member_of_a_cycle_is_told_and_the_level_is_no_higher_than_it_has_to
 def test_nobody_is_judged_in_a_world_that_can_be_decided_without(
     some: World, tape: bytes, limit: int, noops: bool
 ) -> None:
-    assume(decided_unjudged(some))
-    assert Drive(some, tape, limit, noops=noops).live().level() is Level.NONE
+    drive = Drive(some, tape, limit, noops=noops).live()
+    if decided_unjudged(some):
+        assert drive.level() is Level.NONE
+    else:
+        assert drive.level() > Level.NONE
 
 
 @many

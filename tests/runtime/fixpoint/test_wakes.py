@@ -236,6 +236,16 @@ def test_news_of_an_overtaken_body_reach_its_readers_with_the_next_end(last: Out
     assert woken or hand.pull_all() == [B]
 
 
+def test_news_of_an_overtaken_body_are_told_once() -> None:
+    hand = overtaken("old", "new", Noop())
+    hand.run(A, Noop())
+    hand.run(B, Noop())
+    for _ in range(3):
+        hand.tell(Asked(A))
+        hand.run(A, Noop())
+        assert hand.pull_all() == []
+
+
 def test_who_read_the_result_of_an_overtaken_body_is_told_when_it_was_taken_back() -> None:
     """Bodies that keep their results themselves show them before they report, so somebody may have seen ``new``."""
     hand = overtaken("old", "new", Terminal("old"))
@@ -367,8 +377,6 @@ def test_whoever_waits_for_one_that_is_removed_looks_again_and_it_is_gone(where:
         if where == "runnable":
             hand.tell(Asked(A))
             hand.end(A, Terminal("ready", (X,)))
-            if isinstance(hand.state.phase(B), Runnable):
-                pass
     hand.tell(Removed(A))
     assert not hand.state.present(A)
     assert hand.state.result(A) is None

@@ -75,7 +75,8 @@ class Watcher:
     """What was published."""
     said: dict[Id, str] = field(default_factory=dict)
     """What bodies said, overtaken or not."""
-    shown: dict[Id, int] = field(default_factory=dict)
+    shown: set[Id] = field(default_factory=set)
+    """Who said something else than what is published, and was overtaken: somebody may have seen it."""
     changed: dict[Id, int] = field(default_factory=dict)
     finished: dict[Id, int] = field(default_factory=dict)
     nudged: dict[Id, int] = field(default_factory=dict)
@@ -128,6 +129,9 @@ class Watcher:
                 self.removed[one] = self.clock
                 self.changed[one] = self.clock
                 self.digests.pop(one, None)
+                self.results.pop(one, None)
+                self.said.pop(one, None)
+                self.shown.discard(one)
             case Asked(id=one):
                 self.nudged[one] = self.clock
             case Answered(id=one, run=run):
@@ -138,6 +142,9 @@ class Watcher:
                 current = (
                     self.runs.get(one) == run and self.ended.get(one, 0) < self.ordered[one] and one not in running
                 )
+                if current and self.removed.get(one, 0) > self.ordered[one]:
+                    self.ended[one] = self.clock
+                    return False
                 if current:
                     self._end(one, outcome, sweep=event.sweep, overtaken=isinstance(after.phase(one), Runnable))
                 return current
@@ -179,11 +186,13 @@ class Watcher:
                 pass
         if overtaken:
             # Not published: but who keeps results himself has shown it.
-            self.shown[one] = self.clock
+            if self.results.get(one) != said:
+                self.shown.add(one)
             return
         self.finished[one] = self.clock
-        if self.results.get(one) != said:
+        if self.results.get(one) != said or one in self.shown:
             self.changed[one] = self.clock
+        self.shown.discard(one)
         self.results[one] = said
 
     # --- effects --------------------------------------------------------------------------------------------------------------

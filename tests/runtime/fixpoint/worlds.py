@@ -147,6 +147,8 @@ class Bodies:
 
     def _state(self, look: Look, part: Part, one: Id) -> str:
         """``ready``, ``absent``, ``pending``, ``false`` or ``failed``."""
+        if one == part.id:
+            return "pending"
         if not look.present(one):
             return "absent"
         result = READY if one.kind == DATA else verdict(look.result(one))
@@ -245,7 +247,7 @@ def worlds(draw: st.DrawFn, *, plain: bool = False, tolerant: bool = True, cycle
         parts[one] = Part(
             one,
             needs=needs,
-            tolerates=tuple(other for other in tolerates if other not in needs),
+            tolerates=tuple(other for other in tolerates if other not in needs and other != one),
             never_true=frozenset(draw(_few(list(needs), 1))) if draw(flag) else frozenset(),
             fails=draw(flag),
             stubborn=stubborn,

@@ -1,0 +1,56 @@
+"""Options that say what packages are installed in, for commands that decide whether they may be on: `run` and `plan`."""
+
+import argparse
+from typing import Final
+
+from wharfinger.formats.version_constraint import ConstraintError, parse_version
+
+_MAX_WORD: Final = 64
+
+
+def add_platform(parser: "argparse._ArgumentGroup") -> None:
+    """``--platform-version``, ``--edition`` and ``--bundle``."""
+    parser.add_argument(
+        "--platform-version",
+        default="",
+        metavar="VERSION",
+        help="the version of the platform, for packages that require one (default: not known)",
+    )
+    parser.add_argument(
+        "--edition",
+        type=_word,
+        default="",
+        metavar="NAME",
+        help="the edition of the platform; goes together with --bundle",
+    )
+    parser.add_argument(
+        "--bundle",
+        type=_word,
+        default="",
+        metavar="NAME",
+        help="a Module that does not say whether it is enabled is on if its package names this bundle for the edition "
+        "(default: such Modules are on)",
+    )
+
+
+def platform_problem(args: argparse.Namespace) -> str:
+    """What is wrong with what was given to `add_platform`; empty if nothing is."""
+    if bool(args.edition) != bool(args.bundle):
+        return "--edition and --bundle go together: a package says for each edition in which bundles it is; give both"
+    return version_problem("--platform-version", args.platform_version)
+
+
+def version_problem(option: str, version: str) -> str:
+    """What is wrong with the version that an option was given; empty if nothing is, or if there is none."""
+    try:
+        if version:
+            parse_version(version)
+    except ConstraintError as error:
+        return f"{option}: {error}; give a version such as 1.2.3"
+    return ""
+
+
+def _word(text: str) -> str:
+    if len(text) > _MAX_WORD or text != text.strip() or not text.isprintable():
+        raise argparse.ArgumentTypeError(f"{text[:_MAX_WORD]!r} is not a name of at most {_MAX_WORD} characters")
+    return text

@@ -1,0 +1,116 @@
+"""What is installed, known from the disk before anything is decided about it.
+
+A process that starts finds packages that are to change at once: deleted, disabled, or wanted in another version while no daemon
+was there, or held by the one before (:mod:`wharfinger.runtime.guard`). Whoever needs such a package is on only while it is there.
+So it is taken for there, as it was installed: its definition is read from the store, it becomes a node of the scheduler, and
+*rests*: nothing is fetched or run for it, and its hooks sleep, as if it were suspended. Then the guard can be asked. What is
+refused is run again as it was, if everything else that is asked for is what was applied last; otherwise it goes on resting.
+"""
+
+import logging
+from dataclasses import dataclass, replace
+
+import trio
+
+from wharfinger.cluster.errors import ClusterError
+from wharfinger.formats.json_value import JsonObject, find_int, find_object
+from wharfinger.packages.definition import read_definition
+from wharfinger.packages.digest import Digest
+from wharfinger.packages.requirements import DependsOn
+from wharfinger.packages.source import FolderSource, Source, source_text
+from wharfinger.queue.slots import Kind
+from wharfinger.runtime import status as statuses
+from wharfinger.runtime.failures import EXPECTED
+from wharfinger.runtime.identity import AppId, ModuleId, PackageId
+from wharfinger.runtime.instance import Instance
+from wharfinger.runtime.lifecycle import DesiredState
+from wharfinger.runtime.operations import node_of
+from wharfinger.runtime.package_state import PackageState, StateRecord, state_record
+from wharfinger.runtime.resources import Directives, PackageSpec, SpecError, read_application, read_module
+from wharfinger.runtime.runtime import Runtime
+from wharfinger.runtime.scheduler import CycleError, IntentSet, Node, NodeAdded, ScriptVoted
+from wharfinger.runtime.settings import ResolvedSettings
+from wharfinger.runtime.steps import fingerprint
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Stock:
+    """A package as it is installed."""
+
+    record: StateRecord
+    node: Node
+
+    @property
+    def state(self) -> PackageState:
+        """What is recorded of it."""
+        return self.record.state
+
+
+async def take_stock(runtime: Runtime, identity: PackageId, obj: JsonObject) -> Stock | None:
+    """Read what is installed of the resource ``obj``; None where its files are lost or cannot be read.
+
+    Raises ClusterError if trying again may help.
+    """
+    try:
+        record = state_record(runtime.tools.cluster, identity)
+        state = await record.read()
+        manifest = await runtime.tools.store.installed(Digest(state.digest)) if state.digest else None
+        if manifest is None:
+            return None
+        async with runtime.tools.slots.use(Kind.LOAD, identity.name):
+            tree = await runtime.tools.store.install(manifest)
+            package = state.source.rpartition(" ")[2]
+            definition = await trio.to_thread.run_sync(
+                lambda: read_definition(tree, name=package, version=state.version)
+            )
+    except EXPECTED as error:
+        if isinstance(error, ClusterError) and error.transient:
+            raise
+        log.warning("%s: nobody knows what it requires: %s", identity, error)
+        return None
+    return Stock(record, node_of(identity, definition, _depends_on(identity, obj)))
+
+
+def _depends_on(identity: PackageId, obj: JsonObject) -> tuple[DependsOn, ...]:
+    try:
+        spec = read_application(obj) if isinstance(identity, AppId) else read_module(obj)
+    except SpecError:
+        return ()
+    return spec.directives.depends_on
+
+
+def rest_as_installed(runtime: Runtime, identity: PackageId, obj: JsonObject, stock: Stock) -> None:
+    """From now on the package is there as it was installed, and nothing is done for it. ``obj`` is its resource."""
+    name, state = identity.name, stock.state
+    version, package = state.version, state.source.rpartition(" ")[2]
+    runtime.lifecycle.reconcile(name, DesiredState("", package, version, "", suspended=True))
+    written = find_object(obj, "status")
+    status = statuses.restored(find_int(written, "observedGeneration"), written, runtime.now())
+    resting = Directives(suspended=True)
+    runtime.instances[name] = Instance(identity, status, package, version, wanted=resting, record=stock.record)
+    if isinstance(identity, ModuleId):
+        runtime.operations.tell_scheduler(IntentSet(name, enabled=True))
+    try:
+        runtime.operations.tell_scheduler(NodeAdded(stock.node))
+    except CycleError as error:
+        log.warning("%s: %s", identity, error)
+    runtime.operations.tell_scheduler(ScriptVoted(name, None))
+
+
+def run_as_installed(runtime: Runtime, spec: PackageSpec, source: Source, settings: ResolvedSettings) -> None:
+    """End the rest of a package whose change is refused: it is run as it was, if that is known; ``spec`` is what is refused."""
+    instance = runtime.instances.get(spec.id.name)
+    if instance is None or instance.source is not None or instance.record is None or spec.directives.suspended:
+        return
+    state = instance.record.state
+    applied = fingerprint(state.digest, spec.id.namespace, settings, spec.directives)
+    origin = f"{source_text(source)} {instance.package}"
+    if isinstance(source, FolderSource) or (origin, applied) != (state.source, state.applied):
+        log.info("%s: rests as it is installed: more than is refused was changed since", instance.id)
+        return
+    enabled = None if spec.enabled is None else True
+    generation = instance.status.generation
+    kept = replace(spec, generation=generation, package=instance.package, version=instance.version, enabled=enabled)
+    (runtime.update_app if isinstance(spec.id, AppId) else runtime.update_module)(kept, source, settings)

@@ -1,0 +1,338 @@
+"""What others need is not taken from them unasked: removals, disables and versions that are held, and what lets them go."""
+
+from pathlib import Path
+
+import pytest
+import trio
+
+from tests.runtime.dependents import any_of, application, mandatory, message, modules, package, push, went
+from tests.runtime.test_bring_tasks import has_reason
+from tests.runtime.test_hook_runs import bash
+from tests.runtime.world import World, open_world
+from wharfinger.formats.json_value import find_str
+from wharfinger.runtime.identity import SYSTEM_NAMESPACE
+from wharfinger.runtime.resources import IGNORE_DEPENDENTS, SKIP_DELETE_HOOKS
+
+WOULD_BREAK = has_reason("WouldBreakDependents")
+WAITS = has_reason("WaitingForDependents")
+
+
+@pytest.fixture(autouse=True)
+def no_net(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is held is let go by an event, or never."""
+    monkeypatch.setattr("wharfinger.runtime.controller.LOOK_S", 3600.0)
+
+
+async def data(world: World, name: str) -> tuple[str, str]:
+    """Version and mode of a Module's ConfigMap; two empty texts where it is gone."""
+    found = await world.config_map(SYSTEM_NAMESPACE, f"of-{name}")
+    return find_str(found, "data", "version"), find_str(found, "data", "mode")
+
+
+async def database_and_shop(world: World, folder: Path, constraint: str = ">=1.0 <2.0") -> None:
+    await world.repository()
+    await modules(world, folder, database="")
+    await application(world, folder, "shop", mandatory("database", constraint))
+
+
+async def test_what_is_needed_is_not_removed_and_goes_by_itself_when_nobody_needs_it_any_more(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await database_and_shop(world, tmp_path)
+        await world.delete("", "database")
+        held = await world.until("", "database", WOULD_BREAK)
+        assert find_str(held, "status", "summary", "state") == "Removing"
+        assert find_str(world.condition(held, "Reconciling"), "status") == "True"
+        assert find_str(world.condition(held, "Stalled"), "status") == "False"
+        assert "the removal would break prod.shop" in message(held)
+        assert "dependency database" in message(held)
+        assert IGNORE_DEPENDENTS in find_str(held, "status", "summary", "tip")
+        # Nothing was begun: it runs on, and so does who needs it.
+        assert await data(world, "database") == ("1.0.0", "none")
+        assert "database" in world.runtime.tools.hook_services.started()
+        assert world.runtime.scheduler.enabled("prod.shop")
+        assert went(tmp_path) == []
+        await world.delete("prod", "shop")
+        await world.until_gone("", "database")
+        assert went(tmp_path) == ["going-shop", "gone-shop", "going-database", "gone-database"]
+        assert await data(world, "database") == ("", "")
+
+
+async def test_a_module_that_is_needed_is_not_disabled_nor_anything_else_of_that_change_adopted(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await database_and_shop(world, tmp_path)
+        await world.change("", "database", {"enabled": False, "settings": {"mode": "new"}})
+        held = await world.until("", "database", WOULD_BREAK)
+        assert message(held).startswith("spec.enabled: false would break prod.shop (")
+        assert find_str(world.condition(held, "Stalled"), "reason") == "WouldBreakDependents"
+        assert find_str(held, "status", "summary", "state") == "Degraded"
+        assert await data(world, "database") == ("1.0.0", "none")
+        # Its dependent comes to terms: another version of it needs nothing.
+        await push(world, package(tmp_path, "shop", version="2.0.0"))
+        await world.change("prod", "shop", {"packageVersion": "2.0.0"})
+        await world.until_state("", "database", "Disabled")
+        assert await data(world, "database") == ("", "")
+        await world.until_state("prod", "shop", "Ready")
+
+
+async def test_a_version_that_would_break_others_is_refused_with_all_that_comes_with_it(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await database_and_shop(world, tmp_path)
+        await push(world, package(tmp_path, "database", version="2.0.0"))
+        await push(world, package(tmp_path, "database", version="1.5.0"))
+        await world.change("", "database", {"packageVersion": "2.0.0", "settings": {"mode": "new"}})
+        held = await world.until("", "database", WOULD_BREAK)
+        assert message(held).startswith("version 2.0.0 would break prod.shop (")
+        assert "not met by version 2.0.0" in message(held)
+        assert find_str(world.condition(held, "Stalled"), "status") == "True"
+        assert find_str(held, "status", "currentVersion", "version") == "1.0.0"
+        assert await data(world, "database") == ("1.0.0", "none")
+        assert len(world.downloads) == 2  # those of 1.0.0, and of the shop
+        # Another version, which suits everybody, is taken, and its settings with it.
+        await world.change("", "database", {"packageVersion": "1.5.0"})
+        await world.until_state("", "database", "Ready")
+        assert await data(world, "database") == ("1.5.0", "new")
+        # A refused one is taken once the others have come to terms with it.
+        await world.change("", "database", {"packageVersion": "2.0.0"})
+        await world.until("", "database", WOULD_BREAK)
+        await push(world, package(tmp_path, "shop", mandatory("database", ">=2.0"), version="2.0.0"))
+        await world.change("prod", "shop", {"packageVersion": "2.0.0"})
+        await world.until_state("", "database", "Ready")
+        await world.until_state("prod", "shop", "Ready")
+        assert await data(world, "database") == ("2.0.0", "new")
+
+
+async def test_what_is_taken_back_is_as_if_it_had_never_been_asked_for(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await database_and_shop(world, tmp_path)
+        before = world.runtime.instances["database"].begun
+        await world.change("", "database", {"packageVersion": "2.0.0"})
+        await world.until("", "database", WOULD_BREAK)
+        await world.change("", "database", {"packageVersion": "1.0.0"})
+        await world.until_state("", "database", "Ready")
+        assert world.runtime.instances["database"].begun == before
+
+
+async def test_a_version_that_falls_into_an_excluded_range_is_refused(tmp_path: Path) -> None:
+    none_of = "noneOf: [{name: old, modules: [{name: database, constraint: '>=2.0'}]}]"
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        await modules(world, tmp_path, database="")
+        await application(world, tmp_path, "shop", none_of)
+        await world.change("", "database", {"packageVersion": "2.0.0"})
+        held = await world.until("", "database", WOULD_BREAK)
+        assert "prod.shop: prod.shop excludes 'old'" in message(held)
+        # That it goes breaks nobody.
+        await world.delete("", "database")
+        await world.until_gone("", "database")
+        await world.until_state("prod", "shop", "Ready")
+
+
+async def test_the_last_member_of_a_group_stays_until_another_one_is_there(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        await modules(world, tmp_path, ceph="")
+        await application(world, tmp_path, "shop", any_of("ceph", "nfs"))
+        await world.delete("", "ceph")
+        held = await world.until("", "ceph", WOULD_BREAK)
+        assert "needs one of 'either'" in message(held)
+        await push(world, package(tmp_path, "nfs"))
+        await world.create_module("nfs")
+        await world.until_gone("", "ceph")
+        await world.until_state("prod", "shop", "Ready")
+
+
+async def test_of_two_members_that_are_to_go_the_first_may_and_the_other_stays(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        await modules(world, tmp_path, ceph="", nfs="")
+        await application(world, tmp_path, "shop", any_of("ceph", "nfs"))
+        await world.delete("", "nfs")
+        await world.delete("", "ceph")
+        await world.until_gone("", "nfs")
+        await world.until("", "ceph", WOULD_BREAK)
+        assert world.runtime.scheduler.enabled("prod.shop")
+        await world.delete("prod", "shop")
+        await world.until_gone("", "ceph")
+
+
+@pytest.mark.parametrize("change", ["removal", "disable", "version"])
+async def test_a_person_may_have_it_done_all_the_same(tmp_path: Path, change: str) -> None:
+    async with open_world(tmp_path) as world:
+        await database_and_shop(world, tmp_path)
+        await push(world, package(tmp_path, "database", version="2.0.0"))
+        if change == "removal":
+            await world.delete("", "database")
+        else:
+            await world.change(
+                "", "database", {"enabled": False} if change == "disable" else {"packageVersion": "2.0.0"}
+            )
+        await world.until("", "database", WOULD_BREAK)
+        await world.annotate("", "database", IGNORE_DEPENDENTS, "false")
+        await world.annotate("", "database", IGNORE_DEPENDENTS, "true")
+        suspended = await world.until_state("prod", "shop", "Suspended")
+        assert "database" in message(suspended)
+        if change == "removal":
+            await world.until_gone("", "database")
+        else:
+            await world.until_state("", "database", "Disabled" if change == "disable" else "Ready")
+        assert await world.config_map("prod", "of-shop") is not None  # paused, and not uninstalled
+
+
+async def test_all_at_once_goes_in_reverse_order(tmp_path: Path) -> None:
+    """A diamond with a tail; the deletions come in the worst order."""
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        both = "mandatory: [{name: left}, {name: right}]"
+        await modules(world, tmp_path, ground="", left=mandatory("ground"), right=mandatory("ground"), roof=both)
+        await application(world, tmp_path, "shop", mandatory("roof"))
+        for name in ("ground", "left", "right", "roof"):
+            await world.delete("", name)
+        await world.until("", "ground", lambda obj: WAITS(obj) or WOULD_BREAK(obj))
+        await world.delete("prod", "shop")
+        for name in ("ground", "left", "right", "roof"):
+            await world.until_gone("", name)
+        at = {word: number for number, word in enumerate(went(tmp_path))}
+        assert len(at) == len(went(tmp_path)) == 10
+        for needy, needed in (
+            ("shop", "roof"), ("roof", "left"), ("roof", "right"), ("left", "ground"), ("right", "ground")
+        ):  # fmt: skip
+            assert at[f"gone-{needy}"] < at[f"going-{needed}"]
+
+
+async def test_a_removal_waits_for_one_that_has_begun(tmp_path: Path) -> None:
+    """Also for one that would do without it: whoever is going may still use it."""
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        await modules(world, tmp_path, database="")
+        place = package(tmp_path, "shop", "conditional: [{name: database, constraint: '>=1.0'}]")
+        (place / "hooks" / "going.sh").write_text(bash("{configVersion: v1, beforeDeleteHelm: 1}", "exit 1"))
+        await push(world, place)
+        await world.create("prod", "shop", package="shop")
+        await world.until_state("prod", "shop", "Ready")
+        await world.delete("prod", "shop")
+        await world.until("prod", "shop", has_reason("PackageHookFailed"))
+        await world.delete("", "database")
+        waits = await world.until("", "database", WAITS)
+        assert message(waits) == "the removal waits for prod.shop, which goes first"
+        assert went(tmp_path) == []
+        assert await data(world, "database") == ("1.0.0", "none")
+        await world.annotate("prod", "shop", SKIP_DELETE_HOOKS, "yes")
+        await world.until_gone("", "database")
+        await world.until_gone("prod", "shop")
+
+
+async def test_a_removal_waits_for_what_is_being_disabled(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        await modules(world, tmp_path, ground="", house=mandatory("ground"))
+        await world.change("", "house", {"enabled": False})
+        await world.delete("", "ground")
+        await world.until_gone("", "ground")
+        assert await data(world, "house") == ("", "")
+        assert went(tmp_path) == ["going-house", "gone-house", "going-ground", "gone-ground"]
+
+
+async def test_packages_that_would_need_each_other_go_together(tmp_path: Path) -> None:
+    """The second one is refused for the cycle; a refusal is no reason to wait for anybody."""
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        await modules(world, tmp_path, ham="conditional: [{name: eggs, constraint: '>=1.0'}]")
+        await push(world, package(tmp_path, "eggs", "conditional: [{name: ham, constraint: '>=1.0'}]"))
+        await world.create_module("eggs")
+        await world.until("", "eggs", has_reason("DependencyCycle"))
+        await world.delete("", "ham")
+        await world.delete("", "eggs")
+        await world.until_gone("", "ham")
+        await world.until_gone("", "eggs")
+
+
+async def test_members_of_each_others_groups_go_together(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        await modules(world, tmp_path, bread="", ham=any_of("bread", "eggs"), eggs=any_of("bread", "ham"))
+        for name in ("bread", "ham", "eggs"):
+            await world.delete("", name)
+        for name in ("bread", "ham", "eggs"):
+            await world.until_gone("", name)
+        assert went(tmp_path)[-1] == "gone-bread"
+
+
+async def test_a_suspended_dependent_counts_and_one_that_is_off_does_not(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await database_and_shop(world, tmp_path)
+        await world.change("prod", "shop", {"suspend": True})
+        await world.until_state("prod", "shop", "Suspended")
+        await world.delete("", "database")
+        await world.until("", "database", WOULD_BREAK)
+        await world.change("prod", "shop", {"suspend": False})
+        await world.until_state("prod", "shop", "Ready")
+        assert await data(world, "database") == ("1.0.0", "none")
+        # It is off once something else that it requires is not there.
+        more = "mandatory: [{name: database}, {name: other}]"
+        await push(world, package(tmp_path, "shop", more, version="2.0.0"))
+        await world.change("prod", "shop", {"packageVersion": "2.0.0"})
+        await world.until_gone("", "database")
+
+
+async def test_who_waits_first_goes_on_first(tmp_path: Path) -> None:
+    """A chain whose end stays: each says so, and all go once it goes."""
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        await modules(world, tmp_path, ground="", house=mandatory("ground"))
+        await application(world, tmp_path, "shop", mandatory("house"))
+        await world.delete("", "house")
+        await world.until("", "house", WOULD_BREAK)
+        await world.delete("", "ground")
+        held = await world.until("", "ground", WOULD_BREAK)
+        assert "the removal would break prod.shop" in message(held)
+        await world.delete("prod", "shop")
+        await world.until_gone("", "ground")
+        assert went(tmp_path) == ["going-shop", "gone-shop", "going-house", "gone-house", "going-ground", "gone-ground"]
+
+
+async def test_what_nobody_needs_is_not_held(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await database_and_shop(world, tmp_path)
+        await push(world, package(tmp_path, "shop", version="2.0.0"))
+        await world.change("prod", "shop", {"packageVersion": "2.0.0"})
+        await world.until_state("prod", "shop", "Ready")
+        seen: list[str] = []
+        async with trio.open_nursery() as nursery:
+
+            async def watch() -> None:
+                with world.modules.changes() as changes:
+                    while True:
+                        seen.extend(str(obj) for obj in world.modules.objects().values())
+                        await changes.wait()
+
+            nursery.start_soon(watch)
+            await world.delete("", "database")
+            await world.until_gone("", "database")
+            nursery.cancel_scope.cancel()
+        assert not any("Dependents" in text for text in seen)
+
+
+async def test_a_version_that_is_none_cannot_be_compared_and_passes(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await database_and_shop(world, tmp_path)
+        place = package(tmp_path, "database", version="1.1.0")
+        await world.push_folder(place, "database", "edge")
+        await world.change("", "database", {"packageVersion": "edge"})
+        ready = await world.until_state("", "database", "Ready")
+        assert find_str(ready, "status", "currentVersion", "version") == "edge"
+        await world.until_state("prod", "shop", "Ready")
+
+
+async def test_a_suspended_package_adopts_what_it_will_not_act_on(tmp_path: Path) -> None:
+    """Its version changes when it is resumed, and is judged then."""
+    async with open_world(tmp_path) as world:
+        await database_and_shop(world, tmp_path)
+        await world.change("", "database", {"suspend": True, "packageVersion": "2.0.0"})
+        await world.until_state("", "database", "Suspended")
+        node = world.runtime.scheduler.node("database")
+        assert node is not None
+        assert node.version == "1.0.0"
+        await world.change("", "database", {"suspend": False})
+        await world.until("", "database", WOULD_BREAK)
+        await world.change("", "database", {"packageVersion": "1.0.0"})
+        await world.until_state("", "database", "Ready")
