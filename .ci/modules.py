@@ -37,7 +37,7 @@ def dead_modules() -> list[str]:
     from wharfinger.__main__ import COMMANDS
 
     graph = grimp.build_graph(*(f"wharfinger.{part}" for part in PARTS), cache_dir=None)
-    alive = {f"wharfinger.{command.part}.commands" for command in COMMANDS} | imported_by_the_composition_root()
+    alive = {f"wharfinger.{command.part}.{command.module}" for command in COMMANDS} | imported_by_the_composition_root()
     missing = sorted(alive - graph.modules)
     frontier = alive & graph.modules
     while frontier:

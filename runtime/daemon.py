@@ -267,7 +267,14 @@ async def _open_runtime(
                 on_status=changed,
                 backoff=config.backoff,
             ) as runtime,
-            open_controller(client, runtime, keys, writer, local_packages=config.local_packages),
+            open_controller(
+                client,
+                runtime,
+                keys,
+                writer,
+                local_packages=config.local_packages,
+                enabled_by_default=None if config.bundle else True,
+            ),
         ):
             inspector.runtime = runtime
             yield

@@ -185,7 +185,7 @@ class VoteSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class LackSnapshot:
-    """What a node is parked on: ``kind`` "package", "tier", "vote" or "pause", and how that is: "idle", "scheduled", "failed" …"""
+    """What a node is parked on (``kind`` "package", "tier", "vote", "pause"), and how that is: "idle", "failed" …"""
 
     kind: str
     name: str

@@ -155,7 +155,11 @@ async def _say(progress: Progress, stream: TextIO) -> None:
 def _wrong_options(args: argparse.Namespace) -> str:
     """What is wrong with the options; empty if nothing is."""
     folder, namespace = cast("Path", args.packages), cast("str", args.namespace)
-    if not folder.is_dir():
+    try:
+        there = folder.is_dir()
+    except OSError as error:  # a name that is too long
+        return f"--packages {folder}: {error.strerror}"
+    if not there:
         return f"--packages {folder}: not a folder; name one that is there"
     if not is_package_name(namespace):
         return f"--namespace {namespace[:80]!r}: cannot be a namespace"

@@ -18,7 +18,7 @@ from typing import Final
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json_value import JsonObject, JsonValue, as_object, find, find_list, find_object, find_str
 from wharfinger.formats.openapi_schema import Schema, closed, compile_schema
-from wharfinger.formats.yaml_reader import DEFAULT_MAX_BYTES, read_yaml_all
+from wharfinger.formats.yaml_reader import YamlLimits, read_yaml_all
 from wharfinger.packages.requirements import is_instance_name, is_package_name
 from wharfinger.runtime.own_crds import own_crds
 from wharfinger.runtime.resources import (
@@ -35,8 +35,9 @@ from wharfinger.runtime.resources import (
 SUFFIXES: Final = (".yaml", ".yml", ".json")
 STANDARD_INPUT: Final = "-"
 MAX_FILES: Final = 10_000
+MAX_FILE: Final = 16 * 1024 * 1024
 MAX_BYTES: Final = 256 * 1024 * 1024
-"""Of all files together; each is bounded by what a reader of YAML takes."""
+"""Of all files together."""
 MAX_RESOURCES: Final = 10_000
 """Applications and Modules."""
 MAX_TOLD: Final = 20
@@ -82,11 +83,12 @@ class _Reader:
     wanted: dict[str, Wanted] = field(default_factory=dict)
     left_alone: int = 0
     wrong: list[str] = field(default_factory=list)
-    bytes_left: int = MAX_BYTES
+    read: int = 0
+    """Bytes, of all files."""
 
     def take(self, file: str, data: bytes) -> None:
         try:
-            documents = read_yaml_all(data, what=file)
+            documents = read_yaml_all(data, what=file, limits=YamlLimits(MAX_FILE, max_characters=4 * MAX_FILE))
         except FormatError as error:
             self.wrong.append(str(error))
             return
@@ -173,15 +175,15 @@ def _files(path: Path, wrong: list[str]) -> Sequence[Path]:
 def _read_file(path: Path, reader: _Reader) -> bytes | None:
     try:
         if str(path) == STANDARD_INPUT:
-            data = sys.stdin.buffer.read(DEFAULT_MAX_BYTES + 1)
+            data = sys.stdin.buffer.read(MAX_FILE + 1)
         else:
             with path.open("rb") as file:
-                data = file.read(DEFAULT_MAX_BYTES + 1)
+                data = file.read(MAX_FILE + 1)
     except OSError as error:
         reader.wrong.append(f"{path}: cannot be read: {error.strerror}")
         return None
-    reader.bytes_left -= len(data)
-    if reader.bytes_left < 0:
+    reader.read += len(data)
+    if reader.read > MAX_BYTES:
         raise PlanInputError([f"{path}: with it, all files are more than {MAX_BYTES} bytes; plan a part of them"])
     return data
 

@@ -19,6 +19,7 @@ import trio
 
 from wharfinger.packages.address import is_repository, tag_of_version
 from wharfinger.packages.definition import Definition, read_definition
+from wharfinger.packages.disk_files import disk_errors
 from wharfinger.packages.disk_store import open_store
 from wharfinger.packages.errors import AddressError, ArtifactError, ArtifactNotFoundError
 from wharfinger.packages.oci_layout import LAYOUT_FILE
@@ -60,8 +61,10 @@ class PackageFolder:
 @asynccontextmanager
 async def open_package_folder(root: Path) -> AsyncIterator[PackageFolder]:
     """The packages below ``root``. Raises StoreError where there is no place for what is unpacked meanwhile."""
-    with tempfile.TemporaryDirectory(prefix=_SCRATCH) as scratch:
-        async with open_store(Path(scratch)) as store:
+    with disk_errors("making a place to unpack packages in"):
+        scratch = tempfile.TemporaryDirectory(prefix=_SCRATCH, ignore_cleanup_errors=True)
+    with scratch as place:
+        async with open_store(Path(place)) as store:
             yield PackageFolder(root, store)
 
 

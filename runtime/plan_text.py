@@ -78,7 +78,7 @@ def _reason(package: PlannedPackage) -> list[str]:
     """Why one is not on: what its gates say, then whom that comes from down to the root, and what to do."""
     said = f"{package.reason}: {package.message}" if package.message else package.reason
     lines = [f"{package.name} {_WOULD[package.state]}: {said}"]
-    if package.explanation is not None:
+    if package.explanation is not None and package.state is not PlanState.OFF:
         lines += _chain(package.explanation)
     return lines
 
@@ -97,7 +97,7 @@ def _summary(plan: Plan) -> Iterator[str]:
     on, blocked = len(plan.order), len(plan.blocked)
     tiers = len({each.tier for each in plan.order})
     if blocked:
-        yield f"{blocked} of {_counted(on + blocked, 'package')} that are wanted would not be on"
+        yield f"{blocked} of {on + blocked} wanted packages would not be on"
     elif on:
         yield f"everything that is wanted would be on: {_counted(on, 'package')} in {_counted(tiers, 'tier')}"
     else:

@@ -121,8 +121,7 @@ class Scheduler:
 
         Nothing is changed. A node that would close a cycle breaks nobody: it never becomes one.
         """
-        if self._graph.paused:
-            return ()
+        before = self._graph.decisions() if self._graph.paused else None
         try:
             decisions = what_if(self._graph, name, node)
         except CycleError:
@@ -131,7 +130,7 @@ class Scheduler:
         return tuple(
             Broken(each, decision.reason.value, decision.message)
             for each, decision in lost
-            if decision.reason in _REQUIREMENTS and self.enabled(each)
+            if decision.reason in _REQUIREMENTS and (before[each].on if before else self.enabled(each))
         )
 
     def check_constraints(self, node: Node) -> None:

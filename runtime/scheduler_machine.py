@@ -92,6 +92,7 @@ def what_if(graph: Graph, name: str, node: Node | None) -> dict[str, Decision]:
     """What would be decided of those whose decision can follow, were ``name`` the ``node`` (None: gone). Raises CycleError."""
     turn = _Turn(graph, None)
     turn.take_in(NodeRemoved(name) if node is None else NodeAdded(node))
+    turn.everything = graph.paused  # nothing was decided yet, so nothing stands
     return turn.decisions()
 
 

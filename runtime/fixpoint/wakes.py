@@ -50,6 +50,9 @@ def seed(draft: Draft, who: Id) -> None:
     if node is None or node.stage is Stage.GONE:
         _appear(draft, who, None, None)
         _create(draft, who, node, _OUTSIDE)
+    elif node.again is Again.VOID:
+        _appear(draft, who, None, None)
+        draft.put(who, node._replace(again=Again.ANEW, origin=_OUTSIDE))
 
 
 def _appear(draft: Draft, who: Id, digest: str | None, cause: Id | None) -> None:

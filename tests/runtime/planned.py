@@ -20,7 +20,7 @@ from wharfinger.runtime.scheduler_graph import Node
 API = "wharfinger.dev/v1alpha1"
 
 
-def definition(wanted: Node, **changed: object) -> Definition:
+def definition(wanted: Node) -> Definition:
     """The package that becomes this node once it is installed under its name."""
     return Definition(
         layout=Layout.PACKAGE,
@@ -129,7 +129,7 @@ def resource(name: str, package: str = "", version: str = "1.0.0", **fields: Jso
 
 
 def write_resources(path: Path, *documents: JsonObject) -> Path:
-    path.write_text(write_yaml_all(documents))
+    path.write_text(write_yaml_all([*documents]))
     return path
 
 

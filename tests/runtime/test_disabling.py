@@ -61,6 +61,7 @@ async def test_a_lost_dependency_pauses_and_deletes_nothing(tmp_path: Path) -> N
         await world.until_state("prod", "app", "Pending")
         await a_module(world)
         await world.until_state("prod", "app", "Ready")
+        await world.annotate("", "web", "wharfinger.dev/ignore-dependents", "true")
         await world.change("", "web", {"enabled": False})
         await world.until_state("prod", "app", "Suspended")
         assert await world.config_map("prod", "out") is not None

@@ -61,8 +61,10 @@ CASES = {
         [node("web.shop", any_of=[group("storage", "ceph", "nfs")])],
         NOTHING,
         [
-            "web.shop may not be on: AnyOfDependenciesUnmet: web.shop needs one of 'storage': "
-            "ceph, not installed; nfs, not installed"
+            (
+                "web.shop may not be on: AnyOfDependenciesUnmet: web.shop needs one of 'storage': "
+                "ceph, not installed; nfs, not installed"
+            )
         ],
         "",
     ),
@@ -71,8 +73,10 @@ CASES = {
         [node("web.shop", none_of=[group("other", "haproxy")]), module("haproxy")],
         NOTHING,
         [
-            "web.shop may not be on: NoneOfDependenciesUnmet: web.shop excludes 'other': haproxy, "
-            "and version 1.0.0 is enabled"
+            (
+                "web.shop may not be on: NoneOfDependenciesUnmet: web.shop excludes 'other': haproxy, "
+                "and version 1.0.0 is enabled"
+            )
         ],
         "",
     ),
@@ -109,8 +113,10 @@ CASES = {
         [module("db"), node("wharfinger-system.db")],
         NOTHING,
         [
-            "wharfinger-system.db is not acted on: SpecInvalid: Module db has the release db in namespace "
-            "wharfinger-system already; choose another name"
+            (
+                "wharfinger-system.db is not acted on: SpecInvalid: Module db has the release db in namespace "
+                "wharfinger-system already; choose another name"
+            )
         ],
         "edit the resource",
     ),

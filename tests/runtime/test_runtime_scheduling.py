@@ -48,6 +48,7 @@ async def test_an_application_follows_the_module_it_needs(tmp_path: Path) -> Non
         await world.until_state("", "database", "Ready")
         downloads = len(world.downloads)
 
+        await world.annotate("", "database", "wharfinger.dev/ignore-dependents", "true")
         await world.change("", "database", {"enabled": False})
         suspended = await world.until_state("prod", "shop", "Suspended")
         assert has_reason("DependencyNotEnabled")(suspended)

@@ -225,8 +225,9 @@ def test_who_would_break() -> None:
     assert scheduler.nodes() == before, "nothing was changed"
 
 
-def test_nobody_is_said_to_break_while_nothing_is_decided() -> None:
-    assert scheduler_with(node("db"), node("web", "db"), resumed=False).would_break("db", None) == ()
+def test_who_would_break_is_known_also_while_nothing_is_decided() -> None:
+    scheduler = scheduler_with(node("db"), node("web", "db"), node("off", "gone", "db"), resumed=False)
+    assert [each.name for each in scheduler.would_break("db", None)] == ["web"]
 
 
 def test_the_last_of_a_group_breaks_who_needs_one_of_it() -> None:

@@ -77,9 +77,8 @@ def test_a13_2_creation_without_end_is_stopped_and_the_chain_is_named(depth: int
     too_deep = stopped[0]
     assert too_deep.id == node(f"n{depth + 1}")
     assert runs == depth + 1, "seeds are at depth 0"
-    assert too_deep.loop[-1] == too_deep.id
-    assert too_deep.loop == tuple(node(f"n{at}") for at in range(depth + 2))[-len(too_deep.loop) :]
-    assert "n" + str(depth) in too_deep.message
+    assert too_deep.loop == tuple(node(f"n{at}") for at in range(depth + 2))
+    assert f"n{depth} →" in too_deep.message
     assert hand.state.result(A) == "ready"
     assert (hand.state.result(too_deep.id) or "").startswith("exhausted")
     assert hand.effects[-1] == Converged()
@@ -103,8 +102,7 @@ def test_a13_3_only_a_terminal_outcome_has_a_place_for_what_a_body_made() -> Non
     fields = {kind: {one.name for one in dataclasses.fields(kind)} for kind in kinds}
     assert [kind for kind in kinds if "emissions" in fields[kind]] == [Terminal]
     assert fields[Blocked] == {"lacks"}
-    for kind in kinds:
-        assert not hasattr(kind("x") if kind is Crashed else Noop(), "__dict__"), "nothing can be smuggled in"
+    assert not any(hasattr(one, "__dict__") for one in (Blocked((A,)), Noop(), Outside())), "nothing can be smuggled in"
 
 
 def test_a13_3_two_that_block_on_each_other_publish_nothing_and_are_judged() -> None:
@@ -389,7 +387,6 @@ def test_layers_that_can_be_satisfied_take_at_most_three_bodies_a_node() -> None
         parts += [Part(one, needs=tuple(below[(at + k) % 20] for k in range(3))) for at, one in enumerate(layer)]
     drive = Drive(world(*parts, seeds=[part.id for part in reversed(parts)]), limit=4).live()
     assert set(drive.verdicts().values()) == {READY}
-    assert max(drive.runs_by_id().values()) <= 4
     assert len(drive.dispatched) <= 3 * len(parts)
     assert drive.level() is Level.NONE
 

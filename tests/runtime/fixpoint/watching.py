@@ -302,11 +302,10 @@ class Watcher:
     def _left(self, one: Id, was: Parked | Done | Waiting, event: Event) -> None:
         if self.nudged.get(one) == self.clock or self.changed.get(one) == self.clock or self.quiet == self.clock:
             return
-        match was:
-            case Parked(lacks=lacks):
-                woken = any(self.clock in (self.changed.get(lack), self.finished.get(lack)) for lack in lacks)
-            case Waiting() | Done():
-                woken = any(self.changed.get(read) == self.clock for read in self.reads.get(one, ()))
+        if isinstance(was, Parked):
+            woken = any(self.clock in (self.changed.get(lack), self.finished.get(lack)) for lack in was.lacks)
+        else:
+            woken = any(self.changed.get(read) == self.clock for read in self.reads.get(one, ()))
         assert woken, f"{one} is no longer {was} though nothing happened to it but {event}"
 
     def _due(self, one: Id, after: Fixpoint) -> None:

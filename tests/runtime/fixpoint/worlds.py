@@ -241,7 +241,8 @@ def worlds(draw: st.DrawFn, *, plain: bool = False, tolerant: bool = True, cycle
     parts: dict[Id, Part] = {}
     for at, one in enumerate(ids):
         near = [*(ids if cycles else ids[:at]), *data, GHOST]
-        needs = draw(_few([*near[:-1]] if draw(st.booleans()) else near))
+        sound = draw(st.booleans())
+        needs = draw(_few(near[:-1] if sound else near))
         tolerates = draw(_few(near, 2)) if tolerant and not draw(st.booleans()) else ()
         stubborn = not tolerates and draw(flag)
         parts[one] = Part(
@@ -262,18 +263,16 @@ def worlds(draw: st.DrawFn, *, plain: bool = False, tolerant: bool = True, cycle
 @st.composite
 def _lively(draw: st.DrawFn, part: Part, anything: list[Id], *, selecting: bool) -> Part:
     tolerated = [one for one in part.tolerates if one.kind != DATA]
-    with_ = (
-        draw(st.tuples(st.sampled_from(tolerated), st.sampled_from(anything)))
-        if tolerated and draw(st.booleans())
-        else None
-    )
+    with_: tuple[tuple[Id, Id], ...] = ()
+    if draw(st.booleans()) and tolerated:
+        with_ = (draw(st.tuples(st.sampled_from(tolerated), st.sampled_from(anything))),)
     return Part(
         part.id,
         part.needs,
         part.tolerates,
         part.never_true,
         emits=draw(_few(anything, 2)),
-        emits_with=() if with_ is None else (with_,),
+        emits_with=with_,
         selects=selecting and draw(st.booleans()),
         fails=part.fails,
         crashes=draw(st.integers(0, 9)) == 9,

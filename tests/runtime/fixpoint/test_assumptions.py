@@ -1,0 +1,210 @@
+"""What the proof of the engine's end assumes, and what it says it does not: held by construction, or what breaking it does.
+
+The package's documentation names the tests of this file.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+import trio
+
+from tests.runtime.fixpoint.driving import Hand
+from tests.runtime.fixpoint.worlds import datum, emission, node
+from wharfinger.runtime import fixpoint
+from wharfinger.runtime.fixpoint.converge import converge
+from wharfinger.runtime.fixpoint.model import (
+    Answered,
+    Asked,
+    Blocked,
+    Converged,
+    Crashed,
+    DependencyFailed,
+    Exhausted,
+    Finished,
+    Id,
+    Level,
+    Noop,
+    Outcome,
+    Outside,
+    Terminal,
+    Unresolved,
+)
+from wharfinger.runtime.fixpoint.state import Done, Rules, Waiting
+
+A, B, C = node("a"), node("b"), node("c")
+X = datum("x")
+
+
+def test_the_documentation_names_tests_that_exist() -> None:
+    named = re.findall(r"`(test_\w+)`", fixpoint.__doc__ or "")
+    assert len(named) >= 6
+    assert [name for name in named if name not in globals()] == []
+
+
+class Bodies:
+    """Bodies of which A does as it is told, and everything else waits for it."""
+
+    def __init__(self, does: Callable[[], Outcome], sweeps: Callable[[], bool] = lambda: False) -> None:
+        self.does = does
+        self.sweeps = sweeps
+        self.ended = False
+
+    async def run(self, who: Id, level: Level, loop: tuple[Id, ...]) -> Outcome:
+        await trio.lowlevel.checkpoint()
+        if who == A:
+            self.ended = True
+            return self.does()
+        return Terminal("saw a") if self.ended else Blocked((A,))
+
+    def reruns_at_drain(self, who: Id) -> bool:
+        return self.sweeps() if who == A else False
+
+
+def bursts() -> bool:
+    """Anything may go wrong anywhere."""
+    raise LookupError("burst")
+
+
+def group() -> Outcome:
+    """As a nursery of a body's own would."""
+    raise ExceptionGroup("two", [ValueError("one"), KeyError("other")])
+
+
+@pytest.mark.parametrize(
+    ("bodies", "why"),
+    [
+        (Bodies(lambda: Terminal(str(bursts()))), "LookupError: burst"),
+        (Bodies(lambda: Terminal("ready"), bursts), "LookupError: burst"),
+        (Bodies(group), "ExceptionGroup: two (2 sub-exceptions)"),
+        (Bodies(Outside), "it waits for the world outside, and nobody speaks for that here"),
+    ],
+    ids=["body", "whether it sweeps", "group", "waits for nobody"],
+)
+async def test_every_run_is_reported_once(bodies: Bodies, why: str) -> None:
+    """The driver reports whatever happens; and a report too many, or of another run, changes nothing."""
+    with trio.fail_after(5):
+        report = await converge(bodies, (B, A), limit=2)
+    assert report.crashed == {A: why}
+    assert report.results == {A: f"crashed: {why}", B: "saw a"}
+    hand = Hand()
+    hand.seed(A)
+    order = hand.run(A, Terminal("ready"))
+    before = (hand.state.phase(A), hand.state.result(A))
+    for run in (order.run, order.run - 1, order.run + 1):
+        hand.tell(Finished(A, run, Terminal("another")))
+    assert (hand.state.phase(A), hand.state.result(A)) == before
+    assert hand.pull_all() == []
+
+
+def test_a_body_that_does_not_end_holds_up_judgement_and_nobody_else() -> None:
+    hand = Hand()
+    hand.seed(A, B, C)
+    assert hand.pull_all() == [A, B, C]
+    hand.end(B, Blocked((X,)))
+    hand.end(C, Terminal("ready"))
+    hand.tell(Asked(C))
+    hand.run(C, Terminal("ready again"))
+    for _ in range(10):
+        assert hand.pull_all() == []
+    assert hand.effects == [], "nobody is judged while A may still bring x, and it is not over"
+    assert hand.state.lacks(B) == (X,)
+
+
+def test_blocking_brings_nothing_about() -> None:
+    """Blocked and Outside have no place for emissions; and for others it is as if that run had not been."""
+    assert not {"emissions", "result"} & {*Blocked.__slots__, *Outside.__slots__}
+    hand = Hand()
+    hand.seed(A, B, C)
+    assert hand.pull_all() == [A, B, C]
+    hand.end(B, Blocked((A,)))
+    hand.end(C, Terminal("read a", (A,)))
+    hand.end(A, Blocked((X,)))
+    hand.tell(Asked(A))
+    hand.run(A, Outside())
+    assert hand.pull_all() == []
+    assert hand.state.result(A) is None
+    assert hand.state.waiters(A) == (B, C)
+
+
+def test_what_is_made_beside_the_outcome_is_the_world_outside() -> None:
+    """A body that makes things and blocks is not stopped: what it makes is told by somebody, and counts as told from outside."""
+    hand = Hand()
+    hand.seed(A)
+    for at in range(100):
+        order = hand.pull()
+        assert order is not None
+        hand.bring(X, f"made beside {at}")
+        hand.end(A, Blocked((X,)))
+    assert hand.state.charges(A) == 0
+    hand.run(A, Blocked((X,)))
+    assert [order.level for order in (hand.pull(),) if order] == [Level.CASCADE], "once it stops, it is judged"
+
+
+def test_the_world_outside_costs_what_it_says() -> None:
+    """Each asking and each answer is one run at most; while an answer is owed, it is not over, and nobody is judged."""
+    hand = Hand()
+    hand.seed(A, B)
+    hand.run(A, Terminal("ready"))
+    hand.run(B, Blocked((X,)))
+    runs = 0
+    for _ in range(100):
+        hand.tell(Asked(A))
+        hand.tell(Asked(A))
+        hand.run(A, Outside())
+        phase = hand.state.phase(A)
+        assert isinstance(phase, Waiting)
+        assert hand.pull_all() == []
+        hand.tell(Answered(A, phase.run))
+        hand.tell(Answered(A, phase.run))
+        hand.run(A, Noop())
+        runs += 2
+    assert (runs, hand.state.charges(A), hand.effects) == (200, 0, [])
+    assert hand.state.lacks(B) == (X,)
+    assert hand.run(B, Terminal("without x")).level is Level.CASCADE, "no answer is owed any more"
+
+
+Says = Callable[[Id, int], Outcome]
+"""What the body of a node says in a run of it, both counted."""
+
+UNRULY: dict[str, Says] = {
+    "never the same result": lambda who, run: Terminal(f"{run}", (A, B, C)),
+    "never the same made": lambda who, run: Terminal("ready", (), (emission(B if who == A else A, f"{who} {run}"),)),
+    "makes itself": lambda who, run: Terminal("ready", (), (emission(who, str(run)),)),
+    "reads what it makes": lambda who, run: Terminal("ready", (X,), (emission(X, f"{who} {run}"),)),
+    "makes without end": lambda who, run: Terminal("ready", (), (emission(node(who.name + "x")),)),
+    "makes two without end": lambda who, run: Terminal(
+        "ready", (), (emission(node(who.name + "x")), emission(node(who.name + "y")))
+    ),
+    "lacks what is there": lambda who, run: Blocked((A, B, C)),
+    "lacks itself": lambda who, run: Blocked((who,)),
+    "lacks nothing": lambda who, run: Blocked(()),
+    "failed for all": lambda who, run: DependencyFailed((A, B, C), f"{run}"),
+    "crashes every other time": lambda who, run: (
+        Crashed(str(run)) if run % 2 else Terminal(str(run), (A, B, C), (emission(X, f"{who} {run}"),))
+    ),
+    "blocks every other time": lambda who, run: (
+        Blocked((A, B, X)) if run % 2 else Terminal(str(run), (A, X), (emission(X, f"{who} {run}"),))
+    ),
+}
+
+
+@pytest.mark.parametrize("sweeps", [False, True])
+@pytest.mark.parametrize("unruly", UNRULY)
+def test_nothing_is_assumed_of_what_bodies_say(unruly: str, sweeps: bool) -> None:
+    budget = 3
+    hand = Hand(Rules(budget=budget, depth=4))
+    hand.seed(A, B, C)
+    runs: Counter[Id] = Counter()
+    while (order := hand.pull()) is not None:
+        runs[order.id] += 1
+        assert runs.total() < 3_000, "it does not end"
+        hand.end(order.id, UNRULY[unruly](order.id, runs[order.id]), sweep=sweeps)
+    assert hand.effects[-1] == Converged()
+    assert hand.state.at_rest()
+    assert all(hand.state.charges(one) <= budget for one in runs)
+    assert {type(hand.state.phase(one)) for one in runs} == {Done}
+    told = {effect.id for effect in hand.effects if isinstance(effect, Exhausted | Unresolved)}
+    crashed = {one for one in runs if (hand.state.result(one) or "").startswith("crashed")}
+    assert told | crashed, "that it does not settle is said"

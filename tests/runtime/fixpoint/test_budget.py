@@ -1,0 +1,94 @@
+"""What a node's runs cost, and the names of those who keep each other running."""
+
+from wharfinger.runtime.fixpoint.budget import (
+    Loop,
+    budget_message,
+    chain_of,
+    charged,
+    depth_message,
+    is_spent,
+    loop_of,
+    spent,
+)
+from wharfinger.runtime.fixpoint.model import Id
+from wharfinger.runtime.fixpoint.state import Account
+
+A, B, C, D = (Id("Node", "", name) for name in "abcd")
+
+
+def charge(account: Account, *, episode: int = 1, budget: int = 2) -> Account | None:
+    """One more charge, for a run of B's."""
+    return charged(account, budget=budget, episode=episode, cause=B)
+
+
+def test_a_charge_is_counted_once_for_a_queued_run() -> None:
+    first = charge(Account(news=True))
+    assert first == Account(episode=1, charges=1, paid=True, news=False, cause=B)
+    assert first is not None
+    assert charge(first) == first
+
+
+def test_there_are_no_more_charges_than_the_budget() -> None:
+    account: Account | None = Account()
+    for charges in (1, 2):
+        assert account is not None
+        account = charge(account._replace(paid=False))
+        assert account is not None
+        assert account.charges == charges
+    assert account is not None
+    assert charge(account._replace(paid=False)) is None
+    assert charge(account) == account, "what is paid stays paid"
+    assert charge(Account(), budget=0) is None
+
+
+def test_another_episode_begins_with_nothing() -> None:
+    used = Account(episode=1, charges=2, cause=C)
+    after = charge(used, episode=2)
+    assert after is not None
+    assert (after.episode, after.charges) == (2, 1)
+    over = spent(used, 1, B)
+    assert is_spent(over, 1)
+    assert not is_spent(over, 2)
+    assert not is_spent(used, 1)
+    assert spent(used, 2, B).charges == 0
+    again = charge(over, episode=2)
+    assert again is not None
+    assert not again.spent
+
+
+def test_loops_are_followed_by_their_causes_and_end_with_whom_they_are_asked_of() -> None:
+    causes = {A: B, B: C, C: A}
+    assert loop_of(A, B, causes.get) == Loop((C, B, A), closed=True)
+    assert loop_of(A, A, causes.get) == Loop((A,), closed=True)
+    assert loop_of(A, None, causes.get) == Loop((A,), closed=False)
+    assert loop_of(A, B, {B: C}.get) == Loop((C, B, A), closed=False)
+    assert loop_of(D, A, causes.get) == Loop((C, B, A, D), closed=False)
+
+
+def test_causes_are_not_followed_for_ever() -> None:
+    endless = loop_of(A, Id("Node", "", "0"), lambda one: Id("Node", "", str(int(one.name) + 1)))
+    assert len(endless.ids) == 1_000
+    assert not endless.closed
+
+
+def test_messages_name_the_node_and_who_keeps_it_running() -> None:
+    assert budget_message(A, Loop((B, A), closed=True), 32) == (
+        "Node/a does not settle: it was to run again at its own cost more than 32 times; "
+        "Node/b → Node/a → Node/b keep each other running; what is made of the same must be the same"
+    )
+    assert "its own runs change" in budget_message(A, Loop((A,), closed=True), 32)
+    assert "the world outside keeps" in budget_message(A, Loop((A,), closed=False), 32)
+    assert "Node/b → Node/a each make the next one run" in budget_message(A, Loop((B, A), closed=False), 32)
+    chain = chain_of(C, B, {B: A}.get)
+    assert chain == (A, B, C)
+    assert depth_message(C, chain, 1) == (
+        "Node/c is created more than 1 deep: Node/a → Node/b → Node/c each create the next one; this must come to an end"
+    )
+
+
+def test_messages_name_no_more_than_people_read() -> None:
+    many = tuple(Id("", "", f"{at:02}") for at in range(20))
+    assert depth_message(A, many, 19) == (
+        "Node/a is created more than 19 deep: 00 → 01 → 02 → 03 → … 12 more … → 16 → 17 → 18 → 19 "
+        "each create the next one; this must come to an end"
+    )

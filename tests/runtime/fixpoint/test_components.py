@@ -1,0 +1,102 @@
+"""Which of what is parked belongs together, and who waits for each other in a circle."""
+
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.runtime.fixpoint.worlds import node
+from wharfinger.runtime.fixpoint.components import Lacks, bottoms, connected, loop_from
+from wharfinger.runtime.fixpoint.model import Id
+
+A, B, C, D, E, X, Y = (node(name) for name in "abcdexy")
+
+
+def lacking(**lacks: str) -> Lacks:
+    """A graph of names of one letter; ids that are no keys are not parked."""
+    return {node(name): tuple(node(other) for other in others) for name, others in lacks.items()}
+
+
+graphs = st.dictionaries(
+    st.sampled_from([A, B, C, D, E]),
+    st.lists(st.sampled_from([A, B, C, D, E, X, Y]), max_size=3).map(tuple),
+    max_size=5,
+)
+
+
+def reachable(lacks: Lacks) -> set[tuple[Id, Id]]:
+    """Who gets to whom by what is parked, in any number of steps, computed the slow way."""
+    pairs = {(one, other) for one, others in lacks.items() for other in others if other in lacks}
+    for _ in lacks:
+        pairs |= {(one, last) for (one, middle), (first, last) in product(pairs, pairs) if middle == first}
+    return pairs
+
+
+def test_groups_hang_together_by_what_they_lack() -> None:
+    assert connected(lacking(a="x", b="x", c="y", d="e", e="d")) == [[A, B], [C], [D, E]]
+    assert connected(lacking(c="b", b="a", a="")) == [[A, B, C]]
+    assert connected(lacking(a="")) == [[A]]
+    assert connected({}) == []
+
+
+def test_bottoms_lack_nothing_else_that_is_parked() -> None:
+    lacks = lacking(a="b", b="a", c="ax", d="x", e="d")
+    assert bottoms(lacks, lacks) == [[A, B], [D]]
+    assert bottoms([C, A, B], lacks) == [[A, B]]
+
+
+def test_a_loop_begins_with_whom_it_is_asked_of_and_is_a_shortest_one() -> None:
+    lacks = lacking(a="b", b="cd", c="e", d="a", e="a")
+    assert loop_from(A, [A, B, C, D, E], lacks) == (A, B, D)
+    assert loop_from(D, [A, B, C, D, E], lacks) == (D, A, B)
+    assert loop_from(A, [A], lacking(a="a")) == (A,)
+    assert loop_from(A, [A], lacking(a="x")) == ()
+    assert loop_from(A, [A, B], lacking(a="b", b="b")) == ()
+
+
+@given(graphs)
+def test_groups_are_what_can_be_reached_through_any_id(lacks: Lacks) -> None:
+    groups = connected(lacks)
+    assert sorted(one for group in groups for one in group) == sorted(lacks)
+    assert groups == sorted(sorted(group) for group in groups)
+    of = {one: at for at, group in enumerate(groups) for one in group}
+    for one, other in product(lacks, lacks):
+        if other in lacks[one] or set(lacks[one]) & set(lacks[other]):
+            assert of[one] == of[other]
+    for group in groups:
+        found = {group[0]}
+        for _ in group:
+            ids = found.union(*(lacks[one] for one in found))
+            found |= {one for one in group if one in ids or ids & set(lacks[one])}
+        assert found == set(group), "no group can be parted"
+
+
+@given(graphs)
+def test_bottoms_and_loops_agree_with_what_can_be_reached(lacks: Lacks) -> None:
+    pairs = reachable(lacks)
+    circles = {
+        one: {one} | {other for other in lacks if (one, other) in pairs and (other, one) in pairs} for one in lacks
+    }
+    expected = {
+        tuple(sorted(circle))
+        for circle in circles.values()
+        if all(other in circle for one in circle for other in lacks[one] if other in lacks)
+    }
+    found = bottoms(lacks, lacks)
+    assert found == sorted(map(list, expected))
+    for bottom in found:
+        loop = loop_from(bottom[0], bottom, lacks)
+        assert bool(loop) == ((bottom[0], bottom[0]) in pairs)
+        assert len(set(loop)) == len(loop)
+        assert set(loop) <= set(bottom)
+        assert all(after in lacks[one] for one, after in zip(loop, loop[1:] + loop[:1], strict=True))
+
+
+@pytest.mark.parametrize("closed", [True, False])
+def test_a_long_chain_is_no_deeper_than_a_short_one(closed: bool) -> None:
+    names = [node(f"{at:05}") for at in range(20_000)]
+    lacks = {one: (after,) for one, after in zip(names, [*names[1:], names[0] if closed else X], strict=True)}
+    assert connected(lacks) == [names]
+    assert bottoms(names, lacks) == [names if closed else names[-1:]]
+    assert loop_from(names[0], names, lacks) == (tuple(names) if closed else ())

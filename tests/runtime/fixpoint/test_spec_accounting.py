@@ -1,0 +1,325 @@
+"""The cases of what runs cost (spec/schedulers §A.10, ``schedule_accounting_test``); spec_cases.py has the table."""
+
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+
+from tests.runtime.fixpoint.driving import Hand
+from tests.runtime.fixpoint.worlds import datum, emission, node
+from wharfinger.runtime.fixpoint.model import (
+    Asked,
+    Blocked,
+    Cancelled,
+    Converged,
+    DependencyFailed,
+    Exhausted,
+    Finished,
+    Level,
+    Noop,
+    Outside,
+    Seeded,
+    Terminal,
+    Unresolved,
+)
+from wharfinger.runtime.fixpoint.state import Runnable
+
+A, B, C = node("a"), node("b"), node("c")
+X, Y = datum("x"), datum("y")
+
+
+@pytest.mark.parametrize("depth", [8, 32, 40])
+def test_every_stage_of_a_selector_chain_is_emitted(depth: int) -> None:
+    """Each stage looks for what the one before made, and cannot name it; all look before any of them reports."""
+    hand = Hand()
+    stages = [node(f"{at:02}") for at in range(depth)]
+    hand.seed(*stages)
+    runs: Counter[str] = Counter()
+    hand.bring(datum("00"))
+    while ids := hand.pull_all():
+        runs.update(one.name for one in ids)
+        there = {one for one in ids if hand.state.present(datum(one.name))}
+        for one in ids:
+            made = (emission(datum(f"{int(one.name) + 1:02}")),) if one in there else ()
+            hand.end(one, Terminal("looked", (), made), sweep=True)
+    assert all(hand.state.present(datum(f"{at:02}")) for at in range(depth + 1))
+    assert set(runs.values()) == {depth + 1}
+    assert max(hand.state.charges(one) for one in stages) <= 2
+    assert hand.effects == [Converged()]
+
+
+# --- why a run is queued, and a change of content on top of it ------------------------------------------------------------------
+
+
+def _immediate(hand: Hand) -> None:
+    """Asked while it runs, so it runs again at once."""
+    hand.seed(A)
+    hand.pull()
+    hand.tell(Asked(A))
+    hand.end(A, Terminal("ready"))
+
+
+def _parked(hand: Hand) -> None:
+    """What it lacks comes."""
+    hand.seed(A)
+    hand.run(A, Blocked((X,)))
+    hand.bring(X)
+
+
+def _recheck(hand: Hand) -> None:
+    """What it lacks came before it was parked."""
+    hand.seed(A)
+    hand.pull()
+    hand.bring(X)
+    hand.end(A, Blocked((X,)))
+
+
+def _sweep(hand: Hand) -> None:
+    """It is swept; another one that is swept too is dispatched first."""
+    hand.seed(node("Z first"), A)
+    for one in hand.pull_all():
+        hand.end(one, Terminal("looked"), sweep=True)
+    hand.bring(X)
+    assert hand.pull() is not None
+
+
+def _judged(hand: Hand, *, force: bool) -> None:
+    """It is parked at a fixpoint, and the other one that is judged is dispatched first."""
+    first = node("Z first")
+    hand.seed(first, A)
+    for one in hand.pull_all():
+        hand.end(one, Blocked((Y,) if one == first else (X,)))
+    if force:
+        for one in hand.pull_all():
+            hand.end(one, Blocked((Y,) if one == first else (X,)))
+    assert hand.pull() is not None
+
+
+def _runnable(hand: Hand) -> None:
+    """It was asked once it was done."""
+    hand.seed(A)
+    hand.run(A, Terminal("ready"))
+    hand.tell(Asked(A))
+
+
+QUEUED: dict[str, Callable[[Hand], None]] = {
+    "immediate": _immediate,
+    "parked": _parked,
+    "recheck": _recheck,
+    "sweep": _sweep,
+    "cascade": lambda hand: _judged(hand, force=False),
+    "force": lambda hand: _judged(hand, force=True),
+    "runnable": _runnable,
+}
+
+
+@pytest.mark.parametrize("why", QUEUED)
+def test_a_change_of_content_on_top_of_any_cause_costs_one_charge_and_no_run(why: str) -> None:
+    hand = Hand()
+    QUEUED[why](hand)
+    assert hand.state.phase(A) == Runnable()
+    assert hand.state.charges(A) == 0
+    for content in ("1", "2", "2", "3"):
+        hand.bring(A, content)
+        assert hand.state.charges(A) == 1
+    order = hand.pull()
+    assert order is not None
+    assert (order.id, order.level) == (A, Level.NONE)
+    for running in list(hand.running):
+        hand.end(running, Terminal("ready"))
+    assert hand.pull_all() == [], "one place in the queue, and nothing left of the causes"
+    assert hand.state.charges(A) == 1
+    assert not any(isinstance(effect, Unresolved) for effect in hand.effects)
+
+
+# --- what is free -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("by", ["arrival", "status"])
+def test_retries_of_a_blocked_node_are_free(by: str) -> None:
+    """40 wakes are 41 runs and no charge."""
+    hand = Hand()
+    lacked = X if by == "arrival" else B
+    hand.seed(A)
+    hand.run(A, Blocked((lacked,)))
+    hand.seed(B)
+    hand.run(B, Terminal("ready"))
+    runs = 1 + (by == "status")
+    if by == "status":
+        hand.run(A, Blocked((lacked,)))
+    while runs < 41:
+        if by == "arrival":
+            hand.bring(X, f"content {runs}")
+        else:
+            hand.tell(Asked(B))
+            hand.run(B, Terminal("ready"))
+        hand.run(A, Blocked((lacked,)))
+        runs += 1
+    assert hand.state.charges(A) == 0
+    assert hand.effects == []
+    assert hand.state.lacks(A) == (lacked,)
+
+
+def test_an_arrival_while_a_body_waits_for_its_slot_is_a_second_run_and_one_charge() -> None:
+    """Dispatched is running, whether its driver has begun it or not."""
+    hand = Hand()
+    hand.seed(A)
+    assert hand.pull() is not None
+    hand.bring(A)
+    hand.end(A, Terminal("ready"))
+    hand.run(A, Terminal("ready"))
+    assert hand.pull_all() == []
+    assert hand.state.charges(A) == 1
+
+
+def test_bodies_that_would_publish_and_block_cannot_and_are_judged() -> None:
+    """The reference is stopped by nothing but being cancelled; here what blocks has published nothing, so it ends by itself."""
+    hand = Hand()
+    hand.seed(A, B)
+    bodies = 0
+    while (order := hand.pull()) is not None:
+        bodies += 1
+        assert bodies < 20
+        hand.end(order.id, Blocked((B if order.id == A else A,)))
+    assert {effect.id for effect in hand.effects if isinstance(effect, Unresolved)} == {A, B}
+    assert hand.effects[-1] == Converged()
+    hand = Hand()
+    hand.seed(A, B)
+    assert hand.pull() is not None
+    hand.tell(Cancelled())
+    hand.end(A, Blocked((B,)))
+    assert hand.pull_all() == []
+    assert hand.effects == []
+
+
+def test_two_that_feed_each_other_are_stopped_by_the_budget_and_everything_drains() -> None:
+    hand = Hand()
+    hand.seed(A, B)
+    runs: Counter[str] = Counter()
+    while (order := hand.pull()) is not None:
+        runs[order.id.name] += 1
+        other = B if order.id == A else A
+        hand.end(order.id, Terminal("ready", (), (emission(other, f"content {runs.total()}"),)))
+    given_up = [effect for effect in hand.effects if isinstance(effect, Exhausted)]
+    assert given_up
+    assert max(runs.values()) <= 33
+    assert set(given_up[0].loop) == {A, B}
+    assert given_up[0].loop[-1] == given_up[0].id
+    assert "→" in given_up[0].message
+    assert hand.state.at_rest()
+    assert hand.effects[-1] == Converged()
+
+
+@pytest.mark.parametrize("over", [False, True], ids=["coalesced", "over the cap"])
+def test_an_upgrade_of_a_queued_run_at_the_cap(over: bool) -> None:
+    """What is paid is not paid twice; what has nothing left to pay with is not upgraded, and does not run."""
+    hand = Hand()
+    hand.seed(A)
+    hand.run(A, Terminal("ready"))
+    for at in range(31 + over):
+        hand.bring(A, f"content {at}")
+        hand.run(A, Terminal("ready"))
+    hand.tell(Asked(A))
+    hand.bring(A, "upgrade")
+    hand.bring(A, "and another")
+    assert hand.state.charges(A) == 32
+    assert [type(effect) for effect in hand.effects] == ([Exhausted] if over else [])
+    assert hand.pull_all() == ([] if over else [A])
+
+
+def test_outcomes_are_these_and_mean_what_they_say() -> None:
+    """In place of the reference's numbers: types, each with what it needs."""
+    hand = Hand()
+    hand.seed(A, B, C)
+    hand.run(A, Terminal("ready"))
+    hand.run(B, DependencyFailed((X,), "for x"))
+    hand.run(C, Blocked((X,)))
+    assert [hand.state.result(one) for one in (A, B, C)] == ["ready", "for x", None]
+    hand.tell(Asked(A))
+    hand.tell(Asked(B))
+    hand.run(A, Noop())
+    hand.run(B, Noop())
+    assert [hand.state.result(one) for one in (A, B)] == ["ready", "for x"]
+    assert hand.state.waiters(X) == (B, C)
+
+
+@pytest.mark.parametrize("content_first", [True, False])
+@pytest.mark.parametrize("where", ["runnable", "running", "parked", "done"])
+def test_content_and_status_meet_in_one_run(where: str, content_first: bool) -> None:
+    hand = Hand()
+    hand.seed(A, B)
+    assert hand.pull_all() == [A, B]
+    hand.end(A, DependencyFailed((B,), "for b") if where == "done" else Blocked((X,) if where == "runnable" else (B,)))
+    if where == "runnable":
+        hand.bring(X)
+    if where == "running":
+        hand.tell(Asked(A))
+        assert hand.pull() is not None
+    causes: list[Callable[[], None]] = [lambda: hand.bring(A), lambda: hand.end(B, Terminal("ready"))]
+    for cause in causes if content_first else causes[::-1]:
+        cause()
+    if where == "running":
+        hand.end(A, Blocked((B,)))
+    assert hand.pull_all() == [A]
+    hand.end(A, Terminal("ready"))
+    assert hand.pull_all() == []
+    assert hand.state.charges(A) == 1
+
+
+def test_progress_upgrades_a_run_that_is_queued_for_nothing() -> None:
+    """It was asked, and before it runs what it had failed for becomes ready: one run, and that one costs."""
+    hand = Hand()
+    hand.seed(A)
+    hand.run(A, DependencyFailed((X,), "for x"))
+    hand.tell(Asked(A))
+    assert hand.state.charges(A) == 0
+    hand.bring(X)
+    assert hand.state.charges(A) == 1
+    hand.run(A, Terminal("ready"))
+    assert hand.pull_all() == []
+
+
+def test_after_a_charged_run_further_causes_cost_again() -> None:
+    hand = Hand()
+    hand.seed(A)
+    hand.run(A, DependencyFailed((X,), "for x"))
+    for at in (1, 2, 3):
+        hand.bring(X, f"content {at}")
+        hand.run(A, DependencyFailed((X,), "for x"))
+        assert hand.state.charges(A) == at
+
+
+def test_an_upgraded_run_is_one_run() -> None:
+    hand = Hand()
+    hand.seed(A)
+    hand.run(A, Blocked((X,)))
+    hand.bring(X)
+    hand.bring(A)
+    order = hand.run(A, Terminal("ready"))
+    assert hand.pull_all() == []
+    hand.tell(Finished(A, order.run, Terminal("again")))
+    assert hand.state.result(A) == "ready"
+
+
+def test_a_change_of_content_during_a_run_does_not_hide_what_failed() -> None:
+    """In place of the conservative retry: the stamps tell both, exactly, and one run serves them."""
+    hand = Hand()
+    hand.seed(A)
+    assert hand.pull() is not None
+    hand.bring(A)
+    hand.bring(X)
+    hand.end(A, DependencyFailed((X,), "for x"))
+    hand.run(A, DependencyFailed((X,), "for x"))
+    assert hand.pull_all() == [], "nothing happened since, and nothing is tried in case it had"
+    assert hand.state.charges(A) == 1
+
+
+def test_what_waits_outside_is_woken_for_nothing_however_often() -> None:
+    hand = Hand()
+    hand.seed(A)
+    for at in range(40):
+        hand.run(A, Outside((X,)))
+        hand.bring(X, f"content {at}")
+    hand.run(A, Terminal("ready"))
+    hand.tell(Seeded((A,)))
+    assert hand.state.charges(A) == 0

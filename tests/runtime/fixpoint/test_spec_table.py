@@ -1,0 +1,35 @@
+"""The table of the fixpoint scheduler's cases names tests that exist, each case has one, and none stands in it twice."""
+
+from collections import Counter
+from typing import Final
+
+import pytest
+
+from tests.runtime.fixpoint.spec_cases import SUITES
+from tests.spec_cases import Elsewhere
+from tests.test_spec_cases import missing, named_by, names_in
+
+IN_THE_REFERENCE: Final = {"schedule_test": 16, "schedule_accounting_test": 13, "recovery_test": 4}
+
+
+@pytest.mark.parametrize("suite", SUITES)
+def test_every_case_is_told_by_tests_that_exist(suite: str) -> None:
+    for case, coverage in SUITES[suite].items():
+        assert named_by(coverage), f"{case} has no test"
+        assert list(missing(named_by(coverage))) == [], case
+        assert not isinstance(coverage, Elsewhere) or coverage.why
+
+
+def test_no_case_is_missing() -> None:
+    assert {suite: len(cases) for suite, cases in SUITES.items()} == IN_THE_REFERENCE
+    names = Counter(case for cases in SUITES.values() for case in cases)
+    assert max(names.values()) == 1
+
+
+def test_every_test_of_a_suite_tells_a_case() -> None:
+    """All but one, which has no case in the reference."""
+    told = {test for cases in SUITES.values() for coverage in cases.values() for test in named_by(coverage)}
+    files = {test.partition("::")[0] for test in told}
+    there = {f"{file}::{name}" for file in files for name in names_in(file)}
+    more = "tests/runtime/fixpoint/test_spec_accounting.py::test_what_waits_outside_is_woken_for_nothing_however_often"
+    assert there - told == {more}
