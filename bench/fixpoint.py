@@ -13,7 +13,6 @@ from wharfinger.runtime.fixpoint.machine import start, step
 from wharfinger.runtime.fixpoint.model import (
     Arrived,
     Blocked,
-    DependencyFailed,
     Dispatch,
     Emission,
     Event,
@@ -33,14 +32,16 @@ BODIES: Final = 3
 """Most bodies of a node in a layered graph, whatever the order of its seeds."""
 ENDING: Final = Rules()
 LIVE: Final = Rules(drain=False)
+DONE: Final = Terminal("done")
 Wanted = dict[Id, tuple[Id, ...]]
 
 
 class Driver:
     """Runs bodies one after the other: a node is done when all it wants is."""
 
-    def __init__(self, wanted: Wanted, rules: Rules = ENDING) -> None:
+    def __init__(self, wanted: Wanted, rules: Rules = ENDING, *, follows: bool = False) -> None:
         self.wanted = wanted
+        self.follows = follows
         self.state: Fixpoint = start(rules)
         self.bodies = 0
         self.content = ""
@@ -57,13 +58,13 @@ class Driver:
             self.state, _ = step(self.state, Finished(dispatch.id, dispatch.run, self._body(dispatch.id)))
 
     def _body(self, node: Id) -> Outcome:
+        """Done when all that it wants is; where it follows, it is to run again whenever what it wants changes."""
         wanted = self.wanted[node]
-        lacks = tuple(each for each in wanted if self.state.result(each) is None)
-        if lacks:
-            return Blocked(lacks)
         results = [self.state.result(each) for each in wanted]
-        if "failed" in results:
-            return DependencyFailed(wanted, "failed")
+        if None in results:
+            return Blocked(tuple(each for each, result in zip(wanted, results, strict=True) if result is None))
+        if not self.follows:
+            return DONE
         return Terminal(results[0] or "" if results else f"done {self.content}", wanted)
 
 
@@ -123,8 +124,8 @@ def _changes() -> Ratio:
     """A new content of the first node of a chain of ten: it and the other nine look again."""
     chain = {Id("Node", "chain", str(at)): () if not at else (Id("Node", "chain", str(at - 1)),) for at in range(10)}
     first = Id("Node", "chain", "0")
-    among_many = Driver({**layered(LAYERS, WIDTH), **chain}, LIVE)
-    alone = Driver(dict(chain), LIVE)
+    among_many = Driver({**layered(LAYERS, WIDTH), **chain}, LIVE, follows=True)
+    alone = Driver(dict(chain), LIVE, follows=True)
     for driver in (among_many, alone):
         driver.tell(Seeded(tuple(driver.wanted)))
     contents = iter(range(10**9))

@@ -1,6 +1,8 @@
 """Why a package of a plan would not be on: as `wharfinger why` says it of a daemon that had come just as far.
 
-What was found is put into the snapshots that explanations are made from; nothing of that has a moment, so none is told.
+What was found is put into the snapshots that explanations are made from; nothing of that has a moment, so none is told. Of a long
+chain both ends are told: whoever waits at the far end of a thousand packages wants the root, and not their names. All of a plan's
+explanations together look at MAX_LOOKS packages; where that is not enough, the rest has none.
 """
 
 from collections.abc import Mapping
@@ -13,6 +15,7 @@ from rpds import HashTrieMap
 from wharfinger.runtime.causes import Known
 from wharfinger.runtime.explanation import explain
 from wharfinger.runtime.inspector import (
+    CauseSnapshot,
     ConditionSnapshot,
     ExplanationSnapshot,
     NodeSnapshot,
@@ -31,6 +34,10 @@ from wharfinger.runtime.scheduler_state import package_id as scheduler_id
 from wharfinger.runtime.stage_causes import ACCEPTED
 from wharfinger.runtime.summary import State
 
+MAX_LOOKS: Final = 100_000
+MAX_CAUSES: Final = 16
+"""Of one chain."""
+
 _NO_MOMENT: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -44,6 +51,7 @@ class Explainer:
         opinions = {name: bodies.opinion(name) for name in judged}
         entries = {name: _entry(finding, opinions[name].vote) for name, finding in judged.items()}
         intents = {name: each.intent for name, each in opinions.items() if each.intent is not None}
+        self._looks = 0
         self._nodes: dict[str, NodeSnapshot] = {}
         """Those that were looked at; many explanations end at the same one."""
         self._known = Known(
@@ -58,11 +66,11 @@ class Explainer:
         )
 
     def explain(self, name: str) -> ExplanationSnapshot | None:
-        """The chain of causes to its root, and what to do; None where nothing keeps it."""
-        found = explain(name, self._known)
+        """The chain of causes to its root, and what to do; None where nothing keeps it, or too much was looked at already."""
+        found = explain(name, self._known) if self._looks < MAX_LOOKS else None
         if found is None or found.ready:
             return None
-        causes = tuple(replace(cause, since=None) for cause in found.causes)
+        causes = tuple(replace(cause, since=None) for cause in _ends(found.causes))
         return replace(found, causes=causes, remedy=self._remedy(causes[-1].subject) or found.remedy)
 
     def _remedy(self, root: str) -> str:
@@ -74,6 +82,7 @@ class Explainer:
         return f"say which version it is with {'--kubernetes-version' if kubernetes else '--platform-version'}"
 
     def _package(self, name: str) -> PackageSnapshot | None:
+        self._looks += 1
         spec = self._wanted.get(name)
         return None if spec is None else _package_snapshot(spec, self._findings[name])
 
@@ -81,6 +90,16 @@ class Explainer:
         if name not in self._nodes and name in self._graph.entries:
             self._nodes[name] = node_snapshot(self._graph, name)
         return self._nodes.get(name)
+
+
+def _ends(causes: tuple[CauseSnapshot, ...]) -> tuple[CauseSnapshot, ...]:
+    """A chain of at most MAX_CAUSES: what is in the middle of a longer one is counted."""
+    if len(causes) <= MAX_CAUSES:
+        return causes
+    first, last = causes[: MAX_CAUSES // 2], causes[-(MAX_CAUSES // 2 - 1) :]
+    left_out = causes[len(first) : -len(last)]
+    between = CauseSnapshot(left_out[0].subject, f"and {len(left_out) - 1} more, each for the next", "")
+    return (*first, between, *last)
 
 
 def _entry(finding: Judged, vote: ScriptVote | None) -> Entry:

@@ -76,7 +76,7 @@ def budget_message(who: Id, loop: Loop, budget: int) -> str:
         why = f"{_named(loop.ids)} each make the next one run"
     else:
         why = "the world outside keeps changing what it runs for"
-    return f"{what}; {why}; what is made of the same must be the same"
+    return f"{what}; {why}; where nothing changed, the same must come of it"
 
 
 def depth_message(who: Id, chain: tuple[Id, ...], depth: int) -> str:

@@ -110,6 +110,10 @@ class World:
         phase = self._convergence.state.phase(who) if self._convergence is not None else None
         return phase.run if isinstance(phase, Running) else 0
 
+    def is_taken(self) -> bool:
+        """It speaks, or spoke, to a `converge` already."""
+        return self._convergence is not None
+
     def _say(self, event: Event) -> None:
         if self._convergence is None:
             self._early.append(event)
@@ -118,8 +122,6 @@ class World:
             self._convergence.pump()
 
     def _begin(self, convergence: "_Convergence") -> None:
-        if self._convergence is not None:
-            raise RuntimeError("a World speaks to one converge() only; make another one")
         self._convergence = convergence
         for event in self._early:
             convergence.take(event)
@@ -130,10 +132,13 @@ async def converge(
 ) -> Report:
     """Run the seeds and whatever comes of them, at most ``limit`` bodies at a time, until nobody has anything to do.
 
-    Raises ValueError where that has no end, or no beginning: rules without drain, or a limit below 1.
+    Raises ValueError where that has no end, or no beginning: rules without drain, or a limit below 1. RuntimeError where the
+    world speaks to another one.
     """
     if not rules.drain or limit < 1:
         raise ValueError(f"converge() needs rules that drain ({rules.drain}) and room for a body ({limit})")
+    if world is not None and world.is_taken():
+        raise RuntimeError("a World speaks to one converge() only; make another one")
     async with trio.open_nursery() as nursery:
         convergence = _Convergence(bodies, nursery, limit, rules, speaks=world is not None)
         if world is not None:

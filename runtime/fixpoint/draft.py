@@ -15,7 +15,7 @@ from wharfinger.runtime.fixpoint.state import Fixpoint, Mark, Node, Stage
 
 _Index: TypeAlias = "HashTrieMap[Id, HashTrieSet[Id]]"
 
-_NO_MARK: Final = Mark()
+NO_MARK: Final = Mark()
 _NOBODY: "Final[HashTrieSet[Id]]" = HashTrieSet()
 _FEW: Final = 10
 """So many are looked through as fast as they are made a set of."""
@@ -94,7 +94,8 @@ class Draft:
 
     def mark(self, who: Id) -> Mark:
         """When it last changed; of what was never there: never."""
-        return self.marks.get(who, _NO_MARK)
+        node = self.nodes.get(who)
+        return (node.mark if node is not None else None) or self.marks.get(who, NO_MARK)
 
     def enqueue(self, who: Id) -> None:
         """A place at the end of the queue."""
@@ -133,6 +134,7 @@ class Draft:
         """The node is no more, and is listed nowhere. Its mark is another matter."""
         self.list_under(who, node, (), ())
         self.sweepers = self.sweepers.discard(who)
+        self.loops = self.loops.discard(who)
         self.nodes = self.nodes.discard(who)
 
 

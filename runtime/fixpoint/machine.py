@@ -120,7 +120,8 @@ def _rest(draft: Draft) -> None:
     """No body runs: what is gone needs no stamp any more. Nor is anything to run: in a live daemon, an episode is over."""
     if draft.gone:
         for who in draft.gone:
-            if not draft.mark(who).present:
+            mark = draft.marks.get(who)
+            if mark is not None and not mark.present:
                 draft.marks = draft.marks.discard(who)
         draft.gone = HashTrieSet()
     if draft.charged and not draft.queued and not draft.rules.drain:
@@ -161,6 +162,7 @@ def _dispatch(draft: Draft, who: Id, node: Node) -> bool:
     draft.put(
         who,
         Node(
+            node.mark,
             Stage.RUNNING,
             draft.clock,
             level,
@@ -245,10 +247,9 @@ def _published(draft: Draft, who: Id, node: Node, outcome: Terminal) -> Node:
 
 def _later(draft: Draft, ids: tuple[Id, ...], run: int) -> Mark | None:
     """The mark of one of them that changed after the run began, if there is one."""
-    marks = draft.marks
     for who in ids:
-        mark = marks.get(who)
-        if mark is not None and mark.changed > run:
+        mark = draft.mark(who)
+        if mark.changed > run:
             return mark
     return None
 
@@ -298,8 +299,8 @@ def _block(draft: Draft, who: Id, node: Node, lacks: tuple[Id, ...]) -> None:
         _run_again(draft, who, node, None)
         return
     for lacked in lacks:
-        mark = draft.marks.get(lacked)
-        if mark is not None and (mark.changed > node.run or mark.finished > node.run):
+        mark = draft.mark(lacked)
+        if mark.changed > node.run or mark.finished > node.run:
             call(draft, who, node, level=Level.NONE)
             return
     draft.leave(node)
@@ -307,6 +308,7 @@ def _block(draft: Draft, who: Id, node: Node, lacks: tuple[Id, ...]) -> None:
     draft.put(
         who,
         Node(
+            node.mark,
             Stage.PARKED,
             node.run,
             node.level,
@@ -336,4 +338,6 @@ def _forget(draft: Draft, who: Id, node: Node) -> None:
     if node.again is Again.ANEW:
         draft.queued += 1
         draft.enqueue(who)
-        draft.put(who, fresh(node.origin))
+        mark = draft.mark(who)
+        draft.marks = draft.marks.discard(who)
+        draft.put(who, fresh(node.origin, mark))

@@ -1,9 +1,8 @@
 """What the engine knows between two events, and what may be asked of it.
 
 Everything is a persistent map, set or queue: the next state shares with the last one whatever did not change, so that a step
-costs what it touches, and a snapshot is a reference. An id has two sides: a :class:`Mark`, when it last changed (every id that
-is there, node or data, and for as long as bodies run also one that is gone), and a :class:`Node`, if it has a body. Marks and
-runs are stamped from one clock that only goes up: whether something changed while a body ran is one comparison.
+costs what it touches, and a snapshot is a reference. Every id that is there, and for as long as bodies run also one that is gone,
+has a :class:`Mark`, when it last changed; if it has a body, the mark is part of its :class:`Node`. Marks and runs are stamped from one clock that only goes up: whether something changed while a body ran is one comparison.
 
 Invariants, held by tests/runtime/fixpoint/test_state.py after random events:
 
@@ -151,6 +150,8 @@ class Origin(NamedTuple):
 class Node(NamedTuple):
     """One node, as it is between two events."""
 
+    mark: Mark | None
+    """None: it was removed, and its mark is among those of what has no node."""
     stage: Stage
     run: int
     """When it was last dispatched, which is also the name of that run; 0: never."""
@@ -181,6 +182,7 @@ class Fixpoint(NamedTuple):
     arrived: int
     """When anything last arrived, or went."""
     marks: "HashTrieMap[Id, Mark]"
+    """Of data, and of what is gone."""
     nodes: "HashTrieMap[Id, Node]"
     queue: Fifo[Id]
     parked_on: "HashTrieMap[Id, HashTrieSet[Id]]"
@@ -229,7 +231,8 @@ class Fixpoint(NamedTuple):
 
     def present(self, who: Id) -> bool:
         """A node, or data that has arrived."""
-        mark = self.marks.get(who)
+        node = self.nodes.get(who)
+        mark = self.marks.get(who) if node is None or node.mark is None else node.mark
         return mark is not None and mark.present
 
     def waiters(self, who: Id) -> tuple[Id, ...]:

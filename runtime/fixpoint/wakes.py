@@ -9,7 +9,7 @@ the other: so a wake that ends a node (its budget is used up) wakes its own wait
 from typing import Final
 
 from wharfinger.runtime.fixpoint import budget
-from wharfinger.runtime.fixpoint.draft import Draft, News
+from wharfinger.runtime.fixpoint.draft import NO_MARK, Draft, News
 from wharfinger.runtime.fixpoint.model import Emission, Exhausted, Id, Level, Unresolved
 from wharfinger.runtime.fixpoint.state import Account, Again, Mark, Node, Origin, Said, Stage
 
@@ -20,50 +20,47 @@ _OUTSIDE: Final = Origin()
 def arrive(draft: Draft, emission: Emission, origin: Origin = _OUTSIDE) -> bool:
     """Something is there, or has another content than before; True: that was news. Its own node runs, and who looks at it."""
     who = emission.id
-    mark, node = draft.marks.get(who), draft.nodes.get(who)
-    if (
-        mark is not None
-        and mark.present
-        and mark.digest == emission.digest
-        and (node is not None or not emission.runnable)
-    ):
+    node, mark = draft.nodes.get(who), draft.mark(who)
+    if mark.present and mark.digest == emission.digest and (node is not None or not emission.runnable):
         return False
-    _appear(draft, who, emission.digest, origin.creator)
-    if node is None or node.stage is Stage.GONE:
-        if emission.runnable:
-            _create(draft, who, node, origin)
+    mark = _appear(draft, who, emission.digest, origin.creator)
+    if node is not None and node.mark is not None:
+        origin = node.origin if origin.creator is not None else _OUTSIDE
+        node = node._replace(mark=mark, origin=origin)
+        if node.stage is Stage.RUNNING:
+            node = node._replace(again=Again.CHARGED, account=node.account._replace(cause=mark.cause))
+        draft.put(who, node)
+        if node.stage is not Stage.RUNNING:
+            call(draft, who, node, level=Level.NONE, charge=True, cause=mark.cause)
+    elif emission.runnable:
+        _create(draft, who, node, origin, mark)
     else:
-        if origin.creator is None:
-            node = node._replace(origin=_OUTSIDE)
-        if node.again in (Again.VOID, Again.ANEW):
-            draft.put(who, node._replace(again=Again.ANEW if emission.runnable else node.again))
-        elif node.stage is Stage.RUNNING:
-            draft.put(who, node._replace(again=Again.CHARGED, account=node.account._replace(cause=origin.creator)))
-        else:
-            call(draft, who, node, level=Level.NONE, charge=True, cause=origin.creator)
+        draft.marks = draft.marks.insert(who, mark)
     return True
 
 
 def seed(draft: Draft, who: Id) -> None:
     """A node to begin with, of which the content is not known."""
     node = draft.nodes.get(who)
-    if node is None or node.stage is Stage.GONE:
-        _appear(draft, who, None, None)
-        _create(draft, who, node, _OUTSIDE)
-    elif node.again is Again.VOID:
-        _appear(draft, who, None, None)
-        draft.put(who, node._replace(again=Again.ANEW, origin=_OUTSIDE))
+    if node is None or (node.mark is None and node.again is not Again.ANEW):
+        _create(draft, who, node, _OUTSIDE, _appear(draft, who, None, None))
 
 
-def _appear(draft: Draft, who: Id, digest: str | None, cause: Id | None) -> None:
+def _appear(draft: Draft, who: Id, digest: str | None, cause: Id | None) -> Mark:
     now = draft.clock
-    draft.marks = draft.marks.insert(who, Mark(now, draft.mark(who).finished, digest, cause, present=True))
     draft.arrived = now
     draft.news.append(News(who, arrival=True, changed=True, cause=cause))
+    return Mark(now, draft.mark(who).finished, digest, cause, present=True)
 
 
-def _create(draft: Draft, who: Id, gone: Node | None, origin: Origin) -> None:
-    node = fresh(origin)
+def _create(draft: Draft, who: Id, gone: Node | None, origin: Origin, mark: Mark) -> None:
+    """A node where there was none, or one that has gone and left a place in the queue, or a body that still runs."""
+    if gone is not None and gone.stage is Stage.RUNNING:
+        draft.marks = draft.marks.insert(who, mark)
+        draft.put(who, gone._replace(again=Again.ANEW, origin=origin))
+        return
+    draft.marks = draft.marks.discard(who)
+    node = fresh(origin, mark)
     draft.queued += 1
     if origin.depth > draft.rules.depth and not draft.cancelled:
         node = node._replace(queued=gone is not None)
@@ -75,10 +72,10 @@ def _create(draft: Draft, who: Id, gone: Node | None, origin: Origin) -> None:
     draft.put(who, node)
 
 
-def fresh(origin: Origin) -> Node:
+def fresh(origin: Origin, mark: Mark) -> Node:
     """A node that never ran, with its place in the queue."""
     return Node(
-        Stage.RUNNABLE, 0, Level.NONE, Again.NO, (), (), None, None, _NO_ACCOUNT, origin, sweep=False, queued=True
+        mark, Stage.RUNNABLE, 0, Level.NONE, Again.NO, (), (), None, None, _NO_ACCOUNT, origin, sweep=False, queued=True
     )
 
 
@@ -124,6 +121,7 @@ def call(
     draft.put(
         who,
         Node(
+            node.mark,
             Stage.RUNNABLE,
             node.run,
             level,
@@ -153,15 +151,15 @@ def end(draft: Draft, who: Id, node: Node, result: str, reads: tuple[Id, ...], s
     if said is not None and said.differed:
         said = Said(said.result, said.reads)
     now = draft.clock
-    mark = draft.mark(who)
+    mark = node.mark or NO_MARK
     if changed:
         mark = Mark(now, now, mark.digest, who, present=True)
     else:
         mark = Mark(mark.changed, now, mark.digest, mark.cause, present=True)
-    draft.marks = draft.marks.insert(who, mark)
     draft.put(
         who,
         Node(
+            mark,
             Stage.DONE,
             node.run,
             Level.NONE,
@@ -206,12 +204,12 @@ def remove(draft: Draft, who: Id) -> None:
     if node is None:
         return
     if node.stage is Stage.RUNNING:
-        draft.put(who, node._replace(again=Again.VOID))
+        draft.put(who, node._replace(mark=None, again=Again.VOID))
         return
     draft.leave(node)
     draft.forget(who, node)
     if node.queued:
-        draft.put(who, node._replace(stage=Stage.GONE, lacks=(), reads=(), sweep=False))
+        draft.put(who, node._replace(mark=None, stage=Stage.GONE, lacks=(), reads=(), sweep=False))
 
 
 def tell(draft: Draft) -> None:

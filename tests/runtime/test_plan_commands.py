@@ -273,6 +273,20 @@ def test_who_interrupts_it_is_left_with_a_clean_terminal(place: Place) -> None:
     assert running.lines == []
 
 
+def test_the_page_shows_what_is_printed(place: Place) -> None:
+    place.package("shop", "1.2.3", "Application", requirements=NEEDS_DB)
+    place.package("blog", "2.0.1", "Application", requirements={"modules": {"ingress": ">=1"}})
+    place.package("postgres", "15.0.0", "Application", requirements={"kubernetes": ">=1.30"})
+    place.package("ingress", "1.4.0", "Module", critical=True, weight=10)
+    shop, blog = resource("web/shop", version="1.2.3"), resource("web/blog", version="2.0.1")
+    place.resources(shop, blog, DATABASE, resource("ingress", version="1.4.0"))
+    page = (ROOT / "docs" / "plan.md").read_text()
+    command, _, shown = page.partition("```console\n$ ")[2].partition("\n```")[0].partition("\n")
+    assert command == "wharfinger plan -f apps/ --packages packages/ --kubernetes-version 1.29"
+    code, out, _ = place.run("--kubernetes-version", "1.29")
+    assert (code, out) == (1, f"{shown}\n")
+
+
 # --- in this process -------------------------------------------------------------------------------------------------------
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from tests.runtime.nodes import group, module, node
 from tests.runtime.planned import planned, spec
+from wharfinger.runtime import plan_reasons
 from wharfinger.runtime.plan import PlannedPackage
 from wharfinger.runtime.resources import PackageSpec
 from wharfinger.runtime.rules import Facts
@@ -146,6 +147,24 @@ def test_it_is_said_how_a_plan_is_told_a_version() -> None:
         "a.plat": "say which version it is with --platform-version",
         "a.top": "say which version it is with --kubernetes-version",
     }
+
+
+def test_of_a_long_chain_both_ends_are_told() -> None:
+    nodes = [module(f"m{number:02}", f"m{number + 1:02}") for number in range(40)]
+    blocked = plan_blocked([spec(each.name) for each in nodes], nodes, NOTHING)
+    chain, remedy = told(blocked[0])
+    assert len(chain) == plan_reasons.MAX_CAUSES
+    assert chain[7:10] == ["m07 needs m08", "m08 and 25 more, each for the next", "m34 needs m35"]
+    assert chain[-1] == "m40 is not installed: there is no resource of that name"
+    assert "create the Module m40" in remedy
+    assert len(told(blocked[40 - plan_reasons.MAX_CAUSES + 1])[0]) == plan_reasons.MAX_CAUSES
+
+
+def test_what_is_looked_at_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plan_reasons, "MAX_LOOKS", 5)
+    nodes = [node(f"web.shop{number}", "db") for number in range(9)]
+    blocked = plan_blocked([spec(each.name) for each in nodes], nodes, NOTHING)
+    assert [each.explanation is not None for each in blocked] == [True] * 3 + [False] * 6
 
 
 def test_what_is_on_needs_no_explanation() -> None:

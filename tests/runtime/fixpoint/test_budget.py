@@ -74,7 +74,7 @@ def test_causes_are_not_followed_for_ever() -> None:
 def test_messages_name_the_node_and_who_keeps_it_running() -> None:
     assert budget_message(A, Loop((B, A), closed=True), 32) == (
         "Node/a does not settle: it was to run again at its own cost more than 32 times; "
-        "Node/b → Node/a → Node/b keep each other running; what is made of the same must be the same"
+        "Node/b → Node/a → Node/b keep each other running; where nothing changed, the same must come of it"
     )
     assert "its own runs change" in budget_message(A, Loop((A,), closed=True), 32)
     assert "the world outside keeps" in budget_message(A, Loop((A,), closed=False), 32)

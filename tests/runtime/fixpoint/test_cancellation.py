@@ -9,7 +9,7 @@ import trio.testing
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from tests.runtime.fixpoint.driving import MOST, ROOMY, Drive
+from tests.runtime.fixpoint.driving import ROOMY, Drive
 from tests.runtime.fixpoint.oracle import CRASHED, DEPENDENCY, READY, UNRESOLVED, Part, World, expected
 from tests.runtime.fixpoint.test_random_graphs import merged
 from tests.runtime.fixpoint.worlds import GHOST, Bodies, Store, node, tapes, verdict, world, worlds
@@ -26,6 +26,17 @@ many = settings(
 limits = st.integers(1, 4)
 A, B, C = node("a"), node("b"), node("c")
 
+
+def some_of(orders: int, sample: int) -> range:
+    """Every order under `make test-full`, else about ``sample`` of them, from the first to near the last."""
+    return range(0, orders, max(1, orders // scaled(orders + 1, sample)))
+
+
+def sound(some: World) -> World:
+    """The same world in which nobody ends in an error of himself; one who does reads nothing, and so says so for good."""
+    return replace(some, parts={one: replace(part, crashes=False) for one, part in some.parts.items()})
+
+
 # --- the machine --------------------------------------------------------------------------------------------------------------
 
 
@@ -36,7 +47,7 @@ def test_cancelled_after_any_order_nothing_false_is_said_and_nothing_more_is_ord
 ) -> None:
     whole = Drive(some, tape, limit, own_store=own).live()
     truth = expected(some).verdicts
-    for at in range(min(len(whole.dispatched), scaled(MOST, 12))):
+    for at in some_of(len(whole.dispatched), 12):
         cut = Drive(some, tape, limit, own_store=own, cancel_at=at).live()
         assert cut.dispatched == whole.dispatched[: at + 1]
         assert not cut.running
@@ -52,7 +63,7 @@ def test_cancelled_after_any_order_nothing_false_is_said_and_nothing_more_is_ord
 @given(some=worlds(), tape=tapes, limit=limits)
 def test_cancelled_after_any_order_the_parked_stay_parked(some: World, tape: bytes, limit: int) -> None:
     whole = Drive(some, tape, limit).live()
-    for at in range(min(len(whole.dispatched), scaled(MOST, 6))):
+    for at in some_of(len(whole.dispatched), 6):
         cut = Drive(some, tape, limit)
         cut.live_until(at)
         parked = [one for one in some.parts if isinstance(cut.state.phase(one), Parked)]
@@ -68,12 +79,12 @@ def test_cancelled_after_any_order_the_parked_stay_parked(some: World, tape: byt
 
 
 @many
-@given(some=worlds(), tape=tapes, limit=limits, own=st.booleans())
+@given(some=worlds().map(sound), tape=tapes, limit=limits, own=st.booleans())
 def test_struck_by_a_crash_at_any_order_the_others_come_to_their_verdicts(
     some: World, tape: bytes, limit: int, own: bool
 ) -> None:
     orders = len(Drive(some, tape, limit, own_store=own).live().dispatched)
-    for at in range(min(orders, scaled(MOST, 8))):
+    for at in some_of(orders, 8):
         drive = Drive(some, tape, limit, own_store=own, crash_at=at).live()
         struck = frozenset(one for one, run in drive.crashed.items() if drive.watcher.runs[one] == run)
         there = frozenset(drive.watcher.digests)
@@ -171,15 +182,16 @@ def test_converge_comes_to_the_oracles_verdicts(some: World, tape: bytes, limit:
 
 
 @many
-@given(some=worlds().map(still), tape=tapes, limit=limits)
+@given(some=worlds().map(sound).map(still), tape=tapes, limit=limits)
 def test_converge_survives_a_body_that_ends_in_an_error_at_any_order(some: World, tape: bytes, limit: int) -> None:
     orders = within(whole := Living(some, tape), limit).runs.values()
     assert sum(orders) == len(whole.orders)
-    for at in range(min(len(whole.orders), scaled(MOST, 4))):
+    for at in some_of(len(whole.orders), 4):
         bodies = Living(some, tape, crash_at=at)
         report = within(bodies, limit)
         last = {order.id: index for index, order in enumerate(bodies.orders)}
-        struck = frozenset({bodies.orders[at].id} & {one for one, index in last.items() if index == at})
+        # Bodies that end at the same time do so in any order, so that this may have been a life with fewer orders.
+        struck = frozenset(one for one, index in last.items() if index == at)
         there = frozenset(bodies.store.there)
         truth = expected(replace(some, brought=there, struck=struck))
         assert merged({one: verdict(said) for one, said in report.results.items()}) == merged(truth.verdicts)

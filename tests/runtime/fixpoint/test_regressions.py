@@ -377,9 +377,6 @@ def test_a9_a_failed_one_whose_content_changes_is_run_and_its_dependents_follow(
     assert drive.level() is Level.NONE
 
 
-# --- the shape of a run -------------------------------------------------------------------------------------------------------
-
-
 def test_layers_that_can_be_satisfied_take_at_most_three_bodies_a_node() -> None:
     layers = [[node(f"l{layer:02}-{at:02}") for at in range(20)] for layer in range(10)]
     parts = [Part(one) for one in layers[0]]

@@ -11,7 +11,9 @@ from wharfinger.runtime.fixpoint.model import (
     Converged,
     DependencyFailed,
     Exhausted,
+    Id,
     Level,
+    Outcome,
     Terminal,
 )
 
@@ -94,7 +96,7 @@ def test_a_wake_by_what_the_run_failed_for_is_followed_in_both_orders(wake_first
     hand = Hand()
     hand.seed(A, B)
     assert hand.pull_all() == [A, B]
-    events = [(B, Terminal("ready")), (A, fails(B))]
+    events: list[tuple[Id, Outcome]] = [(B, Terminal("ready")), (A, fails(B))]
     for one, outcome in events if wake_first else events[::-1]:
         hand.end(one, outcome)
     hand.run(A, Terminal("ready"))

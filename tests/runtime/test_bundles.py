@@ -1,0 +1,186 @@
+"""Which Modules are on where nobody says so: with a bundle those that are part of it, without one all of them. End to end."""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import trio
+
+from tests.packages.charts import write
+from tests.runtime.test_bring_tasks import has_reason
+from tests.runtime.world import Ground, World, one_error, open_ground
+from wharfinger.cluster.informer import open_informer
+from wharfinger.cluster.work_queue import WorkKeys
+from wharfinger.formats.json_value import JsonObject, find_str
+from wharfinger.runtime.controller import open_controller
+from wharfinger.runtime.identity import SYSTEM_NAMESPACE
+from wharfinger.runtime.package_status import PackageStatus
+from wharfinger.runtime.resources import APPLICATION, MODULE
+from wharfinger.runtime.service import Facts, open_runtime
+from wharfinger.runtime.status_writer import StatusWriter
+
+EDITION = "ee"
+BUNDLE = "Default"
+PART_OF_IT = f"{{{EDITION}: {{available: true, enabledInBundles: [Minimal, {BUNDLE}]}}}}"
+NOT_PART_OF_IT = {
+    "elsewhere": f"{{{EDITION}: {{available: true, enabledInBundles: [Minimal]}}}}",
+    "unavailable": f"{{{EDITION}: {{available: false, enabledInBundles: [{BUNDLE}]}}}}",
+    "foreign": f"{{ce: {{available: true, enabledInBundles: [{BUNDLE}]}}}}",
+    "unlicensed": "",
+}
+OFF_BY_DEFAULT = has_reason("DisabledByDefault")
+OFF_BY_WORD = has_reason("DynamicallyDisabled")
+
+
+@asynccontextmanager
+async def open_bundled(ground: Ground, edition: str, bundle: str) -> AsyncIterator[World]:
+    """A daemon's inner part as `wharfinger run --edition E --bundle B` has it; two empty texts: neither was given."""
+    keys = WorkKeys()
+    writer = StatusWriter(keys.add, keys.add_later)
+
+    def changed(name: str, before: PackageStatus, after: PackageStatus) -> None:
+        writer.changed(name, before, after, trio.current_time())
+
+    facts = Facts(await ground.client.server_version(), "", UTC, edition=edition, bundle=bundle)
+    async with (
+        open_runtime(
+            ground.make_tools,
+            ground.client,
+            ground.filters,
+            facts,
+            now=lambda: datetime.now(UTC),
+            on_change=keys.add,
+            on_status=changed,
+        ) as runtime,
+        open_controller(ground.through, runtime, keys, writer, enabled_by_default=None if bundle else True),
+        open_informer(ground.client, APPLICATION) as applications,
+        open_informer(ground.client, MODULE) as modules,
+    ):
+        await applications.wait_synced()
+        await modules.wait_synced()
+        yield World(
+            ground.folder, ground.address, ground.client, applications, modules, runtime, ground.downloads, ground.login
+        )
+
+
+@asynccontextmanager
+async def open_world(folder: Path, edition: str = EDITION, bundle: str = BUNDLE) -> AsyncIterator[World]:
+    """Everything up with a bundle, and a PackageRepository there."""
+    with one_error():
+        async with open_ground(folder) as ground, open_bundled(ground, edition, bundle) as world:
+            await world.repository()
+            yield world
+
+
+async def publish(world: World, name: str, editions: str = "", needs: str = "", *, version: str = "1.0.0") -> None:
+    """A Module's package with one ConfigMap; ``editions`` and ``needs`` are YAML, of its licensing and its requirements."""
+    said = f"apiVersion: v1\ntype: Module\nname: {name}\nversion: {version}\n"
+    said += f"licensing: {{editions: {editions}}}\n" if editions else ""
+    said += f"requirements: {needs}\n" if needs else ""
+    template = f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: of-{name}}}\ndata: {{version: '{version}'}}\n"
+    place = write(world.folder / "made" / f"{name}-{version}", {"package.yaml": said, "templates/out.yaml": template})
+    await world.push_folder(place, name, version)
+
+
+async def is_applied(world: World, name: str) -> bool:
+    """Whether what a Module brings is in the cluster."""
+    return await world.config_map(SYSTEM_NAMESPACE, f"of-{name}") is not None
+
+
+async def all_off(world: World, packages: Mapping[str, str]) -> None:
+    """Modules that do not say whether they are on; all of them are off, and told so."""
+    for name, editions in packages.items():
+        await publish(world, name, editions)
+        await world.create_module(name)
+    for name in packages:
+        off = await world.until("", name, OFF_BY_DEFAULT)
+        assert find_str(off, "status", "currentVersion", "version") == ""
+        assert not world.runtime.scheduler.enabled(name)
+        assert not await is_applied(world, name)
+
+
+async def said_enabled(world: World, name: str, *, enabled: bool | None) -> None:
+    """Say ``spec.enabled``, or nothing any more."""
+    spec: JsonObject = {"enabled": enabled}
+    await world.change("", name, spec)
+
+
+async def test_who_does_not_say_follows_the_bundle(tmp_path: Path) -> None:
+    """On if it is part of this bundle in this edition, and available there; off in all other cases."""
+    async with open_world(tmp_path) as world:
+        await publish(world, "inside", PART_OF_IT)
+        await world.create_module("inside")
+        await world.until_state("", "inside", "Ready")
+        assert await is_applied(world, "inside")
+        await all_off(world, NOT_PART_OF_IT)
+        assert world.runtime.global_values()["enabledModules"] == ["inside"]
+
+
+async def test_what_the_user_says_beats_the_bundle(tmp_path: Path) -> None:
+    """Both ways, and only for as long as it is said."""
+    async with open_world(tmp_path) as world:
+        await publish(world, "inside", PART_OF_IT)
+        await publish(world, "outside")
+        await world.create_module("inside", spec={"enabled": False})
+        await world.create_module("outside", spec={"enabled": True})
+        await world.until("", "inside", OFF_BY_WORD)
+        await world.until_state("", "outside", "Ready")
+        assert not await is_applied(world, "inside")
+        assert await is_applied(world, "outside")
+        await said_enabled(world, "inside", enabled=None)
+        await world.until_state("", "inside", "Ready")
+        assert await is_applied(world, "inside")
+        await said_enabled(world, "inside", enabled=False)
+        await world.until_state("", "inside", "Disabled")
+        assert not await is_applied(world, "inside")
+
+
+async def test_no_bundle_puts_on_what_lacks_a_requirement(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await publish(world, "needy", PART_OF_IT, "{modules: {mandatory: [{name: base}]}}")
+        await world.create_module("needy")
+        await world.until("", "needy", has_reason("DependencyNotEnabled"))
+        assert not await is_applied(world, "needy")
+        # What is off by default is as good as missing; what is part of the bundle is not.
+        await publish(world, "base")
+        await publish(world, "base", PART_OF_IT, version="1.1.0")
+        await world.create_module("base")
+        await world.until("", "base", OFF_BY_DEFAULT)
+        assert not world.runtime.scheduler.enabled("needy")
+        await world.change("", "base", {"packageVersion": "1.1.0"})
+        await world.until_state("", "needy", "Ready")
+        assert await is_applied(world, "base")
+
+
+async def test_without_a_bundle_who_does_not_say_is_on(tmp_path: Path) -> None:
+    """Whatever its package says of editions; ``spec.enabled`` false is false here, too."""
+    async with open_world(tmp_path, "", "") as world:
+        for name, editions in NOT_PART_OF_IT.items():
+            await publish(world, name, editions)
+            await world.create_module(name)
+        for name in NOT_PART_OF_IT:
+            await world.until_state("", name, "Ready")
+            assert await is_applied(world, name)
+        await publish(world, "unwanted", PART_OF_IT)
+        await world.create_module("unwanted", spec={"enabled": False})
+        await world.until("", "unwanted", OFF_BY_WORD)
+        assert not await is_applied(world, "unwanted")
+
+
+async def test_a_restart_with_the_same_bundle_puts_nobody_on_or_off(tmp_path: Path) -> None:
+    with one_error():
+        async with open_ground(tmp_path) as ground:
+            async with open_bundled(ground, EDITION, BUNDLE) as world:
+                await world.repository()
+                await publish(world, "inside", PART_OF_IT)
+                await world.create_module("inside")
+                await world.until_state("", "inside", "Ready")
+                await all_off(world, {"outside": ""})
+            async with open_bundled(ground, EDITION, BUNDLE) as world:
+                await world.until("", "inside", lambda _obj: world.runtime.scheduler.enabled("inside"))
+                await world.until("", "outside", lambda _obj: world.runtime.scheduler.node("outside") is not None)
+                assert not world.runtime.scheduler.enabled("outside")
+                assert not await is_applied(world, "outside")
+                ready = await world.until_state("", "inside", "Ready")
+                assert find_str(ready, "status", "currentVersion", "version") == "1.0.0"
