@@ -15,10 +15,10 @@ So a decision depends on nothing but the node and those it names, and of a graph
 """
 
 import heapq
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from wharfinger.runtime.rules import Facts, Opinion, Others, Reason, ScriptVote, Vote, gates, votes
+from wharfinger.runtime.rules import Facts, Opinion, Others, Reason, ScriptVote, Vote, votes
 from wharfinger.runtime.scheduler_graph import Node, Topology, Verdict
 from wharfinger.runtime.soft_edges import Knot
 
@@ -31,7 +31,6 @@ __all__ = [
     "Vote",
     "decide",
     "decide_affected",
-    "unmet_gate",
     "votes_of",
 ]
 
@@ -78,14 +77,6 @@ def decide_affected(
     ``names`` are what `Topology.affected_by` answered; whoever stands undecided is taken to be off.
     """
     return _Judge(nodes, topology, facts, opinion, standing).decide(names)
-
-
-def unmet_gate(node: Node, facts: Facts, enabled: Mapping[str, str], installed: Container[str]) -> Vote | None:
-    """The first gate that forbids a node: what it requires; bundles, intent and scripts have no say here.
-
-    ``enabled``: versions of what is on, by name; ``installed``: everything that is there.
-    """
-    return next(gates(node, facts, Others(enabled, installed)), None)
 
 
 def votes_of(

@@ -26,7 +26,6 @@ import trio
 
 from wharfinger.formats.json_value import JsonObject, JsonValue
 from wharfinger.hooks.package_hooks import Inbox, PackageHooks
-from wharfinger.packages.definition import Definition
 from wharfinger.packages.depends_on import depends_on_checksum
 from wharfinger.packages.resource_overrides import overrides_checksum
 from wharfinger.packages.source import Source, source_text
@@ -38,7 +37,7 @@ from wharfinger.runtime.inspector import PackageSnapshot, SettingsAnswer
 from wharfinger.runtime.instance import Instance, Tools
 from wharfinger.runtime.journal import JournalError
 from wharfinger.runtime.lifecycle import Decision, DecisionKind, DesiredState, LifecycleStore
-from wharfinger.runtime.operations import Operations, node_of
+from wharfinger.runtime.operations import Operations
 from wharfinger.runtime.package_snapshot import package_snapshot
 from wharfinger.runtime.release_claims import ReleaseClaims
 from wharfinger.runtime.reports import Reports
@@ -182,10 +181,6 @@ class Runtime:
         """One package, or None."""
         instance = self.instances.get(name)
         return self._snapshot(instance) if instance is not None else None
-
-    def check_constraints(self, definition: Definition, identity: PackageId) -> None:
-        """Whether a package could be on beside what is there. Raises ConstraintsError or CycleError (spec/runtime §4.8)."""
-        self.scheduler.check_constraints(node_of(identity, definition, ()))
 
     async def validate_settings(self, name: str, settings: JsonObject, version: int = 0) -> SettingsAnswer | None:
         """Whether a package would take these settings (:mod:`~wharfinger.runtime.validate`); None where it is not known."""

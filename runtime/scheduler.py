@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from wharfinger.runtime.gates import unmet_gate
 from wharfinger.runtime.inspector import NodeSnapshot
 from wharfinger.runtime.rules import Reason
 from wharfinger.runtime.scheduler_events import (
@@ -28,15 +27,14 @@ from wharfinger.runtime.scheduler_events import (
     Schedule,
     ScriptVoted,
 )
-from wharfinger.runtime.scheduler_graph import CycleError, Node, Verdict, with_node
+from wharfinger.runtime.scheduler_graph import CycleError, Node, Verdict
 from wharfinger.runtime.scheduler_machine import step, what_if
 from wharfinger.runtime.scheduler_snapshots import holders, node_snapshot
-from wharfinger.runtime.scheduler_state import Active, Graph
+from wharfinger.runtime.scheduler_state import Graph
 
 __all__ = [
     "Broken",
     "Completed",
-    "ConstraintsError",
     "CycleError",
     "Decided",
     "Disable",
@@ -60,14 +58,6 @@ __all__ = [
 _REQUIREMENTS: Final = frozenset(
     {Reason.DEPENDENCY_NOT_ENABLED, Reason.DEPENDENCY_VERSION, Reason.ANY_OF, Reason.NONE_OF}
 )
-
-
-class ConstraintsError(Exception):
-    """A package may not be installed as things are; the message says what is not met, ``reason`` is for machines."""
-
-    def __init__(self, reason: str, message: str) -> None:
-        self.reason = reason
-        super().__init__(message)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +92,6 @@ class Scheduler:
             return None
         return Decided(name, entry.decision.on, entry.decision.reason.value, entry.decision.message)
 
-    def settled(self, *names: str) -> bool:
-        """Whether all of these that are there are active; never while paused."""
-        entries = [self._graph.entries[name] for name in names if name in self._graph.entries]
-        return not self._graph.paused and all(isinstance(entry.phase, Active) for entry in entries)
-
     def node(self, name: str) -> Node | None:
         """A package as it was loaded."""
         entry = self._graph.entries.get(name)
@@ -132,21 +117,6 @@ class Scheduler:
             for each, decision in lost
             if decision.reason in _REQUIREMENTS and (before[each].on if before else self.enabled(each))
         )
-
-    def check_constraints(self, node: Node) -> None:
-        """Whether a package could be on beside what is there: admission (spec/runtime §4.8).
-
-        Raises ConstraintsError for an unmet requirement, then CycleError.
-        """
-        graph = self._graph
-        decisions = (
-            graph.decisions() if graph.paused else {each: entry.decision for each, entry in graph.entries.items()}
-        )
-        enabled = {each: graph.nodes[each].version for each, decision in decisions.items() if decision and decision.on}
-        if vote := unmet_gate(node, graph.facts, enabled, graph.entries):
-            raise ConstraintsError(vote.reason.value, vote.message)
-        old = graph.entries.get(node.name)
-        with_node(graph.topology, {**graph.nodes, node.name: node}, node.name, old.node if old else None)
 
     def snapshot(self, name: str) -> NodeSnapshot | None:
         """One node; None where it is not there."""

@@ -102,7 +102,7 @@ def _take_in(draft: Draft, event: Event) -> None:
         case Removed(who):
             remove(draft, who)
         case Seeded(ids):
-            for who in sorted(set(ids)):
+            for who in sorted(dict.fromkeys(ids)):
                 seed(draft, who)
         case Answered(who, run):
             node = draft.nodes.get(who)

@@ -1,8 +1,9 @@
 """What the engine knows between two events, and what may be asked of it.
 
 Everything is a persistent map, set or queue: the next state shares with the last one whatever did not change, so that a step
-costs what it touches, and a snapshot is a reference. Every id that is there, and for as long as bodies run also one that is gone,
-has a :class:`Mark`, when it last changed; if it has a body, the mark is part of its :class:`Node`. Marks and runs are stamped from one clock that only goes up: whether something changed while a body ran is one comparison.
+costs what it touches, and a snapshot is a reference. Every id that is there, and for as long as bodies run also one that is
+gone, has a :class:`Mark`, which says when it last changed; if it has a body, that is part of its :class:`Node`. Marks and runs
+are stamped from one clock that only goes up: whether something changed while a body ran is one comparison.
 
 Invariants, held by tests/runtime/fixpoint/test_state.py after random events:
 

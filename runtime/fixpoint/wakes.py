@@ -23,7 +23,7 @@ def arrive(draft: Draft, emission: Emission, origin: Origin = _OUTSIDE) -> bool:
     node, mark = draft.nodes.get(who), draft.mark(who)
     if mark.present and mark.digest == emission.digest and (node is not None or not emission.runnable):
         return False
-    mark = _appear(draft, who, emission.digest, origin.creator)
+    mark = _appear(draft, who, mark, emission.digest, origin.creator)
     if node is not None and node.mark is not None:
         origin = node.origin if origin.creator is not None else _OUTSIDE
         node = node._replace(mark=mark, origin=origin)
@@ -43,14 +43,15 @@ def seed(draft: Draft, who: Id) -> None:
     """A node to begin with, of which the content is not known."""
     node = draft.nodes.get(who)
     if node is None or (node.mark is None and node.again is not Again.ANEW):
-        _create(draft, who, node, _OUTSIDE, _appear(draft, who, None, None))
+        mark = draft.marks.get(who, NO_MARK)
+        _create(draft, who, node, _OUTSIDE, _appear(draft, who, mark, None, None))
 
 
-def _appear(draft: Draft, who: Id, digest: str | None, cause: Id | None) -> Mark:
+def _appear(draft: Draft, who: Id, before: Mark, digest: str | None, cause: Id | None) -> Mark:
     now = draft.clock
     draft.arrived = now
     draft.news.append(News(who, arrival=True, changed=True, cause=cause))
-    return Mark(now, draft.mark(who).finished, digest, cause, present=True)
+    return Mark(now, before.finished, digest, cause, present=True)
 
 
 def _create(draft: Draft, who: Id, gone: Node | None, origin: Origin, mark: Mark) -> None:
@@ -59,7 +60,8 @@ def _create(draft: Draft, who: Id, gone: Node | None, origin: Origin, mark: Mark
         draft.marks = draft.marks.insert(who, mark)
         draft.put(who, gone._replace(again=Again.ANEW, origin=origin))
         return
-    draft.marks = draft.marks.discard(who)
+    if draft.marks:
+        draft.marks = draft.marks.discard(who)
     node = fresh(origin, mark)
     draft.queued += 1
     if origin.depth > draft.rules.depth and not draft.cancelled:

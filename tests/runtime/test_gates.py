@@ -15,10 +15,8 @@ from wharfinger.runtime.gates import (
     Opinion,
     Reason,
     ScriptVote,
-    Vote,
     decide,
     decide_affected,
-    unmet_gate,
     votes_of,
 )
 from wharfinger.runtime.scheduler_graph import Node, Verdict, topology
@@ -160,19 +158,6 @@ def test_a_long_chain_of_late_members_is_judged_link_by_link() -> None:
     decided = decide_affected(names, by_name, order, FACTS, opinion, lambda _: None)
     assert all(decision.on for decision in decided.values())
     assert len(asked) < 5 * count
-
-
-def test_admission_looks_at_requirements_only() -> None:
-    assert unmet_gate(module("m"), FACTS, {}, ()) is None
-    assert unmet_gate(module("m", "db"), FACTS, {"db": "1.0.0"}, {"db"}) is None
-    refused = unmet_gate(module("m", "db"), FACTS, {}, {"db"})
-    assert refused == Vote(Verdict.FORBID, Reason.DEPENDENCY_NOT_ENABLED, "dependency db is not enabled")
-    absent = unmet_gate(module("m", "db"), FACTS, {}, ())
-    assert absent == Vote(Verdict.FORBID, Reason.DEPENDENCY_NOT_ENABLED, "dependency db is not installed")
-    assert unmet_gate(node("a", none_of=[group("g", "a")]), FACTS, {"a": "1.0.0"}, {"a"}) is None
-    early = unmet_gate(node("a"), Facts(bootstrapped=False), {}, ())
-    assert early is not None
-    assert early.reason is Reason.BOOTSTRAP
 
 
 # Shown and looked at in part

@@ -9,10 +9,7 @@ from tests.runtime.test_bring_tasks import has_reason
 from tests.runtime.test_hook_runs import hooked
 from tests.runtime.world import World, open_world
 from wharfinger.formats.json_value import JsonObject, find_int, find_str
-from wharfinger.packages.definition import Definition, read_definition
 from wharfinger.runtime.inspector import InvalidSettings, ValidSettings
-from wharfinger.runtime.identity import SYSTEM_NAMESPACE, AppId, ModuleId
-from wharfinger.runtime.scheduler import ConstraintsError, CycleError
 
 TEMPLATE = "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: of-{name}}}\n"
 
@@ -113,29 +110,6 @@ async def test_versions_of_what_packages_run_on_are_facts(tmp_path: Path, more: 
         assert word in find_str(waits, "status", "summary", "message")
         assert find_str(waits, "status", "summary", "tip")
         assert await world.config_map("prod", "of-shop") is None
-
-
-def defined(folder: Path) -> Definition:
-    return read_definition(folder, name=folder.name, version="1.0.0")
-
-
-async def test_admission_asks_what_could_be_on(tmp_path: Path) -> None:
-    async with open_world(tmp_path) as world:
-        await world.repository()
-        await world.push("database", "1.0.0")
-        shop = defined(needing(tmp_path, "shop", "database >=1.0"))
-        with pytest.raises(ConstraintsError, match="database") as caught:
-            world.runtime.check_constraints(shop, AppId("prod", "shop"))
-        assert caught.value.reason == "DependencyNotEnabled"
-        await world.create_module("database")
-        await world.until_state("", "database", "Ready")
-        world.runtime.check_constraints(shop, AppId("prod", "shop"))
-        await pushed(world, needing(tmp_path, "ham", "database >=1", kind="Module"))
-        await world.create_module("ham")
-        await world.until_state("", "ham", "Ready")
-        closing = defined(needing(tmp_path / "other", "database", "ham >=1", kind="Module"))
-        with pytest.raises(CycleError, match="ham"):
-            world.runtime.check_constraints(closing, ModuleId("database", SYSTEM_NAMESPACE))
 
 
 async def test_settings_are_validated_once_the_package_is_known(tmp_path: Path) -> None:

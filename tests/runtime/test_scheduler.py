@@ -1,5 +1,6 @@
 """The scheduler as its owner has it: questions, admission and the dump."""
 
+import re
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
@@ -11,8 +12,8 @@ from wharfinger.runtime.rules import Facts
 from wharfinger.runtime.scheduler import (
     Broken,
     Completed,
-    ConstraintsError,
     CycleError,
+    Decided,
     Event,
     FactsChanged,
     Failed,
@@ -52,21 +53,8 @@ def test_it_starts_paused() -> None:
     assert not scheduler.enabled("gone")
 
 
-def test_it_is_settled_when_all_that_is_named_and_there_is_active() -> None:
-    scheduler = scheduler_with(node("a"), node("b"), module("off"))
-    assert scheduler.settled()
-    assert scheduler.settled("gone", "off")
-    assert not scheduler.settled("a", "off")
-    scheduler.apply(Completed("a", 1))
-    assert scheduler.settled("a", "off")
-    assert not scheduler.settled("a", "b")
-    scheduler.apply(Paused())
-    assert not scheduler.settled("a")
-
-
 def test_is_enabled_reads_the_decision_never_the_state() -> None:
     scheduler = scheduler_with(module("off"))
-    assert scheduler.settled("off")
     assert not scheduler.enabled("off")
 
 
@@ -93,29 +81,23 @@ def test_a_refused_node_changes_nothing() -> None:
         (node("db", "gone", "app"), "DependencyNotEnabled", "dependency app is not installed; dependency gone"),
     ],
 )
-@pytest.mark.parametrize("resumed", [True, False])
-def test_check_constraints_rejects(candidate: Node, reason: str, message: str, resumed: bool) -> None:
-    scheduler = scheduler_with(node("db"), module("off"), resumed=resumed)
+def test_admission_rejects(candidate: Node, reason: str, message: str) -> None:
+    """A package is admitted where it becomes a node: nothing of it is begun before (spec/runtime §4.8)."""
+    scheduler = scheduler_with(node("db"), module("off"))
     scheduler.apply(FactsChanged(Facts("1.30.0", "")))
-    before = scheduler.nodes()
-    with pytest.raises(ConstraintsError, match=message) as raised:
-        scheduler.check_constraints(candidate)
-    assert raised.value.reason == reason
-    assert scheduler.nodes() == before
+    effects = scheduler.apply(NodeAdded(candidate))
+    (decided,) = (each for each in effects if isinstance(each, Decided) and each.name == candidate.name)
+    assert (decided.allowed, decided.reason) == (False, reason)
+    assert re.search(message, decided.message)
+    assert not any(isinstance(each, Schedule) for each in effects)
 
 
-def test_check_constraints_rejects_dependency_cycle() -> None:
+def test_admission_rejects_a_cycle_and_tells_it_whole() -> None:
     scheduler = scheduler_with(node("a"), node("b", "a"))
-    with pytest.raises(CycleError, match="dependency cycle through: a, b"):
-        scheduler.check_constraints(node("a", "b"))
-
-
-def test_check_constraints_lets_pass_what_floors_and_intent_keep_off() -> None:
-    scheduler = scheduler_with(node("db"))
-    scheduler.apply(IntentSet("mod", enabled=False))
-    scheduler.check_constraints(module("mod", "db"))
-    scheduler.check_constraints(node("db", version="2.0.0", none_of=[group("g", "db")]))
-    assert [each.name for each in scheduler.nodes()] == ["db"]
+    before = scheduler.nodes()
+    with pytest.raises(CycleError, match=r"^dependency cycle through: a, b \(a → b → a\)$"):
+        scheduler.apply(NodeAdded(node("a", "b")))
+    assert scheduler.nodes() == before
 
 
 # The dump
