@@ -118,8 +118,7 @@ async def scheduler_text(inspector: Inspector, name: str | None, output: str, co
     if name is not None:
         nodes = tuple(node for node in nodes if node.name == name)
         if not nodes:
-            hint = await _hint(inspector, name) or "`wharfinger scheduler dump` shows all that are loaded"
-            raise NoSuchPackageError(f"no package named {name!r} in the scheduler; {hint}")
+            raise await _no_such_node(inspector, name)
     if output in OUTPUT_FORMATS:
         return render(nodes_to_json(nodes) if name is None else node_to_json(nodes[0]), output)
     return "".join(f"{line}\n" for line in node_lines(nodes, columns))
@@ -182,10 +181,20 @@ async def _no_such_package(inspector: Inspector, name: str) -> NoSuchPackageErro
     return NoSuchPackageError(f"no package named {name!r}; {hint}")
 
 
+async def _no_such_node(inspector: Inspector, name: str) -> NoSuchPackageError:
+    """A package is in the scheduler once it is loaded, and until it is removed; one that is not may be known all the same."""
+    package = await inspector.package(name)
+    if package is not None:
+        how = f"{package.state}: {package.message}" if package.message else package.state
+        return NoSuchPackageError(f"package {name!r} is not in the scheduler ({how}); `wharfinger why {name}` says why")
+    hint = await _hint(inspector, name) or "`wharfinger scheduler dump` shows all that are loaded"
+    return NoSuchPackageError(f"no package named {name!r} in the scheduler; {hint}")
+
+
 async def _hint(inspector: Inspector, name: str) -> str:
     """The names that may have been meant: ``namespace/instance``, as kubectl writes it; an instance; a slip of the pen."""
     meant = name.replace("/", ".", 1)
-    names = [package.name for package in await inspector.packages()]
+    names = [package.name for package in await inspector.packages() if package.name != name]
     if meant in names:
         return f"did you mean {meant}?"
     instances = [each for each in names if each.partition(".")[2] == meant]

@@ -57,8 +57,8 @@ def add_why(parser: argparse.ArgumentParser) -> None:
     """`wharfinger why NAME`."""
     parser.description = (
         "Ask a running daemon why a package is as it is: a line for each cause, from the package to the root, and one with what "
-        f"to do about that. Exit code 0: nothing keeps it, it is ready; {EXIT_KEPT}: something does; 1: nobody could be asked, "
-        "or there is no such package."
+        f"to do about that. Exit code 0: nothing keeps it, it is ready; {EXIT_KEPT}: something does, or it is ready as it is "
+        "installed, and something keeps it from being run again; 1: nobody could be asked, or there is no such package."
     )
     add_name(parser, required=True)
     _add_text_output(parser)

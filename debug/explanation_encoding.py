@@ -1,6 +1,6 @@
 """Explanations as JSON, and back (see :mod:`wharfinger.debug.encoding`).
 
-Shape; what is empty or not known is left out, and ``ready`` says that nothing keeps the package::
+Shape; what is empty or not known is left out, and ``ready`` says that nothing keeps the package, nor its next run::
 
     explanation: {name, ready, causes: [{subject, state, message?, since?}], remedy?, also?: [...]}
 

@@ -16,6 +16,7 @@ Work under way is no failure, so a routine look at a package moves none of these
 * What is paused (a requirement is gone, or it is not wanted any more) is not looked at: Scaled, Managed and ConfigurationApplied
   are Unknown.
 * Suspended by hand, everything stays as it was, but nothing is Reconciling or Stalled.
+* To be removed, while that is held for others' sake: Ready, Reconciling and Stalled say so, all others go on.
 * Being removed, everything is False and keeps its last message, as the last record of what it was doing.
 * A condition's time moves only when its status does.
 """
@@ -91,13 +92,16 @@ def _verdicts(status: PackageStatus) -> Iterator[tuple[str, Verdict | Told | Non
             before = status.told.get(kind)
             yield kind, None if before is None else Verdict(Truth.FALSE, Reason.REMOVING, before.message)
     elif status.suspended and status.blocked is None:
-        yield "Ready", status.ready_kept
-        yield "Reconciling", Verdict(Truth.FALSE, Reason.SUSPENDED)
-        yield "Stalled", Verdict(Truth.FALSE, Reason.NOT_STALLED)
+        if status.held is not None:
+            yield from _kstatus(status, status.held)
+        else:
+            yield "Ready", status.ready_kept
+            yield "Reconciling", Verdict(Truth.FALSE, Reason.SUSPENDED)
+            yield "Stalled", Verdict(Truth.FALSE, Reason.NOT_STALLED)
         for kind in MAPPERS:
             yield kind, _installed_anew(status) if kind == "Installed" else None
     else:
-        yield from _kstatus(status, status.blocked or open_condition(status))
+        yield from _kstatus(status, status.held or status.blocked or open_condition(status))
         for kind, mapper in MAPPERS.items():
             yield kind, mapper(status)
 

@@ -6,6 +6,9 @@ order (what stands over everything, the votes of the gates in the order of the r
 order of the pipeline), and the packages that one comes through by name. Where nobody can act on anything, it is the shortest
 chain to what is at work. What else keeps the packages of the chain is told beside it.
 
+While a version is being brought, what the gates said of the one before it keeps nobody. And a package that is ready may have to
+be run again, because one that it subscribes to was: what that run waits for is told like any other wait.
+
 So of ten packages that a tier waits for, of which nine are being downloaded and one has a hook that fails, the one is named.
 
 Each package is looked at once, so a circle of packages that wait for each other ends the search as well: it is its own root. At
@@ -20,11 +23,11 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from wharfinger.runtime.causes import Cause, Known, one_line
-from wharfinger.runtime.gate_causes import absence_cause, lack_causes, vote_causes
+from wharfinger.runtime.gate_causes import absence_cause, again_causes, lack_causes, vote_causes
 from wharfinger.runtime.inspector import CauseSnapshot, ExplanationSnapshot, NodeSnapshot, PackageSnapshot
 from wharfinger.runtime.reasons import explanation
 from wharfinger.runtime.remedies import WAIT, of_circle, of_more, of_reason
-from wharfinger.runtime.stage_causes import aside_cause, stage_causes
+from wharfinger.runtime.stage_causes import aside_cause, is_being_brought, stage_causes
 from wharfinger.runtime.summary import State
 
 MAX_LOOKED_AT: Final = 1_000
@@ -100,14 +103,16 @@ def _search(known: Known, name: str, first: tuple[Cause, ...]) -> Path:
 def _causes(
     known: Known, name: str, package: PackageSnapshot | None, needed_by: NodeSnapshot | None
 ) -> tuple[Cause, ...]:
-    """All causes of one package, in their order; none where nothing keeps it."""
+    """All causes of one package, in their order; none where nothing keeps it, nor its next run."""
     if package is None:
         return (absence_cause(name, needed_by),)
     if (aside := aside_cause(known, package)) is not None:
         return (aside,)
-    if package.state == State.READY:
-        return ()
     node = known.node(name)
+    if package.state == State.READY:
+        return tuple(again_causes(known, node)) if node is not None else ()
+    if is_being_brought(package):
+        return tuple(stage_causes(known, package))
     found = (*vote_causes(known, package, node), *(lack_causes(known, node) if node is not None else ()))
     staged: Iterator[Cause] = stage_causes(known, package)
     # What waits for its turn is not at work, and what may not be on has no work to speak of; but what failed is said.

@@ -19,6 +19,7 @@ from wharfinger.runtime.remedies import WAIT, of_absence, of_group, of_reason, o
 
 PAUSED: Final = "the scheduler is paused: the daemon is starting"
 RESTING: Final = "it is paused: its hooks rest, nothing is deleted"
+AGAIN: Final = "it is ready as it is installed, and is to be run again"
 _FORBID: Final = "Forbid"
 _DISABLE: Final = "Disable"
 _ON: Final = "Enable"
@@ -41,9 +42,10 @@ def vote_causes(known: Known, package: PackageSnapshot, node: NodeSnapshot | Non
             found = tuple(replace(each, since=since) for each in _unmet(known, node, resting))
             yield from found or (_root(package.name, vote, since),)
         elif vote.reason == Reason.ANY_OF_UNMET:
-            yield replace(_root(package.name, vote, since), remedy=of_group(_off_members(known, node)))
+            root = _root(package.name, vote, _since(node, vote) or since)
+            yield replace(root, remedy=of_group(_off_members(known, node)))
         else:
-            yield _root(package.name, vote, since)
+            yield _root(package.name, vote, _since(node, vote) or since)
 
 
 def lack_causes(known: Known, node: NodeSnapshot) -> Iterator[Cause]:
@@ -54,6 +56,12 @@ def lack_causes(known: Known, node: NodeSnapshot) -> Iterator[Cause]:
         yield _lack(known, node, lack)
     if not node.lacks:
         yield Cause("waits for its turn", node.message, node.since, remedy=WAIT, by_hand=False)
+
+
+def again_causes(known: Known, node: NodeSnapshot) -> Iterator[Cause]:
+    """What the next run of a package waits for that is ready; that it is to be run again is mostly for a subscription."""
+    for cause in lack_causes(known, node):
+        yield replace(cause, message="; ".join(filter(None, (cause.message, AGAIN))))
 
 
 def absence_cause(name: str, needed_by: NodeSnapshot | None) -> Cause:
@@ -73,6 +81,14 @@ def _against(node: NodeSnapshot) -> tuple[VoteSnapshot, ...]:
     settled = any(vote.reason == Reason.DYNAMICALLY_DISABLED for vote in forbidding)
     last = tuple(vote for vote in standing[-1:] if vote.verdict == _DISABLE and not settled)
     return forbidding + last or (VoteSnapshot(node.decision, node.reason, node.message),)
+
+
+def _since(node: NodeSnapshot, vote: VoteSnapshot) -> datetime | None:
+    """Since when a vote is what was decided; None where another is, or nothing is known of that.
+
+    The condition's moment is older where it was off for another reason before.
+    """
+    return node.since if (vote.reason, vote.message) == (node.reason, node.message) else None
 
 
 def _root(name: str, vote: VoteSnapshot, since: datetime | None) -> Cause:

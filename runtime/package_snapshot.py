@@ -152,7 +152,7 @@ def _shown(instance: Instance, values: JsonObject) -> JsonObject:
 def _conditions(status: PackageStatus) -> tuple[ConditionSnapshot, ...]:
     """That of each stage, and those that stand over them: only where the resource cannot be acted on, or is being removed."""
     stages = {stage.value: condition for stage, condition in status.stages.items()}
-    over = {ACCEPTED: status.blocked, REMOVED: status.removal}
+    over = {ACCEPTED: status.blocked, REMOVED: status.removal or status.held}
     told = {**stages, **{kind: condition for kind, condition in over.items() if condition is not None}}
     return tuple(
         ConditionSnapshot(kind, condition.truth.value, condition.reason, condition.message, condition.since)

@@ -92,6 +92,8 @@ class PackageStatus:
     """What runs has been judged since it was last applied."""
     removal: Condition | None = None
     """Being removed: what that waits for, or what went wrong with it."""
+    held: Condition | None = None
+    """To be removed, and not yet: for whose sake. Nothing was begun, and it runs on."""
     blocked: Condition | None = None
     """Something before the pipeline is wrong: the spec cannot be read, the repository is missing."""
     suspended: bool = False

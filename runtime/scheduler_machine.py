@@ -16,9 +16,9 @@ a package: nothing here waits for time. Here the engine never drains: what is la
 
 Invariants: a node is scheduled only while everything it waits for is active; a node that is off is never scheduled; a change
 of one node resets no other one, but those that subscribed to it; a node waits for nothing but what it names, the orders below
-its own, and its script's vote. A run that failed for good no longer holds back higher orders, only what depends on it: one
-broken package must not stop the rest. Losing a gate pauses: only a user's or a script's no uninstalls (DESIGN §7). A step costs
-what the event can reach, never what the graph has.
+its own, and its script's vote. A run that failed, to be tried again or not, no longer holds back higher orders, only
+what depends on it: one broken package must not stop the rest. Losing a gate pauses: only a user's or a script's no uninstalls
+(DESIGN §7). A step costs what the event can reach, never what the graph has.
 
 While paused, everything is taken in and nothing is decided. It starts paused.
 
@@ -257,7 +257,7 @@ class _Turn:
         """The entry as it is from now on; its tier and its body hear of it."""
         name = entry.node.name
         old = self.entries[name]
-        if entry.phase != old.phase:
+        if entry.phase != old.phase or _text(entry.decision) != _text(old.decision):
             entry = replace(entry, lacks=(), since=self.at)
         if entry.released != old.released:
             order = self.topology.effective[name]
@@ -298,9 +298,8 @@ class _Turn:
         old, name = entry.decision, entry.node.name
         if decision == old and (decision.on or isinstance(entry.phase, Active)):
             return
-        text = (decision.on, decision.reason.value, decision.message)
-        if old is None or text != (old.on, old.reason.value, old.message):
-            self.effects.append(Decided(name, *text))
+        if _text(decision) != _text(old):
+            self.effects.append(Decided(name, decision.on, decision.reason.value, decision.message))
         newly_unwanted = decision.uninstall and not (old and old.uninstall)
         if (entry.on and not decision.on) or newly_unwanted:
             self.effects.append(Disable(name, decision.reason.value, decision.message, decision.uninstall))
@@ -367,3 +366,8 @@ class _Turn:
             return missing
         below = self.tiers.below(self.topology.effective[name])
         return () if below is None else (tier_id(below),)
+
+
+def _text(decision: Decision | None) -> tuple[bool, str, str] | None:
+    """What is told of a decision; where that is as it was, nothing new was decided."""
+    return None if decision is None else (decision.on, decision.reason.value, decision.message)

@@ -51,7 +51,7 @@ def _message(graph: Graph, entry: Entry, lacks: tuple[LackSnapshot, ...]) -> str
     if lacks:
         return f"waits for {', '.join(_named(graph, lack) for lack in lacks)}"
     if isinstance(entry.phase, Scheduled) and entry.phase.failed:
-        return "its last run failed for good; it is tried again when something changes"
+        return "its last run failed; its status says whether it is tried again"
     return entry.decision.message if entry.decision else ""
 
 

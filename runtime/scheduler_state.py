@@ -51,7 +51,8 @@ Phase: TypeAlias = Idle | Scheduled | Active
 class Entry:
     """A node, where it stands, and what was last said about it; ``vote_due``: its script was not heard since it was added.
 
-    ``since`` is when it came into its phase, or was parked on what it ``lacks``; ``run`` the last one ordered.
+    ``since`` is when it came into its phase, was decided about anew, or was parked on what it ``lacks``; ``run`` the last one
+    ordered.
     """
 
     node: Node

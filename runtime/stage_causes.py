@@ -40,6 +40,11 @@ def aside_cause(known: Known, package: PackageSnapshot) -> Cause | None:
     return None
 
 
+def is_being_brought(package: PackageSnapshot) -> bool:
+    """Whether the version that is wanted is not read yet: what the scheduler says is about the one before, if about any."""
+    return any(each.status != "True" for each in package.conditions if each.type in (Stage.FETCHED, Stage.LOADED))
+
+
 def stage_causes(known: Known, package: PackageSnapshot) -> Iterator[Cause]:
     """What is said by the stages but the requirements; that it is at work only where nothing failed."""
     opened = [each for each in package.conditions if each.status != "True" and each.type in set(Stage)]

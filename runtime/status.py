@@ -12,7 +12,8 @@ Inside, each stage of the pipeline has one condition. What they mean outside fol
 * What runs is judged anew after every apply: until it has been, a package is not Ready, however ready its old version was.
 * Times move only when a condition's status does (inside and outside), so telling the same twice makes an equal status, an equal
   status an equal body, and an equal body is not written.
-* Once it is being removed a status is frozen, but for what the removal itself says: what unwinds has no say any more.
+* Once it is being removed a status is frozen, but for what the removal itself says: what unwinds has no say any more. A removal
+  that is held has not begun: what is installed goes on, and says so.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -107,7 +108,8 @@ def reconfigure_started(status: PackageStatus, generation: int, now: datetime) -
 
 def observed(status: PackageStatus, generation: int, now: datetime) -> PackageStatus:
     """A new generation that asks for nothing new, or a wish that can be acted on again."""
-    return _unless_removing(status, now, replace(status, generation=generation, blocked=None))
+    after = replace(status, generation=generation, blocked=None, held=_held_of(status, generation))
+    return _unless_removing(status, now, after)
 
 
 def progressing(status: PackageStatus, stage: Stage, reason: str, message: str, now: datetime) -> PackageStatus:
@@ -189,14 +191,22 @@ def blocked(status: PackageStatus, generation: int, reason: str, message: str, n
     before = status.blocked
     since = before.since if before is not None else now
     condition = Condition(Truth.FALSE, reason, message, since, permanent=True)
-    return _unless_removing(status, now, replace(status, generation=generation, blocked=condition))
+    held = _held_of(status, generation)
+    return _unless_removing(status, now, replace(status, generation=generation, blocked=condition, held=held))
+
+
+def removal_held(status: PackageStatus, generation: int, reason: str, message: str, now: datetime) -> PackageStatus:
+    """It is to be removed, as this generation says, and for others' sake that does not begin: it runs on as it was."""
+    since = status.held.since if status.held is not None else now
+    held = Condition(Truth.FALSE, reason, message, since)
+    return _unless_removing(status, now, replace(status, generation=generation, held=held))
 
 
 def removing(status: PackageStatus, reason: str, message: str, now: datetime) -> PackageStatus:
     """A removal has begun (reason Removing), waits for something, or failed and will be tried again."""
     since = status.removal.since if status.removal is not None else now
     condition = Condition(Truth.FALSE, reason, message, since)
-    return _told(replace(status, removal=condition, progress=None), now)
+    return _told(replace(status, removal=condition, held=None, progress=None), now)
 
 
 def suspended(status: PackageStatus, now: datetime, *, suspended: bool) -> PackageStatus:
@@ -311,7 +321,13 @@ def _is_under_way(status: PackageStatus) -> bool:
 
 
 def _begun(status: PackageStatus, generation: int) -> PackageStatus:
-    return replace(status, generation=generation, blocked=None, scale_checked=False, progress=None)
+    held = _held_of(status, generation)
+    return replace(status, generation=generation, blocked=None, held=held, scale_checked=False, progress=None)
+
+
+def _held_of(status: PackageStatus, generation: int) -> Condition | None:
+    """What holds its removal; nothing any more where another generation is looked at: that is another object of its name."""
+    return status.held if generation == status.generation else None
 
 
 def _started(stage: Stage, before: Condition, now: datetime) -> Condition:

@@ -17,7 +17,7 @@ the resource itself is wrong        Failed         Degraded                     
 what is wanted would break others   Degraded       Degraded                               Degraded
 ==================================  =============  =====================================  ==================
 
-Over these stand, from the top: Removing; the resource itself is wrong, or would break others; Suspended by hand.
+Over these stand, from the top: Removing, also while that is held; the resource itself is wrong, or would break others; Suspended by hand.
 """
 
 from enum import StrEnum
@@ -55,8 +55,8 @@ class Summary(NamedTuple):
 
 def summary(status: PackageStatus) -> Summary:
     """The summary of a package."""
-    if status.removal is not None:
-        return _says(State.REMOVING, status.removal)
+    if (removal := status.removal or status.held) is not None:
+        return _says(State.REMOVING, removal)
     if status.blocked is not None:
         failed = status.phase is Phase.INSTALL and status.blocked.reason not in HELD
         return _says(State.FAILED if failed else State.DEGRADED, status.blocked)

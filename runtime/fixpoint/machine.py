@@ -59,6 +59,7 @@ def start(rules: Rules = _RULES) -> Fixpoint:
         episode=1,
         charged=False,
         arrived=0,
+        latest=0,
         marks=HashTrieMap(),
         nodes=HashTrieMap(),
         queue=Fifo(),
@@ -68,8 +69,8 @@ def start(rules: Rules = _RULES) -> Fixpoint:
         sweepers=HashTrieSet(),
         loops=HashTrieMap(),
         gone=HashTrieSet(),
+        runs=HashTrieMap(),
         queued=0,
-        running=0,
         waiting=0,
         told=False,
         cancelled=False,
@@ -86,7 +87,7 @@ def step(state: Fixpoint, event: Event) -> tuple[Fixpoint, tuple[Effect, ...]]:
         _take_in(draft, event)
         if draft.news:
             tell(draft)
-    if not draft.running:
+    if not draft.runs:
         _rest(draft)
     return draft.frozen(), tuple(draft.effects)
 
@@ -105,7 +106,7 @@ def _take_in(draft: Draft, event: Event) -> None:
             for who in sorted(dict.fromkeys(ids)):
                 seed(draft, who)
         case Answered(who, run):
-            node = draft.nodes.get(who)
+            node = draft.node(who)
             if node is not None and node.stage is Stage.WAITING and node.run == run:
                 call(draft, who, node, level=Level.NONE)
         case Cancelled():
@@ -138,7 +139,7 @@ def _pull(draft: Draft) -> None:
             who, draft.queue = draft.queue.take()
             if _dispatch(draft, who, draft.nodes[who]):
                 return
-        if draft.running or draft.waiting or not draft.rules.drain:
+        if draft.runs or draft.waiting or not draft.rules.drain:
             return
         if not judge(draft):
             if not draft.told:
@@ -156,27 +157,9 @@ def _dispatch(draft: Draft, who: Id, node: Node) -> bool:
             draft.put(who, node._replace(queued=False))
         return False
     draft.queued -= 1
-    draft.running += 1
     draft.clock += 1
-    account, level = node.account, node.level
-    draft.put(
-        who,
-        Node(
-            node.mark,
-            Stage.RUNNING,
-            draft.clock,
-            level,
-            Again.NO,
-            node.lacks,
-            node.reads,
-            node.result,
-            node.said,
-            account._replace(paid=False) if account.paid else account,
-            node.origin,
-            node.sweep,
-            queued=False,
-        ),
-    )
+    draft.runs = draft.runs.insert(who, draft.clock)
+    level = node.level
     loop: tuple[Id, ...] = ()
     if draft.loops:
         loop = draft.loops.get(who, ()) if level is Level.FORCE else ()
@@ -186,7 +169,7 @@ def _dispatch(draft: Draft, who: Id, node: Node) -> bool:
 
 
 def _ask(draft: Draft, who: Id) -> None:
-    node = draft.nodes.get(who)
+    node = draft.node(who)
     if node is None or node.stage in (Stage.RUNNABLE, Stage.GONE):
         return
     if node.stage is Stage.RUNNING:
@@ -201,7 +184,7 @@ def _ask(draft: Draft, who: Id) -> None:
 
 def _finish(draft: Draft, event: Finished) -> None:
     who = event.id
-    node = draft.nodes.get(who)
+    node = draft.node(who)
     if node is None or node.stage is not Stage.RUNNING or node.run != event.run:
         return
     if node.again in (Again.VOID, Again.ANEW):
@@ -241,12 +224,14 @@ def _published(draft: Draft, who: Id, node: Node, outcome: Terminal) -> Node:
     news = [arrive(draft, emission, origin) for emission in outcome.emissions]
     if not any(news):
         return node
-    node = draft.nodes[who]
+    node = draft.node(who) or node
     return node._replace(account=node.account._replace(news=True))
 
 
 def _later(draft: Draft, ids: tuple[Id, ...], run: int) -> Mark | None:
     """The mark of one of them that changed after the run began, if there is one."""
+    if draft.latest < run:
+        return None
     for who in ids:
         mark = draft.mark(who)
         if mark.changed > run:
@@ -287,23 +272,24 @@ def _wait(draft: Draft, who: Id, node: Node, reads: tuple[Id, ...]) -> None:
     elif _later(draft, reads, node.run) is not None:
         call(draft, who, node, level=Level.NONE)
     else:
-        draft.leave(node)
+        draft.leave(who, node)
         draft.waiting += 1
         draft.put(who, node._replace(stage=Stage.WAITING))
 
 
 def _block(draft: Draft, who: Id, node: Node, lacks: tuple[Id, ...]) -> None:
     """It is parked, unless something that it lacks changed or ended a run after it began: that would never come again."""
-    node = _relisted(draft, who, node, lacks, ())
+    draft.list_under(who, node, lacks, ())
     if node.again is not Again.NO:
-        _run_again(draft, who, node, None)
+        _run_again(draft, who, node._replace(lacks=lacks, reads=()), None)
         return
-    for lacked in lacks:
-        mark = draft.mark(lacked)
-        if mark.changed > node.run or mark.finished > node.run:
-            call(draft, who, node, level=Level.NONE)
-            return
-    draft.leave(node)
+    if draft.latest > node.run:
+        for lacked in lacks:
+            mark = draft.mark(lacked)
+            if mark.changed > node.run or mark.finished > node.run:
+                call(draft, who, node._replace(lacks=lacks, reads=()), level=Level.NONE)
+                return
+    draft.leave(who, node)
     draft.park(who)
     draft.put(
         who,
@@ -333,7 +319,7 @@ def _relisted(draft: Draft, who: Id, node: Node, lacks: tuple[Id, ...], reads: t
 
 def _forget(draft: Draft, who: Id, node: Node) -> None:
     """The body of a node that was removed has ended; if the node came back, it runs."""
-    draft.leave(node)
+    draft.leave(who, node)
     draft.forget(who, node)
     if node.again is Again.ANEW:
         draft.queued += 1

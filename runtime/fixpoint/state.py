@@ -7,7 +7,8 @@ are stamped from one clock that only goes up: whether something changed while a 
 
 Invariants, held by tests/runtime/fixpoint/test_state.py after random events:
 
-* ``queued``, ``running`` and ``waiting`` count the nodes that are runnable, running, and waiting for the outside;
+* ``queued`` and ``waiting`` count the nodes that are to run, and that wait for the outside; ``runs`` are those that run, of which
+  ``nodes`` may still say that they are to: whatever asks for a node asks :meth:`Fixpoint.node`;
 * whoever is parked is listed under each of its lacks in ``parked_on``, and, where there are fixpoints, in ``parked``; whoever is
   done or waits outside, under its reads in ``readers``. Others may stand in ``parked``, and of a node that is to run or runs the
   entries of its last outcome may stand in the indexes until its next one;
@@ -172,6 +173,28 @@ class Node(NamedTuple):
     """It has a place in the queue."""
 
 
+def as_it_runs(who: Id, node: Node | None, runs: "HashTrieMap[Id, int]") -> Node | None:
+    """A node that is said to be to run, and is among those that do, runs: nothing else is written down when it begins."""
+    if node is None or node.stage is not Stage.RUNNABLE or (run := runs.get(who)) is None:
+        return node
+    account = node.account
+    return Node(
+        node.mark,
+        Stage.RUNNING,
+        run,
+        node.level,
+        Again.NO,
+        node.lacks,
+        node.reads,
+        node.result,
+        node.said,
+        account._replace(paid=False) if account.paid else account,
+        node.origin,
+        node.sweep,
+        queued=False,
+    )
+
+
 class Fixpoint(NamedTuple):
     """The state of an engine. Its fields are the machine's; ask by the methods."""
 
@@ -182,6 +205,8 @@ class Fixpoint(NamedTuple):
     """Somebody was charged in this episode."""
     arrived: int
     """When anything last arrived, or went."""
+    latest: int
+    """When anything last changed, or ended a run: a run that began later need not look what it missed."""
     marks: "HashTrieMap[Id, Mark]"
     """Of data, and of what is gone."""
     nodes: "HashTrieMap[Id, Node]"
@@ -195,16 +220,21 @@ class Fixpoint(NamedTuple):
     """Of who is queued at FORCE, and is on a cycle."""
     gone: "HashTrieSet[Id]"
     """Removed while a body ran: their marks stand until none does."""
+    runs: "HashTrieMap[Id, int]"
+    """The run of each body that runs."""
     queued: int
-    running: int
     waiting: int
     told: bool
     """Converged was said, and nothing happened since."""
     cancelled: bool
 
+    def node(self, who: Id) -> Node | None:
+        """All that is kept of a node, as it is now."""
+        return as_it_runs(who, self.nodes.get(who), self.runs)
+
     def phase(self, who: Id) -> Phase | None:
         """How a node is; None: there is no such node. One that was removed while it runs still runs."""
-        node = self.nodes.get(who)
+        node = self.node(who)
         if node is None:
             return None
         match node.stage:
@@ -223,7 +253,7 @@ class Fixpoint(NamedTuple):
 
     def result(self, who: Id) -> str | None:
         """What was last published of it, also while it runs again; None: it never was done, or is not there."""
-        node = self.nodes.get(who)
+        node = self.node(who)
         return node.result if node is not None and node.again not in (Again.VOID, Again.ANEW) else None
 
     def results(self) -> dict[Id, str]:
@@ -232,7 +262,7 @@ class Fixpoint(NamedTuple):
 
     def present(self, who: Id) -> bool:
         """A node, or data that has arrived."""
-        node = self.nodes.get(who)
+        node = self.node(who)
         mark = self.marks.get(who) if node is None or node.mark is None else node.mark
         return mark is not None and mark.present
 
@@ -250,14 +280,14 @@ class Fixpoint(NamedTuple):
 
     def lacks(self, who: Id) -> tuple[Id, ...]:
         """What a parked node is parked on, sorted; nothing for any other."""
-        node = self.nodes.get(who)
+        node = self.node(who)
         return node.lacks if node is not None and node.stage is Stage.PARKED else ()
 
     def charges(self, who: Id) -> int:
         """What it was charged in this episode."""
-        node = self.nodes.get(who)
+        node = self.node(who)
         return node.account.charges if node is not None and node.account.episode == self.episode else 0
 
     def at_rest(self) -> bool:
         """Nothing is to run and nothing runs; nodes may be parked, or wait for the world outside."""
-        return not self.queued and not self.running
+        return not self.queued and not self.runs

@@ -10,7 +10,7 @@ from tests.debug.samples import PACKAGES, WAITING, package, task
 from wharfinger.debug.answers import NoSuchPackageError, dump_text, packages_text, queues_text, scheduler_text
 from wharfinger.debug.package_encoding import package_to_json
 from wharfinger.debug.text import width as columns_of
-from wharfinger.runtime.inspector import TaskSnapshot
+from wharfinger.runtime.inspector import PackageSnapshot, TaskSnapshot
 
 
 @pytest.mark.parametrize(
@@ -53,6 +53,28 @@ async def test_the_printing_works_on_any_inspector() -> None:
     ):
         with pytest.raises(NoSuchPackageError):
             await question
+
+
+async def test_a_package_that_is_no_node_yet_is_known_all_the_same() -> None:
+    loading = replace(package("quota"), state="Pending", message="reading the package")
+    with pytest.raises(NoSuchPackageError) as raised:
+        await scheduler_text(CannedInspector((loading,), nodes=()), "quota", "yaml", None)
+    assert str(raised.value) == (
+        "package 'quota' is not in the scheduler (Pending: reading the package); `wharfinger why quota` says why"
+    )
+    with pytest.raises(NoSuchPackageError, match=r"scheduler \(Pending\); "):
+        await scheduler_text(CannedInspector((replace(loading, message=""),), nodes=()), "quota", "yaml", None)
+
+
+async def test_nobody_is_told_to_ask_what_was_asked() -> None:
+    """Not even where the package has come in between the two questions."""
+
+    class Late(CannedInspector):
+        async def package(self, name: str) -> PackageSnapshot | None:
+            return None
+
+    with pytest.raises(NoSuchPackageError, match=r"; `wharfinger get packages` lists them$"):
+        await dump_text(Late((package("quota"),)), "quota", "json")
 
 
 HOOK_RUN = replace(task(1), name="hook", lane="q")

@@ -19,10 +19,12 @@ from tests.runtime.explained import (
     package,
     pending,
     ready,
+    task,
     waiting,
 )
 from wharfinger.runtime.causes import Known
 from wharfinger.runtime.explanation import MAX_ALSO, MAX_LOOKED_AT, explain
+from wharfinger.runtime.gate_causes import AGAIN
 from wharfinger.runtime.inspector import CauseSnapshot, ExplanationSnapshot, NodeSnapshot, PackageSnapshot
 from wharfinger.runtime.package_status import Stage
 from wharfinger.runtime.remedies import WAIT, of_work
@@ -159,6 +161,42 @@ def test_who_is_waited_for_and_has_become_ready() -> None:
         ("db", "is as it should be"),
     ]
     assert told.remedy == WAIT
+
+
+def test_what_is_ready_and_to_be_run_again_says_what_that_waits_for() -> None:
+    here = (
+        *(ready("shop.web"), waiting("shop.web", "ingress")),
+        *(failing("ingress"), replace(node("ingress", state="scheduled"), failed=True)),
+    )
+    told = why("shop.web", *here)
+    assert [(cause.subject, cause.state) for cause in told.causes] == [
+        ("shop.web", "waits for ingress"),
+        ("ingress", "fails"),
+    ]
+    assert told.causes[0].message == AGAIN
+    assert not told.ready
+    front = why("shop.front", pending("shop.front"), waiting("shop.front", "shop.web"), *here)
+    assert subjects(front) == ["shop.front", "shop.web", "ingress"]
+
+
+def test_what_is_ready_and_its_turn_comes_later() -> None:
+    told = why("web", ready("web"), waiting("web", "order 10"), downloading("a"), waiting("a", order=10))
+    assert told.causes[0].message == f"held by a; {AGAIN}"
+    assert subjects(told) == ["web", "a"]
+
+
+def test_while_a_version_is_brought_the_gates_of_the_one_before_keep_nobody() -> None:
+    required = condition(Stage.REQUIREMENTS, "False", "EnabledScriptError", "exit status 7")
+    before = node("quota", votes=(forbidden("EnabledScriptError", "exit status 7"),))
+    reading = condition(Stage.LOADED, "Unknown", "Loading", "reading the package")
+    load = (task("Load", running=True),)
+    told = why("quota", package("quota", required, reading, state="Pending", tasks=load), before)
+    assert [(cause.subject, cause.state) for cause in told.causes] == [("quota", "is at work")]
+    assert (told.remedy, told.also) == (of_work("Load"), ())
+    fetching = condition(Stage.FETCHED, "False", "ArtifactNotFound", "quota:1.2.0: not found")
+    told = why("quota", package("quota", required, fetching), waiting("quota", "db"))
+    assert [cause.state for cause in told.causes] == ["fails"]
+    assert why("quota", package("quota", required), before).causes[0].state == "may not be on"
 
 
 def test_a_circle_is_its_own_root() -> None:

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.runtime.explained import (
+    NOW,
     SINCE,
     condition,
     depends,
@@ -17,7 +18,15 @@ from tests.runtime.explained import (
     waiting,
 )
 from wharfinger.runtime.causes import Cause, Known
-from wharfinger.runtime.gate_causes import PAUSED, RESTING, absence_cause, lack_causes, vote_causes
+from wharfinger.runtime.gate_causes import (
+    AGAIN,
+    PAUSED,
+    RESTING,
+    absence_cause,
+    again_causes,
+    lack_causes,
+    vote_causes,
+)
 from wharfinger.runtime.inspector import GroupSnapshot, LackSnapshot, NodeSnapshot, VoteSnapshot
 from wharfinger.runtime.package_status import Stage
 from wharfinger.runtime.remedies import WAIT
@@ -103,6 +112,17 @@ def test_a_vote_that_a_later_one_overrules_is_none() -> None:
     assert [cause.message for cause in votes(known(shop), shop)] == ["EnabledScriptError: e"]
 
 
+def test_a_vote_is_as_old_as_the_decision_and_others_as_the_condition() -> None:
+    """The condition became False for another reason, long before."""
+    kubernetes, off = forbidden("KubernetesRequirementsUnmet", "k"), forbidden("DynamicallyDisabled", "d")
+    shop = replace(node("shop.web", votes=(kubernetes, off)), since=NOW)
+    assert [cause.since for cause in votes(known(shop), shop)] == [NOW, SINCE]
+    untold = replace(shop, since=None)
+    assert [cause.since for cause in votes(known(untold), untold)] == [SINCE, SINCE]
+    writer = replace(node("shop.web", votes=(forbidden("AnyOfDependenciesUnmet", "m"),)), since=NOW)
+    assert [cause.since for cause in votes(known(writer), writer)] == [NOW]
+
+
 def test_who_is_on_has_none() -> None:
     assert votes(known(node("shop.web")), node("shop.web")) == []
 
@@ -180,6 +200,14 @@ def test_a_node_that_does_not_tell_what_it_lacks() -> None:
 def test_who_does_not_wait_lacks_nothing() -> None:
     for state, votes in (("active", ()), ("scheduled", ()), ("idle", (NOT_ENABLED,))):
         assert lacks(known(), node("shop.web", state=state, votes=votes)) == []
+
+
+def test_the_next_run_of_what_is_ready() -> None:
+    shop = waiting("shop.web", "a", "order 10")
+    assert [cause.message for cause in again_causes(known(), shop)] == [AGAIN, AGAIN]
+    held = known(waiting("base", order=10))
+    assert [cause.message for cause in again_causes(held, shop)] == [AGAIN, f"held by base; {AGAIN}"]
+    assert list(again_causes(known(), node("shop.web"))) == []
 
 
 def test_an_absent_package() -> None:

@@ -159,6 +159,24 @@ def test_the_dump_says_since_when() -> None:
     assert [(each.state, each.since) for each in scheduler.nodes()] == [("active", times[4]), ("scheduled", times[4])]
 
 
+def test_what_is_decided_anew_is_so_since_then() -> None:
+    """Also where it is active before and after: what is off rests, and what is off for another reason is so since then."""
+    scheduler, times = Scheduler(), [datetime(2026, 1, 1, 12, minute, tzinfo=UTC) for minute in range(6)]
+
+    def told(event: Event, at: datetime) -> tuple[str, str, datetime | None]:
+        scheduler.apply(event, at)
+        found = dumped(scheduler)["web"]
+        return found.state, found.reason, found.since
+
+    for event in (Resumed(), NodeAdded(node("db")), NodeAdded(node("web", "db")), Completed("db", 1)):
+        scheduler.apply(event, times[0])
+    assert told(Completed("web", 2), times[1]) == ("active", "EnabledByDefault", times[1])
+    assert told(IntentSet("db", enabled=False), times[2]) == ("active", "DependencyNotEnabled", times[2])
+    assert told(NodeAdded(node("other")), times[3]) == ("active", "DependencyNotEnabled", times[2])
+    assert told(IntentSet("web", enabled=False), times[4]) == ("active", "DynamicallyDisabled", times[4])
+    assert told(IntentSet("db", enabled=None), times[5]) == ("active", "DynamicallyDisabled", times[4])
+
+
 def test_the_dump_says_that_nothing_is_decided_while_it_is_paused() -> None:
     scheduler = scheduler_with(node("db"), resumed=False)
     assert [(each.message, each.lacks) for each in scheduler.nodes()] == [
@@ -245,9 +263,7 @@ def test_who_waits_says_for_what() -> None:
         "waits for critical, other",
     ]
     scheduler.apply(Failed("critical", 1))
-    assert messages(scheduler, ["critical"]) == [
-        "its last run failed for good; it is tried again when something changes"
-    ]
+    assert messages(scheduler, ["critical"]) == ["its last run failed; its status says whether it is tried again"]
     assert dumped(scheduler)["critical"].state == "scheduled"
     scheduler = scheduler_with(node("scripted", script=True))
     assert messages(scheduler, ["scripted"]) == ["waits for its enabled script"]

@@ -17,6 +17,7 @@ from tests.runtime.explained import (
 )
 from wharfinger.runtime.causes import Cause, Known
 from wharfinger.runtime.inspector import (
+    ConditionSnapshot,
     HookSnapshot,
     OperationSnapshot,
     PackageSnapshot,
@@ -27,7 +28,7 @@ from wharfinger.runtime.inspector import (
 from wharfinger.runtime.package_status import Stage
 from wharfinger.runtime.reasons import advice
 from wharfinger.runtime.remedies import WAIT, of_failed_hook, of_hook, of_slots, of_work
-from wharfinger.runtime.stage_causes import ACCEPTED, REMOVED, aside_cause, stage_causes
+from wharfinger.runtime.stage_causes import ACCEPTED, REMOVED, aside_cause, is_being_brought, stage_causes
 
 NOBODY = known()
 FAILED = "PackageHookFailed: hooks/a.sh: exit status 3"
@@ -264,3 +265,16 @@ def test_a_change_that_is_held_is_come_through_by_those_that_go_first() -> None:
     assert aside(held, known(replace(node("db"), dependents=("shop.web",)), going)).through == ("shop.web",)
     broken = package("db", condition(ACCEPTED, "False", "WouldBreakDependents", "the removal would break shop.web"))
     assert "ignore-dependents" in aside(broken, known(replace(node("db"), dependents=("shop.web",)), going)).remedy
+
+
+@pytest.mark.parametrize(
+    ("said", "brought"),
+    [
+        ((), False),
+        ((condition(Stage.FETCHED, "Unknown"),), True),
+        ((condition(Stage.LOADED, "False", "HookInvalid", "x"),), True),
+        ((condition(Stage.REQUIREMENTS, "False"), condition(Stage.CONFIGURED, "Unknown")), False),
+    ],
+)
+def test_a_version_is_brought_until_it_is_read(said: tuple[ConditionSnapshot, ...], brought: bool) -> None:
+    assert is_being_brought(package("db", *said)) is brought

@@ -115,6 +115,17 @@ async def in_maintenance(world: World) -> None:
     await world.change("prod", "by-hand", {"maintenance": "NoResourceReconciliation"})
 
 
+async def ready_and_to_be_run_again(world: World) -> None:
+    """It subscribes to what it needs, and a new version of that fails."""
+    await mod(world, "source")
+    await push(world, "reader", "source >=1.0", top="subscriptions: [source]\n")
+    await world.create("prod", "reader", package="reader")
+    await world.until_state("prod", "reader", "Ready")
+    hooks = {"10-init.sh": bash(ON_STARTUP, "exit 3")}
+    await push(world, "source", kind="Module", version="2.0.0", hooks=hooks)
+    await world.change("", "source", {"packageVersion": "2.0.0"})
+
+
 async def nothing_keeps_it(world: World) -> None:
     await app(world, "fine")
 
@@ -168,6 +179,14 @@ RUNNING = (
     Situation("suspended", "prod.resting", suspended, state("Suspended")),
     Situation("in_maintenance", "prod.by-hand", in_maintenance, left_alone),
     Situation("nothing_keeps_it", "prod.fine", nothing_keeps_it, state("Ready")),
+    Situation(
+        "ready_and_to_be_run_again",
+        "prod.reader",
+        ready_and_to_be_run_again,
+        state("Ready"),
+        "source",
+        backs_off("PackageHookFailed"),
+    ),
     Situation("removal_failing", "prod.sticky", removal_failing, backs_off("PackageHookFailed")),
     Situation("somebody_elses_object", "prod.jealous", somebody_elses_object, backs_off("ConflictingOwner")),
     Situation("definition_refused", "undefined", definition_refused, parked("ApplyFailed")),

@@ -90,6 +90,14 @@ async def script_error(world: World) -> None:
     await mod(world, "confused", files={"enabled": "#!/usr/bin/env bash\nexit 7\n"})
 
 
+async def newer_version_is_read(world: World) -> None:
+    """The enabled script of the version before failed; a hook of the new one does not answer."""
+    await mod(world, "quota", files={"enabled": "#!/usr/bin/env bash\nexit 7\n"})
+    await until_known(world, "quota", says("EnabledScriptError"))
+    await push(world, "quota", kind="Module", hooks={"a.sh": f"#!/usr/bin/env bash\n{SLEEPING}\n"}, version="2.0.0")
+    await world.change("", "quota", {"packageVersion": "2.0.0"})
+
+
 async def paused_by_lost_dependency(world: World) -> None:
     await mod(world, "lamp")
     await app(world, "desk", "lamp >=1.0")
@@ -165,6 +173,7 @@ REQUIREMENTS = (
     ),
     Situation("script_veto", "licensed", script_veto, state("Disabled")),
     Situation("script_error", "confused", script_error, says("EnabledScriptError")),
+    Situation("newer_version_is_read", "quota", newer_version_is_read, said("reading the package")),
     Situation("paused_by_lost_dependency", "prod.desk", paused_by_lost_dependency, state("Suspended")),
     Situation("removal_would_break", "floor", removal_would_break, says("WouldBreakDependents")),
     Situation("disable_would_break", "kitchen", disable_would_break, says("WouldBreakDependents")),
