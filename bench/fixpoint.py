@@ -107,7 +107,7 @@ def measure() -> Iterator[Ratio]:
 
 
 def _sizes() -> Ratio:
-    large, small = layered(LAYERS, 1000), layered(10, 100)
+    large, small = layered(LAYERS, 1000), layered(LAYERS, 10)
 
     def one_large() -> None:
         Driver(large).tell(Seeded(tuple(large)))

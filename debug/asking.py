@@ -1,6 +1,7 @@
 """How a command asks a running daemon, and says what came of it: the answer on stdout, a failure in one line on stderr."""
 
 import argparse
+import os
 import shutil
 import sys
 from collections.abc import Awaitable, Callable
@@ -10,7 +11,7 @@ from typing import TypeVar, cast
 import trio
 
 from wharfinger.debug.client import DebugClient, open_debug_client
-from wharfinger.debug.errors import DebugError
+from wharfinger.debug.errors import DebugError, OutputError
 from wharfinger.debug.text import printable
 from wharfinger.formats.encodable import encodable
 from wharfinger.runtime.paths import SOCKET_VARIABLE, default_socket
@@ -49,11 +50,11 @@ def print_answer(
     """Ask, print what comes, and return the exit code; an empty answer is explained on stderr."""
     try:
         text = ask(args, question)
+        if not text:
+            say(when_empty)
+        show(text)
     except DebugError as error:
         return fail(error)
-    if not text:
-        say(when_empty)
-    show(text)
     return 0
 
 
@@ -69,9 +70,23 @@ def say(line: str) -> None:
 
 
 def show(text: str) -> None:
-    """The answer; what the terminal's encoding has not is escaped."""
-    sys.stdout.write(encodable(text, _encoding()))
-    sys.stdout.flush()
+    """The answer; what the terminal's encoding has not is escaped.
+
+    Raises OutputError where it cannot be written (a full disk), and BrokenPipeError where nobody reads it any more.
+    """
+    try:
+        sys.stdout.write(encodable(text, _encoding()))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        _give_up_stdout()
+        raise OutputError(f"the answer cannot be written to stdout: {error.strerror}") from error
+
+
+def _give_up_stdout() -> None:
+    """What is left in its buffer goes nowhere; Python would try it once more at the end, and tell a traceback."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def terminal_columns() -> int | None:

@@ -7,6 +7,7 @@ is not a clear answer is an error, never a no: a no uninstalls.
 import logging
 import os
 import stat
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -30,18 +31,21 @@ _ANSWERS: Final = {b"true": True, b"false": False}
 
 @dataclass(frozen=True, slots=True)
 class EnabledAnswer:
-    """What the script said; ``reason`` is free text, "" where it gave none."""
+    """What the script said; ``reason`` is free text in one line, "" where it gave none."""
 
     enabled: bool
     reason: str
 
 
 async def run_enabled_script(
-    runner: HookRunner, package: Path, values: JsonObject, config_values: JsonObject
+    runner: HookRunner, package: Path, values: JsonObject, config_values: JsonObject, *, masked: Callable[[str], str]
 ) -> EnabledAnswer | None:
     """Ask the script of the package in this folder; None where it has none that can be run.
 
-    Raises HookError where it fails, takes longer than WALL_S (or the runner allows), or answers anything else.
+    ``masked`` takes what is secret out of a text. It is given what the script said as it was written: once that is one line, and
+    cut, a secret of several lines is not recognized in it any more.
+
+    Raises HookError where the script fails, takes longer than WALL_S (or the runner allows), or answers anything else.
     """
     script = await trio.to_thread.run_sync(_runnable, package)
     if script is None:
@@ -53,9 +57,9 @@ async def run_enabled_script(
         raise HookError(SCRIPT, f"the script failed: {outcome.exit_description}", transient=True)
     said = outcome.answers[RESULT].strip()
     if said not in _ANSWERS:
-        shown = repr(said[:60].decode(errors="replace")) if said else "nothing"
+        shown = repr(masked(said.decode(errors="replace"))[:60]) if said else "nothing"
         raise HookError(SCRIPT, f"bad enabled result: it must be true or false, is {shown}", file=RESULT)
-    reason = " ".join(outcome.answers[REASON].decode(errors="replace").split())
+    reason = " ".join(masked(outcome.answers[REASON].decode(errors="replace")).split())
     return EnabledAnswer(_ANSWERS[said], reason[:_MAX_REASON_CHARS])
 
 

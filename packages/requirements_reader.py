@@ -39,6 +39,9 @@ from wharfinger.packages.strict_fields import at, closed_object, items, open_obj
 
 MAX_ENTRIES: Final = 512
 """Of one list."""
+MAX_GROUP_NAME: Final = 100
+MAX_DESCRIPTION: Final = 300
+"""Characters of what a group is called and what it is: messages about other packages quote both."""
 OPTIONAL: Final = "!optional"
 
 _BUCKETS: Final = ("mandatory", "conditional", "anyOf", "noneOf")
@@ -145,13 +148,21 @@ def _groups(entry: JsonObject, key: str, where: str, members: _Members) -> tuple
         name = text(group, "name", here)
         if not name:
             raise ShapeError(f"{here}.name: required; messages call the group by it")
+        _check_length(name, MAX_GROUP_NAME, f"{here}.name")
+        description = text(group, "description", here)
+        _check_length(description, MAX_DESCRIPTION, f"{here}.description")
         if name in found:
-            raise ShapeError(f"{here}.name: a second group {name[:100]!r} in {key}; give each its own name")
+            raise ShapeError(f"{here}.name: a second group {name!r} in {key}; give each its own name")
         named = _dependencies(group, members.key, here, members)
         if not named:
             raise ShapeError(f"{here}.{members.key}: at least one is needed")
-        found[name] = DependencyGroup(name, text(group, "description", here), named)
+        found[name] = DependencyGroup(name, description, named)
     return tuple(found.values())
+
+
+def _check_length(written: str, most: int, path: str) -> None:
+    if len(written) > most:
+        raise ShapeError(f"{path}: {len(written)} characters, and at most {most} are taken; it begins {written[:40]!r}")
 
 
 def _bounded(found: list[JsonValue], path: str) -> list[JsonValue]:

@@ -201,13 +201,14 @@ async def ask_enabled_script(instance: Instance, tools: Tools, reporter: Reporte
     if (vote := instance.vote) is None or vote.key != key:
         try:
             async with tools.slots.use(Kind.HOOK, instance.id.name):
-                answer = await run_enabled_script(tools.hook_runner, tree, values, config_values)
+                answer = await run_enabled_script(
+                    tools.hook_runner, tree, values, config_values, masked=instance.masked
+                )
         except HookError as error:
             reporter.voted(instance, None, instance.masked(str(error)), failed=True)
             instance.voted_for = asked_about
             return
-        reason = instance.masked(answer.reason) if answer else ""
-        vote = instance.vote = KeptVote(key, answer.enabled if answer else None, reason)
+        vote = instance.vote = KeptVote(key, answer.enabled if answer else None, answer.reason if answer else "")
     reporter.voted(instance, vote.enabled, vote.reason, failed=False)
     instance.voted_for = asked_about
 

@@ -13,7 +13,7 @@ import logging
 import random
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -47,7 +47,7 @@ from wharfinger.runtime.resources import (
 from wharfinger.runtime.runtime import Runtime
 from wharfinger.runtime.settings import ResolvedSettings, SettingsSourceError
 from wharfinger.runtime.status_writer import StatusWriter
-from wharfinger.runtime.stock import run_as_installed
+from wharfinger.runtime.stock import Resting
 
 log = logging.getLogger(__name__)
 
@@ -74,6 +74,7 @@ class Controller:
     enabled_by_default: bool | None = True
     """Whether a Module is wanted that does not say; None: its bundle says."""
     guard: Guard = field(init=False)
+    resting: Resting = field(init=False)
     failures: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -81,6 +82,7 @@ class Controller:
         objects = {**self.applications.objects(), **self.modules.objects()}
         installed = [_name(key) for key, obj in objects.items() if is_installed(obj) and not _is_left_alone(key)]
         self.guard = Guard(self.runtime, self._object_of, self.keys.add, installed)
+        self.resting = Resting(self.runtime, self.lookup)
 
     def _object_of(self, name: str) -> JsonObject | None:
         key = _key(package_id(name))
@@ -145,21 +147,12 @@ class Controller:
             update(spec, *found)
 
     def _hold(self, spec: PackageSpec, hold: Hold) -> None:
-        """Adopt nothing, and say so. What a process finds held is run as it is installed."""
+        """Adopt nothing but a suspension (that breaks nobody), and say so. What a process finds held is run as installed."""
         self.keys.add_later(spec.id.name, LOOK_S)
         if not hold.unknown:
-            self._run_as_installed(spec)
+            self.resting.run_as_installed(spec)
+        self.runtime.adopt_what_stops(replace(spec, enabled=None))
         self.guard.say(spec, hold)
-
-    def _run_as_installed(self, spec: PackageSpec) -> None:
-        instance = self.runtime.instances.get(spec.id.name)
-        if instance is None or instance.source is not None:
-            return
-        try:
-            if (found := self.lookup.of(spec)) is not None:
-                run_as_installed(self.runtime, spec, *found)
-        except (SettingsSourceError, RepositoryUnusableError) as error:
-            log.info("%s: rests as it is installed: %s", spec.id, error)
 
     def _check_release(self, identity: PackageId, written: JsonObject) -> None:
         """A release belongs to one package, and stays where it is. Raises IdentityError or SpecError."""
@@ -220,10 +213,10 @@ class Controller:
         self.keys.add_later(identity.name, LOOK_S)
         if not hold.unknown:
             try:
-                self._run_as_installed(self._read(identity, obj))
+                self.resting.run_as_installed(self._read(identity, obj))
             except SpecError as error:
                 log.info("%s: rests as it is installed: %s", identity, error)
-        self.guard.say_removal(identity.name, hold)
+        self.guard.say_removal(identity.name, find_int(obj, "metadata", "generation"), hold)
         await self._write_status(identity.name, key, obj)
 
     def _last_settings(self, identity: PackageId, obj: JsonObject) -> ResolvedSettings | None:

@@ -82,9 +82,12 @@ class Hold:
     """It is not known yet who stands in the way."""
 
 
-def judge(what: str, broken: Iterable[Broken], waits: Collection[str]) -> Hold | None:
-    """Whether ``what`` (``the removal``) is held: ``broken`` are packages that stay, ``waits`` those that go first."""
-    staying = sorted(broken, key=lambda each: each.name)
+def judge(what: str, broken: Iterable[Broken], waits: Collection[str], direct: Collection[str] = ()) -> Hold | None:
+    """Whether ``what`` (``the removal``) is held: ``broken`` are packages that stay, ``waits`` those that go first.
+
+    What one of them lacks is told, by preference one that breaks for no other: ``direct``.
+    """
+    staying = sorted(broken, key=lambda each: (each.name not in direct, each.name))
     if staying:
         first = staying[0]
         names = listed(each.name for each in staying)
@@ -175,8 +178,9 @@ class Guard:
         self.object_of = object_of
         self.look = look
         self.held: dict[str, Hold] = {}
-        self._unheard = set(installed)
+        self._unheard = runtime.statements.unheard
         """Of those installed: not loaded by this process so far, and not failed either."""
+        self._unheard.update(installed)
         self._leaving: dict[str, frozenset[str]] = {}
         """Removals that have begun, and what each package needs until it is gone."""
         self._off: set[str] = set()
@@ -191,7 +195,8 @@ class Guard:
         name, version = identity.name, find_str(obj, "spec", "packageVersion")
         off = find(obj, "spec", "enabled") is False
         same = version == find_str(obj, "status", "currentVersion", "version") and not off
-        if same or not self._is_new(name) or find(obj, "spec", "suspend") is True or is_ignoring(obj):
+        suspended = find(obj, "spec", "suspend") is True and not off
+        if same or not self._is_new(name) or suspended or is_ignoring(obj):
             return
         stock = await take_stock(self.runtime, identity, obj)
         under_way = name in self._begun_before if off else stock is not None and stock.state.version == version
@@ -276,10 +281,11 @@ class Guard:
     def _judged(self, name: str, what: str, broken: Iterable[Broken], first: set[str]) -> Hold | None:
         """With how everybody stands whose change may end it: those in the way, and whom they could build on instead."""
         going = first | {each.name for each in broken if self._is_asked(each.name)}
-        hold = judge(what, [each for each in broken if each.name not in going], self._free(going, name))
+        broken_nodes = {each.name: self.runtime.scheduler.node(each.name) for each in broken}
+        direct = {each for each, node in broken_nodes.items() if not needs(node) & broken_nodes.keys()}
+        hold = judge(what, [each for each in broken if each.name not in going], self._free(going, name), direct)
         if hold is None:
             return None
-        broken_nodes = {each.name: self.runtime.scheduler.node(each.name) for each in broken}
         around = {each for node in broken_nodes.values() if node is not None for each in node.names()}
         watched = (hold.waits | broken_nodes.keys() | around) - {name}
         return replace(hold, seen={each: self._standing(each) for each in watched})
@@ -349,9 +355,11 @@ class Guard:
             self.held[name] = hold
 
     def _hear(self, names: Iterable[str]) -> None:
+        """Of a few that are left each is named where it is waited for, of many about how many they are."""
         before = len(self._unheard)
-        self._unheard.difference_update(names)
-        if before and not self._unheard:
+        self.runtime.statements.heard(names)
+        left = len(self._unheard)
+        if left < before and (left <= MOST_NAMED or left.bit_length() < before.bit_length()):
             for each in sorted(each for each, hold in self.held.items() if hold.unknown):
                 self.look(each)
 
@@ -367,12 +375,13 @@ class Guard:
 
     # --- status ----------------------------------------------------------------------------------------------------------
 
-    def say_removal(self, name: str, hold: Hold) -> None:
-        """Tell why a removal does not begin."""
+    def say_removal(self, name: str, generation: int, hold: Hold) -> None:
+        """Tell why a removal does not begin, which the object of this ``generation`` asks for."""
         instance = self.runtime.instances.get(name)
         if instance is not None and name not in self._unheard:  # what it says while it is loaded is waited for
             now = self.runtime.now()
-            self.runtime.set_status(instance, statuses.removing(instance.status, hold.reason, hold.message, now))
+            status = statuses.removal_held(instance.status, generation, hold.reason, hold.message, now)
+            self.runtime.set_status(instance, status)
 
     def say(self, spec: PackageSpec, hold: Hold) -> None:
         """Tell why nothing of what a resource asks for is adopted; what rests only until others are known is no failure."""

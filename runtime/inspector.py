@@ -197,9 +197,9 @@ class NodeSnapshot:
     """One package as the scheduler sees it (spec/runtime §4.9), dependencies sorted by name.
 
     ``order`` is the effective one; ``state`` "idle", "scheduled" or "active"; ``decision`` "Enable", "Disable", "Forbid" or
-    "Undefined"; only a node with "Enable" is on. ``since`` is when it came into its state, or was parked on what it ``lacks``;
-    ``run`` the last one that was ordered (0: none), ``failed`` that it failed for good. ``votes`` are those of all rules that
-    have an opinion, in order; ``dependents`` who names it.
+    "Undefined"; only a node with "Enable" is on. ``since`` is when it came into its state, was decided about anew, or was parked
+    on what it ``lacks``; ``run`` the last one that was ordered (0: none), ``failed`` that it failed, to be tried again or not.
+    ``votes`` are those of all rules that have an opinion, in order; ``dependents`` who names it.
     """
 
     name: str
@@ -235,7 +235,8 @@ class CauseSnapshot:
 class ExplanationSnapshot:
     """Why a package is as it is: the chain of causes, its root last, and what to do about the root.
 
-    ``also`` says, in a line each, what else keeps it; ``ready``: there is nothing to explain.
+    ``also`` says, in a line each, what else keeps it; ``ready``: there is nothing to explain. What is ready as it is installed,
+    and is to be run again, is explained as long as that run waits.
     """
 
     name: str

@@ -42,7 +42,6 @@ from wharfinger.runtime.rules import Reason
 from wharfinger.runtime.scheduler import (
     Completed,
     CycleError,
-    Decided,
     Disable,
     Event,
     Failed,
@@ -245,9 +244,7 @@ class Operations:
 
     def restate_requirements(self, instance: Instance) -> None:
         """Say what the scheduler has decided, whatever went wrong on the way there."""
-        decided = self.runtime.scheduler.decision(instance.id.name)
-        if decided is not None:
-            self._say_required(instance, decided)
+        self.runtime.statements.restate(instance)
 
     # --- removal ---------------------------------------------------------------------------------------------------------
 
@@ -310,7 +307,7 @@ class Operations:
         if (
             decided is not None and decided.reason != Reason.SCRIPT_PENDING
         ):  # its vote follows at once, and is told then
-            self._say_required(instance, decided)
+            self.runtime.statements.say(instance, decided)
             if decided.allowed:
                 self._begin_crds(instance)
         match orders.order:
@@ -322,11 +319,6 @@ class Operations:
                 pass
             case _:
                 assert_never(orders.order)
-
-    def _say_required(self, instance: Instance, decided: Decided) -> None:
-        runtime = self.runtime
-        status = statuses.required(instance.status, decided.reason, decided.message, runtime.now(), met=decided.allowed)
-        runtime.set_status(instance, status)
 
     # --- queues ----------------------------------------------------------------------------------------------------------
 

@@ -44,6 +44,7 @@ from wharfinger.runtime.reports import Reports
 from wharfinger.runtime.resources import PackageSpec
 from wharfinger.runtime.scheduler import IntentSet, Scheduler, ScriptVoted
 from wharfinger.runtime.settings import ResolvedSettings
+from wharfinger.runtime.statements import Statements
 from wharfinger.runtime.status import PackageStatus
 from wharfinger.runtime.validate import validate_settings
 
@@ -72,6 +73,7 @@ class Runtime:
     instances: dict[str, Instance] = field(default_factory=dict)
     claims: ReleaseClaims = field(init=False)
     reports: Reports = field(init=False)
+    statements: Statements = field(init=False)
     operations: Operations = field(init=False)
     votes: dict[str, ScriptVoted] = field(default_factory=dict)
     _removed: set[str] = field(default_factory=set)
@@ -82,6 +84,7 @@ class Runtime:
         """Make what belongs to this runtime."""
         self.claims = ReleaseClaims(self.on_change)
         self.reports = Reports(self)
+        self.statements = Statements(self)
         self.operations = Operations(self)
 
     # --- what is wanted ------------------------------------------------------------------------------------------------

@@ -33,7 +33,7 @@ class Completed:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A run failed for good, as things are; it may still be Completed."""
+    """A run failed; it may be tried again, and be Completed."""
 
     name: str
     run: int

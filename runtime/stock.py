@@ -3,8 +3,9 @@
 A process that starts finds packages that are to change at once: deleted, disabled, or wanted in another version while no daemon
 was there, or held by the one before (:mod:`wharfinger.runtime.guard`). Whoever needs such a package is on only while it is there.
 So it is taken for there, as it was installed: its definition is read from the store, it becomes a node of the scheduler, and
-*rests*: nothing is fetched or run for it, and its hooks sleep, as if it were suspended. Then the guard can be asked. What is
-refused is run again as it was, if everything else that is asked for is what was applied last; otherwise it goes on resting.
+*rests*: nothing is fetched or run for it, and its hooks sleep, as if it were suspended; for whoever needs it it has run, if it
+ever was whole. Then the guard can be asked. What is refused is run again as it was, if everything else that is asked for is what
+was applied last; otherwise it goes on resting.
 """
 
 import logging
@@ -24,12 +25,13 @@ from wharfinger.runtime.failures import EXPECTED
 from wharfinger.runtime.identity import AppId, ModuleId, PackageId
 from wharfinger.runtime.instance import Instance
 from wharfinger.runtime.lifecycle import DesiredState
+from wharfinger.runtime.lookup import Lookup, RepositoryUnusableError
 from wharfinger.runtime.operations import node_of
 from wharfinger.runtime.package_state import PackageState, StateRecord, state_record
 from wharfinger.runtime.resources import Directives, PackageSpec, SpecError, read_application, read_module
 from wharfinger.runtime.runtime import Runtime
 from wharfinger.runtime.scheduler import CycleError, IntentSet, Node, NodeAdded, ScriptVoted
-from wharfinger.runtime.settings import ResolvedSettings
+from wharfinger.runtime.settings import ResolvedSettings, SettingsSourceError
 from wharfinger.runtime.steps import fingerprint
 
 log = logging.getLogger(__name__)
@@ -99,18 +101,47 @@ def rest_as_installed(runtime: Runtime, identity: PackageId, obj: JsonObject, st
     runtime.operations.tell_scheduler(ScriptVoted(name, None))
 
 
-def run_as_installed(runtime: Runtime, spec: PackageSpec, source: Source, settings: ResolvedSettings) -> None:
-    """End the rest of a package whose change is refused: it is run as it was, if that is known; ``spec`` is what is refused."""
-    instance = runtime.instances.get(spec.id.name)
-    if instance is None or instance.source is not None or instance.record is None or spec.directives.suspended:
-        return
-    state = instance.record.state
+class Resting:
+    """Ends the rest of packages whose change is refused, where that may be."""
+
+    def __init__(self, runtime: Runtime, lookup: Lookup) -> None:
+        self.runtime = runtime
+        self.lookup = lookup
+        self._said: dict[str, str] = {}
+
+    def run_as_installed(self, spec: PackageSpec) -> None:
+        """Run a package as it was, if that is known; ``spec`` is what is refused, and has the rest of it."""
+        instance = self.runtime.instances.get(spec.id.name)
+        if instance is None or instance.source is not None or instance.record is None or spec.directives.suspended:
+            return
+        try:
+            found = self.lookup.of(spec)
+        except (SettingsSourceError, RepositoryUnusableError) as error:
+            self._say(instance, str(error))
+            return
+        if found is None:
+            return
+        source, settings = found
+        if not _is_as_applied(instance, instance.record.state, spec, source, settings):
+            self._say(instance, "more than is refused was changed since, or may have been")
+            return
+        self._said.pop(spec.id.name, None)
+        enabled = None if spec.enabled is None else True
+        generation = instance.status.generation
+        kept = replace(spec, generation=generation, package=instance.package, version=instance.version, enabled=enabled)
+        (self.runtime.update_app if isinstance(spec.id, AppId) else self.runtime.update_module)(kept, source, settings)
+
+    def _say(self, instance: Instance, why: str) -> None:
+        """Once: every look finds the same."""
+        if self._said.get(instance.id.name) != why:
+            self._said[instance.id.name] = why
+            log.info("%s: rests as it is installed: %s", instance.id, why)
+
+
+def _is_as_applied(
+    instance: Instance, state: PackageState, spec: PackageSpec, source: Source, settings: ResolvedSettings
+) -> bool:
+    """Whether all but what is refused is what was applied last. What a folder had then nobody knows."""
     applied = fingerprint(state.digest, spec.id.namespace, settings, spec.directives)
     origin = f"{source_text(source)} {instance.package}"
-    if isinstance(source, FolderSource) or (origin, applied) != (state.source, state.applied):
-        log.info("%s: rests as it is installed: more than is refused was changed since", instance.id)
-        return
-    enabled = None if spec.enabled is None else True
-    generation = instance.status.generation
-    kept = replace(spec, generation=generation, package=instance.package, version=instance.version, enabled=enabled)
-    (runtime.update_app if isinstance(spec.id, AppId) else runtime.update_module)(kept, source, settings)
+    return not isinstance(source, FolderSource) and (origin, applied) == (state.source, state.applied)

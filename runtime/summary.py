@@ -17,7 +17,8 @@ the resource itself is wrong        Failed         Degraded                     
 what is wanted would break others   Degraded       Degraded                               Degraded
 ==================================  =============  =====================================  ==================
 
-Over these stand, from the top: Removing, also while that is held; the resource itself is wrong, or would break others; Suspended by hand.
+Over these stand, from the top: Removing, also where that is held; the resource itself is wrong, or would break others;
+Suspended by hand.
 """
 
 from enum import StrEnum

@@ -189,10 +189,10 @@ class _Convergence:
 
     def pump(self) -> None:
         """Begin as many bodies as there is room for, or find that it is over."""
-        while len(self.state.runs) < self._limit and not self.over.is_set():
-            before = len(self.state.runs)
+        while self.state.running < self._limit and not self.over.is_set():
+            before = self.state.running
             self.take(_PULLED)
-            if len(self.state.runs) == before:
+            if self.state.running == before:
                 return
 
     def _perform(self, effect: Effect) -> None:

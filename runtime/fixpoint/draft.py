@@ -11,7 +11,7 @@ from rpds import HashTrieMap, HashTrieSet
 
 from wharfinger.queue.fifo import Fifo
 from wharfinger.runtime.fixpoint.model import Effect, Id
-from wharfinger.runtime.fixpoint.state import Fixpoint, Mark, Node, Stage, as_it_runs
+from wharfinger.runtime.fixpoint.state import Fixpoint, Mark, Node, Stage
 
 _Index: TypeAlias = "HashTrieMap[Id, HashTrieSet[Id]]"
 
@@ -55,8 +55,8 @@ class Draft:
             self.sweepers,
             self.loops,
             self.gone,
-            self.runs,
             self.queued,
+            self.running,
             self.waiting,
             self.told,
             self.cancelled,
@@ -83,16 +83,12 @@ class Draft:
             self.sweepers,
             self.loops,
             self.gone,
-            self.runs,
             self.queued,
+            self.running,
             self.waiting,
             self.told,
             self.cancelled,
         )
-
-    def node(self, who: Id) -> Node | None:
-        """The node, as it is now."""
-        return as_it_runs(who, self.nodes.get(who), self.runs)
 
     def put(self, who: Id, node: Node) -> None:
         """The node is like this from now on."""
@@ -107,13 +103,13 @@ class Draft:
         """A place at the end of the queue."""
         self.queue = self.queue.put(who)
 
-    def leave(self, who: Id, node: Node) -> None:
+    def leave(self, node: Node) -> None:
         """The counts no longer hold it for what it was; ``put`` says what it is."""
         stage = node.stage
         if stage is Stage.RUNNABLE:
             self.queued -= 1
         elif stage is Stage.RUNNING:
-            self.runs = self.runs.discard(who)
+            self.running -= 1
         elif stage is Stage.WAITING:
             self.waiting -= 1
 

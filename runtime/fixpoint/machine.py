@@ -69,8 +69,8 @@ def start(rules: Rules = _RULES) -> Fixpoint:
         sweepers=HashTrieSet(),
         loops=HashTrieMap(),
         gone=HashTrieSet(),
-        runs=HashTrieMap(),
         queued=0,
+        running=0,
         waiting=0,
         told=False,
         cancelled=False,
@@ -80,19 +80,19 @@ def start(rules: Rules = _RULES) -> Fixpoint:
 def step(state: Fixpoint, event: Event) -> tuple[Fixpoint, tuple[Effect, ...]]:
     """Take one event in. The same events have the same effects, in the same order."""
     draft = Draft(state)
-    if isinstance(event, Pulled):
-        _pull(draft)
-    else:
-        draft.told = False
-        _take_in(draft, event)
-        if draft.news:
-            tell(draft)
-    if not draft.runs:
+    _take_in(draft, event)
+    if draft.news:
+        tell(draft)
+    if not draft.running:
         _rest(draft)
     return draft.frozen(), tuple(draft.effects)
 
 
 def _take_in(draft: Draft, event: Event) -> None:
+    if isinstance(event, Pulled):
+        _pull(draft)
+        return
+    draft.told = False
     match event:
         case Finished():
             _finish(draft, event)
@@ -106,13 +106,11 @@ def _take_in(draft: Draft, event: Event) -> None:
             for who in sorted(dict.fromkeys(ids)):
                 seed(draft, who)
         case Answered(who, run):
-            node = draft.node(who)
+            node = draft.nodes.get(who)
             if node is not None and node.stage is Stage.WAITING and node.run == run:
                 call(draft, who, node, level=Level.NONE)
         case Cancelled():
             draft.cancelled = True
-        case Pulled():
-            pass
         case _:
             assert_never(event)
 
@@ -139,7 +137,7 @@ def _pull(draft: Draft) -> None:
             who, draft.queue = draft.queue.take()
             if _dispatch(draft, who, draft.nodes[who]):
                 return
-        if draft.runs or draft.waiting or not draft.rules.drain:
+        if draft.running or draft.waiting or not draft.rules.drain:
             return
         if not judge(draft):
             if not draft.told:
@@ -157,9 +155,27 @@ def _dispatch(draft: Draft, who: Id, node: Node) -> bool:
             draft.put(who, node._replace(queued=False))
         return False
     draft.queued -= 1
+    draft.running += 1
     draft.clock += 1
-    draft.runs = draft.runs.insert(who, draft.clock)
-    level = node.level
+    account, level = node.account, node.level
+    draft.put(
+        who,
+        Node(
+            node.mark,
+            Stage.RUNNING,
+            draft.clock,
+            level,
+            Again.NO,
+            node.lacks,
+            node.reads,
+            node.result,
+            node.said,
+            account._replace(paid=False) if account.paid else account,
+            node.origin,
+            node.sweep,
+            queued=False,
+        ),
+    )
     loop: tuple[Id, ...] = ()
     if draft.loops:
         loop = draft.loops.get(who, ()) if level is Level.FORCE else ()
@@ -169,7 +185,7 @@ def _dispatch(draft: Draft, who: Id, node: Node) -> bool:
 
 
 def _ask(draft: Draft, who: Id) -> None:
-    node = draft.node(who)
+    node = draft.nodes.get(who)
     if node is None or node.stage in (Stage.RUNNABLE, Stage.GONE):
         return
     if node.stage is Stage.RUNNING:
@@ -184,7 +200,7 @@ def _ask(draft: Draft, who: Id) -> None:
 
 def _finish(draft: Draft, event: Finished) -> None:
     who = event.id
-    node = draft.node(who)
+    node = draft.nodes.get(who)
     if node is None or node.stage is not Stage.RUNNING or node.run != event.run:
         return
     if node.again in (Again.VOID, Again.ANEW):
@@ -224,7 +240,7 @@ def _published(draft: Draft, who: Id, node: Node, outcome: Terminal) -> Node:
     news = [arrive(draft, emission, origin) for emission in outcome.emissions]
     if not any(news):
         return node
-    node = draft.node(who) or node
+    node = draft.nodes[who]
     return node._replace(account=node.account._replace(news=True))
 
 
@@ -272,7 +288,7 @@ def _wait(draft: Draft, who: Id, node: Node, reads: tuple[Id, ...]) -> None:
     elif _later(draft, reads, node.run) is not None:
         call(draft, who, node, level=Level.NONE)
     else:
-        draft.leave(who, node)
+        draft.leave(node)
         draft.waiting += 1
         draft.put(who, node._replace(stage=Stage.WAITING))
 
@@ -289,7 +305,7 @@ def _block(draft: Draft, who: Id, node: Node, lacks: tuple[Id, ...]) -> None:
             if mark.changed > node.run or mark.finished > node.run:
                 call(draft, who, node._replace(lacks=lacks, reads=()), level=Level.NONE)
                 return
-    draft.leave(who, node)
+    draft.leave(node)
     draft.park(who)
     draft.put(
         who,
@@ -319,7 +335,7 @@ def _relisted(draft: Draft, who: Id, node: Node, lacks: tuple[Id, ...], reads: t
 
 def _forget(draft: Draft, who: Id, node: Node) -> None:
     """The body of a node that was removed has ended; if the node came back, it runs."""
-    draft.leave(who, node)
+    draft.leave(node)
     draft.forget(who, node)
     if node.again is Again.ANEW:
         draft.queued += 1

@@ -87,7 +87,7 @@ class Outside:
 
 @dataclass(frozen=True, slots=True)
 class Crashed:
-    """Its body ended in an error that nobody expected; an outcome like any other."""
+    """Its body ended in an error that nobody expected; an outcome like any other. Its result is ``crashed: `` and the message."""
 
     message: str
 
@@ -187,7 +187,7 @@ class Exhausted:
     """A node was to run more often than its budget, or was created too deep: it is done, and runs no more in this episode.
 
     ``loop`` are the ids that keep waking each other, or the chain that creates each other, ending with ``id``; ``message``
-    names them.
+    names them. Its result is ``exhausted: `` and the message.
     """
 
     id: Id

@@ -7,8 +7,7 @@ are stamped from one clock that only goes up: whether something changed while a 
 
 Invariants, held by tests/runtime/fixpoint/test_state.py after random events:
 
-* ``queued`` and ``waiting`` count the nodes that are to run, and that wait for the outside; ``runs`` are those that run, of which
-  ``nodes`` may still say that they are to: whatever asks for a node asks :meth:`Fixpoint.node`;
+* ``queued``, ``running`` and ``waiting`` count the nodes that are runnable, running, and waiting for the outside;
 * whoever is parked is listed under each of its lacks in ``parked_on``, and, where there are fixpoints, in ``parked``; whoever is
   done or waits outside, under its reads in ``readers``. Others may stand in ``parked``, and of a node that is to run or runs the
   entries of its last outcome may stand in the indexes until its next one;
@@ -173,28 +172,6 @@ class Node(NamedTuple):
     """It has a place in the queue."""
 
 
-def as_it_runs(who: Id, node: Node | None, runs: "HashTrieMap[Id, int]") -> Node | None:
-    """A node that is said to be to run, and is among those that do, runs: nothing else is written down when it begins."""
-    if node is None or node.stage is not Stage.RUNNABLE or (run := runs.get(who)) is None:
-        return node
-    account = node.account
-    return Node(
-        node.mark,
-        Stage.RUNNING,
-        run,
-        node.level,
-        Again.NO,
-        node.lacks,
-        node.reads,
-        node.result,
-        node.said,
-        account._replace(paid=False) if account.paid else account,
-        node.origin,
-        node.sweep,
-        queued=False,
-    )
-
-
 class Fixpoint(NamedTuple):
     """The state of an engine. Its fields are the machine's; ask by the methods."""
 
@@ -220,21 +197,16 @@ class Fixpoint(NamedTuple):
     """Of who is queued at FORCE, and is on a cycle."""
     gone: "HashTrieSet[Id]"
     """Removed while a body ran: their marks stand until none does."""
-    runs: "HashTrieMap[Id, int]"
-    """The run of each body that runs."""
     queued: int
+    running: int
     waiting: int
     told: bool
     """Converged was said, and nothing happened since."""
     cancelled: bool
 
-    def node(self, who: Id) -> Node | None:
-        """All that is kept of a node, as it is now."""
-        return as_it_runs(who, self.nodes.get(who), self.runs)
-
     def phase(self, who: Id) -> Phase | None:
         """How a node is; None: there is no such node. One that was removed while it runs still runs."""
-        node = self.node(who)
+        node = self.nodes.get(who)
         if node is None:
             return None
         match node.stage:
@@ -253,7 +225,7 @@ class Fixpoint(NamedTuple):
 
     def result(self, who: Id) -> str | None:
         """What was last published of it, also while it runs again; None: it never was done, or is not there."""
-        node = self.node(who)
+        node = self.nodes.get(who)
         return node.result if node is not None and node.again not in (Again.VOID, Again.ANEW) else None
 
     def results(self) -> dict[Id, str]:
@@ -262,7 +234,7 @@ class Fixpoint(NamedTuple):
 
     def present(self, who: Id) -> bool:
         """A node, or data that has arrived."""
-        node = self.node(who)
+        node = self.nodes.get(who)
         mark = self.marks.get(who) if node is None or node.mark is None else node.mark
         return mark is not None and mark.present
 
@@ -280,14 +252,14 @@ class Fixpoint(NamedTuple):
 
     def lacks(self, who: Id) -> tuple[Id, ...]:
         """What a parked node is parked on, sorted; nothing for any other."""
-        node = self.node(who)
+        node = self.nodes.get(who)
         return node.lacks if node is not None and node.stage is Stage.PARKED else ()
 
     def charges(self, who: Id) -> int:
         """What it was charged in this episode."""
-        node = self.node(who)
+        node = self.nodes.get(who)
         return node.account.charges if node is not None and node.account.episode == self.episode else 0
 
     def at_rest(self) -> bool:
         """Nothing is to run and nothing runs; nodes may be parked, or wait for the world outside."""
-        return not self.queued and not self.runs
+        return not self.queued and not self.running

@@ -20,7 +20,7 @@ _OUTSIDE: Final = Origin()
 def arrive(draft: Draft, emission: Emission, origin: Origin = _OUTSIDE) -> bool:
     """Something is there, or has another content than before; True: that was news. Its own node runs, and who looks at it."""
     who = emission.id
-    node, mark = draft.node(who), draft.mark(who)
+    node, mark = draft.nodes.get(who), draft.mark(who)
     if mark.present and mark.digest == emission.digest and (node is not None or not emission.runnable):
         return False
     mark = _appear(draft, who, mark, emission.digest, origin.creator)
@@ -41,7 +41,7 @@ def arrive(draft: Draft, emission: Emission, origin: Origin = _OUTSIDE) -> bool:
 
 def seed(draft: Draft, who: Id) -> None:
     """A node to begin with, of which the content is not known."""
-    node = draft.node(who)
+    node = draft.nodes.get(who)
     if node is None or (node.mark is None and node.again is not Again.ANEW):
         mark = draft.marks.get(who, NO_MARK)
         _create(draft, who, node, _OUTSIDE, _appear(draft, who, mark, None, None))
@@ -82,12 +82,12 @@ def fresh(origin: Origin, mark: Mark) -> Node:
 
 
 def _creator(draft: Draft, who: Id) -> Id | None:
-    node = draft.node(who)
+    node = draft.nodes.get(who)
     return node.origin.creator if node is not None else None
 
 
 def _cause(draft: Draft, who: Id) -> Id | None:
-    node = draft.node(who)
+    node = draft.nodes.get(who)
     return node.account.cause if node is not None else None
 
 
@@ -113,7 +113,7 @@ def call(
             _exhaust(draft, who, node, budget.budget_message(who, loop, draft.rules.budget), loop.ids, cause)
             return
         account, draft.charged = paid, True
-    draft.leave(who, node)
+    draft.leave(node)
     if node.stage is Stage.WAITING and node.reads:
         draft.list_under(who, node, (), ())  # a change of these costs nothing, also while it is queued
         node = node._replace(lacks=(), reads=())
@@ -147,7 +147,7 @@ def end(draft: Draft, who: Id, node: Node, result: str, reads: tuple[Id, ...], s
     """
     if node.lacks or node.reads or reads:
         draft.list_under(who, node, (), reads)
-    draft.leave(who, node)
+    draft.leave(node)
     before = node.said
     changed = result != node.result or (before is not None and before.differed)
     if said is not None and said.differed:
@@ -196,7 +196,7 @@ def leave_unresolved(draft: Draft, who: Id, node: Node) -> None:
 
 def remove(draft: Draft, who: Id) -> None:
     """It is gone; who looks at it looks again. A body of its that runs is waited for, and what it answers is nobody's."""
-    mark, node = draft.mark(who), draft.node(who)
+    mark, node = draft.mark(who), draft.nodes.get(who)
     if not mark.present:
         return
     draft.arrived = draft.latest = draft.clock
@@ -208,7 +208,7 @@ def remove(draft: Draft, who: Id) -> None:
     if node.stage is Stage.RUNNING:
         draft.put(who, node._replace(mark=None, again=Again.VOID))
         return
-    draft.leave(who, node)
+    draft.leave(node)
     draft.forget(who, node)
     if node.queued:
         draft.put(who, node._replace(mark=None, stage=Stage.GONE, lacks=(), reads=(), sweep=False))
@@ -229,9 +229,7 @@ def tell(draft: Draft) -> None:
         if not news.arrival:
             waiters.discard(news.who)  # whatever it made of itself it knows
         for who in sorted(waiters) if len(waiters) > 1 else waiters:
-            node = draft.node(who)
-            if node is not None:
-                _wake(draft, who, node, news)
+            _wake(draft, who, draft.nodes[who], news)
     draft.news.clear()
 
 

@@ -3,6 +3,8 @@
 import argparse
 import io
 import os
+import subprocess
+import sys
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
@@ -24,6 +26,10 @@ from wharfinger.debug.asking import (
 from wharfinger.debug.client import DebugClient
 from wharfinger.debug.errors import DebugError, NoDaemonError
 from wharfinger.debug.server import open_debug_server
+
+
+ROOT = Path(__file__).parent.parent.parent
+PATIENCE_S = 60
 
 
 class Terminal(io.StringIO):
@@ -88,6 +94,32 @@ async def test_no_answer_is_explained(tmp_path: Path) -> None:
         assert (out.getvalue(), err.getvalue()) == ("", "nothing there\n")
         assert await trio.to_thread.run_sync(answer) == 1
     assert err.getvalue().startswith("nothing there\nerror: no daemon answers on ")
+
+
+@pytest.mark.parametrize("command", ["why prod.shop", "graph", "graph -o svg", "dump -o json"])
+async def test_an_answer_that_finds_no_room_is_told_in_one_line(command: str, tmp_path: Path) -> None:
+    words = (sys.executable, "-m", "wharfinger", *command.split(), "--socket", str(tmp_path / "s"))
+
+    def answer() -> subprocess.CompletedProcess[str]:
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            return subprocess.run(
+                words, cwd=ROOT, stdout=full, stderr=subprocess.PIPE, text=True, check=False, timeout=PATIENCE_S
+            )
+
+    async with open_debug_server(tmp_path / "s", CannedInspector()):
+        done = await trio.to_thread.run_sync(answer)
+    said = "error: the answer cannot be written to stdout: No space left on device\n"
+    assert (done.returncode, done.stderr) == (1, said)
+
+
+def test_a_reader_that_went_away_needs_no_answer() -> None:
+    """The command as a whole ends quietly then, so it has to hear of it."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    with open(writing, "w", encoding="utf-8") as out, redirect_stdout(out):
+        with pytest.raises(BrokenPipeError):
+            show("anything\n")
+        os.dup2(os.open(os.devnull, os.O_WRONLY), writing)
 
 
 def test_what_is_said_beside_an_answer() -> None:

@@ -32,14 +32,14 @@ def runner(tmp_path: Path) -> ProcessHookRunner:
 
 
 async def ask(runner: ProcessHookRunner, package: Path) -> EnabledAnswer | None:
-    answer = await run_enabled_script(runner, package, VALUES, CONFIG_VALUES)
+    answer = await run_enabled_script(runner, package, VALUES, CONFIG_VALUES, masked=str)
     assert list((package.parent / "scratch").glob("*")) == []
     return answer
 
 
 async def refused(runner: ProcessHookRunner, package: Path) -> HookError:
     with pytest.raises(HookError) as caught:
-        await run_enabled_script(runner, package, VALUES, CONFIG_VALUES)
+        await run_enabled_script(runner, package, VALUES, CONFIG_VALUES, masked=str)
     assert list((package.parent / "scratch").glob("*")) == []
     return caught.value
 
@@ -145,3 +145,30 @@ async def test_a_script_that_cannot_be_looked_at(runner: ProcessHookRunner, pack
     error = await refused(runner, package)
     assert "it cannot be looked at" in str(error)
     assert error.transient
+
+
+@pytest.mark.parametrize("said", ["false", "no\n$SECRET"])
+async def test_a_secret_of_many_short_lines_is_taken_out_before_lines_are_joined_and_cut(
+    said: str, runner: ProcessHookRunner, package: Path
+) -> None:
+    secret = "\n".join(f"k{number}" for number in range(300))
+    bash(
+        package,
+        f"SECRET=$(for at in {{0..299}}; do echo k$at; done)\n"
+        f'echo "{said}" >"$MODULE_ENABLED_RESULT"; echo "the key is $SECRET, no more" >"$MODULE_ENABLED_REASON"',
+        name="enabled",
+    )
+
+    def masked(text: str) -> str:
+        return text.replace(secret, "***")
+
+    try:
+        answer = await run_enabled_script(runner, package, VALUES, CONFIG_VALUES, masked=masked)
+    except HookError as error:
+        shown = str(error)
+    else:
+        assert answer is not None
+        shown = answer.reason
+        assert shown == "the key is ***, no more"
+    assert "***" in shown
+    assert "k1" not in shown

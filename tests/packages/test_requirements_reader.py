@@ -3,7 +3,7 @@
 import pytest
 
 from wharfinger.formats.errors import FormatError
-from wharfinger.formats.json_value import JsonValue
+from wharfinger.formats.json_value import JsonValue, ShapeError
 from wharfinger.formats.version_constraint import parse_constraint
 from wharfinger.formats.yaml_reader import read_yaml
 from wharfinger.packages.requirements import (
@@ -13,7 +13,13 @@ from wharfinger.packages.requirements import (
     DependencyGroup,
     Requirements,
 )
-from wharfinger.packages.requirements_reader import MAX_ENTRIES, constraint_at, read_requirements
+from wharfinger.packages.requirements_reader import (
+    MAX_DESCRIPTION,
+    MAX_ENTRIES,
+    MAX_GROUP_NAME,
+    constraint_at,
+    read_requirements,
+)
 
 
 def read(text: str, *, legacy: bool = False, of_module: bool = False) -> Requirements:
@@ -222,3 +228,20 @@ def test_lists_have_an_end() -> None:
     apps: JsonValue = {"mandatory": [{"name": f"n/a{number}"} for number in range(MAX_ENTRIES + 1)]}
     with pytest.raises(FormatError, match=r"applications\.mandatory: more than"):
         read_requirements({"applications": apps}, "requirements")
+
+
+@pytest.mark.parametrize("kind", ["modules", "applications"])
+@pytest.mark.parametrize("bucket", ["anyOf", "noneOf"])
+def test_what_messages_quote_of_a_group_has_an_end(kind: str, bucket: str) -> None:
+    def group(name: int, description: int) -> JsonValue:
+        entry: JsonValue = {"name": "n" * name, "description": "d" * description, kind: [{"name": "a"}]}
+        return {kind: {bucket: [entry]}}
+
+    read_requirements(group(MAX_GROUP_NAME, MAX_DESCRIPTION), "r")
+    with pytest.raises(
+        ShapeError, match=rf"^r\.{kind}\.{bucket}\[0\]\.name: 900000 characters, and at most 100"
+    ) as caught:
+        read_requirements(group(900_000, 0), "r")
+    assert len(str(caught.value)) < 200
+    with pytest.raises(ShapeError, match=rf"{bucket}\[0\]\.description: 301 characters, and at most 300"):
+        read_requirements(group(1, MAX_DESCRIPTION + 1), "r")

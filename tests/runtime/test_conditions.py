@@ -176,6 +176,26 @@ def test_what_is_removed_is_false_and_keeps_its_last_words() -> None:
     assert set(statuses.removing(statuses.fresh(1, T1), Reason.REMOVING, "going", T2).told) == set(KINDS[:4])
 
 
+def test_a_removal_that_is_held_leaves_what_is_there_as_it_is() -> None:
+    held = statuses.removal_held(ready(), 2, Reason.WOULD_BREAK_DEPENDENTS, "it would", T1)
+    got = conditions(held)
+    assert {got[kind][0] for kind in MAPPERS} == {"True"}
+    assert (got["Ready"], got["Reconciling"]) == (("False", "WouldBreakDependents"), ("True", "WouldBreakDependents"))
+    assert got["Stalled"] == ("False", "NotStalled")
+    # It runs on: what happens to it is told.
+    failed = statuses.failed(held, Stage.SCALED, Reason.WORKLOAD_FAILED, "crashes", T2, permanent=True)
+    assert conditions(failed)["Scaled"] == ("False", "WorkloadFailed")
+    assert conditions(failed)["Ready"] == ("False", "WouldBreakDependents")
+
+
+def test_what_is_suspended_stays_as_it_is_while_its_removal_is_held() -> None:
+    status = statuses.suspended(ready(), T1, suspended=True)
+    held = statuses.removal_held(status, 2, Reason.WOULD_BREAK_DEPENDENTS, "it would", T2)
+    assert {kind: held.told[kind] for kind in MAPPERS} == {kind: status.told[kind] for kind in MAPPERS}
+    assert conditions(held)["Ready"] == ("False", "WouldBreakDependents")
+    assert conditions(held)["Reconciling"] == ("True", "WouldBreakDependents")
+
+
 @pytest.mark.parametrize("last", list(Stage), ids=lambda stage: stage.name)
 def test_whichever_stage_is_the_last_it_is_installed_then(last: Stage) -> None:
     status = statuses.update_started(statuses.fresh(1, T0), 1, T0, version="1.0.0")

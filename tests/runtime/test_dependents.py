@@ -8,8 +8,9 @@ import trio
 from tests.runtime.dependents import any_of, application, mandatory, message, modules, package, push, went
 from tests.runtime.test_bring_tasks import has_reason
 from tests.runtime.test_hook_runs import bash
-from tests.runtime.world import World, open_world
-from wharfinger.formats.json_value import find_str
+from tests.runtime.world import World, open_ground, open_world
+from wharfinger.formats.json_value import find_int, find_str
+from wharfinger.runtime.conditions import MAPPERS
 from wharfinger.runtime.identity import SYSTEM_NAMESPACE
 from wharfinger.runtime.resources import IGNORE_DEPENDENTS, SKIP_DELETE_HOOKS
 
@@ -41,8 +42,10 @@ async def test_what_is_needed_is_not_removed_and_goes_by_itself_when_nobody_need
         await world.delete("", "database")
         held = await world.until("", "database", WOULD_BREAK)
         assert find_str(held, "status", "summary", "state") == "Removing"
+        assert find_int(held, "status", "observedGeneration") == find_int(held, "metadata", "generation")
         assert find_str(world.condition(held, "Reconciling"), "status") == "True"
         assert find_str(world.condition(held, "Stalled"), "status") == "False"
+        assert {find_str(world.condition(held, kind), "status") for kind in MAPPERS} == {"True"}
         assert "the removal would break prod.shop" in message(held)
         assert "dependency database" in message(held)
         assert IGNORE_DEPENDENTS in find_str(held, "status", "summary", "tip")
@@ -99,6 +102,35 @@ async def test_a_version_that_would_break_others_is_refused_with_all_that_comes_
         await world.until_state("", "database", "Ready")
         await world.until_state("prod", "shop", "Ready")
         assert await data(world, "database") == ("2.0.0", "new")
+
+
+async def test_who_needs_what_changes_is_explained_before_who_needs_those(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        await modules(world, tmp_path, ground="", house=mandatory("ground", "~1.0"), attic=mandatory("house"))
+        await world.change("", "ground", {"packageVersion": "2.0.0"})
+        held = await world.until("", "ground", WOULD_BREAK)
+        assert "would break attic, house (house: " in message(held)
+        assert "not met by version 2.0.0" in message(held)
+
+
+async def test_a_suspension_in_the_same_edit_breaks_nobody_and_is_adopted(tmp_path: Path) -> None:
+    async with open_ground(tmp_path) as ground:
+        async with ground.open_world() as world:
+            await database_and_shop(world, tmp_path)
+            await world.change("", "database", {"enabled": False, "suspend": True})
+            await world.until("", "database", WOULD_BREAK)
+            assert world.runtime.lifecycle.is_suspended("database")
+            assert world.runtime.scheduler.enabled("prod.shop")
+        async with ground.open_world() as world:
+            await world.until_state("prod", "shop", "Ready")
+            await world.until("", "database", WOULD_BREAK)
+            assert world.runtime.lifecycle.is_suspended("database")
+            assert await data(world, "database") == ("1.0.0", "none")
+            await world.delete("prod", "shop")
+            await world.until_gone("prod", "shop")
+            await world.change("", "database", {"suspend": False})
+            await world.until_state("", "database", "Disabled")
 
 
 async def test_what_is_taken_back_is_as_if_it_had_never_been_asked_for(tmp_path: Path) -> None:

@@ -182,6 +182,22 @@ async def test_a_failure_is_not_kept(tmp_path: Path) -> None:
         assert reporter.votes[2:] == [(True, "not at night", False)] * 2
 
 
+async def test_a_secret_of_short_lines_is_not_told_by_a_reason(tmp_path: Path) -> None:
+    """Where a script says what it was given, and each line alone is too short to be known for a secret."""
+    config = "type: object\nproperties: {mode: {type: string, default: day}, key: {type: string, writeOnly: true}}\n"
+    says = 'jq -r ".voting.key" "$VALUES_PATH" >"$MODULE_ENABLED_REASON"\n'
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        place = voting(tmp_path / "voting")
+        write(place, {"openapi/config-values.yaml": config})
+        (place / "enabled").write_text((place / "enabled").read_text() + says)
+        await world.push_folder(place, "voting", "1.0.0")
+        await world.create_module("voting", spec={"settings": {"mode": "night", "key": "abcd\nefgh\nijkl"}})
+        off = await world.until_state("", "voting", "Disabled")
+        assert find_str(off, "status", "summary", "message")
+        assert "efgh" not in str(off["status"])
+
+
 async def test_a_failed_script_is_asked_again_by_the_next_reload(tmp_path: Path) -> None:
     broken = tmp_path / "broken"
     broken.touch()

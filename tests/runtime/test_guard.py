@@ -44,6 +44,12 @@ def test_who_stays_is_named_before_who_goes() -> None:
     assert hold.waits == {"c"}
 
 
+def test_who_breaks_for_no_other_is_explained() -> None:
+    hold = judge("version 2.0.0", broken("b", "a", "c"), (), {"c", "b"})
+    assert hold is not None
+    assert hold.message == "version 2.0.0 would break a, b, c (b: b lacks it)"
+
+
 @pytest.mark.parametrize(("waits", "verb"), [({"c"}, "c, which goes"), ({"d", "c"}, "c, d, which go")])
 def test_who_goes_is_waited_for(waits: set[str], verb: str) -> None:
     hold = judge("version 2.0.0", [], waits)

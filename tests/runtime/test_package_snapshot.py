@@ -71,6 +71,9 @@ def test_what_stands_over_the_stages_is_a_condition_of_its_own() -> None:
     one.status = statuses.blocked(one.status, 1, "SpecInvalid", "no such field", NOW)
     blocked = package_snapshot(one, QueueDump("prod.shop", ())).conditions[-1]
     assert (blocked.type, blocked.status, blocked.reason) == (ACCEPTED, "False", "SpecInvalid")
+    one.status = statuses.removal_held(one.status, 1, "WouldBreakDependents", "the removal would break it", NOW)
+    held = package_snapshot(one, QueueDump("prod.shop", ())).conditions[-1]
+    assert (held.type, held.reason, held.message) == (REMOVED, "WouldBreakDependents", "the removal would break it")
     one.status = statuses.removing(one.status, "Removing", "the release is being uninstalled", NOW)
     removed = package_snapshot(one, QueueDump("prod.shop", ())).conditions[-1]
     assert (removed.type, removed.message, removed.last_transition) == (

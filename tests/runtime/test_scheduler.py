@@ -173,8 +173,8 @@ def test_what_is_decided_anew_is_so_since_then() -> None:
     assert told(Completed("web", 2), times[1]) == ("active", "EnabledByDefault", times[1])
     assert told(IntentSet("db", enabled=False), times[2]) == ("active", "DependencyNotEnabled", times[2])
     assert told(NodeAdded(node("other")), times[3]) == ("active", "DependencyNotEnabled", times[2])
-    assert told(IntentSet("web", enabled=False), times[4]) == ("active", "DynamicallyDisabled", times[4])
-    assert told(IntentSet("db", enabled=None), times[5]) == ("active", "DynamicallyDisabled", times[4])
+    assert told(IntentSet("web", enabled=False), times[4]) == ("active", "DependencyNotEnabled", times[2])
+    assert told(IntentSet("db", enabled=None), times[5]) == ("active", "DynamicallyDisabled", times[5])
 
 
 def test_the_dump_says_that_nothing_is_decided_while_it_is_paused() -> None:

@@ -25,7 +25,12 @@ def test_who_holds_a_tier_and_who_does_not() -> None:
     entry = Entry(node("a"))
     assert not entry.released
     assert not entry.on
-    for phase, released in ((Idle("x"), False), (Scheduled(1), False), (Scheduled(1, failed=True), True), (Active(), True)):
+    for phase, released in (
+        (Idle("x"), False),
+        (Scheduled(1), False),
+        (Scheduled(1, failed=True), True),
+        (Active(), True),
+    ):
         assert Entry(node("a"), phase).released is released
 
 

@@ -110,6 +110,26 @@ def test_removing_outranks_everything() -> None:
     assert (got["Ready"], got["Stalled"][0], got["Reconciling"][0]) == (("False", "Removing"), "False", "True")
 
 
+def test_a_removal_that_is_held_is_of_its_generation_and_ends_with_it() -> None:
+    held = statuses.removal_held(ready(), 2, Reason.WOULD_BREAK_DEPENDENTS, "it would", T1)
+    assert held.held is not None
+    assert statuses.external(held)["observedGeneration"] == 2
+    again = statuses.removal_held(held, 2, Reason.WAITING_FOR_DEPENDENTS, "", T2)
+    assert again.held is not None
+    assert again.held.since == T1
+    assert conditions(again)["Ready"] == ("False", "WaitingForDependents")
+    # What is installed is begun anew, and judged: of the same generation it is held all the same.
+    assert statuses.update_started(held, 2, T2).held == statuses.blocked(held, 2, "Internal", "x", T2).held == held.held
+    # Another object of its name is not.
+    for other in (
+        statuses.update_started(held, 1, T2), statuses.observed(held, 1, T2), statuses.blocked(held, 1, "x", "x", T2)
+    ):  # fmt: skip
+        assert other.held is None
+    begun = statuses.removing(held, Reason.REMOVING, "going", T2)
+    assert begun.held is None
+    assert statuses.removal_held(begun, 3, Reason.WAITING_FOR_DEPENDENTS, "", T2) == begun
+
+
 def test_times_move_only_with_the_truth() -> None:
     status = statuses.failed(statuses.fresh(1, T0), Stage.FETCHED, "RegistryFailed", "a", T1, permanent=False)
     status = statuses.failed(status, Stage.FETCHED, "RegistryFailed", "b", T2, permanent=False)

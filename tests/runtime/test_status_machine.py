@@ -10,7 +10,8 @@
 6. Once it is being removed, nothing but the removal itself changes anything.
 7. Telling the same once more, later, makes an equal status; equal statuses make equal bodies, and an equal body is not written.
 8. What was written is taken up by the next process with the same version, place and Installed.
-9. `is_stalled` is what the condition Stalled says, but for what a person has to mend first (the resource itself).
+9. `is_stalled` is what the condition Stalled says, but for what a person has to mend first (the resource itself), and while a
+   removal is held.
 10. A condition says it is of a generation that there was, and Ready, unless suspended, is of the newest.
 """
 
@@ -26,7 +27,7 @@ from tests.runtime.statuses import T0
 from wharfinger.formats.json_value import JsonObject, find, find_list, find_str
 from wharfinger.runtime import status as statuses
 from wharfinger.runtime.conditions import KINDS
-from wharfinger.runtime.reasons import OFF, Again, Reason
+from wharfinger.runtime.reasons import HELD, OFF, Again, Reason
 from wharfinger.runtime.status import PackageStatus, Stage, State, Truth
 
 Step = Callable[[PackageStatus, datetime], PackageStatus]
@@ -146,6 +147,11 @@ class Story(RuleBasedStateMachine):
         if really == 0 or self.status.removal is not None:
             self.tell(lambda status, now: statuses.removing(status, reason, message, now))
 
+    @rule(reason=st.sampled_from(sorted(HELD)), message=MESSAGES, newer=st.booleans())
+    def hold(self, reason: str, message: str, newer: bool) -> None:
+        generation = self.status.generation + newer
+        self.tell(lambda status, now: statuses.removal_held(status, generation, reason, message, now))
+
     @rule()
     def write(self) -> None:
         patch = statuses.difference(self.status, self.written)
@@ -187,7 +193,7 @@ class Story(RuleBasedStateMachine):
         told, status = self.status.told, self.status
         held = [kind for kind in ("Ready", "Reconciling", "Stalled") if told[kind].truth is Truth.TRUE]
         state = statuses.summary(status).state
-        if status.suspended and status.blocked is None and status.removal is None:
+        if status.suspended and status.blocked is None and status.removal is None and status.held is None:
             assert held in ([], ["Ready"])
             assert state == State.SUSPENDED
             return
@@ -198,7 +204,8 @@ class Story(RuleBasedStateMachine):
         assert held != ["Stalled"] or elsewhere or state in (State.FAILED, State.DEGRADED)
         if status.removal is None:
             assert told["Ready"].generation == status.generation
-        assert statuses.is_stalled(status) == (held == ["Stalled"] and status.blocked is None)
+        if status.held is None or status.removal is not None:
+            assert statuses.is_stalled(status) == (held == ["Stalled"] and status.blocked is None)
 
     @invariant()
     def keeps_installed(self) -> None:

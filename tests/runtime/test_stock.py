@@ -112,9 +112,9 @@ async def test_what_nobody_minds_is_done_though_it_was_changed_while_nobody_was_
             assert await data(world, "database") == ("1.5.0", "new")
 
 
-def held_up(folder: Path) -> str:
+def held_up(folder: Path, name: str = "held") -> str:
     """What makes hooks wait to be let go when they are asked what they want."""
-    return f'if [ -p "{folder}/held" ]; then read -r _ <"{folder}/held"; fi'
+    return f'if [ -p "{folder}/{name}" ]; then read -r _ <"{folder}/{name}"; fi'
 
 
 async def test_nothing_is_removed_while_it_is_not_known_who_needs_it(tmp_path: Path) -> None:
@@ -147,6 +147,68 @@ async def test_nothing_is_removed_while_it_is_not_known_who_needs_it(tmp_path: P
                 await world.until_gone("", "database")
         finally:
             os.close(gate)
+
+
+async def test_what_is_not_known_yet_is_named_as_it_becomes_known(tmp_path: Path) -> None:
+    async with open_ground(tmp_path) as ground:
+        async with ground.open_world() as world:
+            await world.repository()
+            await modules(world, tmp_path, database="")
+            for name in ("east", "west"):
+                await push(world, package(tmp_path, name, mandatory("database"), config=held_up(tmp_path, name)))
+                await world.create_module(name)
+                await world.until_state("", name, "Ready")
+        gates = {}
+        for name in ("east", "west"):
+            os.mkfifo(tmp_path / name)
+            gates[name] = os.open(tmp_path / name, os.O_RDWR | os.O_NONBLOCK)
+        await ground.client.delete(ObjectKey(MODULE, "", "database"))
+        try:
+            async with ground.open_world() as world:
+                await world.until("", "database", lambda obj: message(obj).endswith(": east, west not loaded yet"))
+                os.write(gates["west"], b"go\n" * 8)
+                await world.until("", "database", lambda obj: message(obj).endswith(": east not loaded yet"))
+                os.write(gates["east"], b"go\n" * 8)
+                await world.until("", "database", WOULD_BREAK)
+        finally:
+            for gate in gates.values():
+                os.close(gate)
+
+
+@pytest.mark.parametrize("unknown", ["folder", "settings"])
+async def test_what_rests_though_its_removal_is_refused_has_run_for_whoever_needs_it(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, unknown: str
+) -> None:
+    caplog.set_level("INFO")
+    async with open_ground(tmp_path) as ground:
+        async with ground.open_world() as world:
+            if unknown == "folder":
+                await world.local_repository(tmp_path / "packages")
+                (tmp_path / "packages").mkdir()
+                package(tmp_path, "database").rename(tmp_path / "packages" / "database")
+                package(tmp_path, "shop", mandatory("database")).rename(tmp_path / "packages" / "shop")
+                await world.create_module("database")
+                await world.create("prod", "shop", package="shop")
+                await world.until_state("prod", "shop", "Ready")
+                await world.until_state("", "database", "Ready")
+            else:
+                await database_and_shop(world, tmp_path)
+            await world.delete("", "database")
+            await world.until("", "database", WOULD_BREAK)
+        if unknown == "settings":
+            await patch(ground, "database", {"settings": {"mode": "new"}})
+        async with ground.open_world() as world:
+            await until_true(lambda: is_run(world, "prod.shop"))
+            await world.until_state("prod", "shop", "Ready")
+            assert not is_run(world, "database")
+            assert await data(world, "database") == ("1.0.0", "none")
+            for name in ("first", "second"):
+                await world.annotate("", "database", name, "look")
+                with trio.fail_after(30):
+                    await trio.testing.wait_all_tasks_blocked(0.1)
+        assert [each.message for each in caplog.records if "rests as it is installed" in each.message] == [
+            "database: rests as it is installed: more than is refused was changed since, or may have been"
+        ]
 
 
 async def test_a_package_that_cannot_be_loaded_holds_nobody_and_protects_nobody(tmp_path: Path) -> None:

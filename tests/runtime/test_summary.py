@@ -11,8 +11,8 @@ from wharfinger.runtime.status import Phase, Stage
 from wharfinger.runtime.summary import State, summary
 
 
-@pytest.mark.parametrize(("removed", "blocked", "suspended", "failed"), list(product([False, True], repeat=4)))
-def test_what_stands_over_what(removed: bool, blocked: bool, suspended: bool, failed: bool) -> None:
+@pytest.mark.parametrize(("removed", "held", "blocked", "suspended", "failed"), list(product([False, True], repeat=5)))
+def test_what_stands_over_what(removed: bool, held: bool, blocked: bool, suspended: bool, failed: bool) -> None:
     status = ready()
     if failed:
         status = statuses.failed(status, statuses.Stage.APPLIED, Reason.APPLY_FAILED, "refused", T1, permanent=True)
@@ -20,12 +20,14 @@ def test_what_stands_over_what(removed: bool, blocked: bool, suspended: bool, fa
         status = statuses.suspended(status, T1, suspended=True)
     if blocked:
         status = statuses.blocked(status, 2, Reason.SPEC_INVALID, "spec.packageName is missing", T1)
+    if held:
+        status = statuses.removal_held(status, 2, Reason.WOULD_BREAK_DEPENDENTS, "it would", T2)
     if removed:
         status = statuses.removing(status, Reason.REMOVING, "the release is being uninstalled", T2)
     expected = next(
         state
         for state, holds in (
-            (State.REMOVING, removed),
+            (State.REMOVING, removed or held),
             (State.DEGRADED, blocked),
             (State.SUSPENDED, suspended),
             (State.DEGRADED, failed),
@@ -35,7 +37,7 @@ def test_what_stands_over_what(removed: bool, blocked: bool, suspended: bool, fa
     )
     assert summary(status).state == expected
     assert summary(status).message
-    assert bool(summary(status).tip) == (expected not in (State.READY, State.REMOVING))
+    assert bool(summary(status).tip) == (not removed if expected is State.REMOVING else expected is not State.READY)
 
 
 def test_a_removal_that_fails_says_what_to_do() -> None:
@@ -52,7 +54,7 @@ def test_a_wish_that_would_break_others_is_no_failure_of_what_is_there(phase: Ph
 
 
 def test_a_removal_that_is_held_is_under_way_and_says_what_for() -> None:
-    status = statuses.removing(ready(), Reason.WAITING_FOR_DEPENDENTS, "", T1)
+    status = statuses.removal_held(ready(), 2, Reason.WAITING_FOR_DEPENDENTS, "", T1)
     assert summary(status)[:2] == ("Removing", Reason.WAITING_FOR_DEPENDENTS.text)
     assert conditions(status)["Reconciling"] == ("True", "WaitingForDependents")
 

@@ -18,11 +18,10 @@ from wharfinger.runtime.fixpoint.converge import Report, converge
 from wharfinger.runtime.fixpoint.model import Cancelled, Crashed, Dispatch, Id, Level, Outcome, Pulled
 from wharfinger.runtime.fixpoint.state import Done, Parked, Rules
 
-many = settings(
-    max_examples=scaled(2000, 50),
-    phases=(Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink),
-    suppress_health_check=[HealthCheck.too_slow],
-)
+PHASES = (Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink)
+many = settings(max_examples=scaled(2000, 50), phases=PHASES, suppress_health_check=[HealthCheck.too_slow])
+# Each example is lived through once for every order that there is.
+at_every_order = settings(many, max_examples=scaled(300, 50))
 limits = st.integers(1, 4)
 A, B, C = node("a"), node("b"), node("c")
 
@@ -40,7 +39,7 @@ def sound(some: World) -> World:
 # --- the machine --------------------------------------------------------------------------------------------------------------
 
 
-@many
+@at_every_order
 @given(some=worlds(tolerant=False), tape=tapes, limit=limits, own=st.booleans())
 def test_cancelled_after_any_order_nothing_false_is_said_and_nothing_more_is_ordered(
     some: World, tape: bytes, limit: int, own: bool
@@ -59,7 +58,7 @@ def test_cancelled_after_any_order_nothing_false_is_said_and_nothing_more_is_ord
                 assert not isinstance(cut.state.phase(one), Done)
 
 
-@many
+@at_every_order
 @given(some=worlds(), tape=tapes, limit=limits)
 def test_cancelled_after_any_order_the_parked_stay_parked(some: World, tape: bytes, limit: int) -> None:
     whole = Drive(some, tape, limit).live()
@@ -78,7 +77,7 @@ def test_cancelled_after_any_order_the_parked_stay_parked(some: World, tape: byt
         assert {one: cut.state.result(one) for one in parked} == results
 
 
-@many
+@at_every_order
 @given(some=worlds().map(sound), tape=tapes, limit=limits, own=st.booleans())
 def test_struck_by_a_crash_at_any_order_the_others_come_to_their_verdicts(
     some: World, tape: bytes, limit: int, own: bool
@@ -181,7 +180,7 @@ def test_converge_comes_to_the_oracles_verdicts(some: World, tape: bytes, limit:
     assert report.level == max(order.level for order in bodies.orders)
 
 
-@many
+@at_every_order
 @given(some=worlds().map(sound).map(still), tape=tapes, limit=limits)
 def test_converge_survives_a_body_that_ends_in_an_error_at_any_order(some: World, tape: bytes, limit: int) -> None:
     orders = within(whole := Living(some, tape), limit).runs.values()

@@ -194,7 +194,7 @@ async def test_what_is_said_before_is_there_and_what_is_said_after_changes_nothi
     world.arrived(emission(C))
     world.removed(C)
     bodies = Bodies()
-    report = await end(bodies, A, world=world)
+    report = await end(bodies, A, limit=1, world=world)
     assert report.results == {A: "ready", B: "ready"}
     world.asked(A)
     world.arrived(emission(C))

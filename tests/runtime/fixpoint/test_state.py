@@ -71,14 +71,13 @@ events: st.SearchStrategy[Event | Outcome] = st.one_of(
 
 def check_books(state: Fixpoint) -> None:
     """Every invariant of the module, looked up the slow way."""
-    nodes = {who: found for who in state.nodes if (found := state.node(who)) is not None}
-    stages = Counter(found.stage for found in nodes.values())
+    stages = Counter(found.stage for found in state.nodes.values())
     assert state.queued == stages[Stage.RUNNABLE]
-    assert len(state.runs) == stages[Stage.RUNNING]
+    assert state.running == stages[Stage.RUNNING]
     assert state.waiting == stages[Stage.WAITING]
     places = Counter(state.queue)
     assert max(places.values(), default=1) == 1
-    for who, found in nodes.items():
+    for who, found in state.nodes.items():
         assert (places[who] == 1) == found.queued
         assert found.queued or found.stage not in (Stage.RUNNABLE, Stage.GONE)
         if found.stage is Stage.PARKED:
@@ -86,15 +85,15 @@ def check_books(state: Fixpoint) -> None:
             assert (who in state.parked) == state.rules.drain
         if found.stage in (Stage.DONE, Stage.WAITING):
             assert all(who in state.readers[read] for read in found.reads)
-    listed = [(who, found.lacks, state.parked_on) for who, found in nodes.items()]
-    listed += [(who, found.reads, state.readers) for who, found in nodes.items()]
+    listed = [(who, found.lacks, state.parked_on) for who, found in state.nodes.items()]
+    listed += [(who, found.reads, state.readers) for who, found in state.nodes.items()]
     for index in (state.parked_on, state.readers):
         named = {(who, key) for who, keys, where in listed if where is index for key in keys}
         assert all(index[key] for key in index)
         assert {(who, key) for key in index for who in index[key]} <= named
     assert set(state.loops) <= set(state.nodes)
-    assert set(state.sweepers) == {who for who, found in nodes.items() if found.sweep}
-    if not state.runs:
+    assert set(state.sweepers) == {who for who, found in state.nodes.items() if found.sweep}
+    if not state.running:
         assert all(mark.present for mark in state.marks.values()), "what is gone leaves nothing"
     assert state.at_rest() == (not stages[Stage.RUNNABLE] and not stages[Stage.RUNNING])
 
