@@ -106,6 +106,8 @@ class Graph:
 _KINDS: Final = tuple(EdgeKind)
 _GROUPS: Final = {"anyOf": EdgeKind.ANY_OF, "noneOf": EdgeKind.EXCLUDES}
 _WORSE: Final = {"Failed": NodeState.FAILED, "Degraded": NodeState.DEGRADED}
+_RESTING: Final = {"Ready": NodeState.ACTIVE, "Suspended": NodeState.WAITING}
+"""Of these nothing failed: the scheduler is told the same of a run that was cut short, or ordered and not begun."""
 _PHASES: Final = {"active": NodeState.ACTIVE, "scheduled": NodeState.SCHEDULED}
 
 
@@ -153,7 +155,7 @@ def _node(name: str, node: NodeSnapshot | None, package: PackageSnapshot | None)
             drawn,
             version=node.version or drawn.version,
             order=node.order,
-            message=node.message or drawn.message,
+            message=(drawn.message or node.message) if node.failed else (node.message or drawn.message),
             waits_for=tuple(lack_text(lack) for lack in node.lacks),
             since=node.since,
         )
@@ -169,7 +171,7 @@ def _state(node: NodeSnapshot | None, package: PackageSnapshot | None) -> NodeSt
     match node.decision:
         case "Enable":
             if node.failed:
-                return NodeState.FAILED
+                return _RESTING.get(status, NodeState.FAILED)
             return _WORSE.get(status) or _PHASES.get(node.state, NodeState.WAITING)
         case "Disable":
             return NodeState.OFF

@@ -13,6 +13,8 @@ from wharfinger.runtime.inspector import LackSnapshot, NodeSnapshot
 # What one waits for comes last: it alone may be long, and only the last column is cut to fit a terminal.
 _HEADER: Final = ("NAME", "ORDER", "STATE", "DECISION", "SINCE", "WAITS-FOR")
 
+_OFF: Final = ("Disable", "Forbid")
+
 
 def moment_text(moment: datetime | None) -> str:
     """A moment to the second, in UTC: ``2026-05-17 12:30:45Z``; empty for none."""
@@ -41,7 +43,7 @@ def node_lines(nodes: Sequence[NodeSnapshot], columns: int | None) -> list[str]:
         (
             node.name,
             str(node.order),
-            "failed" if node.failed else node.state,
+            _state(node),
             f"{node.decision} {node.reason}".strip(),
             moment_text(node.since),
             ", ".join(lack_text(lack) for lack in node.lacks),
@@ -49,6 +51,13 @@ def node_lines(nodes: Sequence[NodeSnapshot], columns: int | None) -> list[str]:
         for node in nodes
     ]
     return layout(_HEADER, rows, columns) if rows else []
+
+
+def _state(node: NodeSnapshot) -> str:
+    """Its state, if it may be on: what may not rests, whatever the scheduler calls that."""
+    if node.decision in _OFF:
+        return "off"
+    return "failed" if node.failed else node.state
 
 
 def _number(name: str) -> str:

@@ -28,7 +28,9 @@ class Known:
     """What an explanation is made from. A package is looked up when the chain comes to it, since most are never asked about.
 
     ``holders`` are those that hold a tier, by its order; ``leaving`` those that need a package and are being removed, which the
-    scheduler has forgotten; ``trying_crds`` the packages whose definitions all others wait for.
+    scheduler has forgotten; ``by_resource`` those that a package needs only since its resource's ``spec.dependsOn`` names them;
+    ``trying_crds`` the packages whose definitions all others wait for. ``asks_daemon``: what is known is what a daemon has taken,
+    which may be less than there is.
     """
 
     now: datetime
@@ -38,6 +40,8 @@ class Known:
     slots: tuple[SlotsSnapshot, ...] = ()
     trying_crds: tuple[str, ...] = ()
     leaving: Callable[[str], tuple[str, ...]] = _nobody
+    by_resource: Callable[[str], tuple[str, ...]] = _nobody
+    asks_daemon: bool = False
 
     def is_on(self, name: str) -> bool:
         """Whether the scheduler knows the package, and has decided that it is on."""

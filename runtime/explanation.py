@@ -2,9 +2,10 @@
 
 Each package has causes (:mod:`~wharfinger.runtime.causes`): roots, and such as come through other packages. The chain that is
 told is the shortest one to a root that a person can act on; among equally short ones, the causes of a package count in their
-order (what stands over everything, the votes of the gates in the order of the rules, what it is parked on, its stages in the
-order of the pipeline), and the packages that one comes through by name. Where nobody can act on anything, it is the shortest
-chain to what is at work. What else keeps the packages of the chain is told beside it.
+order (what stands over everything, what fails to put it to rest, what was refused, the votes of the gates in the order of the
+rules, what it is parked on, its stages in the order of the pipeline), and the packages that one comes through by name. Where
+nobody can act on anything, it is the shortest chain to what is at work. What else keeps the packages of the chain is told beside
+it.
 
 While a version is being brought, what the gates said of the one before it keeps nobody. And a package that is ready may have to
 be run again, because one that it subscribes to was: what that run waits for is told like any other wait.
@@ -23,11 +24,11 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from wharfinger.runtime.causes import Cause, Known, one_line
-from wharfinger.runtime.gate_causes import absence_cause, again_causes, lack_causes, vote_causes
+from wharfinger.runtime.gate_causes import absence_cause, again_causes, lack_causes, refusal_cause, vote_causes
 from wharfinger.runtime.inspector import CauseSnapshot, ExplanationSnapshot, NodeSnapshot, PackageSnapshot
 from wharfinger.runtime.reasons import explanation
 from wharfinger.runtime.remedies import WAIT, of_circle, of_more, of_reason
-from wharfinger.runtime.stage_causes import aside_cause, is_being_brought, stage_causes
+from wharfinger.runtime.stage_causes import aside_cause, gate_failure, is_being_brought, stage_causes
 from wharfinger.runtime.summary import State
 
 MAX_LOOKED_AT: Final = 1_000
@@ -105,7 +106,7 @@ def _causes(
 ) -> tuple[Cause, ...]:
     """All causes of one package, in their order; none where nothing keeps it, nor its next run."""
     if package is None:
-        return (absence_cause(name, needed_by),)
+        return (absence_cause(known, name, needed_by),)
     if (aside := aside_cause(known, package)) is not None:
         return (aside,)
     node = known.node(name)
@@ -113,10 +114,16 @@ def _causes(
         return tuple(again_causes(known, node)) if node is not None else ()
     if is_being_brought(package):
         return tuple(stage_causes(known, package))
-    found = (*vote_causes(known, package, node), *(lack_causes(known, node) if node is not None else ()))
+    first = gate_failure(known, package) or refusal_cause(known, package, node)
+    found = (
+        *((first,) if first is not None else ()),
+        *vote_causes(known, package, node),
+        *(lack_causes(known, node) if node is not None else ()),
+    )
     staged: Iterator[Cause] = stage_causes(known, package)
     # What waits for its turn is not at work, and what may not be on has no work to speak of; but what failed is said.
-    return found + tuple(cause for cause in staged if cause.by_hand or not found)
+    told = first.message if first is not None else None
+    return found + tuple(cause for cause in staged if (cause.by_hand and cause.message != told) or not found)
 
 
 def _gone_on(known: Known, name: str) -> Cause:

@@ -2,6 +2,7 @@
 
 Of the votes of :mod:`wharfinger.runtime.rules` about a node, the first FORBID wins wherever it stands, otherwise the last one
 that is not UNDEFINED; a node is on if and only if that is ENABLE. Nothing can force a node on: what it requires always may block.
+Where the user's no is among several FORBIDs, it is the reason: nobody waits for what a package requires that is not wanted.
 Where all would have it on and only its enabled script has not been heard, the decision is *pending*, and it is off.
 
 Decisions are a function of what is there now, never of how it came to be: nodes are judged in their topological order, on the
@@ -18,7 +19,7 @@ import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from wharfinger.runtime.rules import Facts, Opinion, Others, Reason, ScriptVote, Vote, votes
+from wharfinger.runtime.rules import UNWANTED, Facts, Opinion, Others, Reason, ScriptVote, Vote, votes
 from wharfinger.runtime.scheduler_graph import Node, Topology, Verdict
 from wharfinger.runtime.soft_edges import Knot
 
@@ -193,7 +194,7 @@ class _Judge:
 
     def _decision(self, name: str, others: Others) -> Decision:
         node, opinion = self._nodes[name], self._opinion(name)
-        vote = _resolved(votes(node, self._facts, others, opinion))
+        vote = UNWANTED if opinion.intent is False else _resolved(votes(node, self._facts, others, opinion))
         unwanted = opinion.intent is False or vote.reason is Reason.DISABLED_BY_SCRIPT
         return Decision(vote.verdict, vote.reason, vote.message, uninstall=unwanted)
 

@@ -125,6 +125,10 @@ class Instance:
     manifest: Manifest | None = None
     tree: Path | None = None
     definition: Definition | None = None
+    joined: Definition | None = None
+    """What the scheduler's node is made of."""
+    refused: Failure | None = None
+    """Why what is loaded is not that: the node is still of the version before, which is installed and runs on."""
     hooks: tuple[Hook, ...] = ()
     started: PackageHooks | None = None
     hook_scope: WorkScope | None = None

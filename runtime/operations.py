@@ -101,17 +101,7 @@ class Operations:
             raise AssertionError(f"{instance.id}: Load succeeded and nothing is loaded")
         instance.loaded_once = True
         self._end_crds(instance, "loaded anew")
-        instance.crds = None if instance.definition.crds else ()
-        if not self._join(instance, instance.definition):
-            self.tell_scheduler(NodeRemoved(name))  # the version before is not what is loaded any more
-            return
-        if runtime.scheduler.enabled(name):
-            self._begin_crds(instance)
-        elif (missed := instance.missed_disable) is not None:
-            self._begin_disable(instance, *missed)
-        instance.missed_disable = None
-        if instance.definition.enabled_script and instance.voted_for != instance.wanted_settings.checksum:
-            self.reconfigure(instance, "SettingsChanged")
+        self._join(instance, instance.definition)
 
     def needs_changed(self, instance: Instance) -> None:
         """What its resource says it depends on is something else; what is being loaded says so itself when it is.
@@ -121,21 +111,48 @@ class Operations:
         if instance.definition is not None and not self.runtime.lifecycle.is_loading(instance.id.name):
             self._join(instance, instance.definition)
 
-    def _join(self, instance: Instance, definition: Definition) -> bool:
-        """Make what is loaded a node of the scheduler; False where it would close a cycle, and nothing has changed then."""
+    def _join(self, instance: Instance, definition: Definition) -> None:
+        """Make what is loaded a node of the scheduler, and begin what follows from that.
+
+        What would close a cycle is refused, and the graph is as it was: the version before, if there is one, is installed and
+        stays the node that others depend on, though it cannot be run again (`_begin_reconciliation`).
+        """
+        before, is_new = instance.crds, definition is not instance.joined
+        if is_new:
+            instance.crds = None if definition.crds else ()
         try:
             self._add_node(instance, definition)
         except CycleError as error:
             failure = Failure("DependencyCycle", str(error), permanent=True)
+            if is_new:
+                instance.crds, instance.refused = before, failure
             self.runtime.reports.failed(instance, Stage.REQUIREMENTS, failure)
-            return False
+            if is_new and not instance.status.version:
+                self.tell_scheduler(NodeRemoved(instance.id.name))  # nothing is installed that others could use
+            return
         self.restate_requirements(instance)
-        return True
+        if is_new:
+            self._joined(instance, definition)
+
+    def _joined(self, instance: Instance, definition: Definition) -> None:
+        if self.runtime.scheduler.enabled(instance.id.name):
+            self._begin_crds(instance)
+        elif (missed := instance.missed_disable) is not None:
+            self._begin_disable(instance, *missed)
+        instance.missed_disable = None
+        if definition.enabled_script and instance.voted_for != instance.wanted_settings.checksum:
+            self.reconfigure(instance, "SettingsChanged")
 
     def _add_node(self, instance: Instance, definition: Definition) -> None:
         """Raises CycleError."""
         name = instance.id.name
-        self.tell_scheduler(NodeAdded(node_of(instance.id, definition, instance.wanted.depends_on)))
+        refused, instance.refused = instance.refused, None  # before it is told: what follows from that is begun at once
+        try:
+            self.tell_scheduler(NodeAdded(node_of(instance.id, definition, instance.wanted.depends_on)))
+        except CycleError:
+            instance.refused = refused
+            raise
+        instance.joined = definition
         self.tell_scheduler(self.runtime.votes.get(name, ScriptVoted(name, None)))
 
     # --- reconciliation --------------------------------------------------------------------------------------------------
@@ -143,7 +160,9 @@ class Operations:
     def reconfigure(self, instance: Instance, reason: str) -> None:
         """What is wanted of a loaded package changed; an enabled script that may look at its settings is asked first."""
         name, runtime = instance.id.name, self.runtime
-        if instance.definition is None or not instance.definition.enabled_script:
+        if instance.definition is not None and instance.refused is not None:
+            self._join(instance, instance.definition)  # what was in its way may be gone
+        elif instance.definition is None or not instance.definition.enabled_script:
             self.tell_scheduler(Rescheduled(name, reason))
         elif (scope := runtime.lifecycle.begin_vote(name)) is not None:
             tasks = self._pipeline(instance, scope).vote()
@@ -156,15 +175,24 @@ class Operations:
         self.tell_scheduler(Rescheduled(instance.id.name, reason))
 
     def _begin_reconciliation(self, instance: Instance, run: int, reason: str) -> None:
-        scope = self.runtime.lifecycle.begin_reconciliation(instance.id.name, reason)
+        """Run what is loaded, where that is what the scheduler has as a node.
+
+        While another version is brought, its own end orders a run; where that was refused, it is asked once more.
+        """
+        name, lifecycle = instance.id.name, self.runtime.lifecycle
         instance.run = run
+        if lifecycle.is_loading(name):
+            self.tell_scheduler(Failed(name, run))
+            return
+        if instance.refused is not None and instance.definition is not None and not lifecycle.is_suspended(name):
+            self._join(instance, instance.definition)
+            return
+        scope = lifecycle.begin_reconciliation(name, reason)
         instance.disabling = None
         if scope is None:
             # Suspended, or being removed: nothing is going to be run. What is installed is there for others all the same.
-            there = instance.status.installed_since is not None and self.runtime.lifecycle.is_suspended(
-                instance.id.name
-            )
-            self.tell_scheduler((Completed if there else Failed)(instance.id.name, run))
+            there = instance.status.installed_since is not None and lifecycle.is_suspended(name)
+            self.tell_scheduler((Completed if there else Failed)(name, run))
             return
         tasks = self._pipeline(instance, scope).reconciliation()
         self._enqueue(tasks, scope, {"Run": lambda: self._has_run(instance, run)})
@@ -308,7 +336,7 @@ class Operations:
             decided is not None and decided.reason != Reason.SCRIPT_PENDING
         ):  # its vote follows at once, and is told then
             self.runtime.statements.say(instance, decided)
-            if decided.allowed:
+            if decided.allowed and instance.refused is None:
                 self._begin_crds(instance)
         match orders.order:
             case Schedule(_, run, reason):

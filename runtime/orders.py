@@ -37,8 +37,10 @@ class Orders:
                 entry = PackageOrders(effect.name)
                 self._waiting.append(effect.name)
             match effect:
-                case Decided():
-                    self._entries[effect.name] = replace(entry, decided=effect)
+                case Decided(allowed=allowed):
+                    # What it was to rest for is over: at worst it is put to rest a little later, for what is true then.
+                    order = None if allowed and isinstance(entry.order, Disable) else entry.order
+                    self._entries[effect.name] = PackageOrders(effect.name, effect, order)
                 case Schedule() | Disable():
                     self._entries[effect.name] = replace(entry, order=effect)
                 case _:

@@ -4,12 +4,16 @@ What a word of :mod:`~wharfinger.runtime.reasons` advises is said there, for sta
 that go with it, and what helps against that which has no word: work that takes long, a package that is not there.
 """
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from wharfinger.runtime.reasons import Reason, advice
 
 WAIT: Final = "nothing to do: it goes on by itself; ask again if it takes long"
+PAUSE: Final = "it goes on by itself; if it takes long, read in the daemon's log why that ConfigMap cannot be listed"
+UNTAKEN: Final = "if it is there, read in the daemon's log why it was not taken"
 STATISTICS: Final = "`wharfinger statistics` shows the limits, `wharfinger queues dump -o table` who has work"
+
+_MOST_NAMED: Final = 5
 
 
 def kubectl_name(name: str) -> str:
@@ -21,6 +25,20 @@ def kubectl_name(name: str) -> str:
 def patch(name: str, spec: str) -> str:
     """The command that sets a field of a package's spec; ``spec`` is JSON."""
     return f"kubectl patch {kubectl_name(name)} --type=merge -p '{{\"spec\":{spec}}}'"
+
+
+def _new(name: str, constraint: str) -> str:
+    namespace, dot, instance = name.partition(".")
+    what = f"the Application {instance} in namespace {namespace}" if dot else f"the Module {name}"
+    return f"{what} in a version that is {constraint}" if constraint else what
+
+
+def _another(name: str, constraint: str) -> str:
+    return f"set spec.packageVersion of {kubectl_name(name)} to one that is {constraint}"
+
+
+def _edit(name: str) -> str:
+    return f"edit spec.dependsOn of {kubectl_name(name)}"
 
 
 _SLOW: Final = {
@@ -45,27 +63,54 @@ def of_reason(name: str, reason: str, *, permanent: bool = False) -> str:
     return f"{advised}: {patch(name, spec)}" if spec else advised
 
 
-def of_absence(name: str, constraint: str, needed_by: str) -> str:
-    """What to do about a package that is needed and not there."""
-    namespace, dot, instance = name.partition(".")
-    what = f"the Application {instance} in namespace {namespace}" if dot else f"the Module {name}"
-    fitting = f" in a version that is {constraint}" if constraint else ""
-    without = f", or use a version of {needed_by} that does not need it" if needed_by else ""
-    return f"create {what}{fitting}{without}; that is noticed by itself"
+def of_absence(name: str, constraint: str, needed_by: str, *, by_resource: bool = False) -> str:
+    """What to do about a package that is needed and not known; ``by_resource``: only ``spec.dependsOn`` names it."""
+    without = f"use a version of {needed_by} that does not need it"
+    if by_resource:
+        without = _edit(needed_by)
+    instead = f", or {without}" if needed_by else ""
+    return f"create {_new(name, constraint)}{instead}; that is noticed by itself"
 
 
-def of_group(members: tuple[tuple[str, bool], ...]) -> str:
-    """What to do where one of several packages must be on, of which none is; each with whether it is there."""
-    known = [name for name, there in members if there]
-    ask = f"; `wharfinger why {known[0]}` says what keeps {known[0]} off" if known else ""
-    return advice(Reason.ANY_OF_UNMET) + ask
+class Member(NamedTuple):
+    """One of several packages of which one must be on; ``version`` that it is on in, and ``there``: the daemon knows it."""
+
+    name: str
+    constraint: str
+    version: str
+    there: bool
 
 
-def of_version(name: str, constraint: str, needed_by: str) -> str:
-    """What to do about a dependency that is there in another version."""
+def of_group(members: tuple[Member, ...]) -> str:
+    """What to do where one of several packages must be on, in a version that will do, and none is."""
+    if not members:
+        return "one of the packages named must be on; that is noticed by itself"
+    told = [_member(each) for each in members[:_MOST_NAMED]]
+    more = f"; or one of {len(members) - len(told)} more" if len(told) < len(members) else ""
+    return f"{'; or '.join(told)}{more}; that is noticed by itself"
+
+
+def of_version(name: str, constraint: str, needed_by: str, *, by_resource: bool = False) -> str:
+    """What to do about a dependency that is there in another version; ``by_resource``: only ``spec.dependsOn`` names it."""
+    other = f"that of {kubectl_name(needed_by)} to one that takes {name} as it is"
+    return f"{_another(name, constraint)}, or {_edit(needed_by) if by_resource else other}"
+
+
+def of_closing(name: str, closing: tuple[str, ...]) -> str:
+    """What to do about a circle that a package's ``spec.dependsOn`` closes by naming these; of none, one is in the packages."""
+    if not closing:
+        return of_reason(name, Reason.DEPENDENCY_CYCLE)
+    return f"{_edit(name)}: what it names closes the circle ({', '.join(closing[:_MOST_NAMED])})"
+
+
+def _member(member: Member) -> str:
+    name, constraint, version, there = member
+    if version:
+        return _another(name, constraint)
     return (
-        f"set spec.packageVersion of {kubectl_name(name)} to one that is {constraint}, "
-        f"or that of {kubectl_name(needed_by)} to one that takes {name} as it is"
+        f"have {name} on (`wharfinger why {name}` says what keeps it off)"
+        if there
+        else f"create {_new(name, constraint)}"
     )
 
 

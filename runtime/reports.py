@@ -124,10 +124,14 @@ class Reports:
             self.runtime.operations.tell_scheduler(Rescheduled(instance.id.name, "HookValuesChanged"))
 
     def voted(self, instance: Instance, enabled: bool | None, reason: str, *, failed: bool) -> None:  # noqa: FBT001
-        """What the enabled script says; the scheduler hears it at once, or together with the node it is about."""
+        """What the enabled script says; the scheduler hears it at once, or together with the node it is about.
+
+        What a version that is being loaded says is nothing about the version before, which is still the node.
+        """
         vote = ScriptVoted(instance.id.name, enabled, "" if failed else reason, reason if failed else "")
         self.runtime.votes[instance.id.name] = vote
-        self.runtime.operations.tell_scheduler(vote)
+        if not self.runtime.lifecycle.is_loading(instance.id.name):
+            self.runtime.operations.tell_scheduler(vote)
 
     def run_later(self, instance: Instance, task: Task, lane: str) -> bool:
         """Put a hook's run into a lane of its own; False if it was not taken."""

@@ -86,6 +86,10 @@ class Vote:
     message: str = ""
 
 
+UNWANTED: Final = Vote(Verdict.FORBID, Reason.DYNAMICALLY_DISABLED, "it is disabled; enable it to have it back")
+"""The user's no. Others may forbid a package as well; of what is not wanted anyway, this is the reason that is told."""
+
+
 @dataclass(frozen=True, slots=True)
 class Others:
     """What a node is judged against: other nodes.
@@ -118,11 +122,7 @@ def votes(node: Node, facts: Facts, others: Others, opinion: Opinion) -> Iterato
     if node.floor is Verdict.DISABLE and facts.bundle and (facts.edition, facts.bundle) in node.bundles:
         yield Vote(Verdict.ENABLE, Reason.BUNDLE)
     if opinion.intent is not None:
-        yield (
-            Vote(Verdict.ENABLE, Reason.DYNAMICALLY_ENABLED)
-            if opinion.intent
-            else _forbid(Reason.DYNAMICALLY_DISABLED, "it is disabled; enable it to have it back")
-        )
+        yield Vote(Verdict.ENABLE, Reason.DYNAMICALLY_ENABLED) if opinion.intent else UNWANTED
     match opinion.vote:
         case None if node.script:
             yield Vote(Verdict.UNDEFINED, Reason.SCRIPT_PENDING, "its enabled script has not voted yet")

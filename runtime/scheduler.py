@@ -29,7 +29,7 @@ from wharfinger.runtime.scheduler_events import (
 )
 from wharfinger.runtime.scheduler_graph import CycleError, Node, Verdict
 from wharfinger.runtime.scheduler_machine import step, what_if
-from wharfinger.runtime.scheduler_snapshots import holders, node_snapshot
+from wharfinger.runtime.scheduler_snapshots import holders, node_snapshot, node_snapshots
 from wharfinger.runtime.scheduler_state import Graph
 
 __all__ = [
@@ -128,4 +128,4 @@ class Scheduler:
 
     def nodes(self) -> tuple[NodeSnapshot, ...]:
         """All nodes, sorted by name; one that waits says for what."""
-        return tuple(node_snapshot(self._graph, name) for name in sorted(self._graph.entries))
+        return node_snapshots(self._graph)

@@ -69,7 +69,18 @@ from wharfinger.runtime.scheduler_events import (
     ScriptVoted,
 )
 from wharfinger.runtime.scheduler_graph import Node, Rewired, with_node, without_node
-from wharfinger.runtime.scheduler_state import Active, Entry, Graph, Idle, Nodes, Phase, Scheduled, package_id, vote_id
+from wharfinger.runtime.scheduler_state import (
+    PACKAGE,
+    Active,
+    Entry,
+    Graph,
+    Idle,
+    Nodes,
+    Phase,
+    Scheduled,
+    package_id,
+    vote_id,
+)
 from wharfinger.runtime.tiers import tier_id
 
 
@@ -194,6 +205,8 @@ class _Turn:
         self._rewire(rewired)
         self._hold(order, rewired.topology.effective[name])
         self.suspects.add(name)
+        if old is not None and old.hopeless:
+            self._recall(name)
         self._subscribe(name, old.node.subscriptions if old else (), node.subscriptions)
         if old is None:
             self._tell_engine(Seeded((package_id(name),)))
@@ -212,6 +225,8 @@ class _Turn:
         self._hold(order, None)
         self._subscribe(name, old.node.subscriptions, ())
         self._tell_engine(Removed(package_id(name)))
+        if old.on:
+            self._tell_subscribers(name)
         self.asked.discard(name)
 
     def _rewire(self, rewired: Rewired) -> None:
@@ -257,13 +272,24 @@ class _Turn:
         """The entry as it is from now on; its tier and its body hear of it."""
         name = entry.node.name
         old = self.entries[name]
-        if entry.phase != old.phase or _text(entry.decision) != _text(old.decision):
-            entry = replace(entry, lacks=(), since=self.at)
+        waits_on = isinstance(entry.phase, Idle) and isinstance(old.phase, Idle)
+        if (entry.phase != old.phase and not waits_on) or _text(entry.decision) != _text(old.decision):
+            entry = replace(entry, lacks=(), since=self.at, stuck=False)
+        self._keep(old, entry)
+        self.asked.add(name)
+
+    def _keep(self, old: Entry, entry: Entry) -> None:
+        """The entry as it is from now on; its tier hears of it, and who is parked on it if that is in vain now, or no longer."""
+        name = entry.node.name
         if entry.released != old.released:
             order = self.topology.effective[name]
             self._hold(*((order, None) if entry.released else (None, order)))
         self.entries = self.entries.insert(name, entry)
-        self.asked.add(name)
+        if entry.hopeless != old.hopeless:
+            self._recall(name)
+
+    def _recall(self, name: str) -> None:
+        self.asked.update(waiter.name for waiter in self.engine.waiters(package_id(name)))
 
     def _hold(self, before: int | None, after: int | None) -> None:
         self.tiers = self.tiers.moved(before, after)
@@ -283,8 +309,11 @@ class _Turn:
     def judge(self) -> None:
         """Decide, and take in what was decided."""
         if self.everything or self.suspects:
-            for name, decision in self.decisions().items():
-                self._judged(self.entries[name], decision)
+            flipped = [
+                name for name, decision in self.decisions().items() if self._judged(self.entries[name], decision)
+            ]
+            for name in flipped:
+                self._tell_subscribers(name)
 
     def _opinion(self, name: str) -> Opinion:
         return Opinion(self.intents.get(name), self.entries[name].vote)
@@ -293,11 +322,11 @@ class _Turn:
         entry = self.entries.get(name)
         return entry.decision if entry else None
 
-    def _judged(self, entry: Entry, decision: Decision) -> None:
-        """Take in a decision, and tell what is new about it."""
+    def _judged(self, entry: Entry, decision: Decision) -> bool:
+        """Take in a decision, and tell what is new about it; True where it is on and was not, or the other way round."""
         old, name = entry.decision, entry.node.name
         if decision == old and (decision.on or isinstance(entry.phase, Active)):
-            return
+            return False
         if _text(decision) != _text(old):
             self.effects.append(Decided(name, decision.on, decision.reason.value, decision.message))
         newly_unwanted = decision.uninstall and not (old and old.uninstall)
@@ -309,18 +338,27 @@ class _Turn:
         if not decision.on and not decision.pending:
             phase = Active()
         self._put(replace(entry, decision=decision, phase=phase))
+        return entry.on is not decision.on
 
     # --- working -------------------------------------------------------------------------------------------------------
 
     def work(self) -> None:
         """Have the engine run the bodies of all that are to look again, and of those that these wake."""
-        for name in self.topology.sorted(Nodes(self.entries), self.asked):
-            self._tell_engine(Asked(package_id(name)))
+        self._call()
+        while (dispatch := self._pull()) is not None:
+            self._tell_engine(Finished(dispatch.id, dispatch.run, self._body(dispatch.id.name)))
+            self._call()
+
+    def _call(self) -> None:
+        """Tell the engine who is to look again, and which tiers were released."""
+        if self.asked:
+            asked, self.asked = self.asked, set()
+            for name in self.topology.sorted(Nodes(self.entries), asked):
+                self._tell_engine(Asked(package_id(name)))
         for order in self.released:
             self.news += 1
             self._tell_engine(Arrived(Emission(tier_id(order), str(self.news), runnable=False)))
-        while (dispatch := self._pull()) is not None:
-            self._tell_engine(Finished(dispatch.id, dispatch.run, self._body(dispatch.id.name)))
+        self.released.clear()
 
     def _pull(self) -> Dispatch | None:
         self.engine, effects = engine.step(self.engine, Pulled())
@@ -344,12 +382,17 @@ class _Turn:
             case Idle(reason):
                 lacks = self._lacks(entry)
                 if lacks:
+                    stuck = any(each.kind == PACKAGE and self.entries[each.name].hopeless for each in lacks)
                     if lacks != entry.lacks:
-                        self.entries = self.entries.insert(name, replace(entry, lacks=lacks, since=self.at))
+                        self._keep(entry, replace(entry, lacks=lacks, since=self.at, stuck=stuck))
+                    elif stuck != entry.stuck:
+                        self._keep(entry, replace(entry, stuck=stuck))
                     return Blocked(lacks)
                 self.runs += 1
-                ordered = replace(entry, phase=Scheduled(self.runs), lacks=(), since=self.at, run=self.runs)
-                self.entries = self.entries.insert(name, ordered)
+                ordered = replace(
+                    entry, phase=Scheduled(self.runs), lacks=(), since=self.at, run=self.runs, stuck=False
+                )
+                self._keep(entry, ordered)
                 self.effects.append(Schedule(name, self.runs, reason))
                 return Outside()
             case _:

@@ -1,7 +1,8 @@
 """A node of the scheduler as it is shown: where it stands, what it is parked on, and what every rule says (spec/runtime §4.9)."""
 
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Callable, Iterable
+from functools import cache, partial
+from typing import Final, TypeAlias
 
 from wharfinger.packages.requirements import Dependency, DependencyGroup
 from wharfinger.runtime.fixpoint.model import Id
@@ -10,12 +11,21 @@ from wharfinger.runtime.inspector import DependencySnapshot, GroupSnapshot, Lack
 from wharfinger.runtime.scheduler_graph import Node, Verdict
 from wharfinger.runtime.scheduler_state import Entry, Graph, Idle, Phase, Scheduled
 
+HeldBy: TypeAlias = Callable[[int], tuple[str, ...]]
+"""For an order, the nodes that hold its tier."""
+
 _MOST_NAMED: Final = 5
 """Of those that hold a tier, in a message."""
 
 
-def node_snapshot(graph: Graph, name: str) -> NodeSnapshot:
-    """A node that is there."""
+def node_snapshots(graph: Graph) -> tuple[NodeSnapshot, ...]:
+    """All nodes, sorted by name. Who holds a tier is looked up once for all that wait for it."""
+    held_by = cache(partial(holders, graph))
+    return tuple(node_snapshot(graph, name, held_by) for name in sorted(graph.entries))
+
+
+def node_snapshot(graph: Graph, name: str, held_by: HeldBy | None = None) -> NodeSnapshot:
+    """A node that is there; ``held_by`` is who holds a tier, where that is known."""
     entry, topology = graph.entries[name], graph.topology
     node, decision = entry.node, entry.decision
     lacks = _lacks(graph, entry)
@@ -26,7 +36,7 @@ def node_snapshot(graph: Graph, name: str) -> NodeSnapshot:
         state=type(entry.phase).__name__.lower(),
         decision=(decision.verdict if decision else Verdict.UNDEFINED).value,
         reason=decision.reason.value if decision else "",
-        message=_message(graph, entry, lacks),
+        message=_message(graph, entry, lacks, held_by or partial(holders, graph)),
         dependencies=tuple(
             DependencySnapshot(each.name, each.constraint.text, optional) for each, optional in node.dependencies()
         ),
@@ -45,17 +55,17 @@ def node_snapshot(graph: Graph, name: str) -> NodeSnapshot:
     )
 
 
-def _message(graph: Graph, entry: Entry, lacks: tuple[LackSnapshot, ...]) -> str:
+def _message(graph: Graph, entry: Entry, lacks: tuple[LackSnapshot, ...], held_by: HeldBy) -> str:
     if graph.paused and entry.decision is None:
         return "not decided: the scheduler is paused"
     if lacks:
-        return f"waits for {', '.join(_named(graph, lack) for lack in lacks)}"
+        return f"waits for {', '.join(_named(lack, held_by) for lack in lacks)}"
     if isinstance(entry.phase, Scheduled) and entry.phase.failed:
-        return "its last run failed; its status says whether it is tried again"
+        return "its last run failed or was cut short; its status says how it is"
     return entry.decision.message if entry.decision else ""
 
 
-def _named(graph: Graph, lack: LackSnapshot) -> str:
+def _named(lack: LackSnapshot, held_by: HeldBy) -> str:
     match lack.kind:
         case "vote":
             return "its enabled script"
@@ -63,7 +73,7 @@ def _named(graph: Graph, lack: LackSnapshot) -> str:
             return "the end of a pause"
         case "tier":
             order = int(lack.name)
-            return f"packages of order {order}: {_listed(holders(graph, order))}"
+            return f"packages of order {order}: {_listed(held_by(order))}"
         case _:
             return lack.name
 

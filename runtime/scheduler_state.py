@@ -20,7 +20,8 @@ from wharfinger.runtime.scheduler_graph import Node, Topology
 from wharfinger.runtime.tiers import Tiers
 
 _FIRST_REASON: Final = "Scheduled"
-_PACKAGE: Final = "Package"
+PACKAGE: Final = "Package"
+"""The kind of the engine's ids of packages."""
 _VOTE: Final = "Vote"
 
 
@@ -52,7 +53,7 @@ class Entry:
     """A node, where it stands, and what was last said about it; ``vote_due``: its script was not heard since it was added.
 
     ``since`` is when it came into its phase, was decided about anew, or was parked on what it ``lacks``; ``run`` the last one
-    ordered.
+    ordered. ``stuck``: it is parked on a package whose run failed, or that is stuck itself.
     """
 
     node: Node
@@ -63,6 +64,7 @@ class Entry:
     lacks: tuple[Id, ...] = ()
     since: datetime | None = None
     run: int = 0
+    stuck: bool = False
 
     @property
     def on(self) -> bool:
@@ -71,13 +73,18 @@ class Entry:
 
     @property
     def released(self) -> bool:
-        """Whether it no longer holds its tier."""
-        return isinstance(self.phase, Active) or (isinstance(self.phase, Scheduled) and self.phase.failed)
+        """Whether it no longer holds its tier: what has failed, and who can only wait for that, holds up nobody else."""
+        return isinstance(self.phase, Active) or self.hopeless
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether who needs it waits in vain, as things are."""
+        return self.stuck or (isinstance(self.phase, Scheduled) and self.phase.failed)
 
 
 def package_id(name: str) -> Id:
     """The engine's id of a package."""
-    return Id(_PACKAGE, "", name)
+    return Id(PACKAGE, "", name)
 
 
 def vote_id(name: str) -> Id:

@@ -124,6 +124,15 @@ def _needed(instance: Instance) -> frozenset[str]:
     return frozenset(node_of(instance.id, instance.definition, instance.wanted.depends_on).names())
 
 
+def _asked(instance: Instance | None) -> tuple[str, ...]:
+    """Whom only the resource of a package names, in ``spec.dependsOn``: what is loaded would do without."""
+    if instance is None or instance.definition is None:
+        return ()
+    own = node_of(instance.id, instance.definition, ()).dependencies()
+    names = {each.package for each in instance.wanted.depends_on} - {each.name for each, _ in own}
+    return tuple(sorted(names))
+
+
 def _known(runtime: Runtime) -> Known:
     """What an explanation is made from: all of one step, since nothing here waits."""
     around = surroundings(runtime.tools)
@@ -143,6 +152,8 @@ def _known(runtime: Runtime) -> Known:
         node=runtime.scheduler.snapshot,
         holders=runtime.scheduler.holders,
         leaving=leaving,
+        asks_daemon=True,
+        by_resource=lambda name: _asked(runtime.instances.get(name)),
         slots=slots_of(runtime.tools.slots),
         trying_crds=around.trying_crds,
     )

@@ -7,9 +7,11 @@ is of what is about to be replaced.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
+from wharfinger.runtime import reasons
 from wharfinger.runtime.causes import Cause, Known, listed, moment_after
 from wharfinger.runtime.inspector import ConditionSnapshot, PackageSnapshot, ProgressSnapshot, TaskSnapshot
 from wharfinger.runtime.package_status import Stage
@@ -22,6 +24,8 @@ REMOVED: Final = "Removed"
 """Conditions of a package that only snapshots have: False where the resource cannot be acted on, and while it is removed."""
 SUSPENDED: Final = "spec.suspend is true: nothing is reconciled, nothing is deleted"
 _HELD: Final = "a slot"
+_OF_GATES: Final = {"Disable": "cannot be put to rest", "EnabledScript": "cannot ask its enabled script"}
+"""Tasks that fail in the stage of the requirements (:mod:`~wharfinger.runtime.pipeline`), and what that means."""
 _OF_HOOKS: Final = (Reason.PACKAGE_HOOK_FAILED, Reason.EVENT_HOOK_FAILED)
 _BOUND: Final = ("onStartup", "beforeHelm", "afterHelm", "beforeDeleteHelm", "afterDeleteHelm")
 
@@ -43,6 +47,21 @@ def aside_cause(known: Known, package: PackageSnapshot) -> Cause | None:
 def is_being_brought(package: PackageSnapshot) -> bool:
     """Whether the version that is wanted is not read yet: what the scheduler says is about the one before, if about any."""
     return any(each.status != "True" for each in package.conditions if each.type in (Stage.FETCHED, Stage.LOADED))
+
+
+def gate_failure(known: Known, package: PackageSnapshot) -> Cause | None:
+    """What failed in the scheduler's own stage: the work that takes off what may not be on, or that asks its script.
+
+    Until that has succeeded, whoever may not be on is not at rest, so it comes before the reason why.
+    """
+    condition = _condition(package, Stage.REQUIREMENTS)
+    failed = next((each for each in package.queue.tasks if each.name in _OF_GATES and each.error), None)
+    if condition is None or condition.status == "True" or failed is None:
+        return None
+    reason, colon, message = failed.error.partition(": ")
+    said = replace(condition, reason=reason, message=message) if colon and reasons.known(reason) else condition
+    cause = _failure(known, package, said)
+    return replace(cause, state=_OF_GATES[failed.name]) if not failed.parked else cause
 
 
 def stage_causes(known: Known, package: PackageSnapshot) -> Iterator[Cause]:

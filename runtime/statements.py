@@ -17,6 +17,7 @@ from wharfinger.runtime import status as statuses
 from wharfinger.runtime.instance import Instance
 from wharfinger.runtime.rules import Reason
 from wharfinger.runtime.scheduler import Decided
+from wharfinger.runtime.status import Stage
 
 if TYPE_CHECKING:
     from wharfinger.runtime.runtime import Runtime
@@ -38,7 +39,13 @@ class Statements:
         if not decided.allowed and instance.status.installed_since is not None and self._is_early(name):
             self._unsaid.add(name)
             return
-        status = statuses.required(instance.status, decided.reason, decided.message, now, met=decided.allowed)
+        refused = instance.refused
+        if decided.allowed and refused is not None:  # that is about the version before
+            status = statuses.failed(
+                instance.status, Stage.REQUIREMENTS, refused.reason, refused.message, now, permanent=refused.permanent
+            )
+        else:
+            status = statuses.required(instance.status, decided.reason, decided.message, now, met=decided.allowed)
         self.runtime.set_status(instance, status)
         if name in self._unsaid:
             self._unsaid.discard(name)

@@ -51,6 +51,8 @@ __all__ = [
 
 MAX_WARNINGS: Final = 10
 MAX_WARNING: Final = 300
+MAX_MESSAGE: Final = 2_000
+"""Characters, of whatever somebody else wrote: a request that is too large is refused, and would be tried for ever."""
 _MAY_BE_ABSENT: Final = ("currentVersion", "release", "progress", "warnings")
 
 
@@ -256,7 +258,7 @@ def external(status: PackageStatus) -> JsonObject:
     body: JsonObject = {
         "observedGeneration": status.generation,
         "conditions": conditions,
-        "summary": {"state": state, "message": message, "tip": tip},
+        "summary": {"state": state, "message": _cut(message, MAX_MESSAGE), "tip": _cut(tip, MAX_MESSAGE)},
     }
     if status.version:
         body["currentVersion"] = {"version": status.version, "digest": status.digest}
@@ -290,7 +292,7 @@ def _external(kind: str, told: Told) -> JsonObject:
         "type": kind,
         "status": told.truth.value,
         "reason": str(told.reason),
-        "message": told.message,
+        "message": _cut(told.message, MAX_MESSAGE),
         "lastTransitionTime": timestamp(told.since),
         "observedGeneration": told.generation,
     }
@@ -362,8 +364,11 @@ def _moved(before: Condition, truth: Truth, reason: str, message: str, now: date
 
 
 def _one_line(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= MAX_WARNING else f"{line[: MAX_WARNING - 1]}…"
+    return _cut(" ".join(text.split()), MAX_WARNING)
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def _moment(text: str) -> datetime | None:

@@ -41,7 +41,7 @@ def connected(lacks: Lacks) -> list[list[Id]]:
 def bottoms(members: Iterable[Id], lacks: Lacks) -> list[list[Id]]:
     """The strongly connected components of ``members`` that lack nothing outside themselves which is parked; each is sorted.
 
-    ``members`` are a group of `connected`. By their lowest member; one that lacks nothing that is parked is a component of its own.
+    ``members`` are a group of `connected`. By lowest member; one that lacks nothing that is parked is a component of its own.
     """
     found: list[list[Id]] = []
     for component in strong_components(members, lambda who: (other for other in lacks[who] if other in lacks)):

@@ -27,7 +27,6 @@ from wharfinger.debug.client import DebugClient
 from wharfinger.debug.errors import DebugError, NoDaemonError
 from wharfinger.debug.server import open_debug_server
 
-
 ROOT = Path(__file__).parent.parent.parent
 PATIENCE_S = 60
 
@@ -101,7 +100,7 @@ async def test_an_answer_that_finds_no_room_is_told_in_one_line(command: str, tm
     words = (sys.executable, "-m", "wharfinger", *command.split(), "--socket", str(tmp_path / "s"))
 
     def answer() -> subprocess.CompletedProcess[str]:
-        with open("/dev/full", "w", encoding="utf-8") as full:
+        with Path("/dev/full").open("w") as full:
             return subprocess.run(
                 words, cwd=ROOT, stdout=full, stderr=subprocess.PIPE, text=True, check=False, timeout=PATIENCE_S
             )
@@ -116,7 +115,7 @@ def test_a_reader_that_went_away_needs_no_answer() -> None:
     """The command as a whole ends quietly then, so it has to hear of it."""
     reading, writing = os.pipe()
     os.close(reading)
-    with open(writing, "w", encoding="utf-8") as out, redirect_stdout(out):
+    with os.fdopen(writing, "w") as out, redirect_stdout(out):
         with pytest.raises(BrokenPipeError):
             show("anything\n")
         os.dup2(os.open(os.devnull, os.O_WRONLY), writing)

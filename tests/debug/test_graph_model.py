@@ -24,6 +24,8 @@ ON = NodeSnapshot("a", "1.0.0", 999, "active", "Enable", "", "said", ())
         (None, "Removing", NodeState.REMOVING),
         (replace(ON, state="scheduled"), "Updating", NodeState.SCHEDULED),
         (replace(ON, state="scheduled", failed=True), "Updating", NodeState.FAILED),
+        (replace(ON, state="scheduled", failed=True), "Suspended", NodeState.WAITING),
+        (replace(ON, state="scheduled", failed=True), "Ready", NodeState.ACTIVE),
         (replace(ON, state="idle"), "Pending", NodeState.WAITING),
         (replace(ON, decision="Disable"), "Failed", NodeState.OFF),
         (replace(ON, decision="Forbid"), "Suspended", NodeState.FORBIDDEN),
@@ -50,6 +52,8 @@ def test_what_is_told_of_a_package() -> None:
     assert drawn.message == ""
     (drawn,) = make_graph([replace(ON, decision="Forbid")], [known]).nodes
     assert drawn.message == "said"
+    (drawn,) = make_graph([replace(ON, failed=True)], [known]).nodes
+    assert drawn.message == "two pods are missing", "of its own failure the package knows more than the scheduler"
 
 
 def test_every_kind_of_edge() -> None:

@@ -46,6 +46,13 @@ def test_a_table_of_nodes() -> None:
     assert node_lines((), 80) == []
 
 
+@pytest.mark.parametrize("decision", ["Disable", "Forbid"])
+def test_what_may_not_be_on_is_off(decision: str) -> None:
+    for failed in (False, True):
+        _, line = node_lines((replace(NODES[0], decision=decision, failed=failed),), None)
+        assert line.split()[2] == "off"
+
+
 def test_a_table_fits_a_terminal_and_says_nothing_that_one_obeys() -> None:
     node = replace(WAITING_NODE, reason="R", lacks=(LackSnapshot("package", HOSTILE * 5, HOSTILE),))
     lines = node_lines((node,), 100)

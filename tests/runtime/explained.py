@@ -143,6 +143,8 @@ def known(
     slots: tuple[SlotsSnapshot, ...] = (),
     trying: tuple[str, ...] = (),
     leaving: tuple[str, ...] = (),
+    by_resource: tuple[str, ...] = (),
+    asks_daemon: bool = True,
 ) -> Known:
     packages = {each.name: each for each in found if isinstance(each, PackageSnapshot)}
     nodes = {each.name: each for each in found if isinstance(each, NodeSnapshot)}
@@ -150,4 +152,14 @@ def known(
     def holders(order: int) -> tuple[str, ...]:
         return tuple(sorted(each.name for each in nodes.values() if each.order == order and each.state == "idle"))
 
-    return Known(NOW, packages.get, nodes.get, holders, slots, trying, lambda _name: leaving)
+    return Known(
+        NOW,
+        packages.get,
+        nodes.get,
+        holders,
+        slots,
+        trying,
+        leaving=lambda _name: leaving,
+        by_resource=lambda _name: by_resource,
+        asks_daemon=asks_daemon,
+    )

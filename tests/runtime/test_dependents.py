@@ -8,7 +8,7 @@ import trio
 from tests.runtime.dependents import any_of, application, mandatory, message, modules, package, push, went
 from tests.runtime.test_bring_tasks import has_reason
 from tests.runtime.test_hook_runs import bash
-from tests.runtime.world import World, open_ground, open_world
+from tests.runtime.world import World, open_world
 from wharfinger.formats.json_value import find_int, find_str
 from wharfinger.runtime.conditions import MAPPERS
 from wharfinger.runtime.identity import SYSTEM_NAMESPACE
@@ -112,25 +112,6 @@ async def test_who_needs_what_changes_is_explained_before_who_needs_those(tmp_pa
         held = await world.until("", "ground", WOULD_BREAK)
         assert "would break attic, house (house: " in message(held)
         assert "not met by version 2.0.0" in message(held)
-
-
-async def test_a_suspension_in_the_same_edit_breaks_nobody_and_is_adopted(tmp_path: Path) -> None:
-    async with open_ground(tmp_path) as ground:
-        async with ground.open_world() as world:
-            await database_and_shop(world, tmp_path)
-            await world.change("", "database", {"enabled": False, "suspend": True})
-            await world.until("", "database", WOULD_BREAK)
-            assert world.runtime.lifecycle.is_suspended("database")
-            assert world.runtime.scheduler.enabled("prod.shop")
-        async with ground.open_world() as world:
-            await world.until_state("prod", "shop", "Ready")
-            await world.until("", "database", WOULD_BREAK)
-            assert world.runtime.lifecycle.is_suspended("database")
-            assert await data(world, "database") == ("1.0.0", "none")
-            await world.delete("prod", "shop")
-            await world.until_gone("prod", "shop")
-            await world.change("", "database", {"suspend": False})
-            await world.until_state("", "database", "Disabled")
 
 
 async def test_what_is_taken_back_is_as_if_it_had_never_been_asked_for(tmp_path: Path) -> None:

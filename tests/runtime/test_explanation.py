@@ -120,9 +120,35 @@ def test_a_dependency_that_is_not_there() -> None:
     told = why("shop.web", package("shop.web", condition(Stage.REQUIREMENTS), state="Pending"), shop)
     assert [(cause.subject, cause.state) for cause in told.causes] == [
         ("shop.web", "needs db (>=1.0)"),
-        ("db", "is not installed"),
+        ("db", "is not known"),
     ]
     assert told.remedy.startswith("create the Module db in a version that is >=1.0")
+
+
+def test_what_would_close_a_circle_goes_on_and_says_so() -> None:
+    required = condition(Stage.REQUIREMENTS, "False", "DependencyCycle", "around")
+    told = why("db", package("db", required), node("db"))
+    assert [cause.state for cause in told.causes] == ["goes on as it was before its resource changed"]
+    assert told.causes[0].message == "DependencyCycle: around"
+    assert told.remedy != WAIT
+    assert told.also == ()
+
+
+def test_a_disable_that_fails_is_the_root_for_all_who_wait() -> None:
+    required = condition(Stage.REQUIREMENTS, "False", "DynamicallyDisabled", "x")
+    failed = task("Disable", error="PackageHookFailed: no", attempt=2, retry_in_s=13.4)
+    hooks = condition(Stage.HOOKS, "False", "PackageHookFailed", "no")
+    shop = package("shop.web", condition(Stage.REQUIREMENTS), state="Pending")
+    told = why(
+        "shop.web",
+        shop,
+        node("shop.web", "db", votes=(forbidden("DependencyNotEnabled", "x"),)),
+        package("db", required, hooks, state="Disabling", tasks=(failed,)),
+        node("db", votes=(forbidden("DynamicallyDisabled", "x"),)),
+    )
+    assert [cause.state for cause in told.causes] == ["needs db", "cannot be put to rest"]
+    assert "spec.enabled" not in told.remedy
+    assert told.also == ("db is off: DynamicallyDisabled: x",)
 
 
 def test_a_dependency_that_is_on_its_way_is_not_absent() -> None:

@@ -25,11 +25,13 @@ from wharfinger.runtime.gate_causes import (
     absence_cause,
     again_causes,
     lack_causes,
+    refusal_cause,
     vote_causes,
 )
 from wharfinger.runtime.inspector import GroupSnapshot, LackSnapshot, NodeSnapshot, VoteSnapshot
 from wharfinger.runtime.package_status import Stage
-from wharfinger.runtime.remedies import WAIT
+from wharfinger.runtime.reasons import Reason
+from wharfinger.runtime.remedies import PAUSE, UNTAKEN, WAIT
 
 REQUIRED = condition(Stage.REQUIREMENTS, "False", "DependencyNotEnabled", "not there")
 SHOP = package("shop.web", REQUIRED, state="Pending")
@@ -133,10 +135,47 @@ def test_a_node_that_tells_no_votes_has_its_decision() -> None:
     assert (cause.state, cause.message) == ("is off", "DisabledByScript: no")
 
 
-def test_without_a_node_the_condition_speaks() -> None:
-    (cause,) = votes(known(), None)
-    assert cause.message == "DependencyNotEnabled: not there"
-    assert list(vote_causes(known(), pending("shop.web"), None)) == []
+CYCLE = condition(Stage.REQUIREMENTS, "False", "DependencyCycle", "dependency cycle through: db, shop.web")
+
+
+@pytest.mark.parametrize("judged", [None, node("shop.web")], ids=["at birth", "while it is on"])
+def test_what_was_refused_is_known_to_the_condition(judged: NodeSnapshot | None) -> None:
+    shop = package("shop.web", CYCLE)
+    assert list(vote_causes(known(), shop, judged)) == []
+    cause = refusal_cause(known(), shop, judged)
+    assert cause is not None
+    assert cause.message == "DependencyCycle: dependency cycle through: db, shop.web"
+    assert (cause.since, cause.by_hand) == (SINCE, True)
+    assert (cause.state == "may not be on") is (judged is None)
+    assert cause.remedy == Reason.DEPENDENCY_CYCLE.tip
+    assert refusal_cause(known(), pending("shop.web"), judged) is None
+
+
+def test_what_the_gates_say_is_not_refused() -> None:
+    assert refusal_cause(known(), SHOP, node("shop.web", votes=(NOT_ENABLED,))) is None
+    asked = node("shop.web", votes=(VoteSnapshot("Undefined", "EnabledScriptPending", ""),))
+    assert refusal_cause(known(), SHOP, asked) is None, "what the condition says is of a decision before"
+    other = refusal_cause(known(), package("shop.web", condition(Stage.REQUIREMENTS, "False", "SlotLost", "m")), None)
+    assert other is not None
+    assert other.message == "SlotLost: m"
+
+
+def test_a_circle_that_the_resource_closes_is_opened_there() -> None:
+    here = known(
+        node("db", "disk"), node("disk", "shop.web"), node("loop", "loop"), by_resource=("cache", "db", "loop")
+    )
+    cause = refusal_cause(here, package("shop.web", CYCLE), node("shop.web"))
+    assert cause is not None
+    assert cause.remedy == "edit spec.dependsOn of application web -n shop: what it names closes the circle (db)"
+
+
+def test_the_users_no_is_told_before_what_else_keeps_it_off() -> None:
+    against = (forbidden("KubernetesRequirementsUnmet", "k"), forbidden("DynamicallyDisabled", "d"))
+    db = replace(node("db", votes=against), reason="DynamicallyDisabled", message="d")
+    assert [cause.message for cause in votes(known(db), db)] == [
+        "DynamicallyDisabled: d",
+        "KubernetesRequirementsUnmet: k",
+    ]
 
 
 def test_a_vote_without_a_message_is_explained() -> None:
@@ -145,11 +184,33 @@ def test_a_vote_without_a_message_is_explained() -> None:
     assert cause.message == "DynamicallyDisabled: spec.enabled is false"
 
 
-def test_a_group_says_whom_to_ask_about() -> None:
-    group = GroupSnapshot("anyOf", "store", (depends("cache"), depends("db"), depends("on")))
+def test_a_group_says_of_each_member_what_helps() -> None:
+    members = (depends("db"), depends("fits"), depends("old >=2"), depends("shop.cache >=1"), depends("shop.web"))
+    store, met = GroupSnapshot("anyOf", "store", members), GroupSnapshot("anyOf", "met", (depends("other"),))
+    unmet = forbidden("AnyOfDependenciesUnmet", "shop.web needs one of 'store': m")
+    shop = replace(node("shop.web", votes=(unmet,)), groups=(met, store, GroupSnapshot("noneOf", "x", members)))
+    (cause,) = votes(known(shop, node("fits"), node("old"), downloading("db")), shop)
+    assert cause.remedy == (
+        "have db on (`wharfinger why db` says what keeps it off); "
+        "or set spec.packageVersion of module old to one that is >=2; "
+        "or create the Application cache in namespace shop in a version that is >=1; that is noticed by itself"
+    )
+
+
+def test_a_group_that_is_not_told_apart() -> None:
+    group = GroupSnapshot("anyOf", "store", (depends("db"),))
     shop = replace(node("shop.web", votes=(forbidden("AnyOfDependenciesUnmet", "m"),)), groups=(group,))
-    (cause,) = votes(known(shop, node("on"), downloading("db")), shop)
-    assert "`wharfinger why db`" in cause.remedy
+    (cause,) = votes(known(shop), shop)
+    assert cause.remedy == "create the Module db; that is noticed by itself"
+
+
+def test_needs_of_the_resource_are_edited_there() -> None:
+    shop = node("shop.web", "db >=2.0", "absent", votes=(forbidden("DependencyVersionMismatch", "x"),))
+    here = known(shop, node("db"), by_resource=("absent", "db"))
+    cause, _ = votes(here, shop)
+    edit = "edit spec.dependsOn of application web -n shop"
+    assert cause.remedy == f"set spec.packageVersion of module db to one that is >=2.0, or {edit}"
+    assert absence_cause(here, "absent", shop).remedy.startswith(f"create the Module absent, or {edit}; ")
 
 
 # What it is parked on
@@ -176,19 +237,20 @@ def test_a_tier_that_nobody_holds_goes_by_itself(order: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("lack", "line"),
+    ("lack", "line", "remedy"),
     [
         (
             LackSnapshot("vote", "shop.web", "awaited"),
             "waits for its enabled script: the package's enabled script is being asked",
+            WAIT,
         ),
-        (LackSnapshot("pause", "", "paused"), f"waits: {PAUSED}"),
+        (LackSnapshot("pause", "", "paused"), f"waits: {PAUSED}", PAUSE),
     ],
     ids=["vote", "pause"],
 )
-def test_what_is_no_package(lack: LackSnapshot, line: str) -> None:
+def test_what_is_no_package(lack: LackSnapshot, line: str, remedy: str) -> None:
     (cause,) = lacks(known(), replace(waiting("shop.web"), lacks=(lack,)))
-    assert (cause.line, cause.by_hand, cause.remedy) == (line, False, WAIT)
+    assert (cause.line, cause.by_hand, cause.remedy) == (line, False, remedy)
 
 
 def test_a_node_that_does_not_tell_what_it_lacks() -> None:
@@ -212,8 +274,15 @@ def test_the_next_run_of_what_is_ready() -> None:
 
 def test_an_absent_package() -> None:
     shop = node("shop.web", "db >=1.0")
-    cause = absence_cause("db", shop)
-    assert cause.state == "is not installed"
+    cause = absence_cause(known(), "db", shop)
+    assert cause.line == "is not known: the daemon knows none of that name"
     assert ">=1.0" in cause.remedy
     assert "shop.web" in cause.remedy
-    assert absence_cause("db", None).remedy.startswith("create the Module db;")
+    assert cause.remedy.endswith(UNTAKEN)
+    assert absence_cause(known(), "db", None).remedy.startswith("create the Module db;")
+
+
+def test_an_absent_package_where_everything_is_known() -> None:
+    cause = absence_cause(known(asks_daemon=False), "db", None)
+    assert cause.line == "is not installed: there is no resource of that name"
+    assert cause.remedy == "create the Module db; that is noticed by itself"

@@ -103,7 +103,9 @@ def plain_decisions(nodes: dict[str, Node], opinions: dict[str, Opinion]) -> dic
         refusers = tuple(nodes[each] for each in (knot.refused_by.get(name, ()) if knot else ()) if decided[each].on)
         opinion = opinions.get(name, Opinion())
         cast = [*rules.votes(nodes[name], FACTS, rules.Others(enabled, nodes, late, refusers), opinion)]
-        counts = next((vote for vote in cast if vote.verdict is Verdict.FORBID), cast[-1])
+        against = [vote for vote in cast if vote.verdict is Verdict.FORBID]
+        against.sort(key=lambda vote: vote.reason is not Reason.DYNAMICALLY_DISABLED)
+        counts = next(iter(against), cast[-1])
         decided[name] = Decision(counts.verdict, counts.reason, counts.message, opinion.intent is False)
 
     seen: set[str] = set()

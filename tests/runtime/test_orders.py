@@ -69,6 +69,16 @@ EFFECTS = st.lists(
 )
 
 
+def max_index(effects: list[Effect], wanted: Effect) -> int:
+    return max(index for index, effect in enumerate(effects) if effect is wanted)
+
+
+def test_what_may_be_on_after_all_is_not_put_to_rest() -> None:
+    orders = Orders()
+    orders.put([Disable("a", "DisabledByScript", "no GPU", uninstall=True), YES])
+    assert taken(orders) == [PackageOrders("a", YES, None)]
+
+
 @given(EFFECTS)
 def test_the_last_word_about_each_package_is_what_is_performed(effects: list[Effect]) -> None:
     orders = Orders()
@@ -80,4 +90,8 @@ def test_the_last_word_about_each_package_is_what_is_performed(effects: list[Eff
         verdicts = [effect for effect in own if isinstance(effect, Decided)]
         rest = [effect for effect in own if not isinstance(effect, Decided)]
         assert entry.decided == (verdicts[-1] if verdicts else None)
-        assert entry.order == (rest[-1] if rest else None)
+        last = rest[-1] if rest else None
+        allowed_since = isinstance(last, Disable) and any(
+            isinstance(effect, Decided) and effect.allowed for effect in own[max_index(own, last) :]
+        )
+        assert entry.order == (None if allowed_since else last)

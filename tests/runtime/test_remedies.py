@@ -8,9 +8,11 @@ import pytest
 from wharfinger.runtime.reasons import UNKNOWN_TIP, Reason
 from wharfinger.runtime.remedies import (
     WAIT,
+    Member,
     kubectl_name,
     of_absence,
     of_circle,
+    of_closing,
     of_failed_hook,
     of_group,
     of_hook,
@@ -67,6 +69,27 @@ def test_who_is_missing() -> None:
     assert of_absence("shop.db", "", "") == "create the Application db in namespace shop; that is noticed by itself"
 
 
+def test_who_is_missing_for_the_resource() -> None:
+    edit = "edit spec.dependsOn of application web -n shop"
+    assert of_absence("db", "", "shop.web", by_resource=True) == (
+        f"create the Module db, or {edit}; that is noticed by itself"
+    )
+    assert of_version("db", ">=2", "shop.web", by_resource=True) == (
+        f"set spec.packageVersion of module db to one that is >=2, or {edit}"
+    )
+    assert of_closing("shop.web", ("a", "b")) == f"{edit}: what it names closes the circle (a, b)"
+    assert of_closing("shop.web", ()) == Reason.DEPENDENCY_CYCLE.tip
+
+
+def test_one_of_many() -> None:
+    members = [Member(f"m{number}", "", "", there=False) for number in range(7)]
+    assert of_group(tuple(members)) == (
+        "create the Module m0; or create the Module m1; or create the Module m2; or create the Module m3; "
+        "or create the Module m4; or one of 2 more; that is noticed by itself"
+    )
+    assert of_group(()) == "one of the packages named must be on; that is noticed by itself"
+
+
 def test_others() -> None:
     assert of_version("db", ">=2", "shop.web") == (
         "set spec.packageVersion of module db to one that is >=2, "
@@ -78,7 +101,5 @@ def test_others() -> None:
     assert of_work("Install:1.0.0") == of_work("") == WAIT
     assert "hooks/a.sh" in of_failed_hook("hooks/a.sh")
     assert "--max-renders N" in of_slots("renders")
-    assert "`wharfinger why db`" in of_group((("cache", False), ("db", True)))
-    assert "why" not in of_group((("cache", False),))
     assert "a → b → a" in of_circle("a → b → a")
     assert of_more("db") == "ask on with `wharfinger why db`"

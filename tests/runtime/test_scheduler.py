@@ -173,8 +173,8 @@ def test_what_is_decided_anew_is_so_since_then() -> None:
     assert told(Completed("web", 2), times[1]) == ("active", "EnabledByDefault", times[1])
     assert told(IntentSet("db", enabled=False), times[2]) == ("active", "DependencyNotEnabled", times[2])
     assert told(NodeAdded(node("other")), times[3]) == ("active", "DependencyNotEnabled", times[2])
-    assert told(IntentSet("web", enabled=False), times[4]) == ("active", "DependencyNotEnabled", times[2])
-    assert told(IntentSet("db", enabled=None), times[5]) == ("active", "DynamicallyDisabled", times[5])
+    assert told(IntentSet("web", enabled=False), times[4]) == ("active", "DynamicallyDisabled", times[4])
+    assert told(IntentSet("db", enabled=None), times[5]) == ("active", "DynamicallyDisabled", times[4])
 
 
 def test_the_dump_says_that_nothing_is_decided_while_it_is_paused() -> None:
@@ -263,7 +263,7 @@ def test_who_waits_says_for_what() -> None:
         "waits for critical, other",
     ]
     scheduler.apply(Failed("critical", 1))
-    assert messages(scheduler, ["critical"]) == ["its last run failed; its status says whether it is tried again"]
+    assert messages(scheduler, ["critical"]) == ["its last run failed or was cut short; its status says how it is"]
     assert dumped(scheduler)["critical"].state == "scheduled"
     scheduler = scheduler_with(node("scripted", script=True))
     assert messages(scheduler, ["scripted"]) == ["waits for its enabled script"]

@@ -28,7 +28,7 @@ from wharfinger.runtime.scheduler_events import (
 )
 from wharfinger.runtime.scheduler_graph import CycleError, Node, Verdict, topology
 from wharfinger.runtime.scheduler_machine import step
-from wharfinger.runtime.scheduler_state import Active, Entry, Graph, Idle, Scheduled, package_id
+from wharfinger.runtime.scheduler_state import PACKAGE, Active, Entry, Graph, Idle, Scheduled, package_id
 
 NAMES = tuple(f"n{number}" for number in range(8))
 
@@ -76,6 +76,7 @@ def assert_parked_rightly(graph: Graph, name: str, entry: Entry) -> None:
     """Who is idle is parked on what it truly lacks, in the engine's index as in its entry; nobody else is parked."""
     assert graph.engine.lacks(package_id(name)) == tuple(sorted(entry.lacks))
     assert bool(entry.lacks) == isinstance(entry.phase, Idle)
+    assert entry.stuck == any(each.kind == PACKAGE and graph.entries[each.name].hopeless for each in entry.lacks)
     for lacked in entry.lacks:
         match lacked.kind:
             case "Package":

@@ -1,6 +1,7 @@
 """The scheduler's cases, one by one (spec/runtime §12), and what its theory of operation promises beyond them."""
 
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 
@@ -25,7 +26,7 @@ from wharfinger.runtime.scheduler_events import (
 )
 from wharfinger.runtime.scheduler_graph import CycleError, Node
 from wharfinger.runtime.scheduler_machine import step
-from wharfinger.runtime.scheduler_state import Graph
+from wharfinger.runtime.scheduler_state import Graph, Idle
 
 
 def test_add_node_and_schedule() -> None:
@@ -434,3 +435,58 @@ def test_dynamic_disable_overrides_the_bundle() -> None:
     assert [effect.uninstall for effect in world.disabled()] == [True]
     world.tell(IntentSet("mod", enabled=None))
     assert world.scheduled() == ["mod"]
+
+
+def test_who_only_waits_for_what_failed_holds_up_nobody_else() -> None:
+    """``crit-b`` needs ``crit-a``, which failed: both orders are released, and what needs neither goes."""
+    world = World(
+        node("crit-a", order=10), node("crit-b", "crit-a", order=20), node("more", "crit-b", order=30), node("shop")
+    )
+    assert world.scheduled() == ["crit-a"]
+    world.tell(Failed("crit-a", 1))
+    assert world.scheduled() == ["shop"]
+    assert [world.graph.entries[name].stuck for name in ("crit-b", "more", "shop")] == [True, True, False]
+    world.tell(Rescheduled("crit-a", "Again"))
+    assert world.scheduled() == ["crit-a"]
+    assert not world.graph.entries["more"].stuck
+    world.complete("crit-a")
+    assert world.scheduled() == ["crit-b"]
+
+
+def test_who_waits_for_what_failed_stops_waiting_in_vain_when_that_is_loaded_anew() -> None:
+    world = World(node("base"), node("app", "base"))
+    world.tell(Failed("base", 1))
+    assert world.graph.entries["app"].stuck
+    world.tell(NodeAdded(node("base", version="2.0.0")))
+    assert not world.graph.entries["app"].stuck
+    world.said()
+    world.complete("base")
+    assert world.scheduled() == ["app"]
+
+
+def test_a_subscriber_runs_again_when_what_it_follows_comes_is_switched_and_goes() -> None:
+    world = running(subscriber("shop", "cert"))
+    world.tell(NodeAdded(node("cert")))
+    assert "shop" in world.scheduled()
+    world.complete("shop", "cert")
+    world.said()
+    world.tell(IntentSet("cert", enabled=False))
+    assert world.scheduled() == ["shop"]
+    world.complete("shop")
+    world.said()
+    world.tell(IntentSet("cert", enabled=None))
+    assert world.scheduled() == ["cert", "shop"]
+    world.complete("cert", "shop")
+    world.said()
+    world.tell(NodeRemoved("cert"))
+    assert world.scheduled() == ["shop"]
+
+
+def test_who_waits_for_the_same_has_waited_since_then() -> None:
+    graph, _ = step(Graph(), Resumed())
+    times = [datetime(2026, 1, 1, 12, minute, tzinfo=UTC) for minute in range(4)]
+    events: tuple[Event, ...] = (NodeAdded(node("base")), NodeAdded(node("app", "base")), Rescheduled("app", "Again"))
+    for event, at in zip(events, times, strict=False):
+        graph, _ = step(graph, event, at)
+    assert graph.entries["app"].since == times[1]
+    assert graph.entries["app"].phase == Idle("Again")

@@ -1,10 +1,14 @@
 """A node as it is shown: beyond what tests of the scheduler's dump say."""
 
+import pytest
+
 from tests.runtime.nodes import module, node
 from tests.runtime.scheduler_world import World
+from wharfinger.runtime import scheduler_snapshots
 from wharfinger.runtime.inspector import LackSnapshot, VoteSnapshot
 from wharfinger.runtime.scheduler_events import Failed, IntentSet, ScriptVoted
-from wharfinger.runtime.scheduler_snapshots import holders, node_snapshot
+from wharfinger.runtime.scheduler_snapshots import holders, node_snapshot, node_snapshots
+from wharfinger.runtime.scheduler_state import Graph
 
 
 def test_what_is_lacked_says_how_that_is() -> None:
@@ -41,3 +45,24 @@ def test_every_rule_with_an_opinion_is_shown_in_order() -> None:
         VoteSnapshot("Enable", "DynamicallyEnabled", ""),
         VoteSnapshot("Forbid", "DisabledByScript", "no GPU"),
     )
+
+
+def test_all_nodes_are_shown_as_each_is() -> None:
+    world = World(*(node(f"n{number}", order=1) for number in range(7)), node("app"), node("more", "app"))
+    shown = node_snapshots(world.graph)
+    assert [each.name for each in shown] == sorted(world.graph.entries)
+    assert shown == tuple(node_snapshot(world.graph, each.name) for each in shown)
+
+
+def test_who_holds_a_tier_is_looked_up_once_for_all_that_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten thousand packages behind one tier would be looked at ten thousand times each."""
+    world = World(node("first", order=1), *(node(f"n{number:03}") for number in range(100)))
+    looks: list[int] = []
+
+    def counted(graph: Graph, order: int) -> tuple[str, ...]:
+        looks.append(order)
+        return holders(graph, order)
+
+    monkeypatch.setattr(scheduler_snapshots, "holders", counted)
+    assert len(node_snapshots(world.graph)) == 101
+    assert looks == [1]

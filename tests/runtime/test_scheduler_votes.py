@@ -55,7 +55,8 @@ def test_a_users_disable_of_what_is_paused_uninstalls_it_after_all() -> None:
     world.tell(NodeRemoved("db"))
     assert [effect.uninstall for effect in world.disabled()] == [False]
     world.tell(IntentSet("app", enabled=False))
-    assert world.said() == [Disable("app", "DependencyNotEnabled", "dependency db is not installed", uninstall=True)]
+    why = ("DynamicallyDisabled", "it is disabled; enable it to have it back")
+    assert world.said() == [Decided("app", False, *why), Disable("app", *why, uninstall=True)]
 
 
 def test_what_was_disabled_before_it_was_loaded_is_uninstalled() -> None:

@@ -22,13 +22,14 @@ from wharfinger.runtime.inspector import (
     OperationSnapshot,
     PackageSnapshot,
     ProgressSnapshot,
+    QueueSnapshot,
     SlotsSnapshot,
     TaskSnapshot,
 )
 from wharfinger.runtime.package_status import Stage
 from wharfinger.runtime.reasons import advice
 from wharfinger.runtime.remedies import WAIT, of_failed_hook, of_hook, of_slots, of_work
-from wharfinger.runtime.stage_causes import ACCEPTED, REMOVED, aside_cause, is_being_brought, stage_causes
+from wharfinger.runtime.stage_causes import ACCEPTED, REMOVED, aside_cause, gate_failure, is_being_brought, stage_causes
 
 NOBODY = known()
 FAILED = "PackageHookFailed: hooks/a.sh: exit status 3"
@@ -88,6 +89,41 @@ def test_a_failure_that_only_a_change_can_mend_does_not_promise_another_attempt(
     parked = package("db", said, tasks=(task(error="ClusterFailed: no", parked=True),))
     (cause,) = causes(parked)
     assert cause.remedy == advice("ClusterFailed", permanent=True)
+
+
+def at_rest(error: str, condition_says: str = "DynamicallyDisabled", name: str = "Disable") -> PackageSnapshot:
+    required = condition(Stage.REQUIREMENTS, "False", condition_says, "hooks/a.sh: exit status 3")
+    hooks = (HookSnapshot("hooks/a.sh", (), 0, None, ""),)
+    tasks = (task(name, error=error, attempt=2, retry_in_s=13.4),)
+    return replace(package("db", required, tasks=tasks), hooks=hooks)
+
+
+@pytest.mark.parametrize("said", ["DynamicallyDisabled", "PackageHookFailed"])
+def test_what_fails_while_it_is_put_to_rest(said: str) -> None:
+    """The condition has the failure or, told anew meanwhile, the decision."""
+    cause = gate_failure(NOBODY, at_rest(FAILED, said))
+    assert cause is not None
+    assert cause.line == (
+        "cannot be put to rest: PackageHookFailed: hooks/a.sh: exit status 3; attempt 2, next at 12:30:13 UTC (in 13 s)"
+    )
+    assert (cause.since, cause.by_hand, cause.remedy) == (SINCE, True, of_failed_hook("hooks/a.sh"))
+
+
+def test_what_fails_without_a_known_word_is_said_as_the_condition_has_it() -> None:
+    for error in ("boom", "boom: boom"):
+        cause = gate_failure(NOBODY, at_rest(error, "PackageHookFailed", "EnabledScript"))
+        assert cause is not None
+        assert cause.line.startswith("cannot ask its enabled script: PackageHookFailed: hooks/a.sh: exit status 3; ")
+    parked = replace(at_rest(FAILED), queue=QueueSnapshot("db", (task("Disable", error=FAILED, parked=True),)))
+    cause = gate_failure(NOBODY, parked)
+    assert cause is not None
+    assert cause.state == "failed for good"
+
+
+def test_nothing_fails_at_the_gates() -> None:
+    assert gate_failure(NOBODY, failing("db")) is None
+    assert gate_failure(NOBODY, at_rest("")) is None
+    assert gate_failure(NOBODY, at_rest(FAILED, name="Run")) is None
 
 
 def test_failures_of_lanes_of_their_own_are_told_together() -> None:

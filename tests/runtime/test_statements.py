@@ -9,7 +9,7 @@ import trio
 
 from tests.runtime.dependents import any_of, mandatory, message, modules, package, push
 from tests.runtime.test_bring_tasks import has_reason
-from tests.runtime.test_stock import until_true
+from tests.runtime.test_stock import held_up, until_true
 from tests.runtime.world import Ground, World, open_ground
 from wharfinger.formats.json_value import find_str
 
@@ -22,7 +22,7 @@ async def restarted(ground: Ground, folder: Path, **needs: str) -> AsyncIterator
     """
     async with ground.open_world() as world:
         await world.repository()
-        config = f'if [ -p "{folder}/held" ]; then read -r word <"{folder}/held"; [ "$word" = good ] || exit 1; fi'
+        config = f'{held_up(folder)}\n[ ! -e "{folder}/bad" ] || exit 1'
         await push(world, package(folder, "ground", config=config))
         await world.create_module("ground")
         await world.until_state("", "ground", "Ready")
@@ -55,7 +55,7 @@ async def restarted(ground: Ground, folder: Path, **needs: str) -> AsyncIterator
 async def test_who_needs_what_is_still_being_loaded_is_on_its_way_and_not_suspended(tmp_path: Path) -> None:
     needs = {"house": mandatory("ground"), "roof": mandatory("house"), "tent": any_of("ground", "absent")}
     async with open_ground(tmp_path) as ground, restarted(ground, tmp_path, **needs) as (world, gate, said):
-        os.write(gate, b"good\n" * 8)
+        os.write(gate, b"go\n" * 8)
         for name in needs:
             await world.until_state("", name, "Ready")
         assert not [each for each in said if each.startswith("Suspended")]
@@ -67,7 +67,8 @@ async def test_who_needs_what_cannot_be_loaded_is_suspended_then(tmp_path: Path)
     needs["eggs"] = any_of("ground", "ham")
     async with open_ground(tmp_path) as ground, restarted(ground, tmp_path, **needs) as (world, gate, said):
         assert not [each for each in said if each.startswith("Suspended")]
-        os.write(gate, b"bad\n" * 8)
+        (tmp_path / "bad").touch()
+        os.write(gate, b"go\n" * 8)
         await world.until("", "ground", has_reason("PackageHookFailed"))
         for name in needs:
             await world.until_state("", name, "Suspended")

@@ -1,5 +1,6 @@
 """What may happen to a status, and what it means outside: the three of kstatus, and one line for people."""
 
+import json
 from dataclasses import replace
 from datetime import timedelta
 
@@ -337,6 +338,19 @@ def test_warnings_are_told_once_each_and_not_without_end() -> None:
     assert len(many.warnings) == statuses.MAX_WARNINGS + 1
     assert many.warnings[-1] == "and 90 more"
     assert "warnings" not in statuses.external(statuses.warned(many, (), T2))
+
+
+def test_what_somebody_else_wrote_is_told_in_so_many_characters_and_no_more() -> None:
+    """A patch that is too large is refused, and would be tried for ever."""
+    status = statuses.failed(ready(), Stage.REQUIREMENTS, Reason.ANY_OF_UNMET, "x" * 3_000_000, T1, permanent=False)
+    body = statuses.external(status)
+    assert find(body, "summary", "message") == "x" * (statuses.MAX_MESSAGE - 1) + "…"
+    assert len(json.dumps(body)) < 30_000
+    assert statuses.difference(status, body) == {}
+    short = statuses.failed(
+        ready(), Stage.APPLIED, Reason.CLUSTER_FAILED, "x" * statuses.MAX_MESSAGE, T1, permanent=False
+    )
+    assert find(statuses.external(short), "summary", "message") == "x" * statuses.MAX_MESSAGE
 
 
 def test_maintenance_seeded_on_and_off() -> None:

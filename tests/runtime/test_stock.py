@@ -175,6 +175,27 @@ async def test_what_is_not_known_yet_is_named_as_it_becomes_known(tmp_path: Path
                 os.close(gate)
 
 
+async def test_a_suspension_in_the_same_edit_as_what_is_refused_is_adopted(tmp_path: Path) -> None:
+    """It breaks nobody; also by a process that finds both."""
+    async with open_ground(tmp_path) as ground:
+        async with ground.open_world() as world:
+            await database_and_shop(world, tmp_path)
+            await world.change("", "database", {"enabled": False, "suspend": True})
+            await world.until("", "database", WOULD_BREAK)
+            assert world.runtime.lifecycle.is_suspended("database")
+            assert world.runtime.scheduler.enabled("prod.shop")
+        async with ground.open_world() as world:
+            await until_true(lambda: is_run(world, "prod.shop") and "database" in world.runtime.instances)
+            await world.until("", "database", WOULD_BREAK)
+            assert world.runtime.lifecycle.is_suspended("database")
+            assert world.runtime.scheduler.enabled("database")
+            assert await data(world, "database") == ("1.0.0", "none")
+            await world.delete("prod", "shop")
+            await world.until_gone("prod", "shop")
+            await world.change("", "database", {"suspend": False})
+            await world.until_state("", "database", "Disabled")
+
+
 @pytest.mark.parametrize("unknown", ["folder", "settings"])
 async def test_what_rests_though_its_removal_is_refused_has_run_for_whoever_needs_it(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, unknown: str

@@ -49,6 +49,43 @@ async def cycle(world: World) -> None:
     await mod(world, "eggs", "ham >=1")
 
 
+async def cycle_by_resource(world: World) -> None:
+    """Of two that are on, one's resource comes to name the other."""
+    await app(world, "hen")
+    await app(world, "egg", spec={"dependsOn": [{"kind": "Application", "name": "hen", "version": ">=1.0"}]})
+    await world.until_state("prod", "egg", "Ready")
+    await world.change("prod", "hen", {"dependsOn": [{"kind": "Application", "name": "egg", "version": ">=1.0"}]})
+
+
+async def wrong_version_by_resource(world: World) -> None:
+    await mod(world, "valve")
+    await app(world, "pipe", spec={"dependsOn": [{"kind": "Module", "name": "valve", "version": ">=2.0"}]})
+
+
+async def any_of_applications_unmet(world: World) -> None:
+    await app(world, "chalk")
+    members = "[{name: chalk, constraint: '>=2.0'}, {name: crayon}]"
+    await app(world, "painter", more=f"}}, applications: {{anyOf: [{{name: colours, applications: {members}}}]")
+
+
+async def unwanted_and_lacking(world: World) -> None:
+    await mod(world, "attic", "absent-ladder >=1.0", spec={"enabled": False})
+
+
+async def disable_failing(world: World) -> None:
+    await mod(world, "clingy", hooks={"z.sh": bash("{configVersion: v1, beforeDeleteHelm: 1}", "exit 3")})
+    await world.until_state("", "clingy", "Ready")
+    await world.change("", "clingy", {"enabled": False})
+
+
+async def waits_for_a_disable_that_fails(world: World) -> None:
+    await mod(world, "stubborn", hooks={"z.sh": bash("{configVersion: v1, beforeDeleteHelm: 1}", "exit 3")})
+    await world.until_state("", "stubborn", "Ready")
+    await world.change("", "stubborn", {"enabled": False})
+    await until_known(world, "stubborn", backs_off("PackageHookFailed"))
+    await app(world, "hopeful", "stubborn >=1.0")
+
+
 async def any_of_unmet(world: World) -> None:
     await mod(world, "ink", spec={"enabled": False})
     await app(world, "writer", more=", anyOf: [{name: tools, modules: [{name: ink}, {name: pencil}]}]")
@@ -148,6 +185,33 @@ REQUIREMENTS = (
     Situation("missing_application", "prod.frontend", missing_application, says("DependencyNotEnabled")),
     Situation("wrong_version", "prod.well", wrong_version, says("DependencyVersionMismatch"), "pump", state("Ready")),
     Situation("cycle", "ham", cycle, says("DependencyNotEnabled"), "eggs", says("DependencyCycle")),
+    Situation("cycle_by_resource", "prod.hen", cycle_by_resource, says("DependencyCycle"), "prod.egg", state("Ready")),
+    Situation(
+        "wrong_version_by_resource",
+        "prod.pipe",
+        wrong_version_by_resource,
+        says("DependencyVersionMismatch"),
+        "valve",
+        state("Ready"),
+    ),
+    Situation(
+        "any_of_applications_unmet",
+        "prod.painter",
+        any_of_applications_unmet,
+        says("AnyOfDependenciesUnmet"),
+        "prod.chalk",
+        state("Ready"),
+    ),
+    Situation("unwanted_and_lacking", "attic", unwanted_and_lacking, state("Disabled")),
+    Situation("disable_failing", "clingy", disable_failing, backs_off("PackageHookFailed")),
+    Situation(
+        "waits_for_a_disable_that_fails",
+        "prod.hopeful",
+        waits_for_a_disable_that_fails,
+        says("DependencyNotEnabled"),
+        "stubborn",
+        backs_off("PackageHookFailed"),
+    ),
     Situation("any_of_unmet", "prod.writer", any_of_unmet, says("AnyOfDependenciesUnmet"), "ink", state("Disabled")),
     Situation(
         "none_of_violated", "prod.mouse", none_of_violated, says("NoneOfDependenciesUnmet"), "cat", state("Ready")

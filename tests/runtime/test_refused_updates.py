@@ -1,0 +1,156 @@
+"""An update that would close a cycle: what is installed runs on, for whoever needs it, and what was refused is never run."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import trio
+
+from tests.packages.charts import write
+from tests.runtime.dependents import application, mandatory, modules, package, push
+from tests.runtime.killing import held
+from tests.runtime.test_bring_tasks import has_reason
+from tests.runtime.test_dependents import data
+from tests.runtime.world import World, open_world
+from wharfinger.cluster.resource import ObjectKey, ResourceType
+from wharfinger.formats.json_value import JsonObject, find_int, find_str
+from wharfinger.runtime.resources import IGNORE_DEPENDENTS
+from wharfinger.runtime.scheduler import Rescheduled
+
+BOTH = "mandatory: [{name: flour, constraint: '>=1.0'}, {name: eggs, constraint: '>=1.0'}]"
+CRD = (
+    "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: hams.example.com}\n"
+    "spec:\n  group: example.com\n  names: {kind: Ham, plural: hams}\n  scope: Cluster\n"
+    "  versions:\n  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}\n"
+)
+CRDS = ResourceType(
+    "apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions", namespaced=False
+)
+
+
+def refused(world: World) -> Callable[[JsonObject], bool]:
+    """What was last asked of ham was looked at, and is refused."""
+    least = world.generations.get(("", "ham"), 1)
+    is_cycle = has_reason("DependencyCycle")
+    return lambda obj: is_cycle(obj) and find_int(obj, "status", "observedGeneration") >= least
+
+
+async def breakfast(world: World, folder: Path, place: Path | None = None) -> None:
+    """Of flour, ham that needs it, eggs that need ham, and a shop that needs ham; ham 1.1.0 needs eggs, and is refused."""
+    await world.repository()
+    await modules(world, folder, flour="", ham=mandatory("flour"), eggs=mandatory("ham"))
+    await application(world, folder, "shop", mandatory("ham"))
+    await push(world, place or package(folder, "ham", BOTH, version="1.1.0"))
+    await world.change("", "ham", {"packageVersion": "1.1.0"})
+    if place is None:
+        await world.until("", "ham", refused(world))
+
+
+def of_ham(world: World) -> tuple[str, bool]:
+    """The version that others depend on, and whether it is on."""
+    node = world.runtime.scheduler.node("ham")
+    return node.version if node is not None else "", world.runtime.scheduler.enabled("ham")
+
+
+async def test_nobody_is_paused_for_an_update_that_would_close_a_cycle(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await breakfast(world, tmp_path)
+        told = await world.until("", "ham", refused(world))
+        assert find_str(told, "status", "currentVersion", "version") == "1.0.0"
+        assert of_ham(world) == ("1.0.0", True)
+        assert world.runtime.scheduler.enabled("eggs")
+        assert world.runtime.scheduler.enabled("prod.shop")
+        assert await data(world, "ham") == ("1.0.0", "none")
+        # It is there for whoever is to run anew.
+        for namespace, name in (("", "eggs"), ("prod", "shop")):
+            await world.change(namespace, name, {"settings": {"mode": "hot"}})
+            await world.until_state(namespace, name, "Ready")
+
+
+async def test_what_was_refused_is_not_run_whatever_orders_a_run(tmp_path: Path) -> None:
+    """Nor are its definitions ensured; and the word of its own script is no word about what is installed."""
+    place = package(tmp_path, "ham", BOTH, version="1.1.0")
+    write(place, {"crds/hams.yaml": CRD, "enabled": '#!/bin/sh\necho false >"$MODULE_ENABLED_RESULT"\n'})
+    (place / "enabled").chmod(0o755)
+    async with open_world(tmp_path) as world:
+        await breakfast(world, tmp_path, place)
+        await world.until("", "ham", refused(world))
+        await world.change("", "ham", {"settings": {"mode": "hot"}})
+        await world.until("", "ham", refused(world))
+        world.runtime.operations.tell_scheduler(Rescheduled("ham", "Test"))
+        # What it needs goes, and comes again: it is paused, and is to run anew.
+        await world.annotate("", "flour", IGNORE_DEPENDENTS, "true")
+        await world.change("", "flour", {"enabled": False})
+        await world.until("", "ham", has_reason("DependencyNotEnabled"))
+        await world.until_state("prod", "shop", "Suspended")
+        await world.change("", "flour", {"enabled": True})
+        told = await world.until("", "ham", refused(world))
+        assert find_str(told, "status", "currentVersion", "version") == "1.0.0"
+        await world.until_state("", "flour", "Ready")
+        await world.runtime.queues.wait_idle("ham")
+        assert of_ham(world) == ("1.0.0", True)
+        assert await data(world, "ham") == ("1.0.0", "none")
+        await world.until_no_object(ObjectKey(CRDS, "", "hams.example.com"))
+        # A good version replaces it.
+        await push(world, package(tmp_path, "ham", mandatory("flour"), version="1.2.0"))
+        await world.change("", "ham", {"packageVersion": "1.2.0"})
+        await world.until_state("", "ham", "Ready")
+        assert await data(world, "ham") == ("1.2.0", "hot")
+        await world.until_state("prod", "shop", "Ready")
+
+
+async def test_a_run_that_is_ordered_while_it_is_loaded_is_none_of_what_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "held")
+    hold = f'[ -e "{tmp_path}/go" ] || {{ echo $$ >"{tmp_path}/held"; while [ ! -e "{tmp_path}/go" ]; do sleep 0.05; done; }}'
+    async with open_world(tmp_path) as world:
+        await breakfast(world, tmp_path, package(tmp_path, "ham", BOTH, version="1.1.0", config=hold))
+        await trio.to_thread.run_sync(held, tmp_path)
+        world.runtime.operations.tell_scheduler(Rescheduled("ham", "Test"))
+        (tmp_path / "go").touch()
+        await world.until("", "ham", refused(world))
+        await world.runtime.queues.wait_idle("ham")
+        await world.until("", "ham", refused(world))
+        assert await data(world, "ham") == ("1.0.0", "none")
+
+
+async def test_what_was_refused_runs_once_nothing_is_in_its_way(tmp_path: Path) -> None:
+    """With its definitions, which the version before did not have."""
+    place = package(tmp_path, "ham", BOTH, version="1.1.0")
+    write(place, {"crds/hams.yaml": CRD})
+    async with open_world(tmp_path) as world:
+        await breakfast(world, tmp_path, place)
+        await world.until("", "ham", refused(world))
+        await push(world, package(tmp_path, "eggs", version="1.1.0"))
+        await world.change("", "eggs", {"packageVersion": "1.1.0"})
+        await world.until_state("", "eggs", "Ready")
+        await world.change("", "ham", {"settings": {"mode": "hot"}})
+        await world.until_state("", "ham", "Ready")
+        assert await data(world, "ham") == ("1.1.0", "hot")
+        assert of_ham(world) == ("1.1.0", True)
+        await world.until_object(ObjectKey(CRDS, "", "hams.example.com"), bool)
+
+
+async def test_what_was_taken_away_meanwhile_is_there_for_nobody(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await breakfast(world, tmp_path)
+        await world.annotate("", "ham", IGNORE_DEPENDENTS, "true")
+        await world.change("", "ham", {"enabled": False})
+        await world.until_state("prod", "shop", "Suspended")
+        await world.until_state("", "ham", "Disabled")
+        await world.change("", "ham", {"enabled": True})
+        await world.until("", "ham", refused(world))
+        assert of_ham(world) == ("", False)
+        await world.until_state("prod", "shop", "Suspended")
+
+
+async def test_what_is_suspended_after_it_was_refused_is_there_for_others(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await breakfast(world, tmp_path)
+        await world.change("", "ham", {"suspend": True})
+        await world.until_state("", "ham", "Suspended")
+        world.runtime.operations.tell_scheduler(Rescheduled("ham", "Test"))
+        await world.change("prod", "shop", {"settings": {"mode": "hot"}})
+        await world.until_state("prod", "shop", "Ready")
+        await world.change("", "ham", {"suspend": False, "packageVersion": "1.0.0"})
+        await world.until_state("", "ham", "Ready")
+        assert of_ham(world) == ("1.0.0", True)
