@@ -100,11 +100,11 @@ def again_causes(known: Known, node: NodeSnapshot) -> Iterator[Cause]:
 
 def absence_cause(known: Known, name: str, needed_by: NodeSnapshot | None) -> Cause:
     """Of a package that nobody knows; ``needed_by`` is the node that names it, if it is known."""
-    needs, by, asked = (), "", False
+    remedy = of_absence(name, "", "")
     if needed_by is not None:
-        needs, by, asked = needed_by.dependencies, needed_by.name, name in known.by_resource(needed_by.name)
-    constraint = next((each.constraint for each in needs if each.name == name), "")
-    remedy = of_absence(name, constraint, by, by_resource=asked)
+        constraint = next((each.constraint for each in needed_by.dependencies if each.name == name), "")
+        asked = name in known.by_resource(needed_by.name)
+        remedy = of_absence(name, constraint, needed_by.name, by_resource=asked)
     if known.asks_daemon:
         return Cause("is not known", "the daemon knows none of that name", remedy=f"{remedy}; {UNTAKEN}")
     return Cause("is not installed", "there is no resource of that name", remedy=remedy)

@@ -138,7 +138,8 @@ class Operations:
         if self.runtime.scheduler.enabled(instance.id.name):
             self._begin_crds(instance)
         elif (missed := instance.missed_disable) is not None:
-            self._begin_disable(instance, *missed)
+            # Whether it is to be taken away is asked now: what was not wanted then may only lack something by now.
+            self._begin_disable(instance, missed[0], self.runtime.scheduler.unwanted(instance.id.name))
         instance.missed_disable = None
         if definition.enabled_script and instance.voted_for != instance.wanted_settings.checksum:
             self.reconfigure(instance, "SettingsChanged")
@@ -188,7 +189,7 @@ class Operations:
             self._join(instance, instance.definition)
             return
         scope = lifecycle.begin_reconciliation(name, reason)
-        instance.disabling = None
+        instance.disabling = instance.missed_disable = None
         if scope is None:
             # Suspended, or being removed: nothing is going to be run. What is installed is there for others all the same.
             there = instance.status.installed_since is not None and lifecycle.is_suspended(name)
@@ -257,7 +258,9 @@ class Operations:
         instance.missed_disable = instance.disabling or instance.missed_disable
         instance.disabling = None
         self._end_crds(instance, "suspended")
-        self.tell_scheduler(Failed(instance.id.name, instance.run))
+        # Whatever was cut short: what is installed is there for others all the same.
+        ended = Completed if instance.status.installed_since is not None else Failed
+        self.tell_scheduler(ended(instance.id.name, instance.run))
         tasks = self._pipeline(instance, scope).suspend()
         self._enqueue(tasks, scope, {"LoadStored": lambda: self._has_loaded_stored(instance)})
 
@@ -336,6 +339,8 @@ class Operations:
             decided is not None and decided.reason != Reason.SCRIPT_PENDING
         ):  # its vote follows at once, and is told then
             self.runtime.statements.say(instance, decided)
+            if decided.allowed:
+                instance.missed_disable = None
             if decided.allowed and instance.refused is None:
                 self._begin_crds(instance)
         match orders.order:

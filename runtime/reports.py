@@ -6,10 +6,11 @@ through its operation's scope (:mod:`~wharfinger.runtime.stage_task`).
 
 import logging
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from wharfinger.formats.json_value import JsonObject
 from wharfinger.hooks.package_hooks import Inbox, PackageHooks
+from wharfinger.queue.service import MAIN_LANE
 from wharfinger.queue.task import Task
 from wharfinger.runtime import status as statuses
 from wharfinger.runtime.failures import Failure
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
     from wharfinger.runtime.runtime import Runtime
 
 log = logging.getLogger(__name__)
+
+
+PATIENCE: Final = 3
+"""So many attempts of a task hold back what has a higher order: a hiccup does not let it pass, a package that is down does."""
 
 
 class Reports:
@@ -54,8 +59,14 @@ class Reports:
             ),
         )
         self.runtime.tools.crd_phase.end(instance.id.name)  # one attempt is what others wait for
-        # It may still be completed; meanwhile it holds back what needs it, and nobody else.
-        self.runtime.operations.tell_scheduler(Failed(instance.id.name, instance.run))
+        if failure.permanent or self._attempts(instance) >= PATIENCE:
+            # It may still be completed; meanwhile it holds back what needs it, and nobody else.
+            self.runtime.operations.tell_scheduler(Failed(instance.id.name, instance.run))
+
+    def _attempts(self, instance: Instance) -> int:
+        """How often what its main lane runs now was begun."""
+        tasks = self.runtime.queues.dump_one(instance.id.name).tasks
+        return next((task.attempt for task in tasks if task.lane == MAIN_LANE), 0)
 
     def placed(self, instance: Instance) -> None:
         """From now on something of it may be in its namespace."""

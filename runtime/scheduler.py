@@ -85,6 +85,11 @@ class Scheduler:
         entry = self._graph.entries.get(name)
         return entry is not None and entry.on
 
+    def unwanted(self, name: str) -> bool:
+        """Whether a package is off because a person, or its own script, does not want it: then it is uninstalled."""
+        decision = self._graph.standing(name)
+        return decision is not None and decision.uninstall
+
     def decision(self, name: str) -> Decided | None:
         """What was last decided about a package; None where it is not known, or its script is still being asked."""
         entry = self._graph.entries.get(name)

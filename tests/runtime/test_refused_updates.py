@@ -16,6 +16,7 @@ from wharfinger.cluster.resource import ObjectKey, ResourceType
 from wharfinger.formats.json_value import JsonObject, find_int, find_str
 from wharfinger.runtime.resources import IGNORE_DEPENDENTS
 from wharfinger.runtime.scheduler import Rescheduled
+from wharfinger.runtime.status import Stage
 
 BOTH = "mandatory: [{name: flour, constraint: '>=1.0'}, {name: eggs, constraint: '>=1.0'}]"
 CRD = (
@@ -61,6 +62,10 @@ async def test_nobody_is_paused_for_an_update_that_would_close_a_cycle(tmp_path:
         assert world.runtime.scheduler.enabled("eggs")
         assert world.runtime.scheduler.enabled("prod.shop")
         assert await data(world, "ham") == ("1.0.0", "none")
+        # That the version before may be on is nothing to say of what was refused.
+        ham = world.runtime.instances["ham"]
+        world.runtime.operations.restate_requirements(ham)
+        assert ham.status.stages[Stage.REQUIREMENTS].reason == "DependencyCycle"
         # It is there for whoever is to run anew.
         for namespace, name in (("", "eggs"), ("prod", "shop")):
             await world.change(namespace, name, {"settings": {"mode": "hot"}})
@@ -78,6 +83,7 @@ async def test_what_was_refused_is_not_run_whatever_orders_a_run(tmp_path: Path)
         await world.change("", "ham", {"settings": {"mode": "hot"}})
         await world.until("", "ham", refused(world))
         world.runtime.operations.tell_scheduler(Rescheduled("ham", "Test"))
+        world.runtime.instances["ham"].crds = None  # as where those of the version before were never established
         # What it needs goes, and comes again: it is paused, and is to run anew.
         await world.annotate("", "flour", IGNORE_DEPENDENTS, "true")
         await world.change("", "flour", {"enabled": False})
