@@ -1,7 +1,6 @@
 """How a command asks a running daemon, and says what came of it: the answer on stdout, a failure in one line on stderr."""
 
 import argparse
-import os
 import shutil
 import sys
 from collections.abc import Awaitable, Callable
@@ -80,13 +79,7 @@ def show(text: str) -> None:
     except BrokenPipeError:
         raise
     except OSError as error:
-        _give_up_stdout()
         raise OutputError(f"the answer cannot be written to stdout: {error.strerror}") from error
-
-
-def _give_up_stdout() -> None:
-    """What is left in its buffer goes nowhere; Python would try it once more at the end, and tell a traceback."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def terminal_columns() -> int | None:

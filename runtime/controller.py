@@ -27,7 +27,8 @@ from wharfinger.cluster.work_queue import WorkKeys
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json_value import JsonObject, JsonValue, find, find_int, find_object, find_str
 from wharfinger.runtime import status as statuses
-from wharfinger.runtime.guard import LOOK_S, Guard, Hold, is_installed
+from wharfinger.runtime.guard import LOOK_S, Guard
+from wharfinger.runtime.holds import Hold, is_installed
 from wharfinger.runtime.identity import SYSTEM_NAMESPACE, AppId, IdentityError, ModuleId, PackageId, package_id
 from wharfinger.runtime.lookup import Lookup, RepositoryUnusableError
 from wharfinger.runtime.references import open_references
@@ -108,14 +109,15 @@ class Controller:
             ):
                 return  # nothing is installed that is not sure to be removed
             await self.guard.prepare(identity, obj)
-            self._tell_runtime(identity, obj)
+            await self._tell_runtime(identity, obj)
             if self.runtime.retry_stalled(name):
                 self.keys.add_later(name, STALLED_LOOK_S)
             await self._write_status(name, key, obj)
         self.guard.looked(name)
 
-    def _tell_runtime(self, identity: PackageId, obj: JsonObject) -> None:
-        generation, written = find_int(obj, "metadata", "generation"), find_object(obj, "status")
+    async def _tell_runtime(self, identity: PackageId, obj: JsonObject) -> None:
+        """Raises ClusterError."""
+        written = find_object(obj, "status")
         try:
             spec = self._read(identity, obj)
             self._check_release(spec.id, written)
@@ -128,11 +130,17 @@ class Controller:
                 self.runtime.adopt_what_stops(spec)
                 raise
         except (SpecError, IdentityError) as error:
-            self.runtime.block(identity, generation, written, "SpecInvalid", str(error))
+            await self._block(identity, obj, "SpecInvalid", str(error))
         except SettingsSourceError as error:
-            self.runtime.block(identity, generation, written, "SettingsSourceMissing", str(error))
+            await self._block(identity, obj, "SettingsSourceMissing", str(error))
         except RepositoryUnusableError as error:
-            self.runtime.block(identity, generation, written, error.reason, str(error))
+            await self._block(identity, obj, error.reason, str(error))
+
+    async def _block(self, identity: PackageId, obj: JsonObject, reason: str, message: str) -> None:
+        """Say why nothing of what is wanted can be done; what is installed goes on, and others go on building on it."""
+        await self.guard.prepare_blocked(identity, obj)
+        generation, written = find_int(obj, "metadata", "generation"), find_object(obj, "status")
+        self.runtime.block(identity, generation, written, reason, message)
 
     def _read(self, identity: PackageId, obj: JsonObject) -> PackageSpec:
         """Raises SpecError."""

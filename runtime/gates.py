@@ -195,7 +195,8 @@ class _Judge:
     def _decision(self, name: str, others: Others) -> Decision:
         node, opinion = self._nodes[name], self._opinion(name)
         vote = UNWANTED if opinion.intent is False else _resolved(votes(node, self._facts, others, opinion))
-        unwanted = opinion.intent is False or vote.reason is Reason.DISABLED_BY_SCRIPT
+        refused = vote.reason is Reason.DISABLED_BY_SCRIPT and not (opinion.vote and opinion.vote.provisional)
+        unwanted = opinion.intent is False or refused
         return Decision(vote.verdict, vote.reason, vote.message, uninstall=unwanted)
 
 

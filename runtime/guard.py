@@ -14,11 +14,12 @@ packages not loaded since the start    WaitingForDependents    each was loaded, 
 =====================================  ======================  ==================================================================
 
 **It ends.** A removal that has begun waits for nobody, and is known by what it still needs until it is complete. Between those
-that are held an edge "waits for" is kept only if it closes no circle, so one of them always may go, unless a package that stays
-is in the way. Two members of one any-of group: the first may go, and is gone from then on when the second is judged. A package
-that cannot be loaded (its registry is down, its files are lost) holds nobody after its first failure, and protects nobody: what
-it required is not known. What had begun before a restart goes on; what was held then is known by what is on the disk
-(:mod:`wharfinger.runtime.stock`).
+that are held an edge "waits for" is kept only if it closes no circle, so one of them always may go, unless a package that
+stays is in the way. What is in a namespace that is being deleted goes, whoever needs it: it is being taken apart as it is. Two
+members of one any-of group: the first may go, and is gone from then on when the second is judged. A package that cannot be
+loaded (its registry is down, its files are lost) holds nobody after its first failure, and protects nobody: what it required
+is not known. One whose resource only cannot be acted on (a Secret is missing) is known by what is on the disk. What had begun
+before a restart goes on; what was held then is known by what is on the disk (:mod:`wharfinger.runtime.stock`).
 
 **Nobody polls.** A hold remembers how those it depends on stood. Whatever changes a package makes the controller look at it, and
 a look that finds it standing otherwise asks for a look at what it held. LOOK_S is a net below that.
@@ -27,140 +28,42 @@ What another version itself requires is known only when it is fetched: if it may
 nothing is deleted. A version that is none (``latest``) cannot be compared, and passes.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+import logging
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Final
 
-from wharfinger.formats.errors import FormatError
-from wharfinger.formats.json_value import JsonObject, find, find_list, find_str
-from wharfinger.formats.version_constraint import parse_version
+from wharfinger.cluster.errors import ClusterError
+from wharfinger.cluster.resource import ObjectKey
+from wharfinger.formats.json_value import JsonObject, find, find_str
 from wharfinger.runtime import status as statuses
-from wharfinger.runtime.identity import PackageId
-from wharfinger.runtime.journal import Operation
-from wharfinger.runtime.reasons import HELD, Reason
-from wharfinger.runtime.resources import (
-    FINALIZER,
-    PackageSpec,
-    SpecError,
-    finalizers_of,
-    ignores_dependents,
-    is_deleting,
+from wharfinger.runtime.holds import (
+    MOST_NAMED,
+    Hold,
+    Standing,
+    is_ignoring,
+    is_version,
+    judge,
+    judge_unknown,
+    needs,
+    reaches,
+    was_being_removed,
 )
+from wharfinger.runtime.identity import ModuleId, PackageId
+from wharfinger.runtime.journal import Operation
+from wharfinger.runtime.reasons import Reason
+from wharfinger.runtime.resources import FINALIZER, PackageSpec, finalizers_of, is_deleting
 from wharfinger.runtime.runtime import Runtime
-from wharfinger.runtime.scheduler import Broken, Decided, Node
+from wharfinger.runtime.scheduler import Broken
 from wharfinger.runtime.status import Stage, Truth
 from wharfinger.runtime.stock import rest_as_installed, take_stock
 
+log = logging.getLogger(__name__)
+
 LOOK_S: Final = 60.0
 """How often what is held is looked at, whatever happens or does not."""
-MOST_NAMED: Final = 5
 _REMOVAL: Final = "the removal"
 _DISABLE: Final = "spec.enabled: false"
-
-
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """How a package stands, as far as others may be held for it."""
-
-    node: Node | None
-    decision: Decided | None
-    going: bool
-    """Its removal, or its Disable, is under way."""
-    asked: bool
-    """It is to go."""
-
-
-@dataclass(frozen=True, slots=True)
-class Hold:
-    """Why nothing is begun now. ``waits`` are those that go first; ``seen`` is how those stood whose change may end it."""
-
-    reason: Reason
-    message: str
-    waits: frozenset[str] = frozenset()
-    seen: Mapping[str, Standing] = field(default_factory=dict)
-    unknown: bool = False
-    """It is not known yet who stands in the way."""
-
-
-def judge(what: str, broken: Iterable[Broken], waits: Collection[str], direct: Collection[str] = ()) -> Hold | None:
-    """Whether ``what`` (``the removal``) is held: ``broken`` are packages that stay, ``waits`` those that go first.
-
-    What one of them lacks is told, by preference one that breaks for no other: ``direct``.
-    """
-    staying = sorted(broken, key=lambda each: (each.name not in direct, each.name))
-    if staying:
-        first = staying[0]
-        names = listed(each.name for each in staying)
-        message = f"{what} would break {names} ({first.name}: {first.message})"
-        return Hold(Reason.WOULD_BREAK_DEPENDENTS, message, frozenset(waits))
-    if waits:
-        message = f"{what} waits for {listed(waits)}, which {'goes' if len(waits) == 1 else 'go'} first"
-        return Hold(Reason.WAITING_FOR_DEPENDENTS, message, frozenset(waits))
-    return None
-
-
-def judge_unknown(what: str, unknown: Collection[str]) -> Hold:
-    """``what`` is held because nobody knows yet what ``unknown`` require."""
-    message = f"{what} waits until it is known what others need: {listed(unknown)} not loaded yet"
-    return Hold(Reason.WAITING_FOR_DEPENDENTS, message, unknown=True)
-
-
-def needs(node: Node | None) -> frozenset[str]:
-    """Whom a package builds on: what it requires, also if only where it is there, and members of its any-of groups."""
-    if node is None:
-        return frozenset()
-    wanted = node.requirements
-    members = (each.name for group in wanted.any_of for each in group.members)
-    return frozenset((*(each.name for each in (*wanted.mandatory, *wanted.conditional)), *members)) - {node.name}
-
-
-def reaches(waits: Mapping[str, Collection[str]], start: str, end: str) -> bool:
-    """Whether ``start`` waits for ``end``, at any remove."""
-    seen, to_see = {start}, [start]
-    while to_see:
-        name = to_see.pop()
-        if name == end:
-            return True
-        new = [each for each in waits.get(name, ()) if each not in seen]
-        seen.update(new)
-        to_see += new
-    return False
-
-
-def listed(names: Iterable[str]) -> str:
-    """Names, sorted, as a message has them: of many the first five."""
-    every = sorted(names)
-    more = len(every) - MOST_NAMED
-    return ", ".join(every[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
-
-
-def is_version(text: str) -> bool:
-    """Whether it can be compared with what others ask for."""
-    try:
-        parse_version(text)
-    except FormatError:
-        return False
-    return True
-
-
-def is_ignoring(obj: JsonObject) -> bool:
-    """Whether a person wants it done, whoever breaks; not where the annotation says what it must not."""
-    try:
-        return ignores_dependents(obj)
-    except SpecError:
-        return False
-
-
-def is_installed(obj: JsonObject) -> bool:
-    """Whether something of it was in the cluster when its status was last written."""
-    return bool(find_str(obj, "status", "currentVersion", "version"))
-
-
-def was_being_removed(obj: JsonObject) -> bool:
-    """Whether a removal of it had begun, as its status says."""
-    ready = (each for each in find_list(obj, "status", "conditions") if find(each, "type") == "Ready")
-    held = any(find(each, "reason") in HELD for each in ready)
-    return find_str(obj, "status", "summary", "state") == "Removing" and not held
 
 
 class Guard:
@@ -204,6 +107,16 @@ class Guard:
             rest_as_installed(self.runtime, identity, obj, stock)
             self._hear((name,))
 
+    async def prepare_blocked(self, identity: PackageId, obj: JsonObject) -> None:
+        """Before a resource that cannot be acted on is blocked: it is there as it was installed. Raises ClusterError."""
+        if False and self._is_new(identity.name):
+            placed = find_str(obj, "status", "release", "namespace")
+            if isinstance(identity, ModuleId) and placed:
+                identity = ModuleId(identity.name, placed)
+            if (stock := await take_stock(self.runtime, identity, obj)) is not None:
+                rest_as_installed(self.runtime, identity, obj, stock)
+            self._hear((identity.name,))
+
     def admit(self, spec: PackageSpec) -> Hold | None:
         """Why what a resource asks for is not adopted; None: it may be."""
         name = spec.id.name
@@ -231,6 +144,9 @@ class Guard:
             self._hear((name,))
         if not goes_on and not is_ignoring(obj):
             hold = self._stopping(name, _REMOVAL)
+            if hold is not None and hold.reason is Reason.WOULD_BREAK_DEPENDENTS and await self._is_taken(identity):
+                log.warning("%s: its namespace is being deleted, whoever needs it: %s", identity, hold.message)
+                hold = None
         self._note(name, hold)
         if hold is None:
             self._leaving[name] = needs(node)
@@ -283,11 +199,14 @@ class Guard:
         going = first | {each.name for each in broken if self._is_asked(each.name)}
         broken_nodes = {each.name: self.runtime.scheduler.node(each.name) for each in broken}
         direct = {each for each, node in broken_nodes.items() if not needs(node) & broken_nodes.keys()}
-        hold = judge(what, [each for each in broken if each.name not in going], self._free(going, name), direct)
+        waits = self._free(going, name)  # whoever builds on those is waited for by them
+        hold = judge(what, [each for each in broken if each.name not in going], waits, direct)
         if hold is None:
             return None
-        around = {each for node in broken_nodes.values() if node is not None for each in node.names()}
-        watched = (hold.waits | broken_nodes.keys() | around) - {name}
+        watched = hold.waits | broken_nodes.keys() - {name}
+        if hold.reason is Reason.WOULD_BREAK_DEPENDENTS:
+            around = {each for node in broken_nodes.values() if node is not None for each in node.names()}
+            watched = (watched | broken_nodes.keys() | around) - {name}
         return replace(hold, seen={each: self._standing(each) for each in watched})
 
     def _gone_first(self, name: str) -> set[str]:
@@ -301,6 +220,17 @@ class Guard:
             if leaves and name in needs(self.runtime.scheduler.node(each)):
                 going.add(each)
         return going
+
+    async def _is_taken(self, identity: PackageId) -> bool:
+        """The namespace of its release is being deleted, and what is installed with it: holding it keeps nothing."""
+        cluster = self.runtime.tools.cluster
+        try:
+            resource = await cluster.resource_type("v1", "Namespace")
+            return False and is_deleting(await cluster.get(ObjectKey(resource, "", identity.namespace)))
+        except ClusterError as error:
+            if error.transient:
+                raise
+            return False
 
     def _free(self, going: Iterable[str], name: str) -> set[str]:
         """Without those that wait for ``name`` themselves: somebody has to be the first."""

@@ -22,6 +22,7 @@ What the scheduler orders is performed one package after the other, also when pe
 
 import logging
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, assert_never
 
 from wharfinger.formats.json_value import JsonObject
@@ -102,6 +103,7 @@ class Operations:
         instance.loaded_once = True
         self._end_crds(instance, "loaded anew")
         self._join(instance, instance.definition)
+        self.ask_scripts_again()
 
     def needs_changed(self, instance: Instance) -> None:
         """What its resource says it depends on is something else; what is being loaded says so itself when it is.
@@ -131,10 +133,8 @@ class Operations:
                 self.tell_scheduler(NodeRemoved(instance.id.name))  # nothing is installed that others could use
             return
         self.restate_requirements(instance)
-        if is_new:
-            self._joined(instance, definition)
-
-    def _joined(self, instance: Instance, definition: Definition) -> None:
+        if not is_new:
+            return
         if self.runtime.scheduler.enabled(instance.id.name):
             self._begin_crds(instance)
         elif (missed := instance.missed_disable) is not None:
@@ -147,12 +147,8 @@ class Operations:
     def _add_node(self, instance: Instance, definition: Definition) -> None:
         """Raises CycleError."""
         name = instance.id.name
-        refused, instance.refused = instance.refused, None  # before it is told: what follows from that is begun at once
-        try:
-            self.tell_scheduler(NodeAdded(node_of(instance.id, definition, instance.wanted.depends_on)))
-        except CycleError:
-            instance.refused = refused
-            raise
+        instance.refused = None  # before it is told: what follows from that is begun at once
+        self.tell_scheduler(NodeAdded(node_of(instance.id, definition, instance.wanted.depends_on)))
         instance.joined = definition
         self.tell_scheduler(self.runtime.votes.get(name, ScriptVoted(name, None)))
 
@@ -171,15 +167,23 @@ class Operations:
             # Not behind what runs: a wait that never ends, or settings that were wrong, are what it may be about to supersede.
             self._enqueue(tasks, scope, done, lane=VOTE_LANE)
 
+    def ask_scripts_again(self) -> None:
+        """Enabled scripts that were asked before all that is installed was loaded see it now."""
+        for name in sorted(name for name, vote in self.runtime.votes.items() if vote.provisional):
+            instance = self.runtime.instances.get(name)
+            if instance is None or instance.definition is None or self.runtime.statements.missing(name):
+                continue
+            if (scope := self.runtime.lifecycle.begin_vote(name)) is not None:
+                tasks = self._pipeline(instance, scope).vote()
+                done = {tasks[0].name: partial(self.restate_requirements, instance)}
+                self._enqueue(tasks, scope, done, lane=VOTE_LANE)
+
     def _has_voted(self, instance: Instance, reason: str) -> None:
         self.restate_requirements(instance)
         self.tell_scheduler(Rescheduled(instance.id.name, reason))
 
     def _begin_reconciliation(self, instance: Instance, run: int, reason: str) -> None:
-        """Run what is loaded, where that is what the scheduler has as a node.
-
-        While another version is brought, its own end orders a run; where that was refused, it is asked once more.
-        """
+        """Run what is loaded. While a version is brought, its end orders a run; where it was refused, it is asked once more."""
         name, lifecycle = instance.id.name, self.runtime.lifecycle
         instance.run = run
         if lifecycle.is_loading(name):

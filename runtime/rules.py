@@ -62,11 +62,15 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class ScriptVote:
-    """What an enabled script said: False with its reason, True or None (no objection), or an error: it could not be asked."""
+    """What an enabled script said: False with its reason, True or None (no objection), or an error: it could not be asked.
+
+    ``provisional``: not all that it looks at was there yet. Its no keeps the package off, and takes nothing away.
+    """
 
     enabled: bool | None
     reason: str = ""
     error: str = ""
+    provisional: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,12 +57,16 @@ class IntentSet:
 
 @dataclass(frozen=True, slots=True)
 class ScriptVoted:
-    """An enabled script ended: False with a reason, True or None without an objection, or an error."""
+    """An enabled script ended: False with a reason, True or None without an objection, or an error.
+
+    ``provisional``: it was asked while packages that it may look at were not loaded yet, and is to be asked again.
+    """
 
     name: str
     enabled: bool | None
     reason: str = ""
     error: str = ""
+    provisional: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -164,8 +164,8 @@ class _Turn:
                     self._tell_subscribers(name)
             case IntentSet(name, enabled):
                 self._want(name, enabled)
-            case ScriptVoted(name, enabled, reason, error):
-                self._voted(name, ScriptVote(enabled, reason, error))
+            case ScriptVoted(name, enabled, reason, error, provisional):
+                self._voted(name, ScriptVote(enabled, reason, error, provisional))
             case FactsChanged(facts):
                 self.everything = facts != self.facts
                 self.facts = facts

@@ -62,6 +62,20 @@ class Statements:
         heard = self.unheard.intersection(names)
         self.unheard -= heard
         self._restate_for(sorted(heard))
+        if heard:
+            self.runtime.operations.ask_scripts_again()
+
+    def missing(self, name: str) -> bool:
+        """Whether anything beside ``name`` is installed and was not read by this process, be it that it cannot be."""
+        if self.unheard - {name}:
+            return True
+        return any(
+            instance.status.installed_since is not None
+            and instance.definition is None
+            and each != name
+            and not self.runtime.lifecycle.is_removing(each)
+            for each, instance in self.runtime.instances.items()
+        )
 
     def _restate_for(self, names: Iterable[str]) -> None:
         """One after the other, also where saying it of one makes it due of the next: a chain may be long."""

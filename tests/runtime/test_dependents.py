@@ -9,7 +9,8 @@ from tests.runtime.dependents import any_of, application, mandatory, message, mo
 from tests.runtime.test_bring_tasks import has_reason
 from tests.runtime.test_hook_runs import bash
 from tests.runtime.world import World, open_world
-from wharfinger.formats.json_value import find_int, find_str
+from wharfinger.cluster.resource import ObjectKey
+from wharfinger.formats.json_value import JsonObject, find_int, find_str
 from wharfinger.runtime.conditions import MAPPERS
 from wharfinger.runtime.identity import SYSTEM_NAMESPACE
 from wharfinger.runtime.resources import IGNORE_DEPENDENTS, SKIP_DELETE_HOOKS
@@ -349,3 +350,22 @@ async def test_a_suspended_package_adopts_what_it_will_not_act_on(tmp_path: Path
         await world.until("", "database", WOULD_BREAK)
         await world.change("", "database", {"packageVersion": "1.0.0"})
         await world.until_state("", "database", "Ready")
+
+
+async def test_what_is_in_a_namespace_that_is_being_deleted_goes_whoever_needs_it(tmp_path: Path) -> None:
+    """The namespace takes its objects anyway, and would wait for a finalizer that does not go."""
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        await push(world, package(tmp_path, "shop"))
+        await world.client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "other"}})
+        await world.create("prod", "shop", package="shop")
+        await world.until_state("prod", "shop", "Ready")
+        depends: JsonObject = {"dependsOn": [{"kind": "Application", "namespace": "prod", "name": "shop"}]}
+        await world.create("other", "web", package="shop", more=depends)
+        await world.until_state("other", "web", "Ready")
+        await world.delete("prod", "shop")
+        await world.until("prod", "shop", WOULD_BREAK)
+        await world.client.delete(ObjectKey(await world.client.resource_type("v1", "Namespace"), "", "prod"))
+        await world.annotate("prod", "shop", "look", "now")
+        await world.until_gone("prod", "shop")
+        assert went(tmp_path) == ["going-shop", "gone-shop"]

@@ -1,126 +1,15 @@
-"""The decisions of the guard: who stands in the way, who goes first, and that somebody always may."""
+"""The guard's own bookkeeping: whom it looks at again, how often, and that this ends."""
 
 from pathlib import Path
 
 import pytest
 import trio
 import trio.testing
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.runtime.dependents import any_of, application, mandatory, modules
 from tests.runtime.test_dependents import WOULD_BREAK
 from tests.runtime.world import open_world
-from wharfinger.formats.json_value import JsonObject
-from wharfinger.formats.version_constraint import parse_constraint
-from wharfinger.packages.requirements import Dependency, DependencyGroup, Requirements
-from wharfinger.runtime.guard import (
-    is_ignoring,
-    is_installed,
-    is_version,
-    judge,
-    judge_unknown,
-    listed,
-    needs,
-    reaches,
-    was_being_removed,
-)
-from wharfinger.runtime.reasons import Reason
-from wharfinger.runtime.resources import IGNORE_DEPENDENTS
-from wharfinger.runtime.scheduler import Broken, Node
-
-ANY = parse_constraint("")
-
-
-def broken(*names: str) -> list[Broken]:
-    return [Broken(name, "DependencyNotEnabled", f"{name} lacks it") for name in names]
-
-
-def test_who_stays_is_named_before_who_goes() -> None:
-    hold = judge("the removal", broken("b", "a"), {"c"})
-    assert hold is not None
-    assert hold.reason is Reason.WOULD_BREAK_DEPENDENTS
-    assert hold.message == "the removal would break a, b (a: a lacks it)"
-    assert hold.waits == {"c"}
-
-
-def test_who_breaks_for_no_other_is_explained() -> None:
-    hold = judge("version 2.0.0", broken("b", "a", "c"), (), {"c", "b"})
-    assert hold is not None
-    assert hold.message == "version 2.0.0 would break a, b, c (b: b lacks it)"
-
-
-@pytest.mark.parametrize(("waits", "verb"), [({"c"}, "c, which goes"), ({"d", "c"}, "c, d, which go")])
-def test_who_goes_is_waited_for(waits: set[str], verb: str) -> None:
-    hold = judge("version 2.0.0", [], waits)
-    assert hold is not None
-    assert hold.reason is Reason.WAITING_FOR_DEPENDENTS
-    assert hold.message == f"version 2.0.0 waits for {verb} first"
-
-
-def test_nobody_in_the_way() -> None:
-    assert judge("the removal", [], set()) is None
-
-
-def test_of_many_five_are_named() -> None:
-    assert listed("gfedcba") == "a, b, c, d, e and 2 more"
-    assert listed("edcba") == "a, b, c, d, e"
-    hold = judge_unknown("the removal", set("abcdefg"))
-    assert "a, b, c, d, e and 2 more not loaded yet" in hold.message
-    assert hold.unknown
-
-
-def test_what_a_package_builds_on() -> None:
-    group = DependencyGroup("either", "", (Dependency("d", ANY), Dependency("self", ANY)))
-    none = DependencyGroup("none", "", (Dependency("e", ANY),))
-    wanted = Requirements(None, None, (Dependency("a", ANY),), (Dependency("b", ANY),), (group,), (none,))
-    assert needs(Node("self", "1.0.0", wanted)) == {"a", "b", "d"}
-    assert needs(None) == frozenset()
-
-
-@pytest.mark.parametrize(("text", "expected"), [("1.2.3", True), ("v1.2.3", True), ("latest", False), ("", False)])
-def test_what_can_be_compared(text: str, expected: bool) -> None:
-    assert is_version(text) is expected
-
-
-@pytest.mark.parametrize(("said", "expected"), [(None, False), ("true", True), ("false", False), ("yes", False)])
-def test_a_person_says_it_in_one_word(said: str | None, expected: bool) -> None:
-    annotations: JsonObject = {} if said is None else {IGNORE_DEPENDENTS: said}
-    assert is_ignoring({"metadata": {"annotations": annotations}}) is expected
-
-
-@pytest.mark.parametrize(
-    ("state", "reason", "expected"),
-    [
-        ("Removing", "Removing", True),
-        ("Removing", "PackageHookFailed", True),
-        ("Removing", "WouldBreakDependents", False),
-        ("Removing", "WaitingForDependents", False),
-        ("Ready", "Ready", False),
-    ],
-)
-def test_what_had_begun_says_its_status(state: str, reason: str, expected: bool) -> None:
-    others: JsonObject = {"type": "Managed", "reason": "Removing"}
-    status: JsonObject = {"summary": {"state": state}, "conditions": [others, {"type": "Ready", "reason": reason}]}
-    assert was_being_removed({"status": status}) is expected
-    assert not was_being_removed({})
-
-
-def test_what_is_installed_says_its_status() -> None:
-    assert is_installed({"status": {"currentVersion": {"version": "1.0.0"}}})
-    assert not is_installed({"status": {}})
-
-
-NAMES = st.sampled_from("abcdefgh")
-
-
-@given(st.lists(st.tuples(NAMES, st.frozensets(NAMES, max_size=5)), max_size=30))
-def test_somebody_may_always_go(asked: list[tuple[str, frozenset[str]]]) -> None:
-    """Edges that close no circle leave one who waits for nobody that waits, in whatever order they are judged."""
-    waits: dict[str, frozenset[str]] = {}
-    for name, going in asked:
-        waits[name] = frozenset(each for each in going - {name} if not reaches(waits, each, name))
-        assert any(not (each & waits.keys()) for each in waits.values())
+from wharfinger.runtime.scheduler import Broken, Node, Scheduler
 
 
 async def test_looks_that_change_nothing_end(tmp_path: Path) -> None:
@@ -140,3 +29,28 @@ async def test_looks_that_change_nothing_end(tmp_path: Path) -> None:
         await world.until_gone("", "ceph")
         await world.delete("", "west")
         await world.until("", "nfs", lambda obj: "would break prod.shop" in str(obj["status"]))
+
+
+async def test_a_chain_that_goes_at_once_is_judged_a_few_times_a_link(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each waits only for those that build on it, and is looked at for their sake, not for all that build on those."""
+    asked: list[str] = []
+
+    class Counting(Scheduler):
+        def would_break(self, name: str, node: Node | None) -> tuple[Broken, ...]:
+            asked.append(name)
+            return super().would_break(name, node)
+
+    monkeypatch.setattr("wharfinger.runtime.runtime.Scheduler", Counting)
+    names = [f"link{number:02}" for number in range(12)]
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        for below, name in zip(["", *names], names, strict=False):
+            await modules(world, tmp_path, **{name: mandatory(below) if below else ""})
+        for name in names:
+            await world.delete("", name)
+        for name in names:
+            await world.until_gone("", name)
+    print(len(asked))
+    assert len(asked) <= 8 * len(names)

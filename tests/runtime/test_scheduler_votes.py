@@ -158,3 +158,17 @@ def test_versions_that_change_pause_and_bring_back() -> None:
     world.tell(FactsChanged(Facts("1.31.0", "")))
     assert world.scheduled() == ["app"]
     assert world.graph.facts == Facts("1.31.0", "")
+
+
+def test_a_provisional_no_takes_nothing_away_until_it_is_said_again() -> None:
+    """After a restart a script may be asked before what it looks at is loaded: its no must not uninstall for that."""
+    world = running(node("app", script=True))
+    world.tell(ScriptVoted("app", None))
+    world.complete("app")
+    world.said()
+    world.tell(ScriptVoted("app", enabled=False, reason="no dns", provisional=True))
+    assert world.disabled() == [Disable("app", "DisabledByScript", "no dns", uninstall=False)]
+    world.tell(ScriptVoted("app", enabled=False, reason="no dns"))
+    assert world.disabled() == [Disable("app", "DisabledByScript", "no dns", uninstall=True)]
+    world.tell(ScriptVoted("app", enabled=True))
+    assert world.scheduled() == ["app"]

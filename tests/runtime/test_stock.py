@@ -13,8 +13,8 @@ from tests.runtime.test_bring_tasks import has_reason
 from tests.runtime.test_dependents import WAITS, WOULD_BREAK, data, database_and_shop
 from tests.runtime.world import Ground, World, open_ground
 from wharfinger.cluster.resource import ObjectKey
-from wharfinger.formats.json_value import JsonObject, find_int, find_str
-from wharfinger.runtime.resources import IGNORE_DEPENDENTS, MODULE, SECRET
+from wharfinger.formats.json_value import JsonObject, JsonValue, find_int, find_str
+from wharfinger.runtime.resources import IGNORE_DEPENDENTS, MODULE, PACKAGE_REPOSITORY, SECRET
 
 
 @pytest.fixture(autouse=True)
@@ -285,3 +285,56 @@ async def test_a_removal_that_had_begun_goes_on_and_what_it_needs_waits_for_it(t
             await world.until_gone("", "house")
             await world.until_gone("", "ground")
             await world.until_state("prod", "shop", "Suspended")
+
+
+@pytest.mark.parametrize("why", ["SettingsSourceMissing", "SpecInvalid", "RepositoryNotFound"])
+async def test_a_resource_that_cannot_be_acted_on_protects_what_is_installed_for_it(tmp_path: Path, why: str) -> None:
+    """What it requires is on the disk; and it goes on once it can."""
+    async with open_ground(tmp_path) as ground:
+        async with ground.open_world() as world:
+            await database_and_shop(world, tmp_path)
+            await world.secret("later", mode="new")
+            sources: list[JsonValue] = [{"kind": "Secret", "name": "missing"}]
+            if why == "SpecInvalid":
+                sources = [{"kind": "Secret", "name": "later", "key": "mode", "path": "not..one"}]
+            if why == "RepositoryNotFound":
+                await world.client.delete(ObjectKey(PACKAGE_REPOSITORY, "", "default"))
+            else:
+                await world.change("prod", "shop", {"settingsFrom": sources})
+            await world.until("prod", "shop", has_reason(why))
+            await world.delete("", "database")
+            await world.until("", "database", WOULD_BREAK)
+        async with ground.open_world() as world:
+            await until_true(lambda: {"database", "prod.shop"} <= world.runtime.instances.keys())
+            with trio.fail_after(30):
+                await trio.testing.wait_all_tasks_blocked(0.1)
+            await world.until("", "database", WOULD_BREAK)
+            await world.until("prod", "shop", has_reason(why))
+            assert world.runtime.scheduler.enabled("prod.shop")
+            assert await data(world, "database") == ("1.0.0", "none")
+            assert went(tmp_path) == []
+            if why == "RepositoryNotFound":
+                await world.repository()
+            else:
+                await world.change("prod", "shop", {"settingsFrom": None})
+            await world.until_state("prod", "shop", "Ready")
+            assert is_run(world, "prod.shop")
+            await world.delete("prod", "shop")
+            await world.until_gone("", "database")
+
+
+async def test_a_module_that_is_to_move_protects_from_where_it_is(tmp_path: Path) -> None:
+    async with open_ground(tmp_path) as ground:
+        async with ground.open_world() as world:
+            await world.repository()
+            await modules(world, tmp_path, ground="", house=mandatory("ground"))
+            await world.delete("", "ground")
+            await world.until("", "ground", WOULD_BREAK)
+        await patch(ground, "house", {"namespace": "elsewhere"})
+        async with ground.open_world() as world:
+            await world.until("", "house", has_reason("SpecInvalid"))
+            await until_true(lambda: "ground" in world.runtime.instances)
+            with trio.fail_after(30):
+                await trio.testing.wait_all_tasks_blocked(0.1)
+            await world.until("", "ground", WOULD_BREAK)
+            assert world.runtime.scheduler.enabled("house")
