@@ -116,8 +116,7 @@ class Operations:
     def _join(self, instance: Instance, definition: Definition) -> None:
         """Make what is loaded a node of the scheduler, and begin what follows from that.
 
-        What would close a cycle is refused, and the graph is as it was: the version before, if there is one, is installed and
-        stays the node that others depend on, though it cannot be run again (`_begin_reconciliation`).
+        What would close a cycle is refused: the version before, if one is installed, stays the node that others depend on.
         """
         before, is_new = instance.crds, definition is not instance.joined
         if is_new:

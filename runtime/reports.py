@@ -137,14 +137,14 @@ class Reports:
     def voted(self, instance: Instance, enabled: bool | None, reason: str, *, failed: bool) -> None:  # noqa: FBT001
         """What the enabled script says; the scheduler hears it at once, or together with the node it is about.
 
-        What a version that is being loaded says is nothing about the version before, which is still the node. While packages
-        that are installed are not loaded yet, the script sees less than there is: its no is provisional.
+        What a version says that is being loaded, or was refused, is nothing about the version before, which is still the node.
+        While packages that are installed are not loaded yet, the script sees less than there is: its no is provisional.
         """
         name = instance.id.name
         early = self.runtime.statements.missing(name)
         vote = ScriptVoted(name, enabled, "" if failed else reason, reason if failed else "", provisional=early)
         self.runtime.votes[name] = vote
-        if not self.runtime.lifecycle.is_loading(name):
+        if instance.refused is None and not self.runtime.lifecycle.is_loading(name):
             self.runtime.operations.tell_scheduler(vote)
 
     def run_later(self, instance: Instance, task: Task, lane: str) -> bool:

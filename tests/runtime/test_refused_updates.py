@@ -83,6 +83,8 @@ async def test_what_was_refused_is_not_run_whatever_orders_a_run(tmp_path: Path)
         await world.change("", "ham", {"settings": {"mode": "hot"}})
         await world.until("", "ham", refused(world))
         world.runtime.operations.tell_scheduler(Rescheduled("ham", "Test"))
+        world.runtime.reports.voted(world.runtime.instances["ham"], enabled=False, reason="no", failed=False)
+        assert of_ham(world) == ("1.0.0", True)
         world.runtime.instances["ham"].crds = None  # as where those of the version before were never established
         # What it needs goes, and comes again: it is paused, and is to run anew.
         await world.annotate("", "flour", IGNORE_DEPENDENTS, "true")
