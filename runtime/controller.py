@@ -158,7 +158,7 @@ class Controller:
         """Adopt nothing but a suspension (that breaks nobody), and say so. What a process finds held is run as installed."""
         self.keys.add_later(spec.id.name, LOOK_S)
         if not hold.unknown:
-            self.resting.run_as_installed(spec)
+            self.resting.run_as_installed(replace(spec, enabled=False) if hold.off else spec)
         self.runtime.adopt_what_stops(replace(spec, enabled=None))
         self.guard.say(spec, hold)
 

@@ -1,9 +1,10 @@
 """Nobody breaks what others need unasked: removals, disables and other versions that are held, and what lets them go on.
 
-A package is about to go (its object is deleted, or a Module says ``enabled: false``), or to become another version. Whoever is on
-now and would be off for a requirement then (mandatory, another version, the last member of an any-of group, a none-of range that
-it falls into) *stands in the way*, and the change is **held**: nothing of it is begun or adopted, what is installed runs on. The
-scheduler answers who that is by trying it out (`Scheduler.would_break`); packages that are off do not count, suspended ones do.
+A package is about to go (its object is deleted, a Module says ``enabled: false``, or nothing any more, and its bundle has it
+off), or to become another version. Whoever is on now and would be off for a requirement then (mandatory, another version, the
+last member of an any-of group, a none-of range that it falls into) *stands in the way*, and the change is **held**: nothing of
+it is begun or adopted, what is installed runs on. The scheduler answers who that is by trying it out
+(`Scheduler.would_break`); packages that are off do not count, suspended ones do.
 
 =====================================  ======================  ==================================================================
 what stands in the way                 reason                  ends when
@@ -42,12 +43,14 @@ from wharfinger.runtime.holds import (
     Hold,
     Standing,
     is_ignoring,
+    is_off_by_default,
     is_version,
     judge,
     judge_unknown,
     needs,
     reaches,
     was_being_removed,
+    was_held,
 )
 from wharfinger.runtime.identity import ModuleId, PackageId
 from wharfinger.runtime.journal import Operation
@@ -64,6 +67,7 @@ LOOK_S: Final = 60.0
 """How often what is held is looked at, whatever happens or does not."""
 _REMOVAL: Final = "the removal"
 _DISABLE: Final = "spec.enabled: false"
+_DEFAULT: Final = "being off by default (spec.enabled is not set)"
 
 
 class Guard:
@@ -96,7 +100,11 @@ class Guard:
     async def prepare(self, identity: PackageId, obj: JsonObject) -> None:
         """Before the first look of this process at what is to change: take what is installed for there. Raises ClusterError."""
         name, version = identity.name, find_str(obj, "spec", "packageVersion")
-        off = find(obj, "spec", "enabled") is False
+        said, bundled = (
+            find(obj, "spec", "enabled"),
+            isinstance(identity, ModuleId) and self.runtime.scheduler.facts.bundle,
+        )
+        off = said is False or bool(said is None and bundled and was_held(obj))
         same = version == find_str(obj, "status", "currentVersion", "version") and not off
         suspended = find(obj, "spec", "suspend") is True and not off
         if same or not self._is_new(name) or suspended or is_ignoring(obj):
@@ -109,7 +117,7 @@ class Guard:
 
     async def prepare_blocked(self, identity: PackageId, obj: JsonObject) -> None:
         """Before a resource that cannot be acted on is blocked: it is there as it was installed. Raises ClusterError."""
-        if False and self._is_new(identity.name):
+        if self._is_new(identity.name):
             placed = find_str(obj, "status", "release", "namespace")
             if isinstance(identity, ModuleId) and placed:
                 identity = ModuleId(identity.name, placed)
@@ -123,7 +131,7 @@ class Guard:
         self._begun_before.discard(name)
         hold = None if spec.directives.ignore_dependents else self._change(spec)
         self._note(name, hold)
-        if hold is None and spec.enabled is False:
+        if hold is None and self._wants_off(spec):
             self._off.add(name)
         else:
             self._off.discard(name)
@@ -166,8 +174,9 @@ class Guard:
         if instance is None or self.runtime.lifecycle.is_removing(name):
             return None
         on = self.runtime.scheduler.enabled(name) or name in self._unheard
-        if spec.enabled is False and on and name not in self._off:
-            return self._stopping(name, _DISABLE)
+        if on and name not in self._off and self._wants_off(spec):
+            hold = self._stopping(name, _DISABLE if spec.enabled is False else _DEFAULT)
+            return hold and replace(hold, off=True)
         if spec.directives.suspended:
             return None  # what it adopts is acted on when it is resumed, and judged then
         version = instance.version
@@ -199,11 +208,11 @@ class Guard:
         going = first | {each.name for each in broken if self._is_asked(each.name)}
         broken_nodes = {each.name: self.runtime.scheduler.node(each.name) for each in broken}
         direct = {each for each, node in broken_nodes.items() if not needs(node) & broken_nodes.keys()}
-        waits = self._free(going, name)  # whoever builds on those is waited for by them
+        waits = self._free(first, name) or self._free(going, name)  # whoever builds on those is waited for by them
         hold = judge(what, [each for each in broken if each.name not in going], waits, direct)
         if hold is None:
             return None
-        watched = hold.waits | broken_nodes.keys() - {name}
+        watched = hold.waits
         if hold.reason is Reason.WOULD_BREAK_DEPENDENTS:
             around = {each for node in broken_nodes.values() if node is not None for each in node.names()}
             watched = (watched | broken_nodes.keys() | around) - {name}
@@ -226,7 +235,7 @@ class Guard:
         cluster = self.runtime.tools.cluster
         try:
             resource = await cluster.resource_type("v1", "Namespace")
-            return False and is_deleting(await cluster.get(ObjectKey(resource, "", identity.namespace)))
+            return is_deleting(await cluster.get(ObjectKey(resource, "", identity.namespace)))
         except ClusterError as error:
             if error.transient:
                 raise
@@ -245,8 +254,16 @@ class Guard:
     def _is_asked(self, name: str) -> bool:
         """Somebody wants a package gone, or off that is on."""
         obj = self.object_of(name)
-        off = find(obj, "spec", "enabled") is False and self.runtime.scheduler.enabled(name)
-        return obj is not None and (is_deleting(obj) or off)
+        said, scheduler = find(obj, "spec", "enabled"), self.runtime.scheduler
+        off = said is False or (said is None and is_off_by_default(scheduler.node(name), scheduler.facts))
+        return obj is not None and (is_deleting(obj) or (off and scheduler.enabled(name)))
+
+    def _wants_off(self, spec: PackageSpec) -> bool:
+        """A Module is to be off, by its resource's word, or for the lack of one."""
+        if spec.enabled is None:
+            scheduler = self.runtime.scheduler
+            return is_off_by_default(scheduler.node(spec.id.name), scheduler.facts)
+        return not spec.enabled
 
     def _is_uninstalling(self, name: str) -> bool:
         """A Disable takes it out of the cluster; its status says first that nothing is left."""

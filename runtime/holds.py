@@ -13,7 +13,8 @@ from wharfinger.formats.json_value import JsonObject, find, find_list, find_str
 from wharfinger.formats.version_constraint import parse_version
 from wharfinger.runtime.reasons import HELD, Reason
 from wharfinger.runtime.resources import SpecError, ignores_dependents
-from wharfinger.runtime.scheduler import Broken, Decided, Node
+from wharfinger.runtime.rules import Facts
+from wharfinger.runtime.scheduler import Broken, Decided, Node, Verdict
 
 MOST_NAMED: Final = 5
 
@@ -38,6 +39,8 @@ class Hold:
     message: str
     waits: frozenset[str] = frozenset()
     seen: Mapping[str, Standing] = field(default_factory=dict)
+    off: bool = False
+    """What is held is that it is off, by its resource's word or for the lack of one."""
     unknown: bool = False
     """It is not known yet who stands in the way."""
 
@@ -111,6 +114,19 @@ def is_ignoring(obj: JsonObject) -> bool:
         return False
 
 
+def is_off_by_default(node: Node | None, facts: Facts) -> bool:
+    """Whether a Module that does not say is off: with a bundle, where it is not part of it. What is not known is not off."""
+    if node is None or node.floor is not Verdict.DISABLE or not facts.bundle:
+        return False
+    return (facts.edition, facts.bundle) not in node.bundles
+
+
+def was_held(obj: JsonObject) -> bool:
+    """Whether what its resource asks for was refused or put off for others' sake, as its status says."""
+    ready = (each for each in find_list(obj, "status", "conditions") if find(each, "type") == "Ready")
+    return any(find(each, "reason") in HELD for each in ready)
+
+
 def is_installed(obj: JsonObject) -> bool:
     """Whether something of it was in the cluster when its status was last written."""
     return bool(find_str(obj, "status", "currentVersion", "version"))
@@ -118,6 +134,4 @@ def is_installed(obj: JsonObject) -> bool:
 
 def was_being_removed(obj: JsonObject) -> bool:
     """Whether a removal of it had begun, as its status says."""
-    ready = (each for each in find_list(obj, "status", "conditions") if find(each, "type") == "Ready")
-    held = any(find(each, "reason") in HELD for each in ready)
-    return find_str(obj, "status", "summary", "state") == "Removing" and not held
+    return find_str(obj, "status", "summary", "state") == "Removing" and not was_held(obj)

@@ -268,7 +268,8 @@ class Operations:
         self._enqueue(tasks, scope, {"LoadStored": lambda: self._has_loaded_stored(instance)})
 
     def _has_loaded_stored(self, instance: Instance) -> None:
-        """What others build on is known to be there, though nothing is done for it."""
+        """What others build on is known to be there, though nothing is done for it; whoever waits to know that looks again."""
+        self.runtime.on_change(instance.id.name)
         if instance.definition is None:
             return
         try:

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Final
 
 from wharfinger.runtime.inspector import NodeSnapshot
-from wharfinger.runtime.rules import Reason
+from wharfinger.runtime.rules import Facts, Reason
 from wharfinger.runtime.scheduler_events import (
     Completed,
     Decided,
@@ -101,6 +101,11 @@ class Scheduler:
         """A package as it was loaded."""
         entry = self._graph.entries.get(name)
         return entry.node if entry else None
+
+    @property
+    def facts(self) -> Facts:
+        """What is known of the platform, as it was told last."""
+        return self._graph.facts
 
     def dependents(self, name: str) -> tuple[str, ...]:
         """Those whose requirements name a package, sorted."""

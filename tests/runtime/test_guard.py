@@ -6,9 +6,11 @@ import pytest
 import trio
 import trio.testing
 
-from tests.runtime.dependents import any_of, application, mandatory, modules
+from tests.runtime.dependents import any_of, application, mandatory, message, modules, package, push
+from tests.runtime.test_bring_tasks import has_reason
+from tests.runtime.test_bundles import BUNDLE, EDITION, PART_OF_IT, open_bundled, publish
 from tests.runtime.test_dependents import WOULD_BREAK
-from tests.runtime.world import open_world
+from tests.runtime.world import open_ground, open_world
 from wharfinger.runtime.scheduler import Broken, Node, Scheduler
 
 
@@ -37,13 +39,14 @@ async def test_a_chain_that_goes_at_once_is_judged_a_few_times_a_link(
     """Each waits only for those that build on it, and is looked at for their sake, not for all that build on those."""
     asked: list[str] = []
 
-    class Counting(Scheduler):
-        def would_break(self, name: str, node: Node | None) -> tuple[Broken, ...]:
-            asked.append(name)
-            return super().would_break(name, node)
+    ask = Scheduler.would_break
 
-    monkeypatch.setattr("wharfinger.runtime.runtime.Scheduler", Counting)
-    names = [f"link{number:02}" for number in range(12)]
+    def counted(scheduler: Scheduler, name: str, node: Node | None) -> tuple[Broken, ...]:
+        asked.append(name)
+        return ask(scheduler, name, node)
+
+    monkeypatch.setattr(Scheduler, "would_break", counted)
+    names = [f"link{number:02}" for number in range(16)]
     async with open_world(tmp_path) as world:
         await world.repository()
         for below, name in zip(["", *names], names, strict=False):
@@ -52,5 +55,36 @@ async def test_a_chain_that_goes_at_once_is_judged_a_few_times_a_link(
             await world.delete("", name)
         for name in names:
             await world.until_gone("", name)
-    print(len(asked))
     assert len(asked) <= 8 * len(names)
+
+
+async def test_what_the_bundle_says_no_to_is_not_off_for_the_lack_of_a_word_while_others_need_it(
+    tmp_path: Path,
+) -> None:
+    """Also after a restart; one that the bundle has on goes on, as it ever did."""
+    async with open_ground(tmp_path) as ground:
+        async with open_bundled(ground, EDITION, BUNDLE) as world:
+            await world.repository()
+            await publish(world, "inside", PART_OF_IT)
+            await push(world, package(tmp_path, "database"))
+            for name in ("inside", "database"):
+                await world.create_module(name, spec={"enabled": True})
+                await world.until_state("", name, "Ready")
+            await application(world, tmp_path, "shop", "mandatory: [{name: inside}, {name: database}]")
+            for name in ("inside", "database"):
+                await world.change("", name, {"enabled": None})
+            held = await world.until("", "database", WOULD_BREAK)
+            assert message(held).startswith("being off by default (spec.enabled is not set) would break prod.shop (")
+            await world.until_state("", "inside", "Ready")
+            assert world.runtime.scheduler.enabled("prod.shop")
+        async with open_bundled(ground, EDITION, BUNDLE) as world:
+            with trio.fail_after(30):
+                while not all(
+                    name in world.runtime.instances and world.runtime.instances[name].verified
+                    for name in ("database", "inside", "prod.shop")
+                ):
+                    await trio.testing.wait_all_tasks_blocked(0.005)
+            await world.until("", "database", WOULD_BREAK)
+            assert world.runtime.scheduler.enabled("prod.shop")
+            await world.delete("prod", "shop")
+            await world.until("", "database", has_reason("DisabledByDefault"))

@@ -10,6 +10,7 @@ from wharfinger.packages.requirements import Dependency, DependencyGroup, Requir
 from wharfinger.runtime.holds import (
     is_ignoring,
     is_installed,
+    is_off_by_default,
     is_version,
     judge,
     judge_unknown,
@@ -20,9 +21,11 @@ from wharfinger.runtime.holds import (
 )
 from wharfinger.runtime.reasons import Reason
 from wharfinger.runtime.resources import IGNORE_DEPENDENTS
-from wharfinger.runtime.scheduler import Broken, Node
+from wharfinger.runtime.rules import Facts
+from wharfinger.runtime.scheduler import Broken, Node, Verdict
 
 ANY = parse_constraint("")
+NOTHING = Requirements(None, None, (), (), (), ())
 
 
 def broken(*names: str) -> list[Broken]:
@@ -102,6 +105,24 @@ def test_what_had_begun_says_its_status(state: str, reason: str, expected: bool)
 def test_what_is_installed_says_its_status() -> None:
     assert is_installed({"status": {"currentVersion": {"version": "1.0.0"}}})
     assert not is_installed({"status": {}})
+
+
+@pytest.mark.parametrize(
+    ("floor", "bundle", "bundles", "expected"),
+    [
+        (Verdict.DISABLE, "Default", {("ee", "Default")}, False),
+        (Verdict.DISABLE, "Default", {("ce", "Default"), ("ee", "Minimal")}, True),
+        (Verdict.DISABLE, "", {("ee", "Default")}, False),
+        (Verdict.ENABLE, "Default", set(), False),
+    ],
+)
+def test_who_is_off_where_nobody_says_so(
+    floor: Verdict, bundle: str, bundles: set[tuple[str, str]], expected: bool
+) -> None:
+    facts = Facts(edition="ee", bundle=bundle)
+    node = Node("a", "1.0.0", NOTHING, floor=floor, bundles=frozenset(bundles))
+    assert is_off_by_default(node, facts) is expected
+    assert not is_off_by_default(None, facts)
 
 
 NAMES = st.sampled_from("abcdefgh")

@@ -338,3 +338,17 @@ async def test_a_module_that_is_to_move_protects_from_where_it_is(tmp_path: Path
                 await trio.testing.wait_all_tasks_blocked(0.1)
             await world.until("", "ground", WOULD_BREAK)
             assert world.runtime.scheduler.enabled("house")
+
+
+async def test_a_dependent_that_is_suspended_is_known_as_soon_as_it_is_read(tmp_path: Path) -> None:
+    """Reading it changes nothing in its status; what waited for it to be known is judged all the same."""
+    async with open_ground(tmp_path) as ground:
+        async with ground.open_world() as world:
+            await database_and_shop(world, tmp_path)
+            await world.change("prod", "shop", {"suspend": True})
+            await world.until_state("prod", "shop", "Suspended")
+        await ground.client.delete(ObjectKey(MODULE, "", "database"))
+        async with ground.open_world() as world:
+            held = await world.until("", "database", WOULD_BREAK)
+            assert "would break prod.shop" in message(held)
+            assert await data(world, "database") == ("1.0.0", "none")
