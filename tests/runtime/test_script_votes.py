@@ -1,0 +1,162 @@
+"""What enabled scripts say while a process starts: of what they look at not everything is there yet.
+
+The module ``scripted`` is on where ``dns`` is, unless there is a file ``no``; ``dns`` is loaded by a process that starts once
+there is no file ``held``, and cannot be loaded while there is a file ``broken``.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.packages.charts import write
+from tests.runtime.dependents import modules, package, push
+from tests.runtime.test_stock import until_true
+from tests.runtime.world import Ground, World, open_ground
+from wharfinger.formats.json_value import find_str
+from wharfinger.runtime.identity import SYSTEM_NAMESPACE
+from wharfinger.runtime.resources import REQUESTED
+from wharfinger.runtime.rules import Reason
+
+SCRIPT = """\
+#!/usr/bin/env bash
+cd "{folder}"
+answer=false
+if [ ! -e no ] && jq -e '.global.enabledModules | index("dns")' "$VALUES_PATH" >/dev/null; then answer=true; fi
+echo "$answer" >>asked
+echo "$answer" >"$MODULE_ENABLED_RESULT"
+"""
+
+
+def scripted(folder: Path) -> Path:
+    """The module, in addon-operator's layout."""
+    place = folder / "scripted-1.0.0"
+    files = {
+        "Chart.yaml": "apiVersion: v2\nname: scripted\nversion: 1.0.0\n",
+        "values.yaml": "scripted: {}\n",
+        "enabled": SCRIPT.format(folder=folder),
+        "templates/out.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: of-scripted}\n",
+    }
+    write(place, files)
+    (place / "enabled").chmod(0o755)
+    return place
+
+
+def asked(folder: Path) -> list[str]:
+    """What it has answered so far."""
+    path = folder / "asked"
+    return path.read_text().split() if path.exists() else []
+
+
+async def of_scripted(world: World) -> str:
+    """The uid of what is installed of it; empty where nothing is."""
+    return find_str(await world.config_map(SYSTEM_NAMESPACE, "of-scripted"), "metadata", "uid")
+
+
+def refused(world: World) -> bool:
+    decided = world.runtime.scheduler.decision("scripted")
+    return decided is not None and decided.reason == Reason.DISABLED_BY_SCRIPT
+
+
+async def installed(ground: Ground, folder: Path) -> str:
+    """A process that installs both, and ends; the uid of what it has installed."""
+    config = f'cd "{folder}"\nwhile [ -e held ]; do sleep 0.02; done\n[ ! -e broken ]'
+    async with ground.open_world() as world:
+        await world.repository()
+        await push(world, package(folder, "dns", config=config))
+        await world.create_module("dns")
+        await world.until_state("", "dns", "Ready")
+        await push(world, scripted(folder))
+        await world.create_module("scripted")
+        await world.until_state("", "scripted", "Ready")
+        assert asked(folder) == ["true"]
+        return await of_scripted(world)
+
+
+@asynccontextmanager
+async def restarted_and_refused(ground: Ground, folder: Path, uid: str) -> AsyncIterator[World]:
+    """The next process, where the script has said no; nothing is gone for that."""
+    async with ground.open_world() as world:
+        await until_true(lambda: refused(world))
+        await world.runtime.queues.wait_idle("scripted")
+        assert asked(folder) == ["true", "false"]
+        assert not world.runtime.scheduler.unwanted("scripted")
+        assert await of_scripted(world) == uid
+        yield world
+
+
+async def test_a_no_before_all_is_loaded_takes_nothing_away_and_is_asked_again(tmp_path: Path) -> None:
+    async with open_ground(tmp_path) as ground:
+        uid = await installed(ground, tmp_path)
+        for _ in range(2):
+            (tmp_path / "held").touch()
+            (tmp_path / "asked").write_text("true\n")
+            async with restarted_and_refused(ground, tmp_path, uid) as world:
+                (tmp_path / "held").unlink()
+                await until_true(lambda: world.runtime.scheduler.enabled("scripted"))
+                await world.until_state("", "scripted", "Ready")
+                await world.until_state("", "dns", "Ready")
+                assert asked(tmp_path) == ["true", "false", "true"]
+                assert await of_scripted(world) == uid
+
+
+async def test_a_no_while_something_cannot_be_loaded_takes_nothing_away(tmp_path: Path) -> None:
+    """However often it failed: it is installed, and what the script would say with it is not known."""
+    async with open_ground(tmp_path) as ground:
+        uid = await installed(ground, tmp_path)
+        (tmp_path / "broken").touch()
+        async with restarted_and_refused(ground, tmp_path, uid) as world:
+            await world.until("", "dns", lambda obj: "exit status 1" in find_str(obj, "status", "summary", "message"))
+            await until_true(lambda: not world.runtime.statements.unheard)
+            await world.runtime.queues.wait_idle("scripted")
+            assert await of_scripted(world) == uid
+            (tmp_path / "broken").unlink()
+            await world.annotate("", "dns", REQUESTED, "now")
+            await world.until_state("", "dns", "Ready")
+            await until_true(lambda: world.runtime.scheduler.enabled("scripted"))
+            await world.until_state("", "scripted", "Ready")
+            assert await of_scripted(world) == uid
+
+
+@pytest.mark.parametrize("how", ["says no again", "nobody is left"])
+async def test_a_no_once_all_is_loaded_takes_it_away(tmp_path: Path, how: str) -> None:
+    """It is asked again where it may see more, and where what it did not see is removed unseen."""
+    async with open_ground(tmp_path) as ground:
+        uid = await installed(ground, tmp_path)
+        (tmp_path / "held").touch()
+        if how == "says no again":
+            (tmp_path / "no").touch()
+        async with restarted_and_refused(ground, tmp_path, uid) as world:
+            if how == "says no again":
+                (tmp_path / "held").unlink()
+            else:
+                await world.delete("", "dns")
+                (tmp_path / "held").unlink()
+                await world.until_gone("", "dns")
+            await until_true(lambda: world.runtime.scheduler.unwanted("scripted"))
+            await world.until_state("", "scripted", "Disabled")
+            await world.runtime.queues.wait_idle("scripted")
+            assert not await of_scripted(world)
+
+
+async def test_what_its_script_has_put_away_is_there_for_nobody_while_it_is_suspended(tmp_path: Path) -> None:
+    """Also for a process that starts, and asks no script of what is suspended."""
+    rival = "noneOf: [{name: both, modules: [{name: scripted}]}]"
+    async with open_ground(tmp_path) as ground:
+        await installed(ground, tmp_path)
+        async with ground.open_world() as world:
+            await world.until_state("", "scripted", "Ready")
+            (tmp_path / "no").touch()
+            await world.annotate("", "scripted", REQUESTED, "now")
+            await world.until_state("", "scripted", "Disabled")
+            await modules(world, tmp_path, rival=rival)
+            await world.change("", "scripted", {"suspend": True})
+            await world.until_state("", "scripted", "Suspended")
+        async with ground.open_world() as world:
+            await until_true(lambda: {"scripted", "dns", "rival"} <= world.runtime.instances.keys())
+            for name in ("scripted", "dns", "rival"):
+                await world.runtime.queues.wait_idle(name)
+            await world.until_state("", "rival", "Ready")
+            assert not world.runtime.scheduler.enabled("scripted")
+            assert world.runtime.scheduler.enabled("rival")

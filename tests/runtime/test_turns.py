@@ -1,0 +1,362 @@
+"""Whose turn it is, through a daemon's inner part: what was cut short, has failed, or is refused holds back whom it has to.
+
+Hooks are held by files: ``held`` makes one stay where it is, and each attempt of ``crit`` waits for a file of its own.
+"""
+
+from collections.abc import Callable
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+
+import pytest
+import trio
+
+from tests.packages.charts import write
+from tests.runtime.dependents import application, mandatory, message, modules, package, push
+from tests.runtime.test_bring_tasks import has_reason
+from tests.runtime.test_dependents import data
+from tests.runtime.test_hook_runs import bash
+from tests.runtime.test_stock import until_true
+from tests.runtime.world import World, open_world
+from wharfinger.formats.json_value import JsonObject, find_int, find_str
+from wharfinger.queue.backoff import BackoffPolicy
+from wharfinger.queue.service import MAIN_LANE
+from wharfinger.runtime.identity import SYSTEM_NAMESPACE
+from wharfinger.runtime.inspector import NodeSnapshot
+from wharfinger.runtime.reports import PATIENCE
+from wharfinger.runtime.resources import IGNORE_DEPENDENTS, REQUESTED
+from wharfinger.runtime.runtime import STALLED_RETRY
+
+AT_ONCE = partial(BackoffPolicy, initial_s=0.001, max_s=0.01, jitter=0)
+CRITICAL = "critical: true\nweight: {}\n"
+IS_CYCLE = has_reason("DependencyCycle")
+
+
+def saying(place: Path, more: str) -> Path:
+    """The package, with more in its ``package.yaml``."""
+    path = place / "package.yaml"
+    path.write_text(path.read_text() + more)
+    return place
+
+
+def doing(place: Path, body: str) -> Path:
+    """The package, with a hook that runs before anything is applied."""
+    write(place, {"hooks/before.sh": bash("{configVersion: v1, beforeHelm: 1}", body)})
+    (place / "hooks" / "before.sh").chmod(0o755)
+    return place
+
+
+def node(world: World, name: str) -> NodeSnapshot:
+    """A package as the scheduler has it."""
+    found = world.runtime.scheduler.snapshot(name)
+    assert found is not None, f"{name} is no node"
+    return found
+
+
+def lacks(world: World, name: str) -> list[str]:
+    """What it is parked on."""
+    return [f"{each.kind}/{each.name}" for each in node(world, name).lacks]
+
+
+def graph(world: World) -> list[tuple[object, ...]]:
+    """All that is decided of who is there and who needs whom, without where the runs are."""
+    nodes = world.runtime.scheduler.nodes()
+    return [(each.name, each.version, each.order, each.dependencies, each.decision, each.reason) for each in nodes]
+
+
+def attempts(world: World, name: str) -> int:
+    """How often the task at the head of its main lane was begun."""
+    tasks = world.runtime.queues.dump_one(name).tasks
+    return next((task.attempt for task in tasks if task.lane == MAIN_LANE), 0)
+
+
+async def of(world: World, name: str) -> str:
+    """The uid of a Module's ConfigMap: another one where it was deleted in between."""
+    return find_str(await world.config_map(SYSTEM_NAMESPACE, f"of-{name}"), "metadata", "uid")
+
+
+def looked_at(world: World, name: str, holds: Callable[[JsonObject], bool]) -> Callable[[JsonObject], bool]:
+    """It holds of what was last asked of a Module."""
+    least = world.generations.get(("", name), 1)
+    return lambda obj: holds(obj) and find_int(obj, "status", "observedGeneration") >= least
+
+
+# --- held back by what failed ----------------------------------------------------------------------------------------------
+
+
+def failing(folder: Path) -> Path:
+    """The module ``crit``: each attempt waits for its file ``may-<number>``, and fails unless there is an ``ok``."""
+    body = (
+        f'cd "{folder}"\nn=$(($(cat count 2>/dev/null || echo 0) + 1))\necho "$n" >count\n'
+        'while [ ! -e "may-$n" ]; do sleep 0.02; done\n[ -e ok ]\n'
+    )
+    return saying(doing(package(folder, "crit"), body), CRITICAL.format(10))
+
+
+async def attempted(world: World, folder: Path, number: int) -> None:
+    """Wait until the hook of ``crit`` is at this attempt."""
+    count = folder / "count"
+    await until_true(
+        lambda: attempts(world, "crit") == number and count.exists() and count.read_text() == f"{number}\n"
+    )
+
+
+async def test_a_hiccup_holds_a_tier_and_what_is_down_does_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor does who waits for what is down; and it is its turn as soon as that is up."""
+    monkeypatch.setattr("wharfinger.runtime.service.BackoffPolicy", AT_ONCE)
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        await push(world, failing(tmp_path))
+        await push(world, saying(package(tmp_path, "next", mandatory("crit")), CRITICAL.format(20)))
+        await push(world, package(tmp_path, "shop"))
+        for name in ("crit", "next"):
+            await world.create_module(name)
+        await until_true(lambda: world.runtime.scheduler.decision("next") is not None)
+        for number in range(1, PATIENCE):
+            await attempted(world, tmp_path, number)
+            (tmp_path / f"may-{number}").touch()
+        await attempted(world, tmp_path, PATIENCE)
+        await world.create("prod", "shop", package="shop")
+        await until_true(lambda: world.runtime.scheduler.node("prod.shop") is not None)
+        assert not node(world, "crit").failed
+        assert (node(world, "prod.shop").state, lacks(world, "prod.shop")) == ("idle", ["tier/20"])
+        (tmp_path / f"may-{PATIENCE}").touch()
+        await world.until_state("prod", "shop", "Ready")
+        assert node(world, "crit").failed
+        assert (node(world, "next").state, lacks(world, "next")) == ("idle", ["package/crit"])
+        (tmp_path / "ok").touch()
+        (tmp_path / f"may-{PATIENCE + 1}").touch()
+        for name in ("crit", "next"):
+            await world.until_state("", name, "Ready")
+
+
+async def test_a_permanent_failure_holds_no_tier(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        await push(world, saying(package(tmp_path, "crit"), CRITICAL.format(10)))
+        await push(world, package(tmp_path, "shop"))
+        await world.create_module("crit", spec={"settings": {"mode": 3}})
+        failed = await world.until_state("", "crit", "Failed")
+        assert "mode" in message(failed)
+        assert node(world, "crit").failed
+        assert attempts(world, "crit") < PATIENCE
+        await world.create("prod", "shop", package="shop")
+        await world.until_state("prod", "shop", "Ready")
+
+
+async def test_a_run_that_is_ordered_while_an_update_is_parked_holds_no_tier(tmp_path: Path) -> None:
+    """Nor anybody who needs it: the version before is there."""
+    more = CRITICAL.format(10) + "subscriptions: [conf]\n"
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        await modules(world, tmp_path, conf="")
+        await push(world, saying(package(tmp_path, "crit"), more))
+        await world.create_module("crit")
+        await world.until_state("", "crit", "Ready")
+        broken = saying(package(tmp_path, "crit", version="2.0.0"), more)
+        write(broken, {"hooks/broken.sh": "#!/bin/sh\necho configVersion: v9\n"})
+        (broken / "hooks" / "broken.sh").chmod(0o755)
+        await push(world, broken)
+        await world.change("", "crit", {"packageVersion": "2.0.0"})
+        await world.until_state("", "crit", "Degraded")
+        before = node(world, "crit").run
+        await world.change("", "conf", {"settings": {"mode": "new"}})
+        await until_true(lambda: node(world, "crit").run > before)
+        assert node(world, "crit").failed
+        await application(world, tmp_path, "shop", "")
+        # A good version is not kept back by what came before it.
+        await push(world, saying(package(tmp_path, "crit", version="2.0.1"), more))
+        await world.change("", "crit", {"packageVersion": "2.0.1"})
+        await world.until_state("", "crit", "Ready")
+        assert await data(world, "crit") == ("2.0.1", "none")
+        assert not node(world, "crit").failed
+
+
+# --- suspended -------------------------------------------------------------------------------------------------------------
+
+
+async def base_that_runs(world: World, folder: Path) -> None:
+    """``base`` in the middle of a run, for as long as there is a file ``held``; and a shop that needs it, not created."""
+    body = f'cd "{folder}"\n[ -e held ] || exit 0\necho >reached\nwhile [ -e held ]; do sleep 0.02; done'
+    await world.repository()
+    await push(world, doing(package(folder, "base"), body))
+    await push(world, package(folder, "shop", mandatory("base")))
+    await world.create_module("base", spec={"suspend": True})
+    await world.until_state("", "base", "Suspended")
+
+
+async def reached(folder: Path) -> None:
+    await until_true((folder / "reached").exists)
+
+
+async def test_what_is_suspended_in_mid_run_is_there_for_others(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await base_that_runs(world, tmp_path)
+        await world.change("", "base", {"suspend": False})
+        await world.until_state("", "base", "Ready")
+        (tmp_path / "held").touch()
+        await world.change("", "base", {"settings": {"mode": "new"}})
+        await reached(tmp_path)
+        assert node(world, "base").state == "scheduled"
+        await world.create("prod", "shop", package="shop")
+        await until_true(lambda: world.runtime.scheduler.node("prod.shop") is not None)
+        assert lacks(world, "prod.shop") == ["package/base"]
+        await world.change("", "base", {"suspend": True})
+        await world.until_state("prod", "shop", "Ready")
+        assert (tmp_path / "held").exists()
+        assert await data(world, "base") == ("1.0.0", "none")
+        await world.until_state("", "base", "Suspended")
+        (tmp_path / "held").unlink()
+        await world.change("", "base", {"suspend": False})
+        await world.until_state("", "base", "Ready")
+        assert await data(world, "base") == ("1.0.0", "new")
+        await world.until_state("prod", "shop", "Ready")
+
+
+async def test_what_is_suspended_in_its_first_run_is_there_for_nobody(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await base_that_runs(world, tmp_path)
+        (tmp_path / "held").touch()
+        await world.change("", "base", {"suspend": False})
+        await reached(tmp_path)
+        await world.change("", "base", {"suspend": True})
+        await world.until_state("", "base", "Suspended")
+        await world.create("prod", "shop", package="shop")
+        await until_true(lambda: world.runtime.scheduler.node("prod.shop") is not None)
+        assert node(world, "base").failed
+        assert (node(world, "prod.shop").state, lacks(world, "prod.shop")) == ("idle", ["package/base"])
+        (tmp_path / "held").unlink()
+        await world.change("", "base", {"suspend": False})
+        await world.until_state("prod", "shop", "Ready")
+
+
+# --- a Disable that was missed ---------------------------------------------------------------------------------------------
+
+
+async def off(world: World, name: str) -> None:
+    """Switch a Module off, whoever needs it."""
+    await world.annotate("", name, IGNORE_DEPENDENTS, "true")
+    await world.change("", name, {"enabled": False})
+    await world.until_state("", name, "Disabled")
+
+
+async def missed(world: World, *, enabled: bool) -> None:
+    """Tell a ``mid`` that is suspended whether it is wanted, and wait until that was taken up."""
+    await world.change("", "mid", {"enabled": enabled})
+    await world.until("", "mid", looked_at(world, "mid", bool))
+    await until_true(lambda: world.runtime.scheduler.unwanted("mid") is not enabled)
+
+
+async def test_what_only_lacks_something_when_it_is_resumed_is_not_deleted(tmp_path: Path) -> None:
+    """Though it was not wanted for a while, and what it lacks was away all that time: never was it on in between."""
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        await modules(world, tmp_path, base="", mid=mandatory("base"))
+        uid = await of(world, "mid")
+        await world.change("", "mid", {"suspend": True})
+        await world.until_state("", "mid", "Suspended")
+        await off(world, "base")
+        await missed(world, enabled=False)
+        assert world.runtime.instances["mid"].missed_disable is not None
+        await missed(world, enabled=True)
+        await world.change("", "mid", {"suspend": False})
+        await world.until("", "mid", looked_at(world, "mid", has_reason("DependencyNotEnabled")))
+        await world.runtime.queues.wait_idle("mid")
+        assert await of(world, "mid") == uid
+        await world.change("", "base", {"enabled": True})
+        await world.until_state("", "mid", "Ready")
+        assert await of(world, "mid") == uid
+
+
+async def test_what_was_missed_is_past_once_the_package_is_wanted_again(tmp_path: Path) -> None:
+    """Off and on while it is suspended; the version it is resumed with comes late, and what it needs is gone by then."""
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        await modules(world, tmp_path, base="", mid=mandatory("base"))
+        uid = await of(world, "mid")
+        await world.change("", "mid", {"suspend": True})
+        await world.until_state("", "mid", "Suspended")
+        await missed(world, enabled=False)
+        await missed(world, enabled=True)
+        await world.change("", "mid", {"suspend": False, "packageVersion": "1.1.0"})
+        await world.until("", "mid", looked_at(world, "mid", has_reason("ArtifactNotFound")))
+        await off(world, "base")
+        await push(world, package(tmp_path, "mid", mandatory("base"), version="1.1.0"))
+        await world.annotate("", "mid", REQUESTED, "now")
+        await until_true(lambda: node(world, "mid").version == "1.1.0")
+        await world.until("", "mid", has_reason("DependencyNotEnabled"))
+        await world.runtime.queues.wait_idle("mid")
+        assert await of(world, "mid") == uid
+        await world.change("", "base", {"enabled": True})
+        await world.until_state("", "mid", "Ready")
+        assert await data(world, "mid") == ("1.1.0", "none")
+        assert await of(world, "mid") == uid
+
+
+async def test_what_is_not_wanted_when_it_is_resumed_is_deleted(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        await modules(world, tmp_path, mid="")
+        await world.change("", "mid", {"suspend": True})
+        await world.until_state("", "mid", "Suspended")
+        await missed(world, enabled=False)
+        assert await of(world, "mid")
+        await world.change("", "mid", {"suspend": False})
+        await world.until_state("", "mid", "Disabled")
+        assert not await of(world, "mid")
+
+
+# --- cycles that are refused -----------------------------------------------------------------------------------------------
+
+
+async def chain(world: World, folder: Path) -> list[tuple[object, ...]]:
+    """A shop that needs ``mid``, which needs ``base``; and how the graph is."""
+    await world.repository()
+    await modules(world, folder, base="", mid=mandatory("base"))
+    await application(world, folder, "shop", mandatory("mid"))
+    return graph(world)
+
+
+async def serves(world: World, before: list[tuple[object, ...]]) -> None:
+    """The graph is as it was, and whoever needs ``base`` is run when it is to run."""
+    assert graph(world) == before
+    for namespace, name in (("", "mid"), ("prod", "shop")):
+        await world.change(namespace, name, {"settings": {"mode": world.runtime.instances["base"].version}})
+        await world.until_state(namespace, name, "Ready")
+    assert graph(world) == before
+
+
+async def test_a_wish_that_closes_a_cycle_leaves_the_graph_as_it_was_also_when_it_is_tried_again(
+    tmp_path: Path,
+) -> None:
+    async with open_world(tmp_path) as world:
+        before = await chain(world, tmp_path)
+        await world.change("", "base", {"dependsOn": [{"kind": "Module", "name": "mid"}]})
+        await world.until("", "base", looked_at(world, "base", IS_CYCLE))
+        assert graph(world) == before
+        base = world.runtime.instances["base"]
+        assert base.begun is not None
+        loaded, base.begun = base.definition, base.begun - STALLED_RETRY - timedelta(seconds=1)
+        world.runtime.retry_stalled("base")
+        await until_true(lambda: base.definition is not loaded and base.refused is not None)
+        await world.until("", "base", IS_CYCLE)
+        await serves(world, before)
+        await world.change("", "base", {"dependsOn": None})
+        await world.until_state("", "base", "Ready")
+        assert graph(world) == before
+
+
+async def test_a_version_that_closes_a_cycle_leaves_the_graph_as_it_was(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        before = await chain(world, tmp_path)
+        await push(world, package(tmp_path, "base", mandatory("mid"), version="2.0.0"))
+        await world.change("", "base", {"packageVersion": "2.0.0"})
+        told = await world.until("", "base", looked_at(world, "base", IS_CYCLE))
+        assert find_str(told, "status", "currentVersion", "version") == "1.0.0"
+        await serves(world, before)
+        assert await data(world, "base") == ("1.0.0", "none")
+        with trio.fail_after(30):
+            await world.runtime.queues.wait_idle("base")
+        await world.change("", "base", {"packageVersion": "1.0.0"})
+        await world.until_state("", "base", "Ready")
+        assert graph(world) == before
