@@ -233,10 +233,13 @@ class Operations:
 
     def _begin_disable(self, instance: Instance, reason: str, uninstall: bool) -> None:  # noqa: FBT001 - as missed_disable has it
         runtime = self.runtime
-        if runtime.lifecycle.is_suspended(instance.id.name):
-            instance.missed_disable = (reason, uninstall)  # nothing is deleted now; the update that resumes looks at it
+        name, lifecycle = instance.id.name, runtime.lifecycle
+        unread = instance.definition is None and lifecycle.is_loading(name)
+        if lifecycle.is_suspended(name) or unread:
+            # Nothing is deleted now: the update that resumes looks at it, or the one that brings the hooks that have a say.
+            instance.missed_disable = (reason, uninstall)
             return
-        scope, updating = runtime.lifecycle.begin_disable(instance.id.name)
+        scope, updating = lifecycle.begin_disable(name)
         if scope is None:
             return
         log.info("%s: put to rest: %s", instance.id, reason)

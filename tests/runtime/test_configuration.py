@@ -22,7 +22,14 @@ from wharfinger.packages.definition import Definition, read_definition
 from wharfinger.packages.errors import ConversionError
 from wharfinger.runtime.configuration import comparable_settings
 from wharfinger.runtime.inspector import InvalidSettings, ValidSettings
-from wharfinger.runtime.resources import APPLICATION, CONFIG_MAP, MODULE, PACKAGE_REPOSITORY, SKIP_DELETE_HOOKS
+from wharfinger.runtime.resources import (
+    APPLICATION,
+    CONFIG_MAP,
+    IGNORE_DEPENDENTS,
+    MODULE,
+    PACKAGE_REPOSITORY,
+    SKIP_DELETE_HOOKS,
+)
 
 SIZE_1 = "type: object\nproperties:\n  size: {type: integer, x-deckhouse-immutable: true}\n"
 SIZE_2 = "x-config-version: 2\ntype: object\nproperties:\n  size: {type: string, x-deckhouse-immutable: true}\n"
@@ -235,6 +242,7 @@ async def test_what_waited_since_the_restart_is_removed_with_its_settings_and_it
                 "labels": {"app.kubernetes.io/instance": "app"},
             }
             await world.client.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})
+            await world.annotate("", "web", IGNORE_DEPENDENTS, "true")
             await world.change("", "web", {"enabled": False})
             await world.until_state("prod", "app", "Suspended")
         async with ground.open_world() as world:

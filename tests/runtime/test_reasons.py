@@ -28,7 +28,7 @@ WORD = re.compile(r"[A-Z][a-z]+([A-Z][A-Za-z]*)?")
 POSITIONS = {
     # Who is given a reason, and the position of it.
     "Failure": 0, "RepositoryUnusableError": 0, "progressed": 2, "progressing": 2, "failed": 2, "blocked": 2, "block": 3,
-    "removing": 1, "required": 1,
+    "_block": 2, "removing": 1, "required": 1,
 }  # fmt: skip
 
 
