@@ -281,6 +281,9 @@ class Watcher:
         assert len(ordered) <= 1, "more was ordered than was pulled"
         queued = any(isinstance(after.phase(one), Runnable) for one in self.known)
         assert after.at_rest() == (not queued and not inside)
+        for one in self.known:
+            if before.result(one) != after.result(one):  # all that is seen of what ends and is woken again in one step
+                self.changed[one] = self.clock
         for one in sorted(self.known):
             was, now = before.phase(one), after.phase(one)
             if after.charges(one) > self.rules.budget:
