@@ -3,6 +3,7 @@
 import os
 import tempfile
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -21,11 +22,13 @@ from wharfinger.cluster.client import ClusterClient
 from wharfinger.cluster.connection import Connection
 from wharfinger.cluster.http_client import open_client
 from wharfinger.cluster.informer import open_informer
+from wharfinger.cluster.shared_watches import open_shared_watches
 from wharfinger.formats.json_value import JsonObject, canonical_json, find_object
 from wharfinger.hooks.config import KubernetesBinding
 from wharfinger.hooks.filters import Filters
 from wharfinger.hooks.jq_pool import open_jq_pool
-from wharfinger.hooks.monitor import Monitor, MonitorEvent, open_monitors
+from wharfinger.hooks.monitor import Monitor, open_monitors
+from wharfinger.hooks.monitor_core import MonitorEvent
 from wharfinger.hooks.process_runner import ProcessHookRunner
 from wharfinger.process.child import run_child
 from wharfinger.process.command import Command, Limits
@@ -101,8 +104,7 @@ async def _listing(filters: Filters) -> list[Ratio]:
             assert len((await client.list(CONFIG_MAP, "default")).items) >= OBJECTS
 
         async def ours(wanted: KubernetesBinding) -> None:
-            monitor = _monitor(client, filters, wanted, lambda _: None)
-            async with open_monitors([monitor]):
+            async with _following(client, filters, wanted, lambda _: None) as monitor:
                 await monitor.wait_listed()
                 assert len(monitor.snapshot()) >= OBJECTS
 
@@ -129,8 +131,7 @@ async def _events(filters: Filters) -> list[Ratio]:
 
         async def ours(wanted: KubernetesBinding) -> None:
             done = _Countdown(OBJECTS)
-            monitor = _monitor(client, filters, wanted, done.count)
-            async with open_monitors([monitor]):
+            async with _following(client, filters, wanted, done.count) as monitor:
                 await monitor.wait_listed()
                 monitor.unlock()
                 server.tell()
@@ -146,10 +147,14 @@ async def _events(filters: Filters) -> list[Ratio]:
         ]
 
 
-def _monitor(
+@asynccontextmanager
+async def _following(
     client: ClusterClient, filters: Filters, wanted: KubernetesBinding, emit: Callable[[MonitorEvent], None]
-) -> Monitor:
-    return Monitor(client, filters, wanted, hook="bench", namespace="default", emit=emit)
+) -> AsyncIterator[Monitor]:
+    async with open_shared_watches(client) as watches:
+        monitor = Monitor(client, watches, filters, wanted, hook="bench", namespace="default", emit=emit)
+        async with open_monitors([monitor]):
+            yield monitor
 
 
 class _Countdown:

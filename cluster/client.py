@@ -10,17 +10,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
+from wharfinger.cluster.raw_object import RawEvent, RawPage
 from wharfinger.cluster.resource import ObjectKey, ResourceType
+from wharfinger.cluster.watch_type import WatchType
 from wharfinger.formats.json_value import JsonObject, JsonValue
 
-
-class WatchType(StrEnum):
-    """`type` of a watch event; ERROR never comes out of a client, it is raised."""
-
-    ADDED = "ADDED"
-    MODIFIED = "MODIFIED"
-    DELETED = "DELETED"
-    BOOKMARK = "BOOKMARK"
+__all__ = ["ClusterClient", "ObjectList", "Propagation", "RawEvent", "RawPage", "WatchEvent", "WatchType"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +88,34 @@ class ClusterClient(Protocol):
         field_selector: str = "",
     ) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
         """Events after ``resource_version``; ends when the server ends it; GoneError means list again."""
+        ...
+
+    def raw_list(
+        self,
+        resource: ResourceType,
+        namespace: str = "",
+        *,
+        label_selector: str = "",
+        field_selector: str = "",
+        paged: bool = True,
+    ) -> AbstractAsyncContextManager[AsyncIterator[RawPage]]:
+        """As `list`, unparsed and page by page; a list has at least one page.
+
+        A page may raise GoneError: the server forgot the list that was begun. Its pages so far are to be thrown away, or
+        compared with those of the next list; beginning that is the caller's, with ``paged=False`` where it happens again.
+        """
+        ...
+
+    def raw_watch(
+        self,
+        resource: ResourceType,
+        namespace: str = "",
+        *,
+        resource_version: str,
+        label_selector: str = "",
+        field_selector: str = "",
+    ) -> AbstractAsyncContextManager[AsyncIterator[RawEvent]]:
+        """As `watch`, unparsed."""
         ...
 
     async def create(self, obj: JsonObject) -> JsonObject:

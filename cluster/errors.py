@@ -11,7 +11,7 @@
     ├── UnreachableError         no answer: connection refused, reset, timed out
     ├── UnknownKindError         discovery knows no such kind (its CRD may not be there yet)
     ├── ConnectionConfigError    the kubeconfig, or a pod's service account, does not say how to connect (connection)
-    ├── MalformedAnswerError     the answer is not what the API promises (http_client)
+    ├── MalformedAnswerError     the answer is not what the API promises (http_errors)
     ├── ResponseTooLargeError    the answer is over the limit (http_session)
     └── ReleaseError             a release cannot be done as asked (release; its kinds are with what raises them)
 """

@@ -6,15 +6,14 @@ discovery is remembered, looked up again once when a kind is missing, and thrown
 CustomResourceDefinition or an APIService.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from typing import Final
 
 import httpx
-import msgspec
 import trio
 
-from wharfinger.cluster.client import ObjectList, Propagation, WatchEvent
+from wharfinger.cluster.client import ObjectList, Propagation, RawEvent, RawPage, WatchEvent
 from wharfinger.cluster.connection import Connection
 from wharfinger.cluster.discovery import (
     AGGREGATED_ACCEPT,
@@ -25,22 +24,15 @@ from wharfinger.cluster.discovery import (
     is_aggregated,
     plain_catalog,
 )
-from wharfinger.cluster.errors import ApiError, ClusterError, GoneError, UnknownKindError, api_error
-from wharfinger.cluster.http_errors import NotServedError
+from wharfinger.cluster.errors import ApiError, UnknownKindError, api_error
+from wharfinger.cluster.http_errors import MalformedAnswerError, NotServedError
+from wharfinger.cluster.http_reading import HttpReader, decode_object, selectors, text_of
 from wharfinger.cluster.http_session import Call, ClientOptions, HttpSession, open_session
 from wharfinger.cluster.resource import ObjectKey, ResourceType, kind_of, name_of, namespace_of
-from wharfinger.cluster.watch_stream import LineSplitter, decode_event
 from wharfinger.formats.json_value import JsonObject, JsonValue, ShapeError, encode_json, find_str
-
-MAX_LIST_BYTES: Final = 1024 * 1024 * 1024
-"""Of one list, over all its pages."""
 
 _REDEFINING: Final = frozenset({"CustomResourceDefinition.apiextensions.k8s.io", "APIService.apiregistration.k8s.io"})
 """Writing one of these changes what is served."""
-
-
-class MalformedAnswerError(ClusterError):
-    """The server's answer is not what the API promises; perhaps something else answers at that address."""
 
 
 class HttpClusterClient:
@@ -52,14 +44,14 @@ class HttpClusterClient:
         self._catalog_number = 0
         self._catalog_until = 0.0
         self._discovering = trio.Lock()
-        self._watches = 0
+        self._reader = HttpReader(session)
 
     # -- about the server
 
     async def server_version(self) -> str:
         """``gitVersion`` of ``/version``."""
         document = await self._json(Call("GET", "/version", "read the server's version"))
-        return _text(document, "read the server's version", "gitVersion")
+        return text_of(document, "read the server's version", "gitVersion")
 
     async def api_versions(self) -> tuple[str, ...]:
         """All that is served; at most a minute old."""
@@ -104,40 +96,25 @@ class HttpClusterClient:
     async def list(
         self, resource: ResourceType, namespace: str = "", *, label_selector: str = "", field_selector: str = ""
     ) -> ObjectList:
-        """All objects, in pages; where the server forgot a list half-way it is begun again, at last in one piece."""
-        selectors = _selectors(label_selector, field_selector)
-        for page_size in (self._session.options.page_size, self._session.options.page_size, 0):
-            listed = await self._list_paged(resource, namespace, selectors, page_size)
-            if listed is not None:
-                return listed
-        raise GoneError(
-            410, "Expired", f"list {resource.group_kind}: the server forgets lists faster than they are read"
-        )
+        """All objects."""
+        with self._noticing():
+            return await self._reader.list(resource, namespace, selectors(label_selector, field_selector))
 
-    async def _list_paged(
-        self, resource: ResourceType, namespace: str, selectors: dict[str, str], page_size: int
-    ) -> ObjectList | None:
-        """None where a continue token had expired."""
-        what = _where("list", resource, namespace)
-        items: list[JsonObject] = []
-        token, size = "", 0
-        while True:
-            params = ({"limit": str(page_size)} if page_size else {}) | selectors
-            params |= {"continue": token} if token else {}
-            try:
-                body = await self._send(Call("GET", resource.path(namespace), what, params), resource)
-            except GoneError:
-                if token:
-                    return None
-                raise
-            size += len(body)
-            if size > MAX_LIST_BYTES:
-                raise MalformedAnswerError(f"{what}: over {MAX_LIST_BYTES} bytes in all")
-            page = _decode(body, what)
-            items += _items(page, resource, what)
-            token = _text(page, what, "metadata", "continue")
-            if not token:
-                return ObjectList(tuple(items), _text(page, what, "metadata", "resourceVersion"))
+    @asynccontextmanager
+    async def raw_list(
+        self,
+        resource: ResourceType,
+        namespace: str = "",
+        *,
+        label_selector: str = "",
+        field_selector: str = "",
+        paged: bool = True,
+    ) -> AsyncGenerator[AsyncIterator[RawPage], None]:
+        """All objects, unparsed, page by page."""
+        chosen = selectors(label_selector, field_selector)
+        with self._noticing():
+            async with self._reader.raw_list(resource, namespace, chosen, paged=paged) as pages:
+                yield pages
 
     @asynccontextmanager
     async def watch(
@@ -149,30 +126,27 @@ class HttpClusterClient:
         label_selector: str = "",
         field_selector: str = "",
     ) -> AsyncGenerator[AsyncIterator[WatchEvent], None]:
-        """Events after ``resource_version``, bookmarks included; ends when the server ends it, after about five minutes."""
-        what = _where("watch", resource, namespace)
-        options = self._session.options
-        seconds = options.watch_s + int(options.random() * options.watch_jitter_s)
-        params = {
-            "watch": "1",
-            "allowWatchBookmarks": "true",
-            "timeoutSeconds": str(seconds),
-            "resourceVersion": resource_version,
-            **_selectors(label_selector, field_selector),
-        }
-        call = Call("GET", resource.path(namespace), what, params)
-        self._watches += 1
-        try:
-            async with (
-                self._session.stream(call, read_s=seconds + options.watch_grace_s) as chunks,
-                aclosing(_events(chunks, what)) as events,
-            ):
+        """Events after ``resource_version``, bookmarks included."""
+        chosen = selectors(label_selector, field_selector)
+        with self._noticing():
+            async with self._reader.watch(resource, namespace, resource_version, chosen) as events:
                 yield events
-        except NotServedError:
-            self._forget_catalog()
-            raise
-        finally:
-            self._watches -= 1
+
+    @asynccontextmanager
+    async def raw_watch(
+        self,
+        resource: ResourceType,
+        namespace: str = "",
+        *,
+        resource_version: str,
+        label_selector: str = "",
+        field_selector: str = "",
+    ) -> AsyncGenerator[AsyncIterator[RawEvent], None]:
+        """Events after ``resource_version``, unparsed, bookmarks included."""
+        chosen = selectors(label_selector, field_selector)
+        with self._noticing():
+            async with self._reader.raw_watch(resource, namespace, resource_version, chosen) as events:
+                yield events
 
     # -- writing
 
@@ -231,12 +205,12 @@ class HttpClusterClient:
     def statistics(self) -> dict[str, int]:
         """Requests under way and waiting, open watches, kinds known."""
         kinds = 0 if self._catalog is None else len(self._catalog.types)
-        return {**self._session.statistics(), "watches": self._watches, "kinds": kinds}
+        return {**self._session.statistics(), "watches": self._reader.watches, "kinds": kinds}
 
     # -- requests
 
     async def _json(self, call: Call, resource: ResourceType | None = None) -> JsonObject:
-        return _decode(await self._send(call, resource), call.what)
+        return decode_object(await self._send(call, resource), call.what)
 
     async def _write(self, call: Call, resource: ResourceType) -> JsonObject:
         answer = await self._json(call, resource)
@@ -245,11 +219,18 @@ class HttpClusterClient:
         return answer
 
     async def _send(self, call: Call, resource: ResourceType | None = None) -> bytes:
-        try:
+        if resource is None:
             return await self._session.request(call)
+        with self._noticing():
+            return await self._session.request(call)
+
+    @contextmanager
+    def _noticing(self) -> Iterator[None]:
+        """Where a kind turns out not to be served, what is remembered of discovery is wrong."""
+        try:
+            yield
         except NotServedError:
-            if resource is not None:
-                self._forget_catalog()
+            self._forget_catalog()
             raise
 
     async def _address(self, obj: JsonObject, verb: str, *, generated: bool = False) -> tuple[ResourceType, str, str]:
@@ -327,20 +308,6 @@ async def open_client(
         yield HttpClusterClient(session)
 
 
-async def _events(chunks: AsyncIterator[bytes], what: str) -> AsyncGenerator[WatchEvent, None]:
-    splitter = LineSplitter(what)
-    async for chunk in chunks:
-        for line in splitter.feed(chunk):
-            yield decode_event(line, what)
-    splitter.finish()
-
-
-def _selectors(labels: str, fields: str) -> dict[str, str]:
-    """The query of a list or watch that takes only some objects."""
-    given = {"labelSelector": labels, "fieldSelector": fields}
-    return {name: selector for name, selector in given.items() if selector}
-
-
 def _path(key: ObjectKey, subresource: str = "") -> str:
     """The path of an object; a name that would change the path is refused."""
     for part in (key.namespace, key.name, subresource):
@@ -349,35 +316,3 @@ def _path(key: ObjectKey, subresource: str = "") -> str:
     if not key.name:
         raise api_error(422, "Invalid", f"{key}: a name is needed")
     return key.resource.path(key.namespace, key.name, subresource)
-
-
-def _where(verb: str, resource: ResourceType, namespace: str) -> str:
-    return f"{verb} {resource.group_kind}" + (f" in {namespace}" if namespace and resource.namespaced else "")
-
-
-def _decode(body: bytes, what: str) -> JsonObject:
-    try:
-        value: object = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise MalformedAnswerError(f"{what}: the answer is not JSON: {error}") from error
-    if not isinstance(value, dict):
-        raise MalformedAnswerError(f"{what}: the answer is not a JSON object")
-    return value
-
-
-def _items(page: JsonObject, resource: ResourceType, what: str) -> list[JsonObject]:
-    """The items of a page, each with apiVersion and kind (a list of built-in kinds leaves them out)."""
-    items = page.get("items")
-    result: list[JsonObject] = []
-    for item in [] if items is None else items if isinstance(items, list) else [items]:
-        if not isinstance(item, dict):
-            raise MalformedAnswerError(f"{what}: an item of the list is not an object")
-        result.append({"apiVersion": resource.api_version, "kind": resource.kind, **item})
-    return result
-
-
-def _text(document: JsonObject, what: str, *path: str) -> str:
-    try:
-        return find_str(document, *path)
-    except ShapeError as error:
-        raise MalformedAnswerError(f"{what}: {error}") from error

@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from wharfinger.cluster.errors import ApiError, NotFoundError, UnreachableError, api_error
+from wharfinger.cluster.errors import ApiError, ClusterError, NotFoundError, UnreachableError, api_error
 from wharfinger.formats.json_value import JsonObject
 
 QUOTED_CHARS: Final = 300
@@ -31,6 +31,10 @@ _REASONS: Final = {
 
 class NotServedError(NotFoundError):
     """A 404 of the server's router: the resource itself, not one object of it, is not (or no longer) there."""
+
+
+class MalformedAnswerError(ClusterError):
+    """The server's answer is not what the API promises; perhaps something else answers at that address."""
 
 
 class _Status(msgspec.Struct):

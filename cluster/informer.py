@@ -116,7 +116,7 @@ class Informer:
     async def _perform(self, effect: core.Effect) -> core.Event:
         match effect:
             case core.StartList():
-                return await self._list()
+                return await self._list()  # the client begins again by itself
             case core.StartWatch():
                 return await self._watch(effect.resource_version)
             case core.Pause():

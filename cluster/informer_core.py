@@ -1,7 +1,7 @@
 """The reflector's machine: list once, watch from there, list again only when the server forgot where we were.
 
-Pure; :mod:`wharfinger.cluster.informer` performs what it asks for, one action at a time, and reports the outcome as the next
-event::
+Pure; :mod:`wharfinger.cluster.informer` and :mod:`wharfinger.cluster.object_stream` perform what it asks for, one action at a
+time, and report the outcome as the next event::
 
     Listing ──Listed──► Watching ──WatchEnded (lived)──► Watching        (from the newest revision seen)
        ▲  ▲                │  │
@@ -9,7 +9,11 @@ event::
        │  └──gone──────────┤
        └── Failed ◄── Pausing(next) ◄── Failed, or a watch that ended at once
 
-One broken watch is resumed where it was; after a second failure in a row everything is listed again.
+One broken watch is resumed where it was; after a second failure in a row everything is listed again. A list that the server
+forgot half-way, twice in a row, is asked for in one piece.
+
+Whoever needs another list says so (Asked), at any time, and gets one that begins after that: at once, in the place of a watch or
+a pause, or after the list that is under way. This is the one event that ends an action instead of following its end.
 
 A failure is waited out with capped exponential backoff and jitter (the jitter comes in with the event: this file draws no
 random numbers). The count of failures falls to zero when a watch brought something or lived for :data:`LIVED_S`, so that a
@@ -39,7 +43,8 @@ class State:
     """Where the reflector is.
 
     ``resume_list``: what a pause ends in. ``heard``: this watch brought something. ``suspect``: a watch failed, and nothing
-    came since.
+    came since. ``expired``: how many lists in a row the server forgot half-way. ``again``: another list was asked for while one
+    was under way.
     """
 
     phase: Phase = Phase.LISTING
@@ -48,6 +53,8 @@ class State:
     resume_list: bool = True
     heard: bool = False
     suspect: bool = False
+    expired: int = 0
+    again: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +92,19 @@ class Paused:
     """The pause is over."""
 
 
-Event = Listed | Seen | WatchEnded | Failed | Paused
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Somebody needs a list that begins from now on. Where this has an effect, it takes the place of the running action."""
+
+
+Event = Listed | Seen | WatchEnded | Failed | Paused | Asked
 
 
 @dataclass(frozen=True, slots=True)
 class StartList:
-    """List everything, and replace the cache with it."""
+    """List everything, and replace the cache with it; ``whole``: in one piece, for those who read pages."""
+
+    whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,15 +134,15 @@ def start() -> tuple[State, Effect]:
 
 
 def step(state: State, event: Event) -> tuple[State, Effect | None]:
-    """The next state, and the next action where the running one has ended."""
+    """The next state, and the next action where the running one has ended (or is to be ended: Asked)."""
     match event:
         case Listed():
             _need(state, event, Phase.LISTING)
-            return _watch(replace(state, resource_version=event.resource_version, suspect=False))
+            listed = replace(state, resource_version=event.resource_version, suspect=False, expired=0)
+            return _list(listed) if state.again else _watch(listed)
         case Seen():
             _need(state, event, Phase.WATCHING)
-            revision = event.resource_version
-            return replace(state, resource_version=revision, failures=0, heard=True, suspect=False), None
+            return _heard(state, event.resource_version), None
         case WatchEnded():
             _need(state, event, Phase.WATCHING)
             if state.heard or event.lived_s >= LIVED_S:
@@ -140,6 +154,8 @@ def step(state: State, event: Event) -> tuple[State, Effect | None]:
         case Paused():
             _need(state, event, Phase.PAUSING)
             return _list(state) if state.resume_list else _watch(state)
+        case Asked():
+            return (replace(state, again=True), None) if state.phase is Phase.LISTING else _list(state)
         case _:
             assert_never(event)
 
@@ -150,9 +166,19 @@ def backoff_s(failures: int, jitter: float) -> float:
     return full * (1 - jitter / 2)
 
 
+def _heard(state: State, revision: str) -> State:
+    # As `replace`, at a third of its cost: this is done for each event.
+    return State(Phase.WATCHING, revision, 0, state.resume_list, True, False, state.expired, state.again)  # noqa: FBT003
+
+
 def _failed(state: State, event: Failed) -> tuple[State, Effect]:
     if event.gone and state.phase is Phase.WATCHING and state.failures == 0:
-        return _list(state)
+        # A 410 costs one list at once; if the watch after it is refused again, that counts and is waited out.
+        return _list(replace(state, failures=1))
+    if state.phase is Phase.LISTING:
+        state = replace(state, expired=state.expired + 1 if event.gone else 0)
+        if state.again:
+            return _list(replace(state, failures=state.failures + 1, suspect=True))
     # Twice in a row: the server was away, not just the connection. It may come back with another past (a restored backup, a
     # new embedded control plane), in which our revision is one that never comes; only a list tells.
     resume_list = state.phase is Phase.LISTING or event.gone or state.suspect
@@ -160,9 +186,7 @@ def _failed(state: State, event: Failed) -> tuple[State, Effect]:
 
 
 def _list(state: State) -> tuple[State, Effect]:
-    # A 410 costs one list at once; if the watch after it is refused again, that counts and is waited out.
-    failures = max(state.failures, 1) if state.phase is Phase.WATCHING else state.failures
-    return replace(state, phase=Phase.LISTING, failures=failures, heard=False), StartList()
+    return replace(state, phase=Phase.LISTING, heard=False, again=False), StartList(whole=state.expired > 1)
 
 
 def _watch(state: State) -> tuple[State, Effect]:

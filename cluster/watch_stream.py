@@ -11,6 +11,9 @@ import msgspec
 from wharfinger.cluster.client import WatchEvent, WatchType
 from wharfinger.cluster.errors import UnreachableError
 from wharfinger.cluster.http_errors import error_of_status
+from wharfinger.cluster.raw_object import RawEvent, read_bookmark, read_raw_object
+from wharfinger.cluster.resource import ResourceType
+from wharfinger.formats.json_value import ShapeError, as_object
 
 MAX_LINE_BYTES: Final = 16 * 1024 * 1024
 
@@ -74,3 +77,35 @@ def decode_event(line: bytes, what: str) -> WatchEvent:
     if event_type is not WatchType.BOOKMARK and not isinstance(metadata.get("name"), str):
         raise WatchLineError(f"{what}: {kind} event without metadata.name")
     return WatchEvent(event_type, obj)
+
+
+class _Line(msgspec.Struct):
+    type: str
+    object: msgspec.Raw
+
+
+_LINE: Final = msgspec.json.Decoder(_Line)
+
+
+def decode_raw_event(line: bytes, resource: ResourceType, what: str) -> RawEvent:
+    """As `decode_event`, without parsing the object."""
+    try:
+        event = _LINE.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise WatchLineError(f"{what}: not a watch event: {error}") from error
+    event_type = _TYPES.get(event.type)
+    text = bytes(event.object)
+    try:
+        if event.type == "ERROR":
+            raise error_of_status(as_object(msgspec.json.decode(text), "its object"), what)
+        if event_type is None:
+            raise WatchLineError(f"{what}: unknown event type {event.type[:40]!r}")
+        obj = (read_bookmark if event_type is WatchType.BOOKMARK else read_raw_object)(text, resource)
+    except (ShapeError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise WatchLineError(f"{what}: {event.type} event: {error}") from error
+    if not obj.resource_version:
+        raise WatchLineError(f"{what}: {event_type} event without metadata.resourceVersion")
+    return RawEvent(event_type, obj)
+
+
+_TYPES: Final = {event_type.value: event_type for event_type in WatchType}

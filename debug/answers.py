@@ -51,6 +51,7 @@ _WIDE_HEADER: Final = (
 )
 _QUEUES_HEADER: Final = ("QUEUE", "INDEX", "LANE", "TASK", "ATTEMPT", "ENQUEUED", "STATE", "WHY")
 _DIGEST_DIGITS: Final = 12
+PROMETHEUS: Final = "prometheus"
 ARROW: Final = "→"
 EXIT_UNKNOWN: Final = 3
 EXIT_KEPT: Final = 3
@@ -105,7 +106,9 @@ async def queues_text(inspector: Inspector, name: str | None, output: str, colum
 
 
 async def statistics_text(inspector: Inspector, output: str) -> str:
-    """What `statistics` prints; no text before there is anything to count."""
+    """What `statistics` prints; no text before there is anything to count. For ``prometheus``, as scrapers get it."""
+    if output == PROMETHEUS:
+        return await inspector.metrics() + await inspector.hook_metrics()
     statistics = await inspector.statistics()
     if output in OUTPUT_FORMATS:
         return render(statistics_to_json(statistics) if statistics else None, output)

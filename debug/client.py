@@ -24,7 +24,9 @@ from wharfinger.debug.explanation_encoding import explanation_from_json
 from wharfinger.debug.node_encoding import nodes_from_json
 from wharfinger.debug.package_encoding import package_from_json, packages_from_json
 from wharfinger.debug.routes import (
+    HOOK_METRICS,
     MAX_SETTINGS,
+    METRICS,
     NO_CHART,
     NO_PACKAGE,
     RENDER,
@@ -91,6 +93,14 @@ class DebugClient:
             return None if answer is None else statistics_from_json(answer)
         except ShapeError as error:
             raise self._misunderstood(error) from error
+
+    async def metrics(self) -> str:
+        """The daemon's own metrics, in Prometheus' text format."""
+        return await self._text(METRICS)
+
+    async def hook_metrics(self) -> str:
+        """The metrics that hooks publish, in the same format."""
+        return await self._text(HOOK_METRICS)
 
     async def packages(self) -> tuple[PackageSnapshot, ...]:
         """All packages, sorted by name."""
@@ -164,6 +174,12 @@ class DebugClient:
             return answer_from_json(self._document(status, body))
         except ShapeError as error:
             raise self._misunderstood(error) from error
+
+    async def _text(self, route: str) -> str:
+        status, body = await self._fetch(route, {})
+        if status != httpx.codes.OK:
+            raise self._refused(status, body)
+        return body.decode("utf-8", "replace")
 
     async def _ask(self, route: str, **parameters: str) -> JsonValue:
         return self._document(*await self._fetch(route, parameters))

@@ -14,6 +14,7 @@ from wharfinger.debug.answers import (
     ARROW,
     EXIT_KEPT,
     EXIT_UNKNOWN,
+    PROMETHEUS,
     dump_text,
     packages_text,
     queues_text,
@@ -110,9 +111,9 @@ def add_statistics(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Print what a running daemon counts: tasks that run, back off and are parked; the limits on downloads, renders, hooks, "
         "loads and API calls, and how many wait for one; whose custom resource definitions all others wait for; monitors, "
-        "schedules and workers of hooks; the store."
+        "schedules and workers of hooks; the store. With -o prometheus, what scrapers get of all that, and of hooks' own metrics."
     )
-    _add_text_output(parser)
+    _add_text_output(parser, PROMETHEUS)
     add_socket(parser)
     parser.set_defaults(handler=_statistics)
 
@@ -193,9 +194,14 @@ def _scheduler(args: argparse.Namespace) -> int:
 
 
 def _statistics(args: argparse.Namespace) -> int:
+    async def text(client: DebugClient) -> str:
+        answer = await statistics_text(client, cast("str", args.output))
+        # A program gets what hooks wrote as it is; only a terminal must be protected from it.
+        return printable(answer, allow="\n") if sys.stdout.isatty() else answer
+
     return print_answer(
         args,
-        lambda client: statistics_text(client, cast("str", args.output)),
+        text,
         when_empty="nothing to count yet: the daemon is starting",
     )
 
@@ -246,10 +252,10 @@ def _add_document_output(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", choices=OUTPUT_FORMATS, default="yaml", help="yaml (default) or json")
 
 
-def _add_text_output(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "-o", "--output", choices=("text", *OUTPUT_FORMATS), default="text", help="text (default), json or yaml"
-    )
+def _add_text_output(parser: argparse.ArgumentParser, *more: str) -> None:
+    known = ("text", *OUTPUT_FORMATS, *more)
+    listed = f"text (default), {', '.join(known[1:-1])} or {known[-1]}"
+    parser.add_argument("-o", "--output", choices=known, default="text", help=listed)
 
 
 def _settings_version(text: str) -> int:

@@ -9,6 +9,10 @@ class DebugSocketError(DebugError, OSError):
     """A daemon cannot open its debug socket. An OSError, as any listener's, for daemons that do not know this module."""
 
 
+class MetricsAddressError(DebugError, OSError):
+    """A daemon cannot listen for scrapers of its metrics. An OSError for the same reason."""
+
+
 class NoDaemonError(DebugError):
     """No daemon answers on a socket, or it does not let us ask."""
 

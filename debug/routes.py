@@ -35,6 +35,7 @@ from wharfinger.debug.redacting import (
 )
 from wharfinger.debug.statistics_encoding import statistics_to_json
 from wharfinger.formats.errors import FormatError
+from wharfinger.formats.exposition import CONTENT_TYPE
 from wharfinger.formats.json_value import JsonObject, as_object, decode_json
 from wharfinger.formats.redaction import TextRedactor
 from wharfinger.httpd.messages import Handler, Request, Response
@@ -44,6 +45,8 @@ RENDER: Final = "/api/v1/packages/render/"
 VALIDATE: Final = "/api/v1/packages/validate/"
 """These two paths go on: with the name of a package."""
 WHY: Final = "/api/v1/why"
+METRICS: Final = "/metrics"
+HOOK_METRICS: Final = "/metrics/hooks"
 SETTINGS_VERSION: Final = "settings-version"
 MAX_SETTINGS_VERSION: Final = 1_000
 MAX_DIGITS: Final = 9
@@ -52,6 +55,9 @@ MAX_SHOWN: Final = 100
 MAX_SETTINGS: Final = 1024 * 1024
 """Bytes of settings in a question; an object in a cluster has little more."""
 SHOW_SECRETS: Final = "show-secrets"
+HOOKS: Final = "hooks"
+ELSEWHERE: Final = f"# What hooks publish is on {HOOK_METRICS}, and here with ?{HOOKS}=true\n"
+"""A comment, for those who look for it here; scrapers read over it."""
 NO_CHART: Final = "package has no Helm chart"
 RENDER_FAILED: Final = "render failed: "
 NO_PACKAGE: Final = "no package named "
@@ -159,6 +165,19 @@ async def _why(inspector: Inspector, request: Request) -> Response:
     return _document(request, explanation_to_json(redact_explanation(explanation, secrets)))
 
 
+async def _metrics(inspector: Inspector, request: Request) -> Response:
+    hooks = request.arg(HOOKS, "false")
+    if hooks not in {"true", "false"}:
+        return _text(400, f"unknown {HOOKS}: {hooks}; known: false, true")
+    return metrics_answer(
+        await inspector.metrics() + (await inspector.hook_metrics() if hooks == "true" else ELSEWHERE)
+    )
+
+
+async def _hook_metrics(inspector: Inspector, _request: Request) -> Response:
+    return metrics_answer(await inspector.hook_metrics())
+
+
 async def _render(inspector: Inspector, request: Request) -> Response:
     name = request.path.removeprefix(RENDER)
     show = request.arg(SHOW_SECRETS, "false")
@@ -205,6 +224,8 @@ ROUTES: Final[dict[str, _Route]] = {
     "/healthz": _Route(_healthz),
     "/readyz": _Route(_readyz),
     "/endpoints": _Route(_endpoints),
+    METRICS: _Route(_metrics, frozenset({HOOKS})),
+    HOOK_METRICS: _Route(_hook_metrics),
     "/api/v1/daemon": _Route(_daemon, frozenset({"output"})),
     "/api/v1/statistics": _Route(_statistics, frozenset({"output"})),
     "/api/v1/packages/dump": _Route(_packages, frozenset({"name", "output"})),
@@ -214,6 +235,11 @@ ROUTES: Final[dict[str, _Route]] = {
     f"{RENDER}{{name}}": _Route(_render, frozenset({SHOW_SECRETS})),
     f"{VALIDATE}{{name}}": _Route(_validate, frozenset({SETTINGS_VERSION, "output"}), post=True),
 }
+
+
+def metrics_answer(text: str) -> Response:
+    """Metrics as a scraper wants them."""
+    return Response(200, text.encode("utf-8", "replace"), CONTENT_TYPE)
 
 
 def _document(request: Request, value: JsonObject | None) -> Response:

@@ -23,6 +23,7 @@ missing_packages() {
     command -v openssl >/dev/null 2>&1 || echo openssl
     command -v bash >/dev/null 2>&1 || echo bash
     command -v jq >/dev/null 2>&1 || echo jq
+    command -v bwrap >/dev/null 2>&1 || echo bubblewrap
 }
 
 missing=$(missing_packages | tr '\n' ' ')

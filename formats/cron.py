@@ -11,8 +11,7 @@ starts with ``*`` does not count as restricted, a step notwithstanding: ``0 0 */
 **Clock changes.** Where the hour field is not ``*``, the schedule means times on the wall: a time that does not exist on the
 day the clock goes forward runs at the first moment after the gap (once, however many times fell into it), and a time that
 occurs twice when it goes back runs at the first of the two. Where it is ``*``, the schedule means every hour that passes:
-nothing is made up for, and both passes of the repeated hour count. (Lord Howe Island repeats half an hour; there such a
-schedule may miss runs of the second pass.)
+nothing is made up for, and both passes of a repeated hour count, or of half an hour (Lord Howe Island).
 
 **@every** counts from the moment it is asked about: ``next_after(moment)`` is one interval later, in whole seconds, at least one;
 whoever keeps the schedule asks with the time of the last run.
@@ -23,7 +22,7 @@ ranges that run backwards. Pure but for looking up a zone's name when a schedule
 
 import re
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from typing import Final
 from zoneinfo import ZoneInfo
 
@@ -99,16 +98,33 @@ class _Calendar:
     zone: tzinfo
 
     def after(self, moment: datetime) -> datetime:
-        due = self._match(moment)
-        while self.hour_fixed and (repeated := _repeated(due, self.zone)):
-            due = self._match(_last_repeated(due, repeated, self.zone))
+        due = self._on_the_wall(moment) if self.hour_fixed else self._as_time_passes(moment)
         return due.astimezone(self.zone)
 
-    def _match(self, moment: datetime) -> datetime:
+    def _on_the_wall(self, moment: datetime) -> datetime:
+        due = self._match(moment, self.zone)
+        while repeated := _repeated(due, self.zone):
+            due = self._match(_last_repeated(due, repeated, self.zone), self.zone)
+        return due
+
+    def _as_time_passes(self, moment: datetime) -> datetime:
+        """The next match as if the clock never changed; where it does change before that, the next from then on.
+
+        Sound because every hour counts: no day that matches can hide between two changes.
+        """
+        since, offset = moment, _offset(moment, self.zone)
+        while True:
+            due = self._match(moment, timezone(offset))
+            if _offset(due, self.zone) == offset:
+                return due
+            since = _first_of_other_offset(since, due, offset, self.zone)
+            moment, offset = since - _SECOND, _offset(since, self.zone)
+
+    def _match(self, moment: datetime, zone: tzinfo) -> datetime:
         """Raises CroniterError where there is none for _MAX_YEARS."""
         found: datetime = croniter(
             self.expression,
-            moment.astimezone(self.zone),
+            moment.astimezone(zone),
             second_at_beginning=True,
             implement_cron_bug=True,  # what it calls so is the rule about fields that start with `*`
             max_years_between_matches=_MAX_YEARS,
@@ -211,6 +227,22 @@ def _read_field(which: _Field, written: str) -> str:
             raise ValueError(f"{which.name}: a step of 0 in {item!r}")
         items.append(span if found["step"] is None else f"{span}/{int(found['step'])}")
     return ",".join(items)
+
+
+def _offset(moment: datetime, zone: tzinfo) -> timedelta:
+    return moment.astimezone(zone).utcoffset() or timedelta()
+
+
+def _first_of_other_offset(before: datetime, after: datetime, offset: timedelta, zone: tzinfo) -> datetime:
+    """The second at which the clock changes, ``before`` having this offset and ``after`` another."""
+    before = before.replace(microsecond=0)
+    while after - before > _SECOND:
+        middle = before + (after - before) // 2 // _SECOND * _SECOND
+        if _offset(middle, zone) == offset:
+            before = middle
+        else:
+            after = middle
+    return after
 
 
 def _repeated(moment: datetime, zone: tzinfo) -> timedelta | None:

@@ -4,19 +4,22 @@ A frame is its length in four bytes (big-endian), then that many bytes of JSON. 
 ``"input"`` where the program is to run and not only to compile. Its answer is ``{"results": […]}``, or ``{"error": …,
 "kind": …}``. One request, one answer, in order.
 
+A request with ``"whole": true`` has any JSON text as input, and is answered with ``{"text": …}``: all results as one value, in
+canonical form. The worker brings both into that form, so that who asks need not look into either.
+
 The worker runs foreign programs, so its answers are foreign data too: bounded before they are read, and a FormatError where
 they are no answer. Pure; the input and the results pass as the JSON text they are, so that no number changes on the way.
 """
 
 import enum
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 import msgspec
 
 from wharfinger.formats.errors import FormatError
-from wharfinger.formats.json_value import JsonValue, decode_json, find_list, need_str
+from wharfinger.formats.json_value import JsonValue, canonical_json, decode_json, find_list, need_str
 
 LENGTH_BYTES: Final = 4
 MAX_FRAME_BYTES: Final = 64 * 1024 * 1024
@@ -41,10 +44,14 @@ class RefusalKind(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class JqRequest:
-    """A program, and the JSON text to run it on; None: only compile it."""
+    """A program, and the JSON text to run it on; None: only compile it.
+
+    ``whole``: the text need not be canonical, and the answer is a JqText.
+    """
 
     program: str
     text: bytes | None
+    whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +62,13 @@ class JqResults:
 
 
 @dataclass(frozen=True, slots=True)
+class JqText:
+    """What a program gave as one canonical JSON text: ``null`` for no result, the result if there is one, a list of many."""
+
+    text: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class JqRefusal:
     """Why it gave nothing; ``message`` is jq's own where the program does not compile, and never quotes the input."""
 
@@ -62,12 +76,21 @@ class JqRefusal:
     message: str
 
 
-JqAnswer: TypeAlias = JqResults | JqRefusal
+JqAnswer: TypeAlias = JqResults | JqText | JqRefusal
 
 
 class _Request(msgspec.Struct):
     program: str
     input: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    whole: bool | msgspec.UnsetType = msgspec.UNSET
+
+
+class _Text(msgspec.Struct):
+    text: msgspec.Raw
+
+
+_TEXT: Final = msgspec.json.Decoder(msgspec.Raw)
+"""Finds a text to be JSON (but for what is in its strings), and builds nothing."""
 
 
 def framed(payload: bytes) -> bytes:
@@ -104,10 +127,17 @@ class FrameReader:
 
 
 def encode_request(request: JqRequest) -> bytes:
-    """The payload of a request. Raises JqProtocolError for a program with half a surrogate pair."""
+    """The payload of a request. Raises JqProtocolError for a program with half a surrogate pair, and a text that is no JSON."""
+    if request.text is not None:
+        try:
+            if not request.text.isascii():
+                request.text.decode()
+            _TEXT.decode(request.text)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise JqProtocolError(f"jq: what it is to be run on is no JSON: {error}") from error
     text = msgspec.UNSET if request.text is None else msgspec.Raw(request.text)
     try:
-        return msgspec.json.encode(_Request(request.program, text))
+        return msgspec.json.encode(_Request(request.program, text, request.whole or msgspec.UNSET))
     except UnicodeEncodeError as error:
         raise JqProtocolError("jq: the program has half a surrogate pair in it") from error
 
@@ -118,12 +148,20 @@ def decode_request(payload: bytes) -> JqRequest:
         request = msgspec.json.decode(payload, type=_Request)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise JqProtocolError(f"jq: not a request: {error}") from error
-    return JqRequest(request.program, None if isinstance(request.input, msgspec.UnsetType) else bytes(request.input))
+    text = None if isinstance(request.input, msgspec.UnsetType) else bytes(request.input)
+    return JqRequest(request.program, text, request.whole is True)
 
 
 def encode_results(texts: Iterable[str]) -> bytes:
     """The payload of results, each given as JSON text."""
     return b'{"results":[' + ",".join(texts).encode() + b"]}"
+
+
+def encode_text(texts: Sequence[str]) -> bytes:
+    """The payload of results, each given as JSON text, as one. Raises FormatError where they have no canonical form."""
+    joined = texts[0] if len(texts) == 1 else f"[{','.join(texts)}]" if texts else "null"
+    value = decode_json(joined.encode(), max_bytes=MAX_FRAME_BYTES, what="its result")
+    return b'{"text":' + canonical_json(value) + b"}"
 
 
 def encode_refusal(refusal: JqRefusal) -> bytes:
@@ -133,7 +171,15 @@ def encode_refusal(refusal: JqRefusal) -> bytes:
 
 
 def decode_answer(payload: bytes) -> JqAnswer:
-    """Read an answer. Raises JqProtocolError where it is none, JsonError where its results are no JSON within the limits."""
+    """Read an answer. Raises JqProtocolError where it is none, JsonError where its results are no JSON within the limits.
+
+    Of a JqText, what is in it is not built here, only found to be JSON.
+    """
+    if payload.startswith(b'{"text":'):
+        try:
+            return JqText(bytes(msgspec.json.decode(payload, type=_Text).text))
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise JqProtocolError(f"jq: not an answer: {error}") from error
     answer = decode_json(payload, max_bytes=len(payload), what="jq's answer")
     if isinstance(answer, dict) and isinstance(answer.get("results"), list):
         return JqResults(tuple(map(_with_whole_numbers, find_list(answer, "results"))))

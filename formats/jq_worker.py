@@ -21,6 +21,7 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from typing import BinaryIO, Final, Protocol
 
+from wharfinger.formats.errors import FormatError
 from wharfinger.formats.jq_messages import without_values
 from wharfinger.formats.jq_protocol import (
     LENGTH_BYTES,
@@ -32,8 +33,10 @@ from wharfinger.formats.jq_protocol import (
     decode_request,
     encode_refusal,
     encode_results,
+    encode_text,
     framed,
 )
+from wharfinger.formats.json_value import canonical_json, decode_json
 
 ADDRESS_SPACE_BYTES: Final = 1024 * 1024 * 1024
 CPU_S: Final = 30
@@ -115,14 +118,21 @@ def answer(programs: Programs, request: JqRequest) -> bytes:
     texts: list[str] = []
     size = 0
     try:
-        for text in _results(compiled, request.text):
+        for text in _results(compiled, _canonical(request.text) if request.whole else request.text):
             texts.append(text)
             size += len(text.encode()) + 1
             if size > ANSWER_BYTES:
                 return _refusal(RefusalKind.SIZE, f"more than {ANSWER_BYTES} bytes of results")
+        return encode_text(texts) if request.whole else encode_results(texts)
     except ValueError as error:
         return _refusal(RefusalKind.RUN, without_values(str(error)))
-    return encode_results(texts)
+    except FormatError as error:
+        return _refusal(RefusalKind.RUN, str(error))
+
+
+def _canonical(text: bytes) -> bytes:
+    """Keys sorted, which is the order in which gojq goes through an object. Raises FormatError where it is no JSON."""
+    return canonical_json(decode_json(text, max_bytes=MAX_FRAME_BYTES, what="the object"))
 
 
 def _results(compiled: CompiledProgram, text: bytes) -> Iterable[str]:

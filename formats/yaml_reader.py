@@ -73,11 +73,19 @@ def read_yaml(data: bytes | str, *, what: str, limits: YamlLimits = DEFAULT_LIMI
 
 
 def read_yaml_all(
-    data: bytes | str, *, what: str, limits: YamlLimits = DEFAULT_LIMITS, max_documents: int = MAX_DOCUMENTS
+    data: bytes | str,
+    *,
+    what: str,
+    limits: YamlLimits = DEFAULT_LIMITS,
+    max_documents: int = MAX_DOCUMENTS,
+    old_booleans: bool = True,
 ) -> list[JsonValue]:
-    """Read a stream of at most ``max_documents``, of which empty ones are dropped. Raises YamlError."""
+    """Read a stream of at most ``max_documents``, of which empty ones are dropped. Raises YamlError.
+
+    Without ``old_booleans`` ``y``, ``no``, ``on`` and their like are text, as in YAML 1.2; all else stays as Kubernetes has it.
+    """
     found: list[JsonValue] = []
-    for number, (document, line) in enumerate(_documents(data, what, limits), 1):
+    for number, (document, line) in enumerate(_documents(data, what, limits, old_booleans=old_booleans), 1):
         if number > max_documents:
             raise YamlError(what, f"more than {max_documents} documents", line, 1)
         if document is not None:
@@ -85,10 +93,13 @@ def read_yaml_all(
     return found
 
 
-def _documents(data: bytes | str, what: str, limits: YamlLimits) -> Iterator[tuple[JsonValue, int]]:
+def _documents(
+    data: bytes | str, what: str, limits: YamlLimits, *, old_booleans: bool = True
+) -> Iterator[tuple[JsonValue, int]]:
     """Each document and the line it starts on."""
     raw = _utf8(data, what, limits)
-    builder = TreeBuilder(TreeLimits(limits.max_depth, limits.max_nodes, limits.max_characters))
+    tree_limits = TreeLimits(limits.max_depth, limits.max_nodes, limits.max_characters)
+    builder = TreeBuilder(tree_limits, old_booleans=old_booleans)
     started_at = 1
     try:
         for event in yaml.parse(raw, Loader=yaml.CSafeLoader):

@@ -65,6 +65,9 @@ _WORDS: Final[dict[str, Resolved]] = {
     **dict.fromkeys((".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF"), Resolved(Kind.FLOAT, math.inf)),
     **dict.fromkeys(("-.inf", "-.Inf", "-.INF"), Resolved(Kind.FLOAT, -math.inf)),
 }
+_OLD_BOOLEANS: Final = frozenset(
+    text for text, found in _WORDS.items() if found.kind is Kind.BOOL and text.lower() not in {"true", "false"}
+)
 _NUMBER_STARTS: Final = frozenset("0123456789+-.")
 _FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?", re.ASCII)
 _DOT_FLOAT: Final = re.compile(r"\.[0-9]+(?:_[0-9]+)*(?:[eE][-+]?[0-9]+(?:_[0-9]+)*)?", re.ASCII)
@@ -78,10 +81,10 @@ _MOST_DIGITS: Final = 64
 """64 binary digits fill 64 bits; more digits in any base overflow, and are not worth converting."""
 
 
-def resolve(text: str) -> Resolved:
-    """What an untagged plain scalar means."""
+def resolve(text: str, *, old_booleans: bool = True) -> Resolved:
+    """What an untagged plain scalar means. Without ``old_booleans``, ``y``, ``no``, ``on`` and their like are text (YAML 1.2)."""
     word = _WORDS.get(text)
-    if word is not None:
+    if word is not None and (old_booleans or text not in _OLD_BOOLEANS):
         return word
     if text[0] not in _NUMBER_STARTS:
         return Resolved(Kind.STR, text)

@@ -81,8 +81,9 @@ class _Open:
 class TreeBuilder:
     """Feed it the node events of a document, then take the document with ``finish``; one builder serves a whole stream."""
 
-    def __init__(self, limits: TreeLimits) -> None:
+    def __init__(self, limits: TreeLimits, *, old_booleans: bool = True) -> None:
         self._limits = limits
+        self._old_booleans = old_booleans
         self._stack: list[_Open] = []
         self._anchors: dict[str, _Anchor | _Open] = {}
         self._root: JsonValue = None
@@ -113,7 +114,7 @@ class TreeBuilder:
 
     def _scalar(self, anchor: str | None, tag: str | None, text: str, *, plain: bool) -> None:
         self._charge(1, len(text))
-        untagged = resolve(text) if plain else Resolved(Kind.STR, text)
+        untagged = resolve(text, old_booleans=self._old_booleans) if plain else Resolved(Kind.STR, text)
         found = untagged if tag is None else tagged(tag, text)
         if anchor is not None:
             # The value may have no JSON form and yet be a good key: it is asked for where it is used.

@@ -1,219 +1,172 @@
-"""``wharfinger hook``: one hook on a laptop, with no cluster, exactly as the daemon would ask and run it.
+"""``wharfinger hook``: the hooks of a package on a laptop, with no cluster, as the daemon asks and runs them.
 
-``hook run``: the hook's own output goes to stderr as it comes, its results to stdout as one document, so that both can be piped
-and compared. Nothing is applied anywhere. ``hook config``: what the hook asks for, as the daemon understands it.
+``hook run`` is in :mod:`~wharfinger.hooks.run_command`. ``hook config`` asks one hook, or all of a package with their filters
+compiled, and prints what the daemon understands. ``hook context`` makes up what a hook could be told. ``hook shell-lib`` is where
+the library for hooks in bash is.
 """
 
 import argparse
-import math
-import signal
-import sys
-import tempfile
-from collections.abc import AsyncIterator
-from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
-from typing import Final, cast
+from typing import cast
 
 import trio
 
-from wharfinger.formats.errors import FormatError
-from wharfinger.formats.json_value import JsonObject, JsonValue, as_object, encode_json
-from wharfinger.formats.yaml_reader import read_yaml
-from wharfinger.formats.yaml_writer import write_yaml
-from wharfinger.hooks.config import HookConfig
+from wharfinger.formats.json_value import JsonObject, JsonValue, find_str
+from wharfinger.hooks.config import HookScope
 from wharfinger.hooks.config_document import config_document
-from wharfinger.hooks.discovery import ProcessConfigReader, read_hook
+from wharfinger.hooks.discovery import ProcessConfigReader, read_hooks
 from wharfinger.hooks.errors import HookError
+from wharfinger.hooks.filters import FilterError
 from wharfinger.hooks.hook_files import hook_file
-from wharfinger.hooks.process_runner import ProcessHookRunner
-from wharfinger.hooks.runner import HookOutcome, HookRun
-from wharfinger.process.command import Limits
-
-DEFAULT_TIMEOUT_S: Final = 300.0
-EXIT_INTERRUPTED: Final = 130
-MAX_OUTPUT_BYTES: Final = 64 * 1024 * 1024
-ON_STARTUP: Final[JsonObject] = {"binding": "onStartup"}
+from wharfinger.hooks.jq_pool import open_jq_pool
+from wharfinger.hooks.own_package import check_filters, hook_files_of
+from wharfinger.hooks.printing import add_output, refuse, rendered, say, tell
+from wharfinger.hooks.run_command import add_run
+from wharfinger.hooks.sample_contexts import sample_contexts
+from wharfinger.hooks.shell_library import FOLDER as SHELL_FOLDER
+from wharfinger.hooks.shell_library import install
+from wharfinger.packages.errors import PackageError
 
 
 def add_hook(parser: argparse.ArgumentParser) -> None:
-    """`wharfinger hook run EXECUTABLE` and `wharfinger hook config EXECUTABLE`."""
+    """`wharfinger hook run|config|context|shell-lib`."""
     commands = parser.add_subparsers(metavar="COMMAND", title="commands", required=True)
-    _add_run(commands)
+    add_run(commands)
+    _add_config(commands)
+    _add_context(commands)
+    _add_shell_library(commands)
+
+
+def _add_config(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     config = commands.add_parser(
         "config",
-        help="print what a hook asks for",
-        description="Run one hook with --config, and print its configuration as the daemon understands it: every default "
-        "filled in, groups merged. Exit code 0, or 1 where the configuration is refused.",
+        help="print what a hook, or all hooks of a package, ask for",
+        description="Ask one hook for its configuration, or each of a package's hooks, those in executables with several as "
+        "well, and print it as the daemon understands it: every default filled in, groups merged, filters compiled. "
+        "Exit code 0, or 1 where a configuration is refused.",
     )
-    config.add_argument("executable", type=Path, metavar="EXECUTABLE", help="the hook")
-    _add_output(config, "form of the configuration")
+    config.add_argument("path", type=Path, metavar="FILE|FOLDER", help="the hook, or the package's folder")
+    config.add_argument("--global", action="store_true", dest="is_global", help="the hooks are the operator's own ones")
+    add_output(config, "form of the configuration")
     config.set_defaults(handler=_config)
 
 
-def _add_run(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    run = commands.add_parser(
-        "run",
-        help="run one hook and print its results",
-        description="Run one hook as the daemon would, in the hook's own folder. What it prints goes to stderr as it comes; "
-        "its results go to stdout as one document. Nothing is applied. "
-        "Exit code 0 if the hook succeeded, 1 if not, 130 after Ctrl-C.",
+def _add_context(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    context = commands.add_parser(
+        "context",
+        help="print sample contexts for each binding of a hook",
+        description="Ask a hook for its configuration, and print a binding context for each way in which it may be run, with "
+        "made-up objects: ready for `wharfinger hook run --context`.",
     )
-    run.add_argument("executable", type=Path, metavar="EXECUTABLE", help="the hook")
-    run.add_argument(
-        "--context",
-        type=Path,
-        metavar="FILE",
-        help="binding contexts, YAML or JSON: a list, or one object (default: onStartup)",
+    context.add_argument("executable", type=Path, metavar="EXECUTABLE", help="the hook")
+    context.add_argument("--binding", metavar="NAME", help="only of this binding")
+    context.add_argument(
+        "--type", metavar="TYPE", help="only of this type: Synchronization, Event, Schedule, Group, Validating, …"
     )
-    run.add_argument("--values", type=Path, metavar="FILE", help="values, YAML or JSON (default: none)")
-    run.add_argument("--config-values", type=Path, metavar="FILE", help="the user's own values (default: none)")
-    run.add_argument("--cwd", type=Path, metavar="FOLDER", help="where it runs (default: the hook's own folder)")
-    run.add_argument(
-        "--timeout",
-        type=_seconds,
-        default=DEFAULT_TIMEOUT_S,
-        metavar="SECONDS",
-        help="the hook and all it started are killed after that (default: %(default)g)",
+    context.add_argument(
+        "--global", action="store_true", dest="is_global", help="it is one of the operator's own hooks"
     )
-    _add_output(run, "form of the results")
-    run.set_defaults(handler=_run)
+    add_output(context, "form of the contexts")
+    context.set_defaults(handler=_context)
 
 
-def _add_output(parser: argparse.ArgumentParser, purpose: str) -> None:
-    parser.add_argument("-o", "--output", choices=("yaml", "json"), default="yaml", help=purpose)
+def _add_shell_library(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    library = commands.add_parser(
+        "shell-lib",
+        help="say where the library for hooks in bash is, or install it",
+        description="Print the folder that has shell_lib.sh in it: hooks run by wharfinger find it as $FRAMEWORK_DIR. "
+        "With --install, write it where hooks look for it themselves, below the root of an image, and print each file.",
+    )
+    library.add_argument(
+        "--install", type=Path, metavar="ROOT", help="write shell_lib.sh and its fragments below this folder"
+    )
+    library.set_defaults(handler=_shell_library)
 
 
 def _config(args: argparse.Namespace) -> int:
-    file = hook_file(cast("Path", args.executable))
+    path, scope = cast("Path", args.path), _scope(args)
+    document, errors = trio.run(_ask_package if path.is_dir() else _ask_one, path, scope)
+    for error in errors:
+        refuse(error)
+    if document:
+        _print(document, cast("str", args.output))
+    return 1 if errors else 0
 
-    async def ask() -> HookConfig | HookError:
+
+async def _ask_one(path: Path, scope: HookScope) -> tuple[JsonObject, list[Exception]]:
+    """The configuration of a hook, as its own document has it."""
+    file = hook_file(path)
+    async with open_jq_pool(None, workers=1) as filters:
         try:
-            return (await read_hook(file, ProcessConfigReader())).config
+            (hook,) = await read_hooks(file, ProcessConfigReader(), scope)
+            await check_filters(hook, filters)
         except HookError as error:
+            return {}, [error]
+    return config_document(hook.config), []
+
+
+async def _ask_package(path: Path, scope: HookScope) -> tuple[JsonObject, list[Exception]]:
+    """The configurations of a package's hooks, and why others have none."""
+    try:
+        files = await trio.to_thread.run_sync(hook_files_of, path, scope)
+    except (HookError, PackageError, OSError) as error:
+        return {}, [error]
+    for warning in files.warnings:
+        tell(f"warning: {warning}")
+    found: list[JsonValue] = []
+    errors: list[Exception] = []
+    reader = ProcessConfigReader()
+    async with open_jq_pool(None, workers=1) as filters:
+        for file in files.hooks:
+            try:
+                for hook in await read_hooks(file, reader, scope):
+                    await check_filters(hook, filters)
+                    found.append({"name": hook.name, "kind": hook.kind.value, "config": config_document(hook.config)})
+            except HookError as error:
+                errors.append(error)
+    return {"hooks": found}, errors
+
+
+def _context(args: argparse.Namespace) -> int:
+    made = trio.run(_samples, cast("Path", args.executable), _scope(args))
+    if isinstance(made, Exception):
+        return refuse(made)
+    wanted: list[JsonValue] = [
+        context
+        for context in made
+        if args.binding in (None, find_str(context, "binding")) and args.type in (None, find_str(context, "type"))
+    ]
+    if not wanted:
+        return refuse(HookError(str(args.executable), "it has no such binding, so there is nothing it could be told"))
+    return _print(wanted, cast("str", args.output))
+
+
+async def _samples(path: Path, scope: HookScope) -> tuple[JsonObject, ...] | Exception:
+    async with open_jq_pool(None, workers=1) as filters:
+        try:
+            (hook,) = await read_hooks(hook_file(path), ProcessConfigReader(), scope)
+            return await sample_contexts(hook.config, filters)
+        except (HookError, FilterError) as error:
             return error
 
-    found = trio.run(ask)
-    if isinstance(found, HookError):
-        return _refused(found)
-    print(_rendered(config_document(found), cast("str", args.output)), end="")
+
+def _shell_library(args: argparse.Namespace) -> int:
+    root = cast("Path | None", args.install)
+    if root is None:
+        say(f"{SHELL_FOLDER}\n")
+        return 0
+    try:
+        for written in install(root):
+            say(f"{written}\n")
+    except OSError as error:
+        return refuse(error)
     return 0
 
 
-def _run(args: argparse.Namespace) -> int:
-    try:
-        outcome = trio.run(_execute, _read_run(args), cast("float", args.timeout))
-    except (FormatError, OSError) as error:
-        return _refused(error)
-    if outcome is None:
-        print("error: interrupted; the hook and all it started were ended", file=sys.stderr)
-        return EXIT_INTERRUPTED
-    if isinstance(outcome, HookError):
-        return _refused(outcome)
-    print(_rendered(_document(outcome), cast("str", args.output)), end="")
-    if not outcome.succeeded:
-        why = " ".join(outcome.exit_description.split())
-        print(f"error: the hook failed: {why}; its values patches are dropped", file=sys.stderr)
-        return 1
+def _scope(args: argparse.Namespace) -> HookScope:
+    return HookScope.GLOBAL if args.is_global else HookScope.PACKAGE
+
+
+def _print(document: JsonValue, form: str) -> int:
+    say(rendered(document, form))
     return 0
-
-
-def _refused(error: Exception) -> int:
-    print(f"error: {error}", file=sys.stderr)
-    return 1
-
-
-def _read_run(args: argparse.Namespace) -> HookRun:
-    file = hook_file(cast("Path", args.executable))
-    cwd = cast("Path | None", args.cwd)
-    return HookRun(
-        name=file.name,
-        executable=file.executable,
-        argv=file.argv,
-        environment=file.environment,
-        cwd=file.cwd if cwd is None else cwd.absolute(),
-        contexts=_contexts(cast("Path | None", args.context)),
-        values=_object(cast("Path | None", args.values)),
-        config_values=_object(cast("Path | None", args.config_values)),
-    )
-
-
-async def _execute(run: HookRun, timeout_s: float) -> HookOutcome | HookError | None:
-    """The outcome, why there is none, or None when a signal came first."""
-
-    def tell(line: str) -> None:
-        with suppress(BrokenPipeError):  # nobody reads the log any more; the results still count
-            print(line, file=sys.stderr, flush=True)
-
-    limits = Limits(wall_s=timeout_s, stdout_bytes=MAX_OUTPUT_BYTES)
-    outcome: HookOutcome | HookError | None = None
-    with (
-        tempfile.TemporaryDirectory(prefix="wharfinger-hook-") as scratch,
-        trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals,
-    ):
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(_cancel_on_signal, signals, nursery.cancel_scope)
-            try:
-                outcome = await ProcessHookRunner(Path(scratch), limits).run(replace(run, on_line=tell))
-            except HookError as error:
-                outcome = error
-            nursery.cancel_scope.cancel()
-    return outcome
-
-
-async def _cancel_on_signal(signals: AsyncIterator[int], scope: trio.CancelScope) -> None:
-    async for _ in signals:
-        scope.cancel()
-
-
-def _contexts(path: Path | None) -> tuple[JsonObject, ...]:
-    if path is None:
-        return (ON_STARTUP,)
-    found = _document_in(path)
-    contexts = found if isinstance(found, list) else [found]
-    if not contexts:
-        raise FormatError(f"{path}: a hook is run with at least one binding context; leave --context out for onStartup")
-    return tuple(as_object(context, f"{path}: context {number}") for number, context in enumerate(contexts, 1))
-
-
-def _object(path: Path | None) -> JsonObject:
-    found = None if path is None else _document_in(path)
-    return {} if found is None else as_object(found, str(path))
-
-
-def _document_in(path: Path) -> JsonValue:
-    return read_yaml(path.read_bytes(), what=str(path))
-
-
-def _document(outcome: HookOutcome) -> JsonObject:
-    """The results; value patches of a failed run are dropped, as the daemon would drop them."""
-    return {
-        "succeeded": outcome.succeeded,
-        "exit": outcome.exit_description,
-        "objectPatches": [*outcome.object_patches],
-        "valuesPatch": [*outcome.values_patch] if outcome.succeeded else [],
-        "configValuesPatch": [*outcome.config_values_patch] if outcome.succeeded else [],
-        "metrics": [*outcome.metrics],
-        "usage": {
-            "userSeconds": round(outcome.user_s, 6),
-            "systemSeconds": round(outcome.system_s, 6),
-            "maxRssBytes": outcome.max_rss_bytes,
-        },
-    }
-
-
-def _rendered(document: JsonObject, form: str) -> str:
-    if form == "yaml":
-        with suppress(FormatError):  # what block style cannot say (nesting) is written as JSON, which is YAML too
-            return write_yaml(document)
-    return encode_json(document).decode() + "\n"
-
-
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = math.nan
-    if not 0 < seconds < math.inf:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
-    return seconds

@@ -1,8 +1,18 @@
 """A hook's configuration as a document to look at: what was understood, with every default filled in. Pure."""
 
+from datetime import timedelta
+
 from wharfinger.formats.duration import format_duration
 from wharfinger.formats.json_value import JsonObject, JsonValue
-from wharfinger.hooks.config import HookConfig, KubernetesBinding, ScheduleBinding, WatchVerb
+from wharfinger.hooks.config_bindings import (
+    AdmissionBinding,
+    ConversionBinding,
+    HookConfig,
+    KubernetesBinding,
+    ScheduleBinding,
+    WatchVerb,
+)
+from wharfinger.hooks.config_webhooks import CONVERSION, MUTATING, VALIDATING
 
 
 def config_document(config: HookConfig) -> JsonObject:
@@ -14,8 +24,13 @@ def config_document(config: HookConfig) -> JsonObject:
         "afterHelm": config.after_helm,
         "beforeDeleteHelm": config.before_delete_helm,
         "afterDeleteHelm": config.after_delete_helm,
+        "beforeAll": config.before_all,
+        "afterAll": config.after_all,
         "kubernetes": [_kubernetes(binding) for binding in config.kubernetes],
         "schedule": [_schedule(binding) for binding in config.schedules],
+        VALIDATING: [_admission(binding) for binding in config.validating],
+        MUTATING: [_admission(binding) for binding in config.mutating],
+        CONVERSION: [_conversion(binding) for binding in config.conversions],
     }
     if config.min_interval is not None:
         interval = format_duration(config.min_interval)
@@ -40,6 +55,7 @@ def _kubernetes(binding: KubernetesBinding) -> JsonObject:
             "executeHookOnSynchronization": binding.on_synchronization,
             "waitForSynchronization": binding.wait_for_synchronization,
             "keepFullObjectsInMemory": binding.keep_full_objects,
+            "resynchronizationPeriod": _period(binding.resynchronization_s),
             **_common(binding),
         }
     ) | {"executeHookOnEvent": [verb.value for verb in WatchVerb if verb in binding.verbs]}
@@ -47,6 +63,53 @@ def _kubernetes(binding: KubernetesBinding) -> JsonObject:
 
 def _schedule(binding: ScheduleBinding) -> JsonObject:
     return _without_blanks({"name": binding.name, "crontab": binding.crontab, **_common(binding)})
+
+
+def _admission(binding: AdmissionBinding) -> JsonObject:
+    rules: list[JsonValue] = [
+        {
+            "apiGroups": list(rule.api_groups),
+            "apiVersions": list(rule.api_versions),
+            "resources": list(rule.resources),
+            "operations": list(rule.operations),
+            "scope": rule.scope,
+        }
+        for rule in binding.rules
+    ]
+    conditions: list[JsonValue] = [
+        {"name": name, "expression": expression} for name, expression in binding.match_conditions
+    ]
+    return _without_blanks(
+        {
+            "name": binding.name,
+            "rules": rules,
+            "labelSelector": dict(binding.object_selector),
+            "namespace": _without_blanks({"labelSelector": dict(binding.namespace_selector)}),
+            "matchConditions": conditions,
+            "failurePolicy": binding.failure_policy,
+            "sideEffects": binding.side_effects,
+            "timeoutSeconds": binding.timeout_s,
+            "group": binding.group,
+            "includeSnapshotsFrom": list(binding.include_snapshots_from),
+        }
+    )
+
+
+def _conversion(binding: ConversionBinding) -> JsonObject:
+    pairs: list[JsonValue] = [{"fromVersion": old, "toVersion": new} for old, new in binding.conversions]
+    return _without_blanks(
+        {
+            "name": binding.name,
+            "crdName": binding.crd_name,
+            "conversions": pairs,
+            "group": binding.group,
+            "includeSnapshotsFrom": list(binding.include_snapshots_from),
+        }
+    )
+
+
+def _period(seconds: float | None) -> str:
+    return "" if seconds is None else format_duration(timedelta(seconds=seconds))
 
 
 def _common(binding: KubernetesBinding | ScheduleBinding) -> JsonObject:

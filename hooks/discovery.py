@@ -1,48 +1,54 @@
 """A package's hooks, each with what it asks for: found on disk, then asked with ``--config`` (spec hook-protocol §1.2-§1.5).
 
 One hook that cannot say what it wants fails the whole package, as the contract has it: running half of a package's hooks is
-worse than none. Asking is running foreign code, so it has a time limit (each hook, and all of a package together), no input,
-bounded output and no variable of a run; and the same file is asked once, since packages are loaded far more often than they
-change.
+worse than none. All of a package together have a time limit for it. An executable with several hooks in it is asked with
+``hook config``, and becomes as many hooks.
+
+The order is that of the contract and has no ties: by path, and in one executable by index.
 """
 
-import hashlib
 import logging
-import os
-from collections import OrderedDict
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 import trio
 
-from wharfinger.hooks.config import MAX_BYTES, HookConfig, read_hook_config
+from wharfinger.hooks.batch_hooks import read_batch
+from wharfinger.hooks.config import HookConfig, HookConfigError, HookScope, read_hook_config
+from wharfinger.hooks.config_bindings import UNBOUND
+from wharfinger.hooks.config_reader import BATCH_ARGUMENTS, ConfigReader, ProcessConfigReader
+from wharfinger.hooks.config_webhooks import CONVERSION, MUTATING, VALIDATING
 from wharfinger.hooks.errors import HookError
-from wharfinger.hooks.hook_files import HookFile, find_hook_files
+from wharfinger.hooks.hook_files import FOLDER, MAX_HOOKS, HookFile, find_hook_files
 from wharfinger.packages.definition import Layout
-from wharfinger.process.child import run_child
-from wharfinger.process.command import Command, Ending, Limits, Outcome
-from wharfinger.process.environment import NO_BYTECODE, child_environment
-from wharfinger.process.errors import ProcessError, SpawnError
-from wharfinger.process.ledger import ProcessLedger
+
+__all__ = ["ConfigReader", "Hook", "HookKind", "ProcessConfigReader", "discover_hooks", "read_hook", "read_hooks"]
 
 log = logging.getLogger(__name__)
 
-CONFIG_ARGUMENT: Final = "--config"
-CONFIG_LIMITS: Final = Limits(wall_s=30.0, stdout_bytes=MAX_BYTES)
 DISCOVERY_S: Final = 120.0
 """For all hooks of a package together."""
 _MAX_AT_ONCE: Final = 4
-_MAX_REASON_CHARS: Final = 1024
-_CACHE_BYTES: Final = 8 * 1024 * 1024
-_CACHE_ENTRIES: Final = 4_096
-_BLOCK: Final = 1024 * 1024
+
+
+class HookKind(StrEnum):
+    """What a hook is: a file of its own, or one of those in a batch, or what a batch can be asked for beside its hooks."""
+
+    SHELL = "shell"
+    BATCH = "batch"
+    READINESS = "readiness"
+    SETTINGS_CHECK = "settings check"
 
 
 @dataclass(frozen=True, slots=True)
 class Hook:
-    """A hook that may be run: ``executable`` with ``argv`` after it, in ``cwd``, ``environment`` added to the daemon's."""
+    """A hook that may be run: ``executable`` with ``argv`` after it, in ``cwd``, ``environment`` added to the daemon's.
+
+    A settings check has no binding; a readiness hook has those that its document gives it.
+    """
 
     name: str
     executable: Path
@@ -50,45 +56,84 @@ class Hook:
     cwd: Path
     config: HookConfig
     environment: Mapping[str, str] = field(default_factory=dict)
+    kind: HookKind = HookKind.SHELL
 
 
-class ConfigReader(Protocol):
-    """Asks hooks for their configuration. Raises HookError where one does not answer."""
-
-    async def config_of(self, hook: HookFile) -> bytes:
-        """What the hook prints for ``--config``, unread."""
-        ...
-
-
-async def discover_hooks(package: Path, layout: Layout, reader: ConfigReader) -> tuple[Hook, ...]:
+async def discover_hooks(
+    package: Path,
+    layout: Layout,
+    reader: ConfigReader,
+    *,
+    scope: HookScope = HookScope.PACKAGE,
+    batch: Collection[str] = (),
+    environment: Mapping[str, str] | None = None,
+) -> tuple[Hook, ...]:
     """The hooks of the package in this folder, sorted by path. What looks wrong beside them is logged.
 
     ``layout`` decides where they run: those of an addon-operator module in the package's root, others in their own folder.
-    Raises HookError (of kind HookConfigError where one asks for what cannot be): for the first by path, if several fail.
+    ``batch`` are the paths that the package declares as executables with several hooks, and ``environment`` what tells those
+    whom they work for. Raises HookError (of kind HookConfigError where one asks for what cannot be): for the first by path, if
+    several fail.
     """
     try:
-        found = await trio.to_thread.run_sync(find_hook_files, package, layout)
+        found = await trio.to_thread.run_sync(lambda: find_hook_files(package, layout, scope=scope, batch=batch))
     except OSError as error:
-        raise HookError("hooks", f"the folder cannot be read: {error}", transient=True) from error
+        raise HookError(FOLDER, f"the folder cannot be read: {error}", transient=True) from error
     for warning in found.warnings:
         log.warning("%s", warning)
-    asking = _Asking(found.hooks, reader)
+    files = tuple(
+        replace(file, environment={**file.environment, **(environment or {})}) if file.batch else file
+        for file in found.hooks
+    )
+    asking = _Asking(files, reader, scope)
     with trio.move_on_after(DISCOVERY_S):
         async with trio.open_nursery() as nursery:
             for _ in range(_MAX_AT_ONCE):
                 nursery.start_soon(asking.ask, name=f"configurations of {package}")
-    return asking.hooks()
+    hooks = asking.hooks()
+    _check_together(hooks)
+    for hook in hooks:
+        _check_served(hook, layout)
+        for warning in hook.config.warnings:
+            log.warning("hook %s: %s", hook.name, warning)
+    return hooks
+
+
+def _check_together(hooks: tuple[Hook, ...]) -> None:
+    """Raises HookError for what only one hook of a package may be, and for more hooks than it may have."""
+    if len(hooks) > MAX_HOOKS:
+        raise HookError(FOLDER, f"{len(hooks)} hooks, over the limit of {MAX_HOOKS} of one package")
+    for kind in (HookKind.READINESS, HookKind.SETTINGS_CHECK):
+        names = [hook.name for hook in hooks if hook.kind is kind]
+        if len(names) > 1:
+            raise HookError(names[1], f"a package has at most one {kind}, and {names[0]} is one already")
+
+
+def _check_served(hook: Hook, layout: Layout) -> None:
+    """Webhooks are known and not served; nobody serves those of addon-operator's folders, where they are only a warning.
+
+    Raises HookConfigError.
+    """
+    config = hook.config
+    asked = {VALIDATING: config.validating, MUTATING: config.mutating, CONVERSION: config.conversions}
+    unserved = [key for key, bindings in asked.items() if bindings]
+    if unserved and layout is not Layout.MODULE_FOLDER:
+        why = "is not served yet: admission and conversion hooks need a webhook server; leave it out"
+        raise HookConfigError(hook.name, tuple(f"{key} {why}" for key in unserved))
+    for key in unserved:
+        log.warning("hook %s: %s is not served: nobody will ask it", hook.name, key)
 
 
 class _Asking:
     """Several tasks ask the hooks in their order. Where one fails, nobody behind it is asked any more: it decides."""
 
-    def __init__(self, files: tuple[HookFile, ...], reader: ConfigReader) -> None:
+    def __init__(self, files: tuple[HookFile, ...], reader: ConfigReader, scope: HookScope) -> None:
         self._files = files
         self._reader = reader
+        self._scope = scope
         self._next = 0
         self._end = len(files)
-        self._answers: dict[int, Hook | HookError] = {}
+        self._answers: dict[int, tuple[Hook, ...] | HookError] = {}
         self._scopes: dict[int, trio.CancelScope] = {}
 
     async def ask(self) -> None:
@@ -98,7 +143,7 @@ class _Asking:
             self._next += 1
             with trio.CancelScope() as self._scopes[number]:
                 try:
-                    self._answers[number] = await read_hook(self._files[number], self._reader)
+                    self._answers[number] = await read_hooks(self._files[number], self._reader, self._scope)
                 except HookError as error:
                     self._answers[number] = error
                     self._end = min(self._end, number)
@@ -120,93 +165,32 @@ class _Asking:
                 )
             if isinstance(answer, HookError):
                 raise answer
-            hooks.append(answer)
+            hooks += answer
         return tuple(hooks)
 
 
-async def read_hook(file: HookFile, reader: ConfigReader) -> Hook:
-    """One hook with its configuration. Raises HookError."""
-    config = read_hook_config(await reader.config_of(file), hook=file.name)
+async def read_hook(file: HookFile, reader: ConfigReader, scope: HookScope = HookScope.PACKAGE) -> Hook:
+    """One hook that has a file of its own, with its configuration. Raises HookError."""
+    config = read_hook_config(await reader.config_of(file), hook=file.name, scope=scope)
     return Hook(file.name, file.executable, file.argv, file.cwd, config, file.environment)
 
 
-class ProcessConfigReader:
-    """A ConfigReader that runs the hooks. Answers are kept by content, the latest for as long as there is room."""
-
-    def __init__(
-        self,
-        ledger: ProcessLedger | None = None,
-        *,
-        environment: Mapping[str, str] | None = None,
-        limits: Limits = CONFIG_LIMITS,
-    ) -> None:
-        """``environment`` is what hooks inherit (default: this process's)."""
-        self._ledger = ledger
-        self._environment = {**child_environment(os.environ if environment is None else environment), **NO_BYTECODE}
-        self._limits = limits
-        self._kept: OrderedDict[tuple[str, ...], bytes] = OrderedDict()
-        self._kept_bytes = 0
-
-    async def config_of(self, hook: HookFile) -> bytes:
-        """What the hook prints for ``--config``. Raises HookError where it cannot be started, fails, or takes too long."""
-        argv = (str(hook.executable), *hook.argv)
-        try:
-            digest = await trio.to_thread.run_sync(_digest, Path(argv[-1]))
-        except OSError as error:
-            raise HookError(hook.name, f"it cannot be read: {error}", transient=True) from error
-        key = (digest, str(hook.config_cwd), *argv)
-        if key in self._kept:
-            self._kept.move_to_end(key)
-            return self._kept[key]
-        answer = await self._ask(hook, argv)
-        self._keep(key, answer)
-        return answer
-
-    async def _ask(self, hook: HookFile, argv: tuple[str, ...]) -> bytes:
-        command = Command((*argv, CONFIG_ARGUMENT), hook.config_cwd, {**self._environment, **hook.environment})
-        try:
-            outcome = await run_child(command, self._limits, ledger=self._ledger)
-        except SpawnError as error:
-            if "exec format error" in error.why:
-                why = (
-                    "cannot get its configuration: exec format error; add a shebang line such as #!/usr/bin/env bash "
-                    "as its first, or build it for this architecture"
-                )
-                raise HookError(hook.name, why) from error
-            raise HookError(hook.name, f"cannot get its configuration: {error}", transient=error.transient) from error
-        except ProcessError as error:
-            raise HookError(hook.name, f"cannot get its configuration: {error}", transient=error.transient) from error
-        if not outcome.ok:
-            raise _failed(hook, outcome)
-        return outcome.stdout
-
-    def _keep(self, key: tuple[str, ...], answer: bytes) -> None:
-        if not answer:
-            return
-        self._kept_bytes += len(answer) - len(self._kept.get(key, b""))
-        self._kept[key] = answer
-        self._kept.move_to_end(key)
-        while self._kept_bytes > _CACHE_BYTES or len(self._kept) > _CACHE_ENTRIES:
-            _, dropped = self._kept.popitem(last=False)
-            self._kept_bytes -= len(dropped)
+async def read_hooks(file: HookFile, reader: ConfigReader, scope: HookScope = HookScope.PACKAGE) -> tuple[Hook, ...]:
+    """All hooks of one file: itself, or those in a batch. Raises HookError."""
+    if not file.batch:
+        return (await read_hook(file, reader, scope),)
+    batch = read_batch(await reader.config_of(file), hook=file.name, scope=scope)
+    hooks = [
+        _in_batch(file, f"{file.name}:{entry.name}:{index}", ("run", str(index)), entry.config, HookKind.BATCH)
+        for index, entry in enumerate(batch.hooks)
+    ]
+    if batch.readiness is not None:
+        hooks.append(_in_batch(file, f"{file.name}-readiness", ("ready",), batch.readiness, HookKind.READINESS))
+    if batch.settings_check:
+        hooks.append(_in_batch(file, f"{file.name}-check", ("check",), UNBOUND, HookKind.SETTINGS_CHECK))
+    return tuple(hooks)
 
 
-def _failed(hook: HookFile, outcome: Outcome) -> HookError:
-    """Out of time or killed from outside is worth another try; a hook that fails by itself is not."""
-    said = outcome.stderr.decode(errors="replace").strip()[-_MAX_REASON_CHARS:]
-    why = f"cannot get its configuration: {CONFIG_ARGUMENT} ended with {outcome.describe()}"
-    by_itself = outcome.ending is Ending.EXITED and outcome.returncode > 0
-    return HookError(
-        hook.name,
-        f"{why}: {said}" if said else f"{why} and wrote nothing to stderr",
-        transient=not by_itself and outcome.ending is not Ending.OUTPUT_LIMIT,
-    )
-
-
-def _digest(file: Path) -> str:
-    """The hash of the file's content. Blocking."""
-    digest = hashlib.sha256()
-    with file.open("rb") as content:
-        while block := content.read(_BLOCK):
-            digest.update(block)
-    return digest.hexdigest()
+def _in_batch(file: HookFile, name: str, asked: tuple[str, ...], config: HookConfig, kind: HookKind) -> Hook:
+    argv = (*file.argv, BATCH_ARGUMENTS[0], *asked)
+    return Hook(name, file.executable, argv, file.cwd, config, file.environment, kind)

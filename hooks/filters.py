@@ -46,3 +46,10 @@ class Filters(Protocol):
         Raises FilterError; the first error a program runs into makes all of it fail.
         """
         ...
+
+    async def apply_text(self, program: str, text: bytes) -> bytes:
+        """As `apply`, of a JSON text, giving canonical JSON text: what it is of is not parsed in this process.
+
+        Raises FilterError, also for what is no JSON.
+        """
+        ...

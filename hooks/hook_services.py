@@ -1,7 +1,8 @@
 """Which packages' hooks are started: each package's monitors live in a task of their own, from `start` to `stop`.
 
 Starting waits until the package's bindings have listed, and fails with what kept them from it; a start that is cancelled leaves
-nothing behind. Stopping waits until everything that belongs to the package has ended. Schedules are shared: one clock for all.
+nothing behind. Stopping waits until everything that belongs to the package has ended. Shared by all packages are the schedules,
+one clock, and the watches, one for each thing that any of them watches.
 """
 
 import logging
@@ -13,10 +14,12 @@ from datetime import datetime, tzinfo
 import trio
 
 from wharfinger.cluster.client import ClusterClient
+from wharfinger.cluster.shared_watches import SharedWatches, SharedWatchStatistics, open_shared_watches
 from wharfinger.hooks.discovery import Hook
 from wharfinger.hooks.errors import HookError
 from wharfinger.hooks.filters import Filters
-from wharfinger.hooks.package_hooks import Inbox, PackageHooks, open_package_hooks
+from wharfinger.hooks.inbox import Inbox
+from wharfinger.hooks.package_hooks import PackageHooks, open_package_hooks
 from wharfinger.hooks.schedules import Schedules, ScheduleStatistics, open_schedules
 
 log = logging.getLogger(__name__)
@@ -37,6 +40,7 @@ class HookServices:
     def __init__(
         self,
         client: ClusterClient,
+        watches: SharedWatches,
         filters: Filters,
         nursery: trio.Nursery,
         schedules: Schedules,
@@ -44,6 +48,7 @@ class HookServices:
     ) -> None:
         """Private to `open_hook_services`, which owns the nursery."""
         self._client = client
+        self._watches = watches
         self._filters = filters
         self._nursery = nursery
         self._schedules = schedules
@@ -98,6 +103,10 @@ class HookServices:
         """The packages whose hooks are started, or about to be."""
         return frozenset(self._services)
 
+    def watches(self) -> tuple[SharedWatchStatistics, ...]:
+        """What the watches of all packages are doing."""
+        return self._watches.statistics()
+
     def schedules(self) -> ScheduleStatistics:
         """What the clock of all packages is doing."""
         return self._schedules.statistics()
@@ -106,7 +115,13 @@ class HookServices:
         try:
             with service.scope:
                 async with open_package_hooks(
-                    package, hooks, self._client, self._filters, namespace=namespace, on_event=self._on_event
+                    package,
+                    hooks,
+                    self._client,
+                    self._watches,
+                    self._filters,
+                    namespace=namespace,
+                    on_event=self._on_event,
                 ) as opened:
                     service.hooks = opened
                     service.decided.set()
@@ -134,8 +149,12 @@ async def open_hook_services(
     on_tick: Callable[[str], None],
 ) -> AsyncIterator[HookServices]:
     """Hook services while the body runs; leaving it stops them all. Neither callback may block."""
-    async with open_schedules(on_tick, now, zone) as schedules, trio.open_nursery() as nursery:
-        services = HookServices(client, filters, nursery, schedules, on_event)
+    async with (
+        open_schedules(on_tick, now, zone) as schedules,
+        open_shared_watches(client) as watches,
+        trio.open_nursery() as nursery,
+    ):
+        services = HookServices(client, watches, filters, nursery, schedules, on_event)
         yield services
         services.close()
         nursery.cancel_scope.cancel()

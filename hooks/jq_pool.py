@@ -34,6 +34,8 @@ from wharfinger.formats.jq_protocol import (
     JqProtocolError,
     JqRefusal,
     JqRequest,
+    JqResults,
+    JqText,
     decode_answer,
     encode_request,
     framed,
@@ -51,6 +53,7 @@ CHUNK_BYTES: Final = 64 * 1024
 TERM_GRACE_S: Final = 0.1
 """A worker has nothing to clean up."""
 _SHUT_DOWN: Final = "the filters were shut down"
+_OTHER_ANSWER: Final = "its worker gave another kind of answer than it was asked for"
 _COMMAND: Final = Command((sys.executable, "-I", "-m", jq_worker.__name__), cwd=Path("/"), env={})
 
 
@@ -122,11 +125,15 @@ class OwnedFilters:
 
     async def check(self, program: str) -> None:
         """As JqPool's. Raises FilterError."""
-        await self._pool.ask(program, None, self._owner)
+        await self._pool.ask(JqRequest(program, None), self._owner)
 
     async def apply(self, program: str, value: JsonValue) -> JsonValue:
         """As JqPool's. Raises FilterError."""
         return await self._pool.run(program, value, self._owner)
+
+    async def apply_text(self, program: str, text: bytes) -> bytes:
+        """As JqPool's. Raises FilterError."""
+        return await self._pool.run_text(program, text, self._owner)
 
 
 class JqPool:
@@ -151,11 +158,15 @@ class JqPool:
 
     async def check(self, program: str) -> None:
         """Compile a program. Raises FilterError."""
-        await self.ask(program, None, None)
+        await self.ask(JqRequest(program, None), None)
 
     async def apply(self, program: str, value: JsonValue) -> JsonValue:
         """Run a program; spec hook-protocol §4.4 for how many results become one value. Raises FilterError."""
         return await self.run(program, value, None)
+
+    async def apply_text(self, program: str, text: bytes) -> bytes:
+        """Run a program on a JSON text; what it gives as one canonical JSON text. Raises FilterError."""
+        return await self.run_text(program, text, None)
 
     async def run(self, program: str, value: JsonValue, owner: _Owner | None) -> JsonValue:
         """As `apply`, in the owner's turn."""
@@ -163,16 +174,23 @@ class JqPool:
             text = canonical_json(value)  # sorted keys: the order in which gojq goes through an object
         except FormatError as error:
             raise FilterError(program, f"the value has no JSON form: {error}") from error
-        if len(text) > self._limits.input_bytes:
-            raise FilterError(program, f"the value has {len(text)} bytes, the limit is {self._limits.input_bytes}")
-        results = await self.ask(program, text, owner)
-        match results:
-            case ():
+        match await self.ask(JqRequest(program, text), owner):
+            case JqResults(()):
                 return None
-            case (only,):
+            case JqResults((only,)):
                 return only
-            case _:
-                return list(results)
+            case JqResults(many):
+                return list(many)
+            case JqText():
+                raise FilterError(program, _OTHER_ANSWER)
+
+    async def run_text(self, program: str, text: bytes, owner: _Owner | None) -> bytes:
+        """As `apply_text`, in the owner's turn."""
+        match await self.ask(JqRequest(program, text, whole=True), owner):
+            case JqText(found):
+                return found
+            case JqResults():
+                raise FilterError(program, _OTHER_ANSWER)
 
     def statistics(self) -> JqStatistics:
         """How it is doing."""
@@ -193,12 +211,15 @@ class JqPool:
         self._taken.close()
         self._jobs.close()
 
-    async def ask(self, program: str, text: bytes | None, owner: _Owner | None) -> tuple[JsonValue, ...]:
-        """All results for a JSON text, none where there is no text; in the owner's turn. Raises FilterError."""
+    async def ask(self, request: JqRequest, owner: _Owner | None) -> JqResults | JqText:
+        """The answer to a request, in the owner's turn. Raises FilterError, for a refusal too."""
+        program, size = request.program, len(request.text or b"")
         if len(program) > self._limits.program_characters:
             raise FilterError(program, f"longer than {self._limits.program_characters} characters")
+        if size > self._limits.input_bytes:
+            raise FilterError(program, f"the value has {size} bytes, the limit is {self._limits.input_bytes}")
         try:
-            message = framed(encode_request(JqRequest(program, text)))
+            message = framed(encode_request(request))
         except JqProtocolError as error:
             raise FilterError(program, str(error)) from error
         job = await self._sent(program, message, owner)
@@ -211,7 +232,7 @@ class JqPool:
             case None:
                 raise AssertionError("a finished job has a result")
             case results:
-                return results.values
+                return results
 
     async def _sent(self, program: str, message: bytes, owner: _Owner | None) -> _Job:
         """The request in a slot. Raises FilterError where the program is refused, or nobody takes requests any more."""

@@ -49,10 +49,20 @@ class LineBuffer:
 class LogLines:
     """Both streams of one run, in the order in which their lines were completed."""
 
-    def __init__(self, max_chars: int, on_line: Callable[[str], None] | None = None) -> None:
-        """Keep at most ``max_chars`` characters and MAX_LINES lines; ``on_line`` is told every line as it comes, kept or not."""
-        self.stdout = LineBuffer(self._take)
-        self.stderr = LineBuffer(self._take)
+    def __init__(
+        self,
+        max_chars: int,
+        on_line: Callable[[str], None] | None = None,
+        *,
+        also_stdout: Callable[[str], None] | None = None,
+        also_stderr: Callable[[str], None] | None = None,
+    ) -> None:
+        """Keep at most ``max_chars`` characters and MAX_LINES lines; ``on_line`` is told every line as it comes, kept or not.
+
+        ``also_stdout`` and ``also_stderr`` are told those of one stream.
+        """
+        self.stdout = LineBuffer(self._both(also_stdout))
+        self.stderr = LineBuffer(self._both(also_stderr))
         self._max_chars = max_chars
         self._on_line = on_line
         self._lines: deque[str] = deque()
@@ -72,6 +82,16 @@ class LogLines:
         """The lines that were kept."""
         lost = (f"({self._lost} earlier lines are left out)",) if self._lost else ()
         return (*lost, *self._lines)
+
+    def _both(self, also: Callable[[str], None] | None) -> Callable[[str], None]:
+        if also is None:
+            return self._take
+
+        def take(line: str) -> None:
+            self._take(line)
+            also(line)
+
+        return take
 
     def _take(self, line: str) -> None:
         if self._on_line is not None:

@@ -8,6 +8,9 @@ A monitor begins *locked*: first the hook is shown everything there is (`Monitor
 repeated), and only when that succeeded `Monitor.unlock` lets events out, those that gathered meanwhile first. What was shown so
 is not told again; reading a snapshot for any other run changes nothing.
 
+Objects are watched, kept and told as text; this process never parses one. Watches are shared with every other monitor that
+wants the same (:mod:`~wharfinger.cluster.shared_watches`); the table is the monitor's own.
+
 Invariants:
 
 * One task takes changes from the inbox and puts them through the filter, one after the other: events of a monitor come in the
@@ -15,11 +18,13 @@ Invariants:
 * Table, lock and gathered events change in plain functions, without an await: no event is told twice or falls between
   locked and unlocked.
 * What waits is bounded (:mod:`~wharfinger.hooks.monitor_backlog`), both in the inbox, where changes wait for the filter, and
-  where events gather while locked: beyond a limit, only what still matters of each object is kept.
+  where events gather while locked: beyond a limit, only what still matters of each object is kept, and what waits in numbers
+  waits packed.
 * A filter that fails on the first list fails the binding. Later, the change is dropped, counted and logged, and the object stays
   in the table as it was; a deletion is told with the last state the filter took.
 """
 
+import hashlib
 import logging
 from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import asynccontextmanager
@@ -28,24 +33,39 @@ from typing import Final
 
 import trio
 
-from wharfinger.cluster.client import ClusterClient, WatchType
+from wharfinger.cluster.client import ClusterClient
 from wharfinger.cluster.errors import ClusterError
-from wharfinger.cluster.object_cache import ObjectChange
+from wharfinger.cluster.raw_object import RawChange
 from wharfinger.cluster.resource import ObjectKey, ResourceType
-from wharfinger.formats.json_value import JsonObject, JsonValue, ShapeError
+from wharfinger.cluster.shared_watches import SharedWatches
+from wharfinger.cluster.watch_type import WatchType
+from wharfinger.formats.json_value import JsonValue, ShapeError, canonical_json
 from wharfinger.hooks.config import KubernetesBinding, WatchVerb
 from wharfinger.hooks.errors import HookError
 from wharfinger.hooks.filters import FilterError, Filters
 from wharfinger.hooks.monitor_backlog import Backlog, Change
-from wharfinger.hooks.monitor_core import Entry, Gone, MonitorEvent, Observation, Seen, entry_of, place, step
+from wharfinger.hooks.monitor_core import (
+    Entry,
+    Gone,
+    Item,
+    MonitorEvent,
+    Observation,
+    Seen,
+    Sighting,
+    entry_of,
+    place,
+    sighting_of,
+    step,
+)
 from wharfinger.hooks.monitor_sources import Sources, TooManyWatchesError, open_sources, selection
-
-__all__ = ["Monitor", "MonitorEvent", "MonitorStatistics", "open_monitors"]
 
 log = logging.getLogger(__name__)
 
 LIST_FILTERS: Final = 8
 """How many objects of the first list are in the filter at a time."""
+
+PLAIN: Final = 64
+"""How many changes wait for the filter as they came; more are packed."""
 
 _VERBS: Final = {
     WatchType.ADDED: WatchVerb.ADDED,
@@ -61,7 +81,7 @@ class MonitorStatistics:
     listed: bool
     locked: bool
     objects: int
-    informers: int
+    watches: int
     inbox: int
     gathered: int
     reduced: int
@@ -84,6 +104,7 @@ class Monitor:
     def __init__(
         self,
         client: ClusterClient,
+        watches: SharedWatches,
         filters: Filters,
         binding: KubernetesBinding,
         *,
@@ -94,15 +115,17 @@ class Monitor:
         self.binding = binding
         self.hook = hook
         self._client = client
+        self._watches = watches
         self._filters = filters
         self._namespace = namespace
         self._emit = emit
         self._table: dict[ObjectKey, Entry] = {}
-        self._snapshot: tuple[JsonObject, ...] | None = None
-        self._inbox: Backlog[JsonObject | None] = Backlog()
+        self._snapshot: tuple[Item, ...] | None = None
+        self._inbox: Backlog[Sighting | None] = Backlog()
         self._wake = trio.Event()
         self._locked = True
-        self._gathered: Backlog[JsonObject] = Backlog()
+        self._taking = False
+        self._gathered: Backlog[Item] = Backlog(verbs=binding.verbs)
         self._decided = trio.Event()
         self._failure: HookError | None = None
         self._sources: Sources | None = None
@@ -122,14 +145,14 @@ class Monitor:
         if self._failure is not None:
             raise self._failure
 
-    def snapshot(self) -> tuple[JsonObject, ...]:
-        """The items of all objects, sorted; shared, nobody may change one."""
+    def snapshot(self) -> tuple[Item, ...]:
+        """The items of all objects, sorted."""
         if self._snapshot is None:
             order = sorted(self._table, key=lambda key: place(self.binding, key))
             self._snapshot = tuple(self._table[key].item for key in order)
         return self._snapshot
 
-    def synchronize(self) -> tuple[JsonObject, ...]:
+    def synchronize(self) -> tuple[Item, ...]:
         """The snapshot for the binding's own Synchronization: it takes the place of what gathered while locked."""
         if self._locked:
             self._gathered.take_all()
@@ -139,7 +162,20 @@ class Monitor:
         """Tell what gathered; from now on events are told as they come. Unlocking again changes nothing."""
         self._locked = False
         for change in self._gathered.take_all():
-            self._tell(change.verb, change.payload)
+            self._emit(MonitorEvent(change.verb, change.key, change.payload))
+
+    @property
+    def settled(self) -> bool:
+        """Whether all that was seen so far has been told: it listed, is unlocked, and nothing waits for the filter."""
+        listed = self._decided.is_set() and self._failure is None
+        return listed and not self._locked and not self._taking and not len(self._inbox)
+
+    def checksum(self) -> str:
+        """``sha256:…`` of what the hook would be shown: the binding, and of each object what counts. The same in any process."""
+        total = hashlib.sha256(canonical_json(_shown(self.binding, self._namespace)))
+        for key in sorted(self._table, key=lambda key: (key.namespace, key.name)):
+            total.update(f"\n{key.namespace}/{key.name} ".encode() + self._table[key].checksum)
+        return "sha256:" + total.hexdigest()
 
     def statistics(self) -> MonitorStatistics:
         """What it is doing now."""
@@ -147,7 +183,7 @@ class Monitor:
             listed=self._decided.is_set() and self._failure is None,
             locked=self._locked,
             objects=len(self._table),
-            informers=len(self._sources or ()),
+            watches=len(self._sources or ()),
             inbox=len(self._inbox),
             gathered=len(self._gathered),
             reduced=self._inbox.reduced + self._gathered.reduced,
@@ -169,7 +205,7 @@ class Monitor:
             self._fail(error)
             return
         wanted = selection(self.binding, resource, self._namespace)
-        async with open_sources(self._client, resource, wanted, self._arrived) as sources:
+        async with open_sources(self._client, self._watches, resource, wanted, self._arrived) as sources:
             self._sources = sources
             try:
                 await sources.wait_listed()
@@ -183,7 +219,9 @@ class Monitor:
             self._decided.set()
             while True:
                 while len(self._inbox):
+                    self._taking = True
                     await self._take(self._inbox.take())
+                    self._taking = False
                     await trio.lowlevel.checkpoint()
                 self._wake = trio.Event()
                 await self._wake.wait()
@@ -214,13 +252,16 @@ class Monitor:
 
     # -- changes
 
-    def _arrived(self, change: ObjectChange) -> None:
-        self._inbox.add(Change(_VERBS[change.type], change.key, change.object))
+    def _arrived(self, change: RawChange) -> None:
+        seen = None if change.object is None else sighting_of(change.object)
+        if seen is not None and len(self._inbox) >= PLAIN:
+            seen = seen.small()
+        self._inbox.add(Change(_VERBS[change.type], change.key, seen))
         self._wake.set()
 
     async def _take_list(self) -> None:
         """Everything listed (and changed since) into the table, untold. Raises HookError for what the filter fails on."""
-        latest: dict[ObjectKey, JsonObject] = {}
+        latest: dict[ObjectKey, Sighting] = {}
         for change in self._inbox.take_all():
             if change.payload is None or change.verb is WatchVerb.DELETED:
                 latest.pop(change.key, None)
@@ -231,10 +272,10 @@ class Monitor:
         failures: list[HookError] = []
 
         async def fill(scope: trio.CancelScope) -> None:
-            for key, obj in work:
+            for key, seen in work:
                 try:
-                    table[key] = await self._entry(obj)
-                except (FilterError, ShapeError) as error:
+                    table[key] = await self._entry(seen)
+                except FilterError as error:
                     failures.append(self._error(f"its filter fails on {key}: {error}", transient=True))
                     scope.cancel()
                 await trio.lowlevel.checkpoint()
@@ -246,11 +287,11 @@ class Monitor:
             raise failures[0]
         self._table, self._snapshot = table, None
 
-    async def _take(self, change: Change[JsonObject | None]) -> None:
+    async def _take(self, change: Change[Sighting | None]) -> None:
         """One change through the filter and into the table."""
         try:
             entry = None if change.payload is None else await self._entry(change.payload)
-        except (FilterError, ShapeError) as error:
+        except FilterError as error:
             self._drop(change, error)
             if change.verb is not WatchVerb.DELETED:
                 return
@@ -260,22 +301,21 @@ class Monitor:
         else:
             self._enter(change.key, Seen(entry))
 
-    async def _entry(self, obj: JsonObject) -> Entry:
-        """What the hook may see of an object. Raises FilterError, ShapeError."""
+    async def _entry(self, seen: Sighting) -> Entry:
+        """What the hook may see of an object. Raises FilterError."""
         program = self.binding.jq_filter
-        filtered = await self._filtered(program, obj) if program else None
-        return entry_of(self.binding, obj, filtered)
+        return entry_of(self.binding, seen, await self._filtered(program, seen.plain()) if program else None)
 
-    async def _filtered(self, program: str, obj: JsonObject) -> JsonValue:
+    async def _filtered(self, program: str, text: bytes) -> bytes:
         """What the filter makes of an object; where its worker died under it, it is asked once more."""
         try:
-            return await self._filters.apply(program, obj)
+            return await self._filters.apply_text(program, text)
         except FilterError as error:
             if not error.at_once:
                 raise
-        return await self._filters.apply(program, obj)
+        return await self._filters.apply_text(program, text)
 
-    def _drop(self, change: Change[JsonObject | None], error: FilterError | ShapeError) -> None:
+    def _drop(self, change: Change[Sighting | None], error: FilterError) -> None:
         self._dropped += 1
         self._last_error = f"{change.verb} {change.key}: {error}"
         what = "its last state is unknown" if change.verb is WatchVerb.DELETED else "the change is dropped"
@@ -290,7 +330,7 @@ class Monitor:
 
     def _enter(self, key: ObjectKey, seen: Observation) -> None:
         """No await from here on: the table, and what is told of it, change together."""
-        entry, event = step(self._table.pop(key, None), seen)
+        entry, event = step(key, self._table.pop(key, None), seen)
         self._snapshot = None
         if entry is not None:
             self._table[key] = entry
@@ -299,14 +339,24 @@ class Monitor:
         self._counts[event.verb] += 1
         if event.verb is WatchVerb.DELETED and not self._table:
             self._cleaned += 1
+        if event.verb not in self.binding.verbs:
+            return
         if self._locked:
             self._gathered.add(Change(event.verb, key, event.item))
         else:
-            self._tell(event.verb, event.item)
+            self._emit(event)
 
-    def _tell(self, verb: WatchVerb, item: JsonObject) -> None:
-        if verb in self.binding.verbs:
-            self._emit(MonitorEvent(verb, item))
+
+def _shown(binding: KubernetesBinding, namespace: str | None) -> JsonValue:
+    """What of a binding decides what its hook is shown."""
+    namespaces = binding.namespaces
+    return [
+        *(binding.name, binding.group, binding.kind, binding.api_version, binding.jq_filter, binding.keep_full_objects),
+        None if binding.names is None else [*binding.names],
+        *(binding.label_selector, binding.field_selector, namespace),
+        None if namespaces is None else [[*(namespaces.names or ())], namespaces.labels],
+        [*binding.include_snapshots_from],
+    ]
 
 
 @asynccontextmanager

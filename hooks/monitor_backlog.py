@@ -6,11 +6,12 @@ between is forgotten altogether. That is done when the limit is passed, and agai
 backlog holds at most the limit, or four times the number of objects that were there when it began or are there now. A burst over
 names that never return costs nothing, an object that changes a thousand times a second costs two places.
 
-A reduced backlog is still a true story: each object is Added before it is Modified, and Deleted only after it was there.
+A reduced backlog is still a true story: each object is Added before it is Modified, and Deleted only after it was there. It has
+no verb that nobody asked for: who is told of no modifications is told of the last addition in place of the first.
 """
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, replace
 from typing import Final, Generic, TypeVar
 
@@ -33,10 +34,11 @@ class Change(Generic[Payload]):
 
 
 class Backlog(Generic[Payload]):
-    """A queue of changes. ``reduced`` counts those that gave way."""
+    """A queue of changes, of these verbs only. ``reduced`` counts those that gave way."""
 
-    def __init__(self, limit: int = LIMIT) -> None:
+    def __init__(self, limit: int = LIMIT, verbs: frozenset[WatchVerb] = frozenset(WatchVerb)) -> None:
         self._limit = self._reduce_at = limit
+        self._verbs = verbs
         self._changes: deque[Change[Payload]] = deque()
         self.reduced = 0
 
@@ -49,7 +51,7 @@ class Backlog(Generic[Payload]):
         self._changes.append(change)
         if len(self._changes) > self._reduce_at:
             before = len(self._changes)
-            self._changes = deque(reduced(self._changes))
+            self._changes = deque(reduced(self._changes, lambda _: self._verbs))
             self.reduced += before - len(self._changes)
             # What could not be reduced is not looked at again at every addition.
             self._reduce_at = max(self._limit, 2 * len(self._changes))
@@ -69,22 +71,30 @@ class Backlog(Generic[Payload]):
         return taken
 
 
-def reduced(changes: Iterable[Change[Payload]]) -> list[Change[Payload]]:
-    """At most two changes of each object, in their order, that lead from the same state to the same state."""
-    numbered: dict[ObjectKey, list[tuple[int, Change[Payload]]]] = {}
+def reduced(
+    changes: Iterable[Change[Payload]],
+    verbs: Callable[[Change[Payload]], frozenset[WatchVerb]],
+    story: Callable[[Change[Payload]], Hashable] = lambda change: change.key,
+) -> list[Change[Payload]]:
+    """At most two changes of each story, in their order, that lead from the same state to the same state.
+
+    ``verbs``: which a story has, one that starts with this change; ``story``: what a change is a part of, if not of its object's.
+    """
+    numbered: dict[Hashable, list[tuple[int, Change[Payload]]]] = {}
     for number, change in enumerate(changes):
-        numbered.setdefault(change.key, []).append((number, change))
-    kept = [pair for story in numbered.values() for pair in _ends(story)]
+        numbered.setdefault(story(change), []).append((number, change))
+    kept = [pair for one in numbered.values() for pair in _ends(one, verbs(one[0][1]))]
     return [change for _, change in sorted(kept, key=lambda pair: pair[0])]
 
 
-def _ends(story: list[tuple[int, Change[Payload]]]) -> list[tuple[int, Change[Payload]]]:
+def _ends(story: list[tuple[int, Change[Payload]]], verbs: frozenset[WatchVerb]) -> list[tuple[int, Change[Payload]]]:
     """What is left of the story of one object."""
     if len(story) == 1:
         return story
     (_, first), (number, last) = story[0], story[-1]
-    was, is_there = first.verb is not WatchVerb.ADDED, last.verb is not WatchVerb.DELETED
-    if not is_there:
-        return [story[-1]] if was else []
+    if last.verb is WatchVerb.DELETED:
+        return [] if first.verb is WatchVerb.ADDED else [story[-1]]
     verb = WatchVerb.ADDED if first.verb is WatchVerb.DELETED else WatchVerb.MODIFIED
-    return [story[0], (number, replace(last, verb=verb))]
+    if verb in verbs:
+        return [story[0], (number, replace(last, verb=verb))]
+    return [story[0], story[-1]] if first.verb is WatchVerb.DELETED else [story[-1]]

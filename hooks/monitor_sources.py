@@ -1,34 +1,34 @@
-"""The informers behind one binding: one for each namespace and name that it selects (spec hook-protocol §4.2).
+"""The watches behind one binding: one for each namespace and name that it selects (spec hook-protocol §4.2).
 
-Where namespaces are selected by their labels, informers come and go with them. What is in a namespace that begins to match is
+Where namespaces are selected by their labels, watches come and go with them. What is in a namespace that begins to match is
 told as added, what is in one that ceases to match (or to be) as deleted: a hook that follows events knows what is there as well
 as one that reads snapshots.
 
-Every informer is a watch that the API server holds open, so a binding has at most MAX_WATCHES of them. One that begins with more
-fails; namespaces that come to match later and do not fit any more are logged, and followed once there is room.
+A watch is shared with whoever asks for the same one, but may have to be held open by the API server for this binding alone, so a
+binding has at most MAX_WATCHES of them. One that begins with more fails; namespaces that come to match later and do not fit any
+more are logged, and followed once there is room.
 
-All changes of all informers come out in one place, :data:`~wharfinger.cluster.object_cache.OnChange`, in the order of each.
+All changes of all watches come out in one place, :data:`~wharfinger.cluster.raw_object.OnRawChange`, in the order of each.
 """
 
 import logging
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 import trio
 
-from wharfinger.cluster.client import ClusterClient, WatchType
+from wharfinger.cluster.client import ClusterClient
 from wharfinger.cluster.errors import ClusterError
-from wharfinger.cluster.informer import Informer, open_informer
-from wharfinger.cluster.object_cache import ObjectChange, OnChange
+from wharfinger.cluster.raw_object import OnRawChange, RawChange
 from wharfinger.cluster.resource import ObjectKey, ResourceType
-from wharfinger.formats.json_value import JsonObject, ShapeError, find_object
+from wharfinger.cluster.shared_watches import SharedWatches, WatchSubscription
+from wharfinger.cluster.watch_type import WatchType
+from wharfinger.formats.json_value import ShapeError
 from wharfinger.hooks.config import MAX_WATCHES, KubernetesBinding, NamespaceSelector
 
 log = logging.getLogger(__name__)
-
-_TOLD_APART_BY: Final = ("name", "namespace", "uid", "resourceVersion")
 
 
 class TooManyWatchesError(Exception):
@@ -46,16 +46,20 @@ _Unlistable: TypeAlias = ClusterError | ShapeError | TooManyWatchesError
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which objects: ``namespaces`` by name ("" for all) unless ``namespace_labels`` says which; ``names`` () for any."""
+    """Which objects: ``namespaces`` by name ("" for all) unless ``namespace_labels`` says which; ``names`` () for any.
+
+    ``relist_s``: how often they are listed anew besides being watched.
+    """
 
     namespaces: tuple[str, ...]
     namespace_labels: str
     names: tuple[str, ...]
     label_selector: str
     field_selector: str
+    relist_s: float | None = None
 
     def field_selectors(self) -> tuple[str, ...]:
-        """One for each informer of a namespace."""
+        """One for each watch of a namespace."""
         if not self.names:
             return (self.field_selector,)
         own = [self.field_selector] if self.field_selector else []
@@ -70,7 +74,12 @@ def selection(binding: KubernetesBinding, resource: ResourceType, namespace: str
     elif asked is None or not resource.namespaced:
         asked = NamespaceSelector(None, "")
     return Selection(
-        asked.names or ("",), asked.labels, binding.names or (), binding.label_selector, binding.field_selector
+        asked.names or ("",),
+        asked.labels,
+        binding.names or (),
+        binding.label_selector,
+        binding.field_selector,
+        binding.resynchronization_s,
     )
 
 
@@ -81,9 +90,9 @@ def watches(binding: KubernetesBinding, namespace: str | None) -> int:
 
 
 class _Source:
-    """One informer; silent from the moment it is closed."""
+    """One watch; silent from the moment it is closed."""
 
-    def __init__(self, namespace: str, field_selector: str, on_change: OnChange) -> None:
+    def __init__(self, namespace: str, field_selector: str, on_change: OnRawChange) -> None:
         self.namespace = namespace
         self.field_selector = field_selector
         self.scope = trio.CancelScope()
@@ -92,7 +101,7 @@ class _Source:
         self._keys: set[ObjectKey] = set()
         self._on_change = on_change
 
-    def take(self, change: ObjectChange) -> None:
+    def take(self, change: RawChange) -> None:
         """Pass a change on, and remember what is there."""
         if self.scope.cancel_called:
             return
@@ -105,7 +114,7 @@ class _Source:
     def close(self) -> None:
         """Tell all that is there as gone, and end."""
         for key in sorted(self._keys):
-            self._on_change(ObjectChange(WatchType.DELETED, key, None))
+            self._on_change(RawChange(WatchType.DELETED, key, None))
         self.scope.cancel(reason=f"namespace {self.namespace} is no longer selected")
 
 
@@ -115,22 +124,26 @@ class Sources:
     def __init__(
         self,
         client: ClusterClient,
+        watches: SharedWatches,
         resource: ResourceType,
         wanted: Selection,
-        on_change: OnChange,
+        on_change: OnRawChange,
         nursery: trio.Nursery,
     ) -> None:
         """Private to `open_sources`, which owns the nursery."""
         self._client = client
+        self._watches = watches
         self._resource = resource
         self._selection = wanted
         self._on_change = on_change
         self._nursery = nursery
         self._sources: dict[str, tuple[_Source, ...]] = {}
+        self._matching: set[str] = set()
+        self._following = False
         self._left_out: set[str] = set()
 
     def __len__(self) -> int:
-        """How many informers there are."""
+        """How many watches there are."""
         return sum(len(sources) for sources in self._sources.values())
 
     async def wait_listed(self) -> None:
@@ -161,55 +174,62 @@ class Sources:
         selectors = self._selection.field_selectors()
         sources = self._sources[namespace] = tuple(_Source(namespace, one, self._on_change) for one in selectors)
         for source in sources:
-            self._nursery.start_soon(self._inform, source)
+            self._nursery.start_soon(self._watch, source)
 
     def _close(self, namespace: str) -> None:
         for source in self._sources.pop(namespace, ()):
             source.close()
 
-    async def _inform(self, source: _Source) -> None:
-        with source.scope:
-            async with open_informer(
-                self._client,
+    async def _watch(self, source: _Source) -> None:
+        wanted = self._selection
+        with (
+            source.scope,
+            self._watches.subscribe(
                 self._resource,
                 source.namespace,
-                self._selection.label_selector,
+                wanted.label_selector,
                 source.field_selector,
-                keep=_trimmed,
-                on_change=source.take,
-            ) as informer:
-                source.error = await _first_list(informer)
-                source.listed.set()
-                await trio.sleep_forever()
+                source.take,
+                relist_s=wanted.relist_s,
+            ) as subscription,
+        ):
+            source.error = await _first_list(subscription)
+            source.listed.set()
+            await trio.sleep_forever()
         source.listed.set()
 
     async def _follow_namespaces(
         self, namespaces: ResourceType, *, task_status: trio.TaskStatus[_Unlistable | None]
     ) -> None:
-        """Open and close informers as namespaces match; started with the error where they cannot be listed."""
+        """Open and close watches as namespaces match; started with the error where they cannot be listed."""
         labels = self._selection.namespace_labels
-        async with open_informer(self._client, namespaces, label_selector=labels, keep=_trimmed) as informer:
-            error = await _first_list(informer)
-            if error is not None:
-                task_status.started(error)
-                return
-            try:
-                self._check_room(len(informer.objects()))
-            except TooManyWatchesError as too_many:
-                task_status.started(too_many)
-                return
-            with informer.changes() as changes:
-                self._follow(informer, changes.take_nowait())
-                task_status.started(None)
-                while True:
-                    self._follow(informer, await changes.wait())
+        with self._watches.subscribe(namespaces, "", labels, "", self._namespace_changed) as subscription:
+            error: _Unlistable | None = await _first_list(subscription)
+            if error is None:
+                try:
+                    self._check_room(len(self._matching))
+                except TooManyWatchesError as too_many:
+                    error = too_many
+            if error is None:
+                self._following = True
+                self._follow()
+            task_status.started(error)
+            await trio.sleep_forever()
 
-    def _follow(self, informer: Informer, changed: Iterable[ObjectKey]) -> None:
-        there = {key.name for key in changed if informer.get(key) is not None}
-        for gone in sorted({key.name for key in changed} - there):
-            self._left_out.discard(gone)
-            self._close(gone)
-        for namespace in sorted((there | self._left_out) - self._sources.keys()):
+    def _namespace_changed(self, change: RawChange) -> None:
+        """A namespace begins to match, is another of the same name, changes, or ceases to match."""
+        if change.type is WatchType.DELETED:
+            self._matching.discard(change.key.name)
+            self._left_out.discard(change.key.name)
+            self._close(change.key.name)
+        else:
+            self._matching.add(change.key.name)
+        if self._following:
+            self._follow()
+
+    def _follow(self) -> None:
+        """Open what matches and is not open, as far as there is room."""
+        for namespace in sorted(self._matching - self._sources.keys()):
             if self._has_room():
                 self._left_out.discard(namespace)
                 self._open(namespace)
@@ -228,24 +248,18 @@ class Sources:
 
 @asynccontextmanager
 async def open_sources(
-    client: ClusterClient, resource: ResourceType, wanted: Selection, on_change: OnChange
+    client: ClusterClient, watches: SharedWatches, resource: ResourceType, wanted: Selection, on_change: OnRawChange
 ) -> AsyncGenerator[Sources, None]:
-    """The informers of a binding for as long as the block runs; they begin with :meth:`Sources.wait_listed`."""
+    """The watches of a binding for as long as the block runs; they begin with :meth:`Sources.wait_listed`."""
     async with trio.open_nursery() as nursery:
-        yield Sources(client, resource, wanted, on_change, nursery)
+        yield Sources(client, watches, resource, wanted, on_change, nursery)
         nursery.cancel_scope.cancel()
 
 
-async def _first_list(informer: Informer) -> ClusterError | ShapeError | None:
+async def _first_list(subscription: WatchSubscription) -> ClusterError | ShapeError | None:
     """What the first attempt to list failed with."""
     try:
-        await informer.wait_first_list()
+        await subscription.wait_first_list()
     except (ClusterError, ShapeError) as error:
         return error
     return None
-
-
-def _trimmed(obj: JsonObject) -> JsonObject:
-    """What an informer needs of an object that the monitor holds itself."""
-    metadata = find_object(obj, "metadata")
-    return {"metadata": {name: metadata[name] for name in _TOLD_APART_BY if name in metadata}}

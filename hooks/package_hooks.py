@@ -6,71 +6,31 @@ and then unlocked. From then on an event becomes an :class:`Occurrence` in the i
 the hooks is told that there is something to do; a run takes what has gathered, with snapshots read at that moment, and what it
 took is forgotten only when the run succeeded (spec hook-protocol §2.2, §2.3, §2.6).
 
-Invariants: an inbox holds at most MAX_WAITING occurrences, of which the oldest give way, counted and logged; a run that failed
-sees the same occurrences again, and those that came meanwhile; occurrences of version 0 hooks are told one at a time; the
-monitors of a package share one nursery, and need at most MAX_WATCHES watches from the start.
+Invariants: an inbox is bounded by what there is to tell (:mod:`~wharfinger.hooks.inbox`); a run that failed sees what still
+matters of the same occurrences again, and of those that came meanwhile; occurrences of version 0 hooks are told one at a time;
+whatever one run is told, each binding is read once for it; the monitors of a package share one nursery, and need at most
+MAX_WATCHES watches from the start.
 """
 
-import logging
-from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from typing import Final
 
 from wharfinger.cluster.client import ClusterClient
-from wharfinger.formats.json_value import JsonObject
+from wharfinger.cluster.shared_watches import SharedWatches
 from wharfinger.hooks import contexts
 from wharfinger.hooks.config import KubernetesBinding, ScheduleBinding
+from wharfinger.hooks.context_file import Context
 from wharfinger.hooks.discovery import Hook
 from wharfinger.hooks.errors import HookError
 from wharfinger.hooks.filters import Filters
-from wharfinger.hooks.monitor import Monitor, MonitorEvent, open_monitors
+from wharfinger.hooks.inbox import Inbox, Occurrence
+from wharfinger.hooks.monitor import Monitor, open_monitors
+from wharfinger.hooks.monitor_core import Item, MonitorEvent
 from wharfinger.hooks.monitor_sources import watches
 
-log = logging.getLogger(__name__)
-
-MAX_WAITING: Final = 10_000
 MAX_WATCHES: Final = 256
 """Of all hooks of a package together."""
-
-
-@dataclass(frozen=True, slots=True)
-class Occurrence:
-    """Something to tell a hook: an event of a kubernetes binding, or (None) a tick of a schedule."""
-
-    binding: KubernetesBinding | ScheduleBinding
-    event: MonitorEvent | None
-
-
-@dataclass(slots=True)
-class Inbox:
-    """What waits for one hook in one queue."""
-
-    hook: Hook
-    queue: str
-    waiting: deque[Occurrence] = field(default_factory=deque)
-    lost: int = 0
-
-    def add(self, occurrence: Occurrence) -> None:
-        """Something more to tell; the oldest gives way where there is too much."""
-        if len(self.waiting) >= MAX_WAITING:
-            self.waiting.popleft()
-            self.lost += 1
-            if self.lost == 1:
-                log.warning("%s: more than %d events wait in queue %s; the oldest are dropped, snapshots stay complete",
-                            self.hook.name, MAX_WAITING, self.queue)  # fmt: skip
-        self.waiting.append(occurrence)
-
-    def offered(self) -> tuple[Occurrence, ...]:
-        """What the next run is told: everything, or for a version 0 hook the first."""
-        return tuple(self.waiting) if self.hook.config.version != "v0" else tuple(self.waiting)[:1]
-
-    def told(self, occurrences: Sequence[Occurrence]) -> None:
-        """The hook has dealt with these; what gave way meanwhile is gone already."""
-        for occurrence in occurrences:
-            if self.waiting and self.waiting[0] is occurrence:
-                self.waiting.popleft()
 
 
 class PackageHooks:
@@ -81,6 +41,7 @@ class PackageHooks:
         package: str,
         hooks: tuple[Hook, ...],
         client: ClusterClient,
+        shared: SharedWatches,
         filters: Filters,
         *,
         namespace: str | None,
@@ -94,7 +55,7 @@ class PackageHooks:
         self._on_event = on_event
         self._monitors = {
             (hook.name, number): Monitor(
-                client, filters, binding, hook=hook.name, namespace=namespace, emit=self._emitter(hook, binding)
+                client, shared, filters, binding, hook=hook.name, namespace=namespace, emit=self._emitter(hook, binding)
             )
             for hook in hooks
             for number, binding in enumerate(hook.config.kubernetes)
@@ -128,34 +89,42 @@ class PackageHooks:
         number = next(number for number, one in enumerate(hook.config.kubernetes) if one is binding)
         return self._monitors[hook.name, number]
 
-    def all_snapshots(self, hook: Hook) -> dict[str, tuple[JsonObject, ...]]:
+    def settled(self, hook: Hook, binding: KubernetesBinding) -> bool:
+        """Whether the hook was told, by runs that succeeded, all that its binding has seen."""
+        waits = any(box.waits_for(binding) for (name, _), box in self.inboxes.items() if name == hook.name)
+        return self.monitor(hook, binding).settled and not waits
+
+    def all_snapshots(self, hook: Hook) -> dict[str, tuple[Item, ...]]:
         """Snapshots of every kubernetes binding of a hook; of bindings with one name, the first."""
         return self.snapshots(hook, (binding.name for binding in hook.config.kubernetes))
 
-    def snapshots(self, hook: Hook, names: Iterable[str]) -> dict[str, tuple[JsonObject, ...]]:
+    def snapshots(self, hook: Hook, names: Iterable[str]) -> dict[str, tuple[Item, ...]]:
         """Snapshots of the named bindings as they are now."""
         wanted = dict.fromkeys(names)
-        found: dict[str, tuple[JsonObject, ...]] = dict.fromkeys(wanted, ())
+        found: dict[str, tuple[Item, ...]] = dict.fromkeys(wanted, ())
         for number, binding in reversed([*enumerate(hook.config.kubernetes)]):
             if binding.name in wanted:
                 found[binding.name] = self._monitors[hook.name, number].snapshot()
         return found
 
-    def contexts(self, hook: Hook, occurrences: Sequence[Occurrence]) -> tuple[JsonObject, ...]:
-        """What a run is told about these occurrences; each binding is read once, so that one run sees one state."""
-        names = {name for occurrence in occurrences for name in occurrence.binding.include_snapshots_from}
-        read = self.snapshots(hook, sorted(names))
+    def contexts(self, hook: Hook, occurrences: Sequence[Occurrence]) -> tuple[Context, ...]:
+        """What a run is told about these occurrences."""
+        read = self._included(hook, [occurrence.binding for occurrence in occurrences])
+        return contexts.combined([_context(occurrence, read) for occurrence in occurrences])
+
+    def synchronization(self, hook: Hook, *bindings: KubernetesBinding) -> tuple[Context, ...]:
+        """What the first run for these bindings is told (`contexts.synchronized_together` says which go together)."""
+        objects = [self.monitor(hook, binding).synchronize() for binding in bindings]
+        read = self._included(hook, bindings)
         return contexts.combined(
-            [
-                _context(occurrence, _picked(read, occurrence.binding.include_snapshots_from))
-                for occurrence in occurrences
-            ]
+            [contexts.synchronization(binding, items, read) for binding, items in zip(bindings, objects, strict=True)]
         )
 
-    def synchronization(self, hook: Hook, binding: KubernetesBinding) -> JsonObject:
-        """What the first run for a binding is told."""
-        snapshots = self.snapshots(hook, binding.include_snapshots_from)
-        return contexts.synchronization(binding, self.monitor(hook, binding).synchronize(), snapshots)
+    def _included(
+        self, hook: Hook, bindings: Iterable[KubernetesBinding | ScheduleBinding]
+    ) -> dict[str, tuple[Item, ...]]:
+        """The snapshots that any of these includes."""
+        return self.snapshots(hook, sorted({name for one in bindings for name in one.include_snapshots_from}))
 
     def _emitter(self, hook: Hook, binding: KubernetesBinding) -> Callable[[MonitorEvent], None]:
         def emit(event: MonitorEvent) -> None:
@@ -166,17 +135,13 @@ class PackageHooks:
         return emit
 
 
-def _context(occurrence: Occurrence, snapshots: Mapping[str, tuple[JsonObject, ...]]) -> JsonObject:
+def _context(occurrence: Occurrence, snapshots: Mapping[str, tuple[Item, ...]]) -> Context:
     binding = occurrence.binding
     if isinstance(binding, ScheduleBinding):
         return contexts.schedule(binding, snapshots)
     if occurrence.event is None:
         raise AssertionError(f"binding {binding.name}: an occurrence of a kubernetes binding without its event")
-    return contexts.event(binding, occurrence.event.verb, occurrence.event.item, snapshots)
-
-
-def _picked(read: Mapping[str, tuple[JsonObject, ...]], names: Sequence[str]) -> Mapping[str, tuple[JsonObject, ...]]:
-    return {name: read[name] for name in names}
+    return contexts.event(binding, occurrence.event, snapshots)
 
 
 @asynccontextmanager
@@ -184,6 +149,7 @@ async def open_package_hooks(
     package: str,
     hooks: tuple[Hook, ...],
     client: ClusterClient,
+    shared: SharedWatches,
     filters: Filters,
     *,
     namespace: str | None,
@@ -201,7 +167,7 @@ async def open_package_hooks(
             f"those of {package} need {wanted} watches, one for each kubernetes binding, namespace and name, and a package may "
             f"have {MAX_WATCHES}; select with labels instead of names, or split the package",
         )
-    opened = PackageHooks(package, hooks, client, filters.of(package), namespace=namespace, on_event=on_event)
+    opened = PackageHooks(package, hooks, client, shared, filters.of(package), namespace=namespace, on_event=on_event)
     failure: HookError | None = None
     async with open_monitors(opened.monitors()):
         try:

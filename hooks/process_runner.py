@@ -1,8 +1,9 @@
 """Runs hooks as child processes: the contract's files before, the hook in between, its results after.
 
 The hook gets the daemon's environment (but what is not for children) and the file variables, its working folder, /dev/null as
-stdin, and a time limit; what it prints becomes log lines while it runs (spec hook-protocol §1.3, §1.6, §3). Its folder is removed
-on every way out.
+stdin, and a time limit; what it prints becomes log lines and records while it runs (spec hook-protocol §1.3, §1.6, §3). What
+else holds it is for :mod:`wharfinger.hooks.containment`. Its folder is removed on every way out, and with it whatever a user of
+the run's own left where anybody may write.
 
 What a failed run left behind. A hook that failed may still have asked for object patches that report its failure
 (spec/runtime §7.3), so results are read after a failure too; but then a file that cannot be read is a line in the log and
@@ -19,8 +20,12 @@ from typing import Final
 import trio
 
 from wharfinger.formats.json_value import JsonValue
+from wharfinger.hooks.cell import Cell, open_cell
+from wharfinger.hooks.containment import NO_CONTAINMENT, Containment
 from wharfinger.hooks.errors import HookError
+from wharfinger.hooks.hook_users import open_way, remove_files_of
 from wharfinger.hooks.log_lines import LogLines
+from wharfinger.hooks.log_records import RecordBuffer
 from wharfinger.hooks.results import (
     CONFIG_VALUES_PATCH,
     METRICS,
@@ -32,8 +37,9 @@ from wharfinger.hooks.results import (
 )
 from wharfinger.hooks.run_folder import RunFolder, make_run_folder
 from wharfinger.hooks.runner import HookOutcome, HookRun
+from wharfinger.hooks.spare_folders import SpareFolders
 from wharfinger.process.child import run_child
-from wharfinger.process.command import Command, Limits, Outcome, Sinks
+from wharfinger.process.command import Limits, Outcome, Sinks, User
 from wharfinger.process.environment import NO_BYTECODE, child_environment
 from wharfinger.process.errors import ProcessError
 from wharfinger.process.ledger import ProcessLedger
@@ -69,12 +75,15 @@ class ProcessHookRunner:
         ledger: ProcessLedger | None = None,
         *,
         environment: Mapping[str, str] | None = None,
+        containment: Containment = NO_CONTAINMENT,
     ) -> None:
         """``scratch`` is where each run has its folder; ``environment`` what hooks inherit (default: this process's)."""
         self._scratch = scratch
-        self._limits = limits
+        self._containment = containment
+        self._limits = containment.limits(limits)
         self._ledger = ledger
         self._environment = {**child_environment(os.environ if environment is None else environment), **NO_BYTECODE}
+        self._spares = SpareFolders(scratch)
         self._file_workers = trio.CapacityLimiter(_MAX_FILE_WORKERS)
 
     async def run(self, run: HookRun) -> HookOutcome:
@@ -82,20 +91,36 @@ class ProcessHookRunner:
 
         Raises HookError where it could not be started, or where it succeeded and left results that cannot be read.
         """
-        folder = await trio.to_thread.run_sync(make_run_folder, self._scratch, run, limiter=self._file_workers)
+        async with open_cell(self._containment, run.name) as cell:
+            return await self._run(run, cell)
+
+    async def _run(self, run: HookRun, cell: Cell) -> HookOutcome:
+        folder = await trio.to_thread.run_sync(self._make_folder, run, cell.user, limiter=self._file_workers)
         try:
-            lines = LogLines(MAX_LOG_CHARS, run.on_line)
-            outcome = await self._execute(run, folder, lines)
+            lines, records = _listening(run)
+            start = trio.current_time()
+            outcome = await self._execute(run, cell, folder, lines)
+            wall_s = trio.current_time() - start
+            lines.end()
+            for record in records:
+                record.end()
             results = await trio.to_thread.run_sync(_read_results, folder, outcome.ok, limiter=self._file_workers)
         finally:
             await self._remove(folder)
         for fault in results.faults:
             lines.note(f"not read after the failure: {fault}")
-        return _outcome(outcome, results, lines)
+        return replace(_outcome(outcome, results, lines), wall_s=wall_s)
 
-    async def _execute(self, run: HookRun, folder: RunFolder, lines: LogLines) -> Outcome:
+    def _make_folder(self, run: HookRun, user: User | None) -> RunFolder:
+        """Blocking. Raises HookError."""
+        folder = make_run_folder(self._scratch, run, user, self._spares)
+        if user is not None:
+            open_way(self._scratch.absolute(), self._containment.state_dir or self._scratch.absolute())
+        return folder
+
+    async def _execute(self, run: HookRun, cell: Cell, folder: RunFolder, lines: LogLines) -> Outcome:
         environment = {**self._environment, **run.environment, **folder.variables()}
-        command = Command((str(run.executable), *run.argv), run.cwd, environment)
+        command = await cell.command((str(run.executable), *run.argv), run.cwd, environment, folder.path)
         sinks = Sinks(lines.stdout.feed, lines.stderr.feed)
         wall_s = self._limits.wall_s if run.wall_s is None else min(run.wall_s, self._limits.wall_s)
         limits = replace(self._limits, wall_s=wall_s)
@@ -103,7 +128,7 @@ class ProcessHookRunner:
             outcome = await run_child(command, limits, sinks=sinks, ledger=self._ledger)
         except ProcessError as error:
             raise HookError(run.name, str(error), transient=error.transient) from error
-        lines.end()
+        cell.ended(outcome)
         return outcome
 
     async def _remove(self, folder: RunFolder) -> None:
@@ -123,12 +148,27 @@ class ProcessHookRunner:
             try:
                 # A thread of its own: where it had to wait for one, the folder could stay when the patience is over.
                 alone = trio.CapacityLimiter(1)
-                await trio.to_thread.run_sync(folder.remove, abandon_on_cancel=True, limiter=alone)
+                await trio.to_thread.run_sync(_remove_all, folder, self._spares, abandon_on_cancel=True, limiter=alone)
             except OSError as error:
                 log.warning("hook %s: its folder %s could not be removed: %s", folder.hook, folder.path, error)
         if patience.cancelled_caught:
             log.warning("hook %s: its folder %s is still being removed", folder.hook, folder.path)
         over.set()
+
+
+def _listening(run: HookRun) -> tuple[LogLines, tuple[RecordBuffer, ...]]:
+    """Who puts together what the run prints."""
+    if run.on_record is None:
+        return LogLines(MAX_LOG_CHARS, run.on_line), ()
+    stdout, stderr = RecordBuffer("stdout", run.on_record), RecordBuffer("stderr", run.on_record)
+    return LogLines(MAX_LOG_CHARS, run.on_line, also_stdout=stdout.line, also_stderr=stderr.line), (stdout, stderr)
+
+
+def _remove_all(folder: RunFolder, spares: SpareFolders) -> None:
+    """Blocking. Raises OSError where the folder cannot be removed."""
+    if folder.user is not None:
+        remove_files_of(folder.user.uid)
+    folder.remove(spares)
 
 
 def _read_results(folder: RunFolder, succeeded: bool) -> _Results:  # noqa: FBT001 - one bit of the outcome

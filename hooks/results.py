@@ -41,7 +41,7 @@ def read_object_patches(data: bytes, *, hook: str) -> tuple[JsonValue, ...]:
     """KUBERNETES_PATCH_PATH (§3.1): operations as a stream of JSON objects, or as documents of YAML.
 
     JSON is tried first; if anything in it is not JSON, all of it is read as YAML, and if it is not that either, the error
-    tells both reasons.
+    tells both reasons. It is YAML in which ``on``, ``no`` and ``y`` are text, as hooks were written for.
     """
     return tuple(_guarded(hook, OBJECT_PATCHES, lambda: _object_patches(data)))
 
@@ -79,9 +79,9 @@ def _object_patches(data: bytes) -> list[JsonValue]:
         documents = read_json_stream(data, what=what)
     except FormatError as error:
         what_yaml = f"{what} (read as YAML because it is not JSON: {error})"
-        documents = read_yaml_all(data, what=what_yaml, max_documents=MAX_DOCUMENTS)
+        documents = read_yaml_all(data, what=what_yaml, max_documents=MAX_DOCUMENTS, old_booleans=False)
     for number, document in enumerate(documents, 1):
-        where = f"{what}: document {number}"
+        where = f"{what}: can't validate document: document {number}"
         _known(_object(document, where), "operation", OBJECT_OPERATIONS, where)
     return documents
 

@@ -1,29 +1,34 @@
 """The files of one run of a hook (spec hook-protocol §1.6): a folder of its own, made before and removed after, always.
 
 Every variable of the contract that names a file is set on every run, whether the hook has such a binding or not, and every
-file exists before the hook starts. The folder is 0700 and the files 0600, because values hold secrets. After the run the
-files are the hook's: it may have put a pipe, a link or a terabyte in their place, so reading them back neither follows, nor
-waits, nor reads more than a bound; and it may have left a tree that nobody could remove by ordinary means
+file exists before the hook starts. The folder is 0700 and the files 0600, because values hold secrets; where the hook runs as a
+user of its own they are that user's, so that nobody else but root can look into the folder. After the run the files are the
+hook's: it may have put a pipe, a link or a terabyte in their place, so reading them back neither follows, nor waits, nor reads
+more than a bound; and it may have left a tree that nobody could remove by ordinary means
 (:mod:`wharfinger.process.remove_tree`). All functions here block; they are for a worker thread.
 """
 
 import os
 import re
+import secrets
 import stat
-import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json_value import JsonValue, canonical_json
+from wharfinger.hooks.cell import TEMPORARY
+from wharfinger.hooks.context_file import write_contexts
 from wharfinger.hooks.errors import HookError
 from wharfinger.hooks.json_stream import MAX_BYTES
 from wharfinger.hooks.results import CONFIG_VALUES_PATCH, METRICS, OBJECT_PATCHES, VALUES_PATCH
 from wharfinger.hooks.runner import HookRun
-from wharfinger.process.remove_tree import remove_tree
+from wharfinger.hooks.spare_folders import SpareFolders
+from wharfinger.process.command import User
+from wharfinger.process.remove_tree import empty_tree, remove_tree
 
 PREFIX: Final = "hook-"
 _NAME_CHARS: Final = 40
@@ -51,6 +56,7 @@ class RunFolder:
     hook: str
     path: Path
     answers: tuple[str, ...] = ()
+    user: User | None = None
 
     def variables(self) -> dict[str, str]:
         """The variables that tell the hook where its files are."""
@@ -67,10 +73,7 @@ class RunFolder:
             # Without NONBLOCK, opening a pipe would wait for somebody to write into it.
             fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
             try:
-                if not stat.S_ISREG(os.fstat(fd).st_mode):
-                    raise HookError(
-                        self.hook, "the hook put something else than a plain file in its place", file=variable
-                    )
+                self._check_own(os.fstat(fd), variable)
                 with os.fdopen(fd, "rb", closefd=False) as file:
                     data = file.read(MAX_BYTES + 1)
             finally:
@@ -82,30 +85,51 @@ class RunFolder:
             raise HookError(self.hook, f"more than the limit of {MAX_BYTES} bytes", file=variable)
         return data
 
-    def remove(self) -> None:
-        """Remove the folder with all that is in it, what the daemon wrote first. Raises OSError where that cannot be done."""
-        remove_tree(self.path, first=INPUTS.values())
+    def _check_own(self, status: os.stat_result, variable: str) -> None:
+        """Raises HookError for what this process might read and the hook might not: it could have linked it to its name."""
+        if not stat.S_ISREG(status.st_mode):
+            raise HookError(self.hook, "the hook put something else than a plain file in its place", file=variable)
+        if self.user is not None and status.st_uid != self.user.uid:
+            raise HookError(self.hook, "the hook put a file of somebody else in its place", file=variable)
+
+    def remove(self, spares: SpareFolders | None = None) -> None:
+        """Remove the folder with all that is in it, what the daemon wrote first; ``spares`` may have it when it is empty.
+
+        Raises OSError where that cannot be done.
+        """
+        empty_tree(self.path, first=INPUTS.values())
+        if self.user is not None or spares is None or not spares.keep(self.path):
+            self.path.rmdir()
 
 
-def make_run_folder(scratch: Path, run: HookRun) -> RunFolder:
-    """A new folder below ``scratch`` (made if missing) with all files of the run. Raises HookError; nothing is left then."""
-    contents: dict[str, JsonValue] = {
-        "BINDING_CONTEXT_PATH": list(run.contexts),
-        "VALUES_PATH": run.values,
-        "CONFIG_VALUES_PATH": run.config_values,
+def make_run_folder(
+    scratch: Path, run: HookRun, user: User | None = None, spares: SpareFolders | None = None
+) -> RunFolder:
+    """A new folder below ``scratch`` (made if missing) with all files of the run, which are ``user``'s where it has one.
+
+    It is one of ``spares`` where there is one. Raises HookError; nothing is left then.
+    """
+    contents: dict[str, Callable[[BinaryIO], object]] = {
+        "BINDING_CONTEXT_PATH": lambda file: write_contexts(file, run.contexts),
+        "VALUES_PATH": lambda file: _write_json(file, run.values),
+        "CONFIG_VALUES_PATH": lambda file: _write_json(file, run.config_values),
     }
     try:
         scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
         safe = re.sub(r"[^a-z0-9]+", "-", run.name.lower()).strip("-")[:_NAME_CHARS]
-        path = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{safe}-", dir=scratch.absolute()))
+        path = scratch.absolute() / f"{PREFIX}{safe}-{secrets.token_hex(8)}"
+        if spares is None or not spares.take(path):
+            path.mkdir(mode=0o700)
     except OSError as error:
         raise _unprepared(run, error) from error
     try:
         for variable, name in INPUTS.items():
-            _write_new(path / name, canonical_json(contents[variable]) + b"\n")
-        folder = RunFolder(run.name, path, run.answers)
-        for name in sorted(set(folder.outputs().values())):
-            _write_new(path / name, b"")
+            _make(path / name, contents[variable])
+        folder = RunFolder(run.name, path, run.answers, user)
+        for name in set(folder.outputs().values()):
+            os.close(_new(path / name))
+        if user is not None:
+            _hand_over(path, user)
     except BaseException as error:
         with suppress(OSError):
             remove_tree(path)
@@ -115,10 +139,25 @@ def make_run_folder(scratch: Path, run: HookRun) -> RunFolder:
     return folder
 
 
-def _write_new(path: Path, data: bytes) -> None:
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    with os.fdopen(fd, "wb") as file:
-        file.write(data)
+def _make(path: Path, write: Callable[[BinaryIO], object]) -> None:
+    with os.fdopen(_new(path), "wb") as file:
+        write(file)
+
+
+def _new(path: Path) -> int:
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+
+
+def _write_json(file: BinaryIO, value: JsonValue) -> None:
+    file.write(canonical_json(value) + b"\n")
+
+
+def _hand_over(path: Path, user: User) -> None:
+    """Make it all the user's, the folder last: until then nobody but this process sees what is in it."""
+    (path / TEMPORARY).mkdir(mode=0o700)
+    for entry in path.iterdir():
+        os.chown(entry, user.uid, user.gid, follow_symlinks=False)
+    os.chown(path, user.uid, user.gid)
 
 
 def _unprepared(run: HookRun, error: Exception) -> HookError:

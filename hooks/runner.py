@@ -8,9 +8,26 @@ through.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
 from wharfinger.formats.json_value import JsonObject, JsonValue
+from wharfinger.hooks.context_file import Context
+
+Level = Literal["debug", "info", "warning", "error"]
+
+
+@dataclass(frozen=True, slots=True)
+class LogRecord:
+    """What a hook says at a time: a line of text, or a JSON object (spec hook-protocol §1.3).
+
+    Of an object ``level`` and ``message`` are its ``level`` and ``msg``, and ``fields`` the others, each named ``hook_<key>``,
+    and ``proxyJsonLog``. A line of text is at level info and has no fields.
+    """
+
+    stream: Literal["stdout", "stderr"]
+    level: Level
+    message: str
+    fields: Mapping[str, JsonValue] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +42,7 @@ class HookRun:
     name: str
     executable: Path
     cwd: Path
-    contexts: tuple[JsonObject, ...]
+    contexts: tuple[Context, ...]
     values: JsonObject
     config_values: JsonObject
     argv: tuple[str, ...] = ()
@@ -34,13 +51,16 @@ class HookRun:
     wall_s: float | None = None
     on_line: Callable[[str], None] | None = field(default=None, compare=False, repr=False)
     """Told each line that this run prints, as it comes; must not block."""
+    on_record: Callable[[LogRecord], None] | None = field(default=None, compare=False, repr=False)
+    """Told the same as records: a line, or the lines that are one JSON object; must not block."""
 
 
 @dataclass(frozen=True, slots=True)
 class HookOutcome:
     """What a run left behind; ``succeeded`` is the exit status, and a failed run's value patches must be dropped.
 
-    ``answers`` has what a run that succeeded wrote into each file it was asked to answer in.
+    ``answers`` has what a run that succeeded wrote into each file it was asked to answer in. ``wall_s`` is how long the
+    process ran, its start and its end with it.
     """
 
     succeeded: bool
@@ -54,6 +74,7 @@ class HookOutcome:
     system_s: float
     max_rss_bytes: int
     answers: Mapping[str, bytes] = field(default_factory=dict)
+    wall_s: float = 0.0
 
 
 class HookRunner(Protocol):

@@ -29,6 +29,10 @@ MAX_STORED: Final = 10_000
 MAX_IN_LIST: Final = 100
 """Operations in one list that are kept one by one."""
 
+FLAG_SUFFIX: Final = "Enabled"
+"""``/<moduleName>Enabled``: what a global hook says of a Module."""
+_FLAG_VALUES: Final = (True, False, "true", "false")
+
 _Path: TypeAlias = tuple[str, ...]
 
 
@@ -36,10 +40,15 @@ class ValuesPatchError(FormatError):
     """A values patch of a hook is refused; the message names the operation."""
 
 
-def apply_values_patch(values: JsonObject, patch: Sequence[JsonValue], *, root: str) -> JsonObject:
-    """``values`` with ``patch`` applied, which may write below ``/<root>`` only. Raises ValuesPatchError."""
+def apply_values_patch(values: JsonObject, patch: Sequence[JsonValue], *, root: str, flags: bool = False) -> JsonObject:
+    """``values`` with ``patch`` applied, which may write below ``/<root>`` only, and with ``flags`` to ``/<moduleName>Enabled``.
+
+    Raises ValuesPatchError.
+    """
     for number, operation in enumerate(patch, 1):
-        _check_place(as_object(operation, f"values patch: operation {number}"), number, root)
+        found = as_object(operation, f"values patch: operation {number}")
+        if not (flags and _is_flag(found, number)):
+            _check_place(found, number, root)
     try:
         patched = as_object(apply_json_patch(values, patch), "the values")
     except FormatError as error:
@@ -49,6 +58,20 @@ def apply_values_patch(values: JsonObject, patch: Sequence[JsonValue], *, root: 
             f"cannot apply values patch: /{root} must stay an object, is {type_name(patched.get(root))}"
         )
     return patched
+
+
+def _is_flag(operation: JsonObject, number: int) -> bool:
+    """Whether it switches a Module on or off, or stops saying so. Raises ValuesPatchError for a flag that is neither."""
+    steps = pointer_steps(find_str(operation, "path"))
+    if len(steps) != 1 or not steps[0].endswith(FLAG_SUFFIX) or steps[0] == FLAG_SUFFIX:
+        return False
+    if find_str(operation, "op") not in ("add", "remove", "test"):
+        raise ValuesPatchError(
+            f"values patch: operation {number}: {steps[0][:80]} may be added and removed, nothing else"
+        )
+    if find_str(operation, "op") == "add" and operation.get("value") not in _FLAG_VALUES:
+        raise ValuesPatchError(f"values patch: operation {number}: {steps[0][:80]} must be true or false")
+    return True
 
 
 def _check_place(operation: JsonObject, number: int, root: str) -> None:

@@ -3,12 +3,12 @@
 import argparse
 import os
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Final, TypeAlias, cast
+from typing import Final, Protocol, TypeAlias, cast
 
 import trio
 
@@ -53,8 +53,17 @@ _SHOWN: Final = {
 }
 
 
+class AddAction(Protocol):
+    """Adds an action to `wharfinger package` that is offered by a part above this one."""
+
+    def __call__(self, actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None: ...
+
+
 def add_package(parser: argparse.ArgumentParser) -> None:
-    """``package push PATH REFERENCE``, ``package inspect REFERENCE`` and ``package check FOLDER``."""
+    """``package push PATH REFERENCE``, ``package inspect REFERENCE``, ``package check FOLDER``, and what others bring.
+
+    ``more_actions`` is a default of the parser, set by who puts the command line together: each adds an action of its own.
+    """
     actions = parser.add_subparsers(metavar="ACTION", title="actions", required=True)
     push = actions.add_parser(
         "push",
@@ -84,6 +93,8 @@ def add_package(parser: argparse.ArgumentParser) -> None:
     _add_registry_arguments(inspect)
     inspect.set_defaults(handler=_inspect)
     _add_check(actions)
+    for add in cast("Sequence[AddAction]", parser.get_default("more_actions") or ()):
+        add(actions)
 
 
 def _add_check(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

@@ -33,7 +33,7 @@ def read_crds(package: Path) -> tuple[JsonObject, ...]:
         files = open_files(package, package.name)
         found: list[JsonObject] = []
         room = MAX_TOTAL
-        for name in _names(files.root):
+        for name in crd_file_names(files.root):
             data = files.read(name) or b""
             room -= len(data)
             if room < 0:
@@ -57,8 +57,8 @@ def _objects(data: bytes, name: str) -> Iterator[JsonObject]:
         raise RenderError(message if message.startswith(f"{name}:") else f"{name}: {message}") from error
 
 
-def _names(root: Path) -> list[str]:
-    """The files to read, relative to the package, sorted."""
+def crd_file_names(root: Path) -> list[str]:
+    """The files that `read_crds` reads in a package's folder, relative to it, sorted. Blocking. Raises RenderError."""
     names: list[str] = []
     count = 0
     for here, folders, files in os.walk(root / CRDS_FOLDER):

@@ -8,7 +8,8 @@ layout          known by                                                    inst
 PACKAGE         ``package.yaml``, or ``module.yaml`` of older packages      what its ``type`` says; none: a Module
 MODULE_FOLDER   ``hooks/``, ``openapi/`` or ``enabled``; without a          a Module
                 ``Chart.yaml`` also ``templates/``, ``crds/``, or a
-                section of its own in ``values.yaml``
+                section of its own in ``values.yaml``; a weight in its name;
+                a directory of such folders that it lies in
 CHART           ``Chart.yaml`` and none of these                            either
 ==============  ==========================================================  =======================================
 
@@ -63,6 +64,7 @@ from wharfinger.packages.requirements import (
 
 __all__ = [
     "DEFAULT_WEIGHT",
+    "UNNUMBERED_WEIGHT",
     "Definition",
     "Dependency",
     "DependencyGroup",
@@ -70,10 +72,13 @@ __all__ = [
     "PackageType",
     "Requirements",
     "read_definition",
+    "read_schemas",
 ]
 
 DEFAULT_WEIGHT: Final = 999
 """Of Applications, of Modules that are not critical, and of module folders without a number: they come last."""
+UNNUMBERED_WEIGHT: Final = 1
+"""Of module folders without a number in a modules directory: there they come first (spec hook-protocol §5.4)."""
 MAX_IMAGES: Final = 10_000
 
 SETTINGS_SCHEMAS: Final = ("openapi/settings.yaml", "openapi/config-values.yaml")
@@ -123,6 +128,8 @@ class Definition:
     """Packages, by what the scheduler calls them: when one of them is run again, so is this."""
     bundles: frozenset[tuple[str, str]] = frozenset()
     """(edition, bundle) in which a Module is on by default."""
+    batch_hooks: tuple[str, ...] = ()
+    """Executables with several hooks in them, as paths in the package: it says so itself."""
 
     @property
     def camel(self) -> str:
@@ -135,10 +142,11 @@ class Definition:
         return None if self.layout is Layout.CHART or self.chart is None else self.chart.metadata
 
 
-def read_definition(tree: Path, *, name: str, version: str) -> Definition:
+def read_definition(tree: Path, *, name: str, version: str, in_modules_dir: bool = False) -> Definition:
     """Read the package in ``tree``, which was asked for by ``name`` (a path's last part) and ``version`` ("": any).
 
     Both stand in where the package says nothing, and what it says must agree. A plain chart's name and version are its own.
+    ``in_modules_dir``: it lies in a directory of module folders, so it is one, chart or not; a weight in its name says the same.
     Blocking. Raises ArtifactError naming a file relative to the package.
     """
     name = name.rpartition("/")[2]
@@ -149,8 +157,9 @@ def read_definition(tree: Path, *, name: str, version: str) -> Definition:
         own_name = split_weight(name)[1]
         return _package(files, read_module_file(_need(files, MODULE_FILE)), MODULE_FILE, own_name, version)
     weight, own_name = split_weight(name)
-    if is_module_folder(files, own_name):
-        return _module_folder(files, own_name, weight, version)
+    if in_modules_dir or weight is not None or is_module_folder(files, own_name):
+        unnumbered = UNNUMBERED_WEIGHT if in_modules_dir else DEFAULT_WEIGHT
+        return _module_folder(files, own_name, unnumbered if weight is None else weight, version)
     if files.has_file(CHART_FILE):
         return _plain_chart(files)
     raise ArtifactError(
@@ -190,7 +199,7 @@ def _package(files: PackageFiles, said: PackageFile, what: str, name: str, versi
         raise ArtifactError(f"{what}: name: {said.name} was published as {name!r}; rename one of them")
     own_chart = _own_chart(files) if files.has_file(CHART_FILE) else None
     version = _agreed_version(files, {what: said.version}, version, own_chart)
-    settings, values, helm = _schemas(files)
+    settings, values, helm = read_schemas(files)
     return Definition(
         layout=Layout.PACKAGE,
         type=said.type,
@@ -213,14 +222,15 @@ def _package(files: PackageFiles, said: PackageFile, what: str, name: str, versi
         conversions=_conversions(files, settings),
         subscriptions=said.subscriptions,
         bundles=said.bundles,
+        batch_hooks=said.batch_hooks,
     )
 
 
-def _module_folder(files: PackageFiles, name: str, weight: int | None, version: str) -> Definition:
+def _module_folder(files: PackageFiles, name: str, weight: int, version: str) -> Definition:
     check_module_name(name)
     own_chart = _own_chart(files) if files.has_file(CHART_FILE) else None
     version = _agreed_version(files, {}, version, own_chart)
-    settings, values, helm = _schemas(files)
+    settings, values, helm = read_schemas(files)
     return Definition(
         layout=Layout.MODULE_FOLDER,
         type=PackageType.MODULE,
@@ -229,7 +239,7 @@ def _module_folder(files: PackageFiles, name: str, weight: int | None, version: 
         description=own_chart.description if own_chart is not None else "",
         stage="",
         requirements=NO_REQUIREMENTS,
-        weight=DEFAULT_WEIGHT if weight is None else weight,
+        weight=weight,
         critical=False,
         chart=own_chart or _chart_to_make(files, name, version),
         static_values=own_section(files.read_object(VALUES_FILE) or {}, name),
@@ -299,8 +309,8 @@ def _flat_or_scoped(files: PackageFiles, name: str) -> JsonObject:
     return own_section(values, name) if isinstance(values.get(key), dict) and not beside else values
 
 
-def _schemas(files: PackageFiles) -> tuple[Schema | None, Schema | None, Schema | None]:
-    """The schemas of settings, of values, and of values before they are given to Helm."""
+def read_schemas(files: PackageFiles) -> tuple[Schema | None, Schema | None, Schema | None]:
+    """The schemas of settings, of values, and of values before they are given to Helm. Raises ArtifactError naming the file."""
     settings_file = next((name for name in SETTINGS_SCHEMAS if files.has_file(name)), SETTINGS_SCHEMAS[0])
     settings = files.read_object(settings_file)
     values = files.read_object(VALUES_SCHEMA)

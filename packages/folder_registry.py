@@ -3,6 +3,8 @@
 A package has one version, the one it says itself, and so one tag; asked for another, it is not there. A package that says none is
 there under any. The same files give the same digest, and changed files another: a digest that was handed out is kept as long
 as this registry is open, or until another package is asked for, so that what begins to be read can be read to its end.
+
+A folder of global hooks is no folder of packages: it is the package ``global-hooks`` itself, unless it has one of that name.
 """
 
 import io
@@ -17,8 +19,9 @@ import trio
 from wharfinger.packages.address import is_repository, is_tag
 from wharfinger.packages.digest import Digest
 from wharfinger.packages.errors import AddressError, ArtifactNotFoundError
+from wharfinger.packages.global_folder import GLOBAL_PACKAGE, read_global_definition
 from wharfinger.packages.manifest import read_manifest
-from wharfinger.packages.pusher import Package, pack_package
+from wharfinger.packages.pusher import Package, pack_image, pack_package
 from wharfinger.packages.registry import Descriptor, Manifest
 from wharfinger.packages.verified_blob import ReadChunks, VerifiedBlob
 
@@ -79,13 +82,20 @@ class FolderRegistry:
     async def _pack(self, repository: str) -> Package:
         if not is_repository(repository):
             raise AddressError(f"{repository[:200]!r} is no repository")
-        folder = self._root / repository
-        if not await trio.to_thread.run_sync(folder.is_dir):
-            raise ArtifactNotFoundError(f"{folder}: not found; there is no such folder")
         self._packed = None  # two of them may be large
-        package = await trio.to_thread.run_sync(pack_package, folder, repository.rpartition("/")[2])
+        package = await trio.to_thread.run_sync(_pack, self._root, repository)
         self._packed = repository, package
         return package
+
+
+def _pack(root: Path, repository: str) -> Package:
+    """The package as it is in the folder now. Blocking."""
+    folder = root / repository
+    if folder.is_dir():
+        return pack_package(folder, repository.rpartition("/")[2])
+    if repository == GLOBAL_PACKAGE and root.is_dir():
+        return pack_image(read_global_definition(root, version=""), root)
+    raise ArtifactNotFoundError(f"{folder}: not found; there is no such folder")
 
 
 async def _next_chunk(data: io.BytesIO) -> bytes:

@@ -4,6 +4,10 @@ A module folder has no file that says what it is. It is known by what only such 
 ``enabled``; and where there is no Chart.yaml that would make a plain chart of it, by ``templates/``, ``crds/``, or a
 ``values.yaml`` with a section named after the module.
 
+Its ``values.yaml`` is spelled in one of two ways: with a section under the module's key (``sysctlTuner:``), beside which only the
+operator's own keys are read; or flat, all of it the module's, where there is no such section, no flag of the module
+(``sysctlTunerEnabled``) and no ``global``.
+
 The name is in kebab-case, the key of its values is the same name in camelCase, and one must lead back to the other, because
 hooks and templates know only the key. A number before the name is a weight: ``002-sysctl-tuner`` is sysctl-tuner, and runs
 before what has a higher one.
@@ -23,6 +27,9 @@ SCHEMA_FOLDER: Final = "openapi"
 ENABLED_SCRIPT: Final = "enabled"
 TEMPLATES_FOLDER: Final = "templates"
 CRDS_FOLDER: Final = "crds"
+ENABLED_SUFFIX: Final = "Enabled"
+GLOBAL_NAME: Final = "global"
+"""The key of what all modules see; no module has this name."""
 
 _WEIGHTED: Final = re.compile(r"([0-9]{1,6})-(.+)\Z", re.ASCII)
 _KEBAB: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,62}\Z")
@@ -42,8 +49,7 @@ def split_weight(folder: str) -> tuple[int | None, str]:
 
 def check_module_name(name: str) -> None:
     """Raises ArtifactError for a name that its key in the values would not lead back to."""
-    kebab = re.sub("[A-Z]", lambda letter: "-" + letter[0].lower(), camel_name(name))
-    if not _KEBAB.match(name) or kebab != name:
+    if not _KEBAB.match(name) or kebab_name(camel_name(name)) != name:
         raise ArtifactError(
             f"module {name[:80]!r}: its name must be kebab-case that can be restored from its key in the values "
             f"({camel_name(name)[:80]}): lower-case words joined by single '-', each but the first beginning with a letter"
@@ -61,15 +67,36 @@ def is_module_folder(files: PackageFiles, name: str) -> bool:
     return camel_name(name) in (files.read_object(VALUES_FILE) or {})
 
 
+def kebab_name(camel: str) -> str:
+    """The module behind a key of values: ``sysctlTuner`` is ``sysctl-tuner``; `check_module_name` says whether it is one."""
+    return re.sub("[A-Z]", lambda letter: "-" + letter[0].lower(), camel)
+
+
 def own_section(values: JsonObject, name: str) -> JsonObject:
-    """The module's section of its ``values.yaml``; the other keys are the operator's, or Helm's.
+    """What is the module's own in its ``values.yaml``, in either spelling; in the first the other keys are the operator's.
 
     Raises ArtifactError where the section is no object.
     """
     key = camel_name(name)
+    if values.keys().isdisjoint((key, f"{key}{ENABLED_SUFFIX}", GLOBAL_NAME)):
+        return values
+    return section_of(values, key)
+
+
+def section_of(values: JsonObject, key: str, what: str = VALUES_FILE) -> JsonObject:
+    """An object under a key; {} where nothing is there. Raises ArtifactError for anything else."""
     section = values.get(key)
     if section is None:
         return {}
     if not isinstance(section, dict):
-        raise ArtifactError(f"{VALUES_FILE}: {key}: expected an object, found {type_name(section)}")
+        raise ArtifactError(f"{what}: {key}: expected an object, found {type_name(section)}")
     return section
+
+
+def enabled_flag(values: JsonObject, name: str, what: str = VALUES_FILE) -> bool | None:
+    """What a ``values.yaml`` says under ``<key>Enabled``; None where it says nothing. Raises ArtifactError for no boolean."""
+    key = f"{camel_name(name)}{ENABLED_SUFFIX}"
+    flag = values.get(key)
+    if flag is not None and not isinstance(flag, bool):
+        raise ArtifactError(f"{what}: {key}: expected true or false, found {type_name(flag)}")
+    return flag

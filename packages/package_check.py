@@ -32,7 +32,15 @@ from wharfinger.packages.package_files import open_files
 from wharfinger.packages.settings_check import SettingsChecker
 from wharfinger.packages.values import MAX_VALUES, check_package_rules
 
-__all__ = ["CheckFinding", "CheckReport", "GivenSettings", "Severity", "check_package", "read_given_settings"]
+__all__ = [
+    "CheckFinding",
+    "CheckReport",
+    "GivenSettings",
+    "Severity",
+    "check_package",
+    "own_name",
+    "read_given_settings",
+]
 
 _SCHEMA: Final = "the settings schema"
 _CHECKED_BY_HELM: Final = (
@@ -155,15 +163,18 @@ def _field(problem: Problem) -> str:
 
 
 def _read(folder: Path) -> Definition:
-    name = _own_name(folder)
+    name = own_name(folder)
     definition = read_definition(folder, name=name, version="")
     if definition.layout is not Layout.CHART:
         read_crds(folder)
     return definition
 
 
-def _own_name(folder: Path) -> str:
-    """What the package calls itself, else what its folder is called; the number before a module's name is no part of it."""
+def own_name(folder: Path) -> str:
+    """What the package calls itself, else what its folder is called; the number before a module's name is no part of it.
+
+    Blocking. Raises ArtifactError.
+    """
     called = folder.resolve().name
     files = open_files(folder, called)
     for file, read in ((PACKAGE_FILE, read_package_file), (MODULE_FILE, read_module_file)):

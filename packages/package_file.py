@@ -16,6 +16,7 @@ from wharfinger.formats.json_value import JsonObject, JsonValue, ShapeError, typ
 from wharfinger.formats.version_constraint import parse_version
 from wharfinger.formats.yaml_reader import YamlLimits, read_yaml
 from wharfinger.packages.errors import ArtifactError
+from wharfinger.packages.module_folder import HOOKS_FOLDER
 from wharfinger.packages.requirements import Requirements, is_instance_name, is_package_name, package_of
 from wharfinger.packages.requirements_reader import MAX_ENTRIES, read_requirements
 from wharfinger.packages.strict_fields import at, closed_object, flag, items, number, open_object, text
@@ -40,9 +41,10 @@ _KEYS: Final = (
     "weight",
     "critical",
     "exclusiveGroup",
+    "batchHooks",
 )
 _ONLY_MODULES: Final = ("weight", "critical", "exclusiveGroup")
-_LEGACY_KEYS: Final = ("name", "version", "weight", "stage", "critical", "descriptions", "requirements")
+_LEGACY_KEYS: Final = ("name", "version", "weight", "stage", "critical", "descriptions", "requirements", "batchHooks")
 _LEGACY_LEFT_ALONE: Final = (
     "accessibility",
     "description",
@@ -67,6 +69,7 @@ class PackageFile:
     """What the file says; "" and None where it does not. ``weight`` is only ever a Module's.
 
     ``subscriptions``: packages by what the scheduler calls them. ``bundles``: (edition, bundle) in which it is on by default.
+    ``batch_hooks``: executables with several hooks in them, relative to the package.
     """
 
     type: PackageType
@@ -79,6 +82,7 @@ class PackageFile:
     critical: bool
     subscriptions: tuple[str, ...] = ()
     bundles: frozenset[tuple[str, str]] = frozenset()
+    batch_hooks: tuple[str, ...] = ()
 
 
 def read_package_file(data: bytes, *, what: str = PACKAGE_FILE) -> PackageFile:
@@ -104,6 +108,7 @@ def read_package_file(data: bytes, *, what: str = PACKAGE_FILE) -> PackageFile:
             critical=flag(entry, "critical", ""),
             subscriptions=_subscriptions(entry),
             bundles=_bundles(entry.get("licensing")),
+            batch_hooks=_batch_hooks(entry),
         )
     except FormatError as error:
         raise _refusal(what, error) from error
@@ -122,6 +127,7 @@ def read_module_file(data: bytes, *, what: str = MODULE_FILE) -> PackageFile:
             requirements=read_requirements(entry.get("requirements"), "requirements", legacy=True),
             weight=number(entry, "weight", "", most=MAX_WEIGHT),
             critical=flag(entry, "critical", ""),
+            batch_hooks=_batch_hooks(entry),
         )
     except FormatError as error:
         raise _refusal(what, error) from error
@@ -200,6 +206,23 @@ def _subscriptions(entry: JsonObject) -> tuple[str, ...]:
             raise ShapeError(f"{where}: {name} is there twice; keep one of them")
         found[package] = None
     return tuple(found)
+
+
+def _batch_hooks(entry: JsonObject) -> tuple[str, ...]:
+    """Paths of files below ``hooks``, each once, as they are written: nothing in them leads elsewhere."""
+    written = items(entry, "batchHooks", "")
+    if len(written) > MAX_ENTRIES:
+        raise ShapeError(f"batchHooks: more than {MAX_ENTRIES} entries")
+    for index, path in enumerate(written):
+        where = at("batchHooks", index)
+        if not isinstance(path, str):
+            raise ShapeError(f"{where}: expected a string, found {type_name(path)}")
+        first, *steps = path.split("/")
+        if first != HOOKS_FOLDER or not steps or not {"", ".", ".."}.isdisjoint(steps) or not path.isprintable():
+            raise ShapeError(f"{where}: {path[:130]!r} is no path of a hook; write one such as {HOOKS_FOLDER}/main")
+        if path in written[:index]:
+            raise ShapeError(f"{where}: {path} is there twice; keep one of them")
+    return tuple(str(path) for path in written)
 
 
 def _bundles(value: JsonValue) -> frozenset[tuple[str, str]]:

@@ -105,7 +105,7 @@ def pack_package(source: Path, name: str = "") -> Package:
     definition = _definition(source, name or source.resolve().name, str(source))
     if definition.layout is Layout.CHART:
         return _chart(read_chart(source), pack_chart(source))
-    return _image(definition, source)
+    return pack_image(definition, source)
 
 
 def _packed_chart(source: Path) -> Package:
@@ -151,7 +151,8 @@ def _chart(chart: Chart, archive: bytes) -> Package:
     return Package(chart.name, chart.version, config, layer, {key: value for key, value in said.items() if value})
 
 
-def _image(definition: Definition, folder: Path) -> Package:
+def pack_image(definition: Definition, folder: Path) -> Package:
+    """The files of a package that is no plain chart, as what its definition says they are. Raises ArtifactError. Blocking."""
     chart = definition.chart if (folder / CHART_FILE).is_file() else None
     version = definition.version or (chart.version if chart else "")
     metadata: JsonObject = {

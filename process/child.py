@@ -37,7 +37,7 @@ async def run_child(
     Cancelled comes out only when all are dead: after at most ``cancel_grace_s`` and what SWEEP_S, DYING_S and
     FLUSH_CANCELLED_S allow; mostly a moment after the grace, however many are cancelled at once.
     """
-    child = await start(command, ledger)
+    child = await start(command, ledger, limits=limits)
     run = Run(child, command.argv[0], limits)
     output = _Output(run, command, limits, sinks)
     final: Ended | Stuck | None = None

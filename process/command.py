@@ -12,13 +12,26 @@ from typing import Final
 
 
 @dataclass(frozen=True, slots=True)
+class User:
+    """Whom a program runs as, in no other group. While a run lasts, nothing else on the machine may run as this ``uid``."""
+
+    uid: int
+    gid: int
+
+
+@dataclass(frozen=True, slots=True)
 class Command:
-    """A program to run: no shell, stdin is /dev/null unless ``stdin`` has bytes. ``env`` is the whole environment."""
+    """A program to run: no shell, stdin is /dev/null unless ``stdin`` has bytes. ``env`` is the whole environment.
+
+    ``user``: None for this process's own. ``wrapper`` is a program with its arguments that starts ``argv``: a sandbox.
+    """
 
     argv: tuple[str, ...]
     cwd: Path
     env: Mapping[str, str]
     stdin: bytes = b""
+    user: User | None = None
+    wrapper: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +44,9 @@ class Limits:
 
     ``cancel_grace_s`` is the grace after a cancellation, never more than ``term_grace_s``: whoever cancels waits for the end,
     and what comes after it must begin within a second.
+
+    The last four are the kernel's (setrlimit(2)), for each process of the run: address space, number of processes of its user
+    (counts only where that user is the run's own), descriptors, and how large a file may become. None: this process's own.
     """
 
     wall_s: float
@@ -39,6 +55,10 @@ class Limits:
     term_grace_s: float = 5.0
     cancel_grace_s: float = 0.3
     drain_s: float = 1.0
+    memory_bytes: int | None = None
+    processes: int | None = None
+    open_files: int | None = None
+    file_bytes: int | None = None
 
 
 class Ending(Enum):

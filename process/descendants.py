@@ -5,8 +5,9 @@ A run's processes are told by three signs:
 * the process group of the leader, which signals reach at once;
 * its session: a shell with job control gives every pipeline a group of its own, but not a session;
 * the marker, a random token in the environment: a daemon that called ``setsid`` keeps it.
+* its user, where it has one that is nobody else's: that is left behind by nobody.
 
-Who leaves the session *and* throws its environment away (``setsid env -i``) is out of reach; that would take a cgroup.
+Without a user of its own, who leaves the session *and* throws its environment away (``setsid env -i``) is out of reach.
 
 Numbers are reused, so a number alone proves nothing. Who started before the leader does not belong. The group and the
 session count only where the number is *proven* to still mean the run: the leader is our own child and not reaped
@@ -20,7 +21,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from wharfinger.process.proc_stat import ProcessStat, parse_start_ticks, parse_stat, parse_tokens
+from wharfinger.process.proc_stat import ProcessStat, parse_start_ticks, parse_stat, parse_tokens, parse_uid
 
 ENVIRON_BYTES_MAX: Final = 8 * 1024 * 1024
 """The kernel allows 6 MiB for arguments and environment together (execve(2), "Limits on size")."""
@@ -34,22 +35,27 @@ class Mark:
     """What tells a run's processes from all others. ``pid`` is the leader's, and so the group's and the session's.
 
     ``held``: the leader is a child of this process that nobody has reaped; it is left alone, as its end is waited for
-    elsewhere. Without a ``pid`` (0) only the token counts.
+    elsewhere. Without a ``pid`` (0) only the token counts. ``uid``: the user that is the run's own; never root, 0 is none.
     """
 
     token: str
     pid: int = 0
     start_ticks: int = 0
     held: bool = False
+    uid: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A process as the scan saw it. ``undecided``: it was inside ``execve``, so whether it has a token is not known."""
+    """A process as the scan saw it. ``undecided``: it was inside ``execve``, so whether it has a token is not known.
+
+    ``uid`` is its real user, 0 also where nobody asked for it.
+    """
 
     stat: ProcessStat
     tokens: frozenset[str]
     undecided: bool
+    uid: int = 0
 
 
 def belonging(seen: Iterable[Seen], mark: Mark) -> list[Seen]:
@@ -65,7 +71,7 @@ def belonging_to_each(seen: Iterable[Seen], marks: Sequence[Mark]) -> list[list[
     found: list[list[Seen]] = [[] for _ in marks]
     for one, number in pairs:
         mark = marks[number]
-        if mark.token in one.tokens or number in proven:
+        if mark.token in one.tokens or number in proven or (mark.uid > 0 and one.uid == mark.uid):
             found[number].append(one)
     return found
 
@@ -77,15 +83,18 @@ class _Signs:
         self._marks = marks
         self._by_token: dict[str, list[int]] = {}
         self._by_pid: dict[int, list[int]] = {}
+        self._by_uid: dict[int, list[int]] = {}
         for number, mark in enumerate(marks):
             self._by_token.setdefault(mark.token, []).append(number)
             if mark.pid > 0:
                 self._by_pid.setdefault(mark.pid, []).append(number)
+            if mark.uid > 0:
+                self._by_uid.setdefault(mark.uid, []).append(number)
 
     def of(self, one: Seen) -> set[int]:
-        """The indices of marks whose token, group or session it bears, if it is young enough and no held leader itself."""
+        """The indices of marks whose token, group, session or user it bears, if it is young enough and no held leader itself."""
         stat = one.stat
-        signs = {*self._by_pid.get(stat.pgid, ()), *self._by_pid.get(stat.sid, ())}
+        signs = {*self._by_pid.get(stat.pgid, ()), *self._by_pid.get(stat.sid, ()), *self._by_uid.get(one.uid, ())}
         for token in one.tokens:
             signs.update(self._by_token.get(token, ()))
         return {number for number in signs if self._may_belong(stat, self._marks[number])}
@@ -102,19 +111,19 @@ def _proves(one: Seen, mark: Mark) -> bool:
     return mark.token in one.tokens and one.stat.sid == mark.pid
 
 
-def scan(since_ticks: int) -> list[Seen]:
+def scan(since_ticks: int, *, users: bool = False) -> list[Seen]:
     """Everybody in /proc who started at or after ``since_ticks`` (clock ticks since boot), but kernel threads and ourselves.
 
-    Blocking: some ten microseconds a process.
+    ``users``: ask for whom each runs as, too. Blocking: some ten microseconds a process.
     """
     me = (
         os.getpid()
     )  # a daemon that a hook of its dead forerunner started has that one's token, and must not end itself
-    found = (look(pid, since_ticks) for pid in _numbers("/proc") if pid != me)
+    found = (look(pid, since_ticks, users=users) for pid in _numbers("/proc") if pid != me)
     return [one for one in found if one is not None]
 
 
-def look(pid: int, since_ticks: int = 0) -> Seen | None:
+def look(pid: int, since_ticks: int = 0, *, users: bool = False) -> Seen | None:
     """One process; None when it is gone, too old, or a kernel thread."""
     line = _read(f"/proc/{pid}/stat", _STAT_BYTES, _STAT_BYTES)
     if not line or parse_start_ticks(line) < since_ticks:  # most are older, so this comes before all else
@@ -122,15 +131,16 @@ def look(pid: int, since_ticks: int = 0) -> Seen | None:
     stat = parse_stat(line)
     if stat.kernel_thread:
         return None
+    uid = parse_uid(_read(f"/proc/{pid}/status", _STAT_BYTES, _STAT_BYTES) or b"") if users else 0
     if not stat.alive:
-        return Seen(stat, frozenset(), undecided=False)
+        return Seen(stat, frozenset(), undecided=False, uid=uid)
     environ = _read(f"/proc/{pid}/environ", ENVIRON_BYTES_MAX)
     if not environ and stat.threads > 1:  # the main thread may have ended before the others
         environ = _environ_of_threads(pid)
     if environ is None:  # gone, or another user's: the session may still tell
-        return Seen(stat, frozenset(), undecided=False)
+        return Seen(stat, frozenset(), undecided=False, uid=uid)
     undecided = not environ and stat.environ_bytes != 0 and not stat.exiting
-    return Seen(stat, parse_tokens(environ), undecided)
+    return Seen(stat, parse_tokens(environ), undecided, uid)
 
 
 def _environ_of_threads(pid: int) -> bytes | None:

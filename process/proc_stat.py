@@ -1,4 +1,4 @@
-"""Reading /proc/<pid>/stat and /proc/<pid>/environ (proc_pid_stat(5), proc_pid_environ(5)): pure parsers.
+"""Reading /proc/<pid>/stat, status and environ (proc_pid_stat(5) and its siblings): pure parsers.
 
 The command name in ``stat`` is the program's own choice: it may hold spaces, parentheses, line ends and a whole forged
 rest of the line. The kernel writes it between the first ``(`` and the *last* ``)``, and that is how it is read.
@@ -15,6 +15,7 @@ MARKER_BYTES_MAX: Final = 1024
 """A longer chain of tokens is not carried on: runs nested some thirty deep are a loop."""
 
 _MARKER_VALUE: Final = re.compile(rb"(?:\A|\0)" + MARKER.encode() + rb"=([^\0]*)")
+_UID: Final = re.compile(rb"^Uid:[ \t]+(\d+)[ \t]", re.MULTILINE)
 _EXITING: Final = 0x0000_0004  # PF_EXITING and
 _KERNEL_THREAD: Final = 0x0020_0000  # PF_KTHREAD of the kernel's include/linux/sched.h
 _FIELDS_AFTER_NAME: Final = 49  # state (field 3) up to env_end (field 51, Linux 3.5)
@@ -96,6 +97,12 @@ def parse_tokens(environ: bytes) -> frozenset[str]:
     """The tokens of all runs that the owner of this environment belongs to; empty for everyone else."""
     values = b":".join(_MARKER_VALUE.findall(environ))
     return frozenset(token for token in values.decode("utf-8", "replace").split(":") if token)
+
+
+def parse_uid(status: bytes) -> int:
+    """The real user in /proc/<pid>/status; 0 where it does not say. Line ends in the name above it are escaped there."""
+    found = _UID.search(status)
+    return int(found[1]) if found else 0
 
 
 def marker_value(inherited: str, token: str) -> str:

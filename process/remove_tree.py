@@ -25,12 +25,17 @@ def remove_tree(path: Path, *, first: Iterable[str] = ()) -> None:
     Blocking. Raises OSError: FileNotFoundError where there is none, NotADirectoryError where it is a link or a file, else the
     first fault of removing; everything that could be removed is gone then.
     """
+    empty_tree(path, first=first)
+    path.rmdir()
+
+
+def empty_tree(path: Path, *, first: Iterable[str] = ()) -> None:
+    """Remove all that is in the folder, and not the folder itself: the rest as `remove_tree`."""
     top = _opened(path, None)
     try:
         _Removal(top).run(first)
     finally:
         os.close(top)
-    path.rmdir()
 
 
 class _Removal:

@@ -64,8 +64,10 @@ inherits the descriptor for that long (ETXTBSY). First pause; each further one i
 _T = TypeVar("_T")
 
 
-async def start(command: Command, ledger: ProcessLedger | None, *, open_stdin: bool = False) -> Spawned:
-    """Start the program in a worker thread.
+async def start(
+    command: Command, ledger: ProcessLedger | None, *, limits: Limits | None = None, open_stdin: bool = False
+) -> Spawned:
+    """Start the program in a worker thread, within those of ``limits`` that are the kernel's.
 
     ``run_sync`` either raises Cancelled before the thread starts, or waits for it and returns what it returns, cancelled
     or not: a child that was started is never lost. Raises SpawnError or LedgerError.
@@ -73,7 +75,7 @@ async def start(command: Command, ledger: ProcessLedger | None, *, open_stdin: b
     token = secrets.token_hex(16)
     for attempt in range(SPAWN_TRIES):
         try:
-            return await _in_thread(lambda: spawn(command, token, ledger, open_stdin=open_stdin))
+            return await _in_thread(lambda: spawn(command, token, ledger, limits=limits, open_stdin=open_stdin))
         except FileBusyError:
             if attempt == SPAWN_TRIES - 1:
                 raise

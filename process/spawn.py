@@ -9,6 +9,7 @@
 """
 
 import errno
+import math
 import os
 import shutil
 import signal
@@ -19,9 +20,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from wharfinger.process.command import Command
+from wharfinger.process.command import Command, Limits
 from wharfinger.process.descendants import Mark, read_stat
 from wharfinger.process.errors import FileBusyError, LedgerError, SpawnError
+from wharfinger.process.launcher import check, launched, needs_launcher
 from wharfinger.process.ledger import ProcessLedger
 from wharfinger.process.proc_stat import MARKER, marker_value
 from wharfinger.process.sweep import sweep
@@ -55,24 +57,32 @@ class Spawned:
         os.close(self.pidfd)
 
 
-def spawn(command: Command, token: str, ledger: ProcessLedger | None, *, open_stdin: bool = False) -> Spawned:
+def spawn(
+    command: Command,
+    token: str,
+    ledger: ProcessLedger | None,
+    *,
+    limits: Limits | None = None,
+    open_stdin: bool = False,
+) -> Spawned:
     """Start ``command``, marked with ``token`` and journalled in ``ledger``; ``open_stdin``: a pipe even with nothing to feed.
 
-    Blocking.
+    Of ``limits`` only those of the kernel are for here. Blocking.
 
     Raises SpawnError or LedgerError; nothing runs then, and nothing stays in the ledger that could not be cleared.
     """
+    argv = _command_line(command, limits)
     if ledger is not None:
         ledger.intend(token)
     try:
-        popen = _popen(command, token, open_stdin=open_stdin)
+        popen = _popen(command, argv, token, open_stdin=open_stdin)
     except BaseException:
         _forget(ledger, token)
         raise
     try:
-        return _take(popen, token, ledger)
+        return _take(popen, _uid(command), token, ledger)
     except BaseException as error:
-        _abort(popen, token)
+        _abort(popen, _uid(command), token)
         _forget(ledger, token)
         if isinstance(error, OSError):
             raise _refusal(command, error) from error
@@ -86,15 +96,31 @@ def _forget(ledger: ProcessLedger | None, token: str) -> None:
             ledger.forget(token)
 
 
-def _popen(command: Command, token: str, *, open_stdin: bool) -> subprocess.Popen[bytes]:
+def _uid(command: Command) -> int:
+    return command.user.uid if command.user is not None else 0
+
+
+def _command_line(command: Command, limits: Limits | None) -> tuple[str, ...]:
+    """What is started. Raises SpawnError where a launcher would not get to start the program."""
     if not command.argv or not command.argv[0]:
         raise SpawnError("nothing", "the command line is empty", "name a program")
+    bounds = limits or Limits(wall_s=math.inf, stdout_bytes=0)
+    if not needs_launcher(command, bounds):
+        return command.argv
+    try:
+        check(command, _find(command))
+    except OSError as error:
+        raise _refusal(command, error) from error
+    return launched(command, bounds)
+
+
+def _popen(command: Command, argv: tuple[str, ...], token: str, *, open_stdin: bool) -> subprocess.Popen[bytes]:
     # This process's own marker, not the command's: whoever runs us must find what we run, whatever the command passes on.
     env = {MARKER: marker_value(os.environ.get(MARKER, ""), token)}
     env |= {name: value for name, value in command.env.items() if name != MARKER}
     try:
         return subprocess.Popen(
-            command.argv,
+            argv,
             bufsize=0,
             stdin=subprocess.PIPE if command.stdin or open_stdin else subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -112,7 +138,7 @@ def _popen(command: Command, token: str, *, open_stdin: bool) -> subprocess.Pope
         ) from error
 
 
-def _take(popen: subprocess.Popen[bytes], token: str, ledger: ProcessLedger | None) -> Spawned:
+def _take(popen: subprocess.Popen[bytes], uid: int, token: str, ledger: ProcessLedger | None) -> Spawned:
     """Open the pidfd (the child is not reaped, so it cannot be somebody else's), and journal who it is."""
     stat = read_stat(popen.pid)
     if stat is None or popen.stdout is None or popen.stderr is None:
@@ -125,7 +151,7 @@ def _take(popen: subprocess.Popen[bytes], token: str, ledger: ProcessLedger | No
             os.set_blocking(fd, False)
     return Spawned(
         popen=popen,
-        mark=Mark(token, popen.pid, stat.start_ticks, held=True),
+        mark=Mark(token, popen.pid, stat.start_ticks, held=True, uid=uid),
         pidfd=os.pidfd_open(popen.pid),
         stdin=stdin,
         stdout=popen.stdout.fileno(),
@@ -133,11 +159,11 @@ def _take(popen: subprocess.Popen[bytes], token: str, ledger: ProcessLedger | No
     )
 
 
-def _abort(popen: subprocess.Popen[bytes], token: str) -> None:
+def _abort(popen: subprocess.Popen[bytes], uid: int, token: str) -> None:
     """End a child that was started but could not be taken over."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(popen.pid, signal.SIGKILL)
-    sweep([Mark(token, popen.pid, held=True)], ABORT_SWEEP_S)
+    sweep([Mark(token, popen.pid, held=True, uid=uid)], ABORT_SWEEP_S)
     for stream in (popen.stdin, popen.stdout, popen.stderr):
         if stream is not None:
             stream.close()

@@ -22,7 +22,7 @@ import os
 import select
 import signal
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from typing import Final
@@ -143,7 +143,7 @@ def _round(hunts: Sequence[Hunt]) -> None:
     for hunt in hunts:
         hunt.freeze_group()
     born = last_pid()
-    seen = scan(min(mark.start_ticks for mark in marks))
+    seen = scan(min(mark.start_ticks for mark in marks), users=_asks_for_users(marks))
     youngest_undecided = max((one.stat.start_ticks for one in seen if one.undecided), default=-1)
     found = belonging_to_each(seen, marks)
     for part in _parts(list(zip(hunts, found, strict=True))):
@@ -179,7 +179,8 @@ def _kill_pinned(found: Found) -> None:
             with suppress(ProcessLookupError):
                 pins[pid] = fd = os.pidfd_open(pid)
                 stack.callback(os.close, fd)
-        again = [one for pid in pins if (one := look(pid)) is not None]
+        users = _asks_for_users([hunt.mark for hunt, _ in found])
+        again = [one for pid in pins if (one := look(pid, users=users)) is not None]
         sure = [one for one in again if _has_its_number(pins[one.stat.pid])]
         dying: set[int] = set()
         for (hunt, _), own in zip(found, belonging_to_each(sure, [hunt.mark for hunt, _ in found]), strict=True):
@@ -187,6 +188,10 @@ def _kill_pinned(found: Found) -> None:
             hunt.kill_group()  # after the others, or the group's members could not be counted any more
         for fd in _wait_dead(dying):
             _reap_adopted(fd)
+
+
+def _asks_for_users(marks: Iterable[Mark]) -> bool:
+    return any(mark.uid > 0 for mark in marks)
 
 
 def _identity(one: Seen) -> Identity:

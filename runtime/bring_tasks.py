@@ -7,6 +7,7 @@ source goes to the registry; a folder on this machine is always looked at, becau
 
 import logging
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -16,8 +17,10 @@ from wharfinger.cluster.errors import ConflictError, NotFoundError
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json_value import JsonObject, JsonValue, as_object, checksum, decode_json, encode_json
+from wharfinger.formats.merge_patch import overlaid
 from wharfinger.hooks.config import HookConfigError
-from wharfinger.hooks.discovery import discover_hooks
+from wharfinger.hooks.config_bindings import HookScope
+from wharfinger.hooks.discovery import Hook, discover_hooks
 from wharfinger.hooks.enabled_script import run_enabled_script
 from wharfinger.hooks.errors import HookError
 from wharfinger.hooks.filters import FilterError
@@ -26,6 +29,7 @@ from wharfinger.packages.conversions import check_conversions
 from wharfinger.packages.definition import Definition, read_definition
 from wharfinger.packages.digest import Digest
 from wharfinger.packages.errors import PackageError
+from wharfinger.packages.global_folder import read_global_definition
 from wharfinger.packages.manifest import manifest_fields, manifest_from_fields
 from wharfinger.packages.registry import Manifest
 from wharfinger.packages.requirements import resolved
@@ -34,7 +38,7 @@ from wharfinger.packages.values import check_package_rules, hook_values
 from wharfinger.queue.slots import Kind
 from wharfinger.runtime.configuration import newest_settings
 from wharfinger.runtime.enabled_vote import KeptVote, globals_for, vote_key
-from wharfinger.runtime.identity import IdentityError, ModuleId, PackageId
+from wharfinger.runtime.identity import IdentityError, ModuleId, PackageId, identity_variables, is_global
 from wharfinger.runtime.instance import Instance, Reporter, Tools
 from wharfinger.runtime.journal_machine import MAX_RESULT
 from wharfinger.runtime.package_state import PackageState
@@ -165,10 +169,16 @@ async def read_package(instance: Instance, tools: Tools) -> None:
     if instance.tree is None:
         raise AssertionError(f"{instance.id}: nothing is installed")
     tree, name, version = instance.tree, instance.package, instance.version
-    definition = await trio.to_thread.run_sync(lambda: read_definition(tree, name=name, version=version))
+    if is_global(instance.id):
+        definition = await trio.to_thread.run_sync(lambda: read_global_definition(tree, version=version))
+    else:
+        definition = await trio.to_thread.run_sync(lambda: read_definition(tree, name=name, version=version))
+    if instance.wanted.static_values:
+        static = overlaid(instance.wanted.static_values, definition.static_values)
+        definition = replace(definition, static_values=static)
     check_kind(definition, instance.id)
     check_needs(definition, instance.id)
-    hooks = await discover_hooks(tree, definition.layout, tools.config_reader) if definition.hooks else ()
+    hooks = await _discovered(instance, tools, tree, definition) if definition.hooks else ()
     for hook in hooks:
         for number, binding in enumerate(hook.config.kubernetes):
             try:
@@ -181,6 +191,17 @@ async def read_package(instance: Instance, tools: Tools) -> None:
     await check_package_rules(definition, tools.rules)
     await check_conversions(definition.conversions, tools.filters.of(instance.id.name))
     instance.definition, instance.hooks = definition, hooks
+
+
+async def _discovered(instance: Instance, tools: Tools, tree: Path, definition: Definition) -> tuple[Hook, ...]:
+    return await discover_hooks(
+        tree,
+        definition.layout,
+        tools.config_reader,
+        scope=HookScope.GLOBAL if is_global(instance.id) else HookScope.PACKAGE,
+        batch=definition.batch_hooks,
+        environment=identity_variables(instance.id),
+    )
 
 
 async def ask_enabled_script(instance: Instance, tools: Tools, reporter: Reporter) -> None:

@@ -2,7 +2,6 @@
 
 import argparse
 import os
-import re
 import shutil
 import sys
 from dataclasses import fields
@@ -10,21 +9,21 @@ from pathlib import Path
 from typing import cast
 
 import trio
+from wharfinger.hooks.containment_options import add_containment_options, containment_of
 
 from wharfinger.cluster.connection import ConnectionConfigError
 from wharfinger.cluster.embedded import EmbeddedError
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.packages.errors import StoreError
-from wharfinger.packages.requirements import is_package_name
 from wharfinger.process.errors import LedgerError
 from wharfinger.queue.backoff import BackoffPolicy
 from wharfinger.queue.slots import SlotLimits
-from wharfinger.runtime.daemon import HOOK_TIMEOUT_S, DaemonConfig, ServeInspector, run_daemon
+from wharfinger.runtime.daemon import HOOK_TIMEOUT_S, DaemonConfig, ServeInspector, ServeMetrics, run_daemon
+from wharfinger.runtime.hook_options import add_hooks, addon_folders, config_map_key, folders_problem
 from wharfinger.runtime.journal import JournalError
 from wharfinger.runtime.logs import LogFormat, set_up_logging
 from wharfinger.runtime.paths import SOCKET_VARIABLE, STATE_VARIABLE, default_socket, default_state_dir
 from wharfinger.runtime.platform_options import add_platform, platform_problem
-from wharfinger.runtime.resources import CONFIG_MAP
 from wharfinger.runtime.service_manager import service_manager
 from wharfinger.runtime.state_dir import StartError
 
@@ -38,7 +37,6 @@ _LIMITS = {
 }
 GRACE_S = 30.0
 FORCED_EXIT = 1
-_OBJECT_NAME = re.compile(r"[a-z0-9](?:[-.a-z0-9]{0,251}[a-z0-9])?\Z")
 
 
 def add_run(parser: argparse.ArgumentParser) -> None:
@@ -99,6 +97,15 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help="a run of a hook is ended after that (default: %(default)g)",
     )
+    add_hooks(parser)
+    add_containment_options(parser)
+    parser.add_argument(
+        "--metrics-address",
+        default="",
+        metavar="HOST:PORT",
+        help="serve /metrics, /metrics/hooks and /healthz there, to everybody who can reach it (default: only the debug "
+        "socket has them)",
+    )
     limits = parser.add_argument_group("limits", "how much is done at a time, shared fairly by namespaces and packages")
     for field in fields(SlotLimits):
         limits.add_argument(
@@ -136,7 +143,7 @@ def _add_facts(parser: argparse.ArgumentParser) -> None:
     add_platform(facts)
     facts.add_argument(
         "--bootstrapped-by",
-        type=_config_map,
+        type=config_map_key,
         default=None,
         metavar="NAMESPACE/CONFIGMAP",
         help="packages of the last order wait until this ConfigMap is there (default: they do not wait)",
@@ -155,7 +162,8 @@ def run(args: argparse.Namespace) -> int:
     kubeconfig = cast("Path | None", args.kubeconfig)
     if args.embedded and (kubeconfig is not None or args.context):
         return _failed("--embedded brings its own cluster; leave out --kubeconfig and --context", code=2)
-    if problem := _wrong_options(args):
+    folders = addon_folders(args)
+    if problem := _wrong_options(args) or folders_problem(folders):
         return _failed(problem, code=2)
     # Absolute, all of them: helm runs in a folder of its own.
     config = DaemonConfig(
@@ -172,12 +180,18 @@ def run(args: argparse.Namespace) -> int:
         bundle=args.bundle,
         bootstrapped_by=cast("ObjectKey | None", args.bootstrapped_by),
         hook_timeout_s=args.hook_timeout,
+        folders=folders,
+        on_startup=args.on_startup,
+        synchronization=args.synchronization,
+        containment=containment_of(args, state_dir=state_dir.resolve()),
+        metrics_address=args.metrics_address,
         slots=SlotLimits(**{field.name: getattr(args, f"max_{field.name}") for field in fields(SlotLimits)}),
         backoff=BackoffPolicy(initial_s=args.retry_first, max_s=args.retry_max),
     )
     serve = cast("ServeInspector", args.serve_inspector)
+    serve_metrics = cast("ServeMetrics", args.serve_metrics)
     try:
-        clean = trio.run(run_daemon, config, serve, service_manager())
+        clean = trio.run(run_daemon, config, serve, service_manager(), serve_metrics)
     except* (StartError, ConnectionConfigError, EmbeddedError, LedgerError, JournalError, StoreError) as group:
         return_code = _failed(_first_message(group))
     else:
@@ -204,13 +218,6 @@ def _count(text: str) -> int:
     if not text.isdecimal() or not 1 <= int(text) <= 10_000:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number between 1 and 10000")
     return int(text)
-
-
-def _config_map(text: str) -> ObjectKey:
-    namespace, slash, name = text.partition("/")
-    if not (slash and is_package_name(namespace) and _OBJECT_NAME.match(name)):
-        raise argparse.ArgumentTypeError(f"{text[:320]!r} is not NAMESPACE/CONFIGMAP")
-    return ObjectKey(CONFIG_MAP, namespace, name)
 
 
 def _seconds(text: str) -> float:

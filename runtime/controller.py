@@ -29,7 +29,7 @@ from wharfinger.formats.json_value import JsonObject, JsonValue, find, find_int,
 from wharfinger.runtime import status as statuses
 from wharfinger.runtime.guard import LOOK_S, Guard
 from wharfinger.runtime.holds import Hold, is_installed
-from wharfinger.runtime.identity import SYSTEM_NAMESPACE, AppId, IdentityError, ModuleId, PackageId, package_id
+from wharfinger.runtime.identity import GLOBAL, SYSTEM_NAMESPACE, AppId, IdentityError, ModuleId, PackageId, package_id
 from wharfinger.runtime.lookup import Lookup, RepositoryUnusableError
 from wharfinger.runtime.references import open_references
 from wharfinger.runtime.resources import (
@@ -84,6 +84,8 @@ class Controller:
         installed = [_name(key) for key, obj in objects.items() if is_installed(obj) and not _is_left_alone(key)]
         self.guard = Guard(self.runtime, self._object_of, self.keys.add, installed)
         self.resting = Resting(self.runtime, self.lookup)
+        if _key(ModuleId(GLOBAL)) in objects:
+            self.runtime.rounds.expect()
 
     def _object_of(self, name: str) -> JsonObject | None:
         key = _key(package_id(name))

@@ -2,7 +2,7 @@
 
 EnsureCRDs runs in a lane of its own as soon as its package may be on, and is tried again there until it succeeds. AwaitCRDs is
 the reconciliation's part: its own definitions must be established, everybody else's tried once
-(:mod:`~wharfinger.runtime.crd_phase`). EnsureWebhooks comes after the hooks were started, and brings conversion webhooks into the
+(:mod:`~wharfinger.runtime.tries`). EnsureWebhooks comes after the hooks were started, and brings conversion webhooks into the
 cluster before the objects that they convert: it renders the chart and applies its ``ConversionWebhook`` objects alone, as
 objects of the release.
 """

@@ -32,7 +32,8 @@ from wharfinger.cluster.http_session import ClientOptions
 from wharfinger.cluster.release_engine import ReleaseEngine
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.cluster.work_queue import WorkKeys
-from wharfinger.hooks.discovery import ProcessConfigReader
+from wharfinger.hooks.config_reader import ProcessConfigReader
+from wharfinger.hooks.containment import NO_CONTAINMENT, Containment
 from wharfinger.hooks.hook_services import HookServices
 from wharfinger.hooks.jq_pool import open_jq_pool
 from wharfinger.hooks.process_runner import ProcessHookRunner
@@ -46,12 +47,15 @@ from wharfinger.queue.backoff import BackoffPolicy
 from wharfinger.queue.scope import WorkScope
 from wharfinger.queue.slots import SlotLimits, Slots
 from wharfinger.runtime.controller import open_controller
+from wharfinger.runtime.hook_options import AddonFolders
 from wharfinger.runtime.inspector import Inspector
 from wharfinger.runtime.instance import Tools
 from wharfinger.runtime.journal import Journal
 from wharfinger.runtime.limited_client import LimitedClient
+from wharfinger.runtime.modules_dir import open_modules_dir
 from wharfinger.runtime.own_crds import ensure_crds
 from wharfinger.runtime.package_status import PackageStatus
+from wharfinger.runtime.restart_policy import Repeat
 from wharfinger.runtime.service import Facts, open_runtime
 from wharfinger.runtime.service_manager import ServiceManager, open_watchdog
 from wharfinger.runtime.snapshots import RuntimeInspector
@@ -69,6 +73,8 @@ HOOK_OUTPUT_BYTES: Final = 64 * 1024 * 1024
 
 ServeInspector = Callable[[Path, Inspector], AbstractAsyncContextManager[None]]
 """Serves an Inspector on a Unix socket; given by the composition root, because `runtime` does not know `debug`."""
+ServeMetrics = Callable[[str, Inspector], AbstractAsyncContextManager[None]]
+"""Serves its metrics on an address of this machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +97,12 @@ class DaemonConfig:
     bootstrapped_by: ObjectKey | None = None
     """A ConfigMap: the cluster is bootstrapped once it is there. None: it is."""
     hook_timeout_s: float = HOOK_TIMEOUT_S
+    folders: AddonFolders = AddonFolders()  # noqa: RUF009 - frozen
+    on_startup: Repeat = Repeat.LAYOUT
+    synchronization: Repeat = Repeat.LAYOUT
+    containment: Containment = NO_CONTAINMENT
+    metrics_address: str = ""
+    """Where scrapers find metrics, beside the debug socket; empty: nowhere."""
     backoff: BackoffPolicy = BackoffPolicy()  # noqa: RUF009 - frozen
     """Of tasks that failed."""
     slots: SlotLimits = SlotLimits()  # noqa: RUF009 - frozen
@@ -126,7 +138,9 @@ class _Stopping:
                 self.starting.cancel(name)
 
 
-async def run_daemon(config: DaemonConfig, serve_inspector: ServeInspector, manager: ServiceManager) -> bool:
+async def run_daemon(
+    config: DaemonConfig, serve_inspector: ServeInspector, manager: ServiceManager, serve_metrics: ServeMetrics
+) -> bool:
     """Run until SIGTERM or SIGINT; True if everything ended within the grace time.
 
     Raises StartError, ConnectionConfigError, LedgerError or StoreError: a daemon that cannot start says so.
@@ -136,7 +150,7 @@ async def run_daemon(config: DaemonConfig, serve_inspector: ServeInspector, mana
             with trio.CancelScope() as starting:
                 stopping = _Stopping(config.grace_s, starting, hard)
                 nursery.start_soon(stopping.listen, signals, name="signals")
-                async with open_daemon(config, serve_inspector, manager):
+                async with open_daemon(config, serve_inspector, manager, serve_metrics):
                     stopping.up = True
                     await stopping.asked.wait()
                     manager.notify("STOPPING=1")
@@ -151,13 +165,13 @@ async def run_daemon(config: DaemonConfig, serve_inspector: ServeInspector, mana
 
 @asynccontextmanager
 async def open_daemon(
-    config: DaemonConfig, serve_inspector: ServeInspector, manager: ServiceManager
+    config: DaemonConfig, serve_inspector: ServeInspector, manager: ServiceManager, serve_metrics: ServeMetrics
 ) -> AsyncIterator[None]:
     """Put everything up; the body runs once all of it is."""
     with hold_state_dir(config.state_dir) as state:
         _warn_of_lost_journal(state)
         with open_ledger(state / "journal.db") as ledger:
-            async with _open_all(config, serve_inspector, manager, state, ledger):
+            async with _open_all(config, serve_inspector, manager, serve_metrics, state, ledger):
                 yield
 
 
@@ -176,6 +190,7 @@ async def _open_all(
     config: DaemonConfig,
     serve_inspector: ServeInspector,
     manager: ServiceManager,
+    serve_metrics: ServeMetrics,
     state: Path,
     ledger: ProcessLedger,
 ) -> AsyncIterator[None]:
@@ -198,6 +213,8 @@ async def _open_all(
         client = await stack.enter_async_context(open_client(connection, options=options))
         inspector = RuntimeInspector(cluster=connection.server, started=now())
         await stack.enter_async_context(serve_inspector(config.socket, inspector))
+        if config.metrics_address:
+            await stack.enter_async_context(serve_metrics(config.metrics_address, inspector))
         version = await _prepare_cluster(client, connection)
         await stack.enter_async_context(
             _open_runtime(config, state, scratch, ledger, journal, client, version, inspector)
@@ -245,8 +262,8 @@ async def _open_runtime(
                 renderer=HelmRenderer(config.helm, scratch, ledger, RenderLimits(at_once=config.slots.renders)),
                 cluster=limited,
                 releases=ReleaseEngine(limited, field_manager=FIELD_MANAGER, now=now, holder=HOLDER),
-                hook_runner=ProcessHookRunner(scratch, limits, ledger),
-                config_reader=ProcessConfigReader(ledger),
+                hook_runner=ProcessHookRunner(scratch, limits, ledger, containment=config.containment),
+                config_reader=ProcessConfigReader(ledger, containment=config.containment),
                 filters=filters,
                 rules=rules,
                 hook_services=services,
@@ -254,6 +271,8 @@ async def _open_runtime(
                 journal=journal,
                 slots=slots,
                 stopping=WorkScope("the daemon"),
+                on_startup=config.on_startup,
+                synchronization=config.synchronization,
             )
 
         async with (
@@ -272,12 +291,28 @@ async def _open_runtime(
                 runtime,
                 keys,
                 writer,
-                local_packages=config.local_packages,
+                local_packages=(*config.local_packages, *_homes(config.folders)),
                 enabled_by_default=None if config.bundle else True,
             ),
         ):
             inspector.runtime = runtime
-            yield
+            async with AsyncExitStack() as stack:
+                if config.folders:
+                    await stack.enter_async_context(
+                        open_modules_dir(
+                            client,
+                            config.folders.modules,
+                            global_hooks=config.folders.global_hooks,
+                            config_map=config.folders.config_map,
+                        )
+                    )
+                yield
+
+
+def _homes(folders: AddonFolders) -> tuple[Path, ...]:
+    """Where repositories may lie for these folders: the one of global hooks is a package in the folder around it."""
+    around = (folders.global_hooks.parent,) if folders.global_hooks is not None else ()
+    return (*folders.modules, *around)
 
 
 async def _prepare_cluster(client: ClusterClient, connection: Connection) -> str:

@@ -6,18 +6,22 @@ well, because a lane that stood still would say nothing and drop what happens.
 """
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import trio
 
 from wharfinger.hooks.config import KubernetesBinding
 from wharfinger.hooks.discovery import Hook
-from wharfinger.hooks.package_hooks import Inbox, PackageHooks
+from wharfinger.hooks.inbox import Inbox
+from wharfinger.hooks.package_hooks import PackageHooks
 from wharfinger.hooks.throttle import Throttle
+from wharfinger.queue.scope import WorkScope
 from wharfinger.queue.service import TaskFailed
 from wharfinger.runtime.failures import EXPECTED, classify
-from wharfinger.runtime.hook_runs import run_hook
+from wharfinger.runtime.hook_runs import Cause, run_hook
 from wharfinger.runtime.instance import Instance, Reporter, Tools
+from wharfinger.runtime.synchronizations import about_to_tell
 
 log = logging.getLogger(__name__)
 
@@ -28,8 +32,20 @@ def lane_of(queue: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class HookEvent:
+    """Something came for a hook of a started package; it waits in the inbox."""
+
+    hooks: PackageHooks
+    inbox: Inbox
+
+
+Tasks = Mapping[str, tuple["EventHookTask", ...]]
+"""Tasks by the name of the queue they belong in: the package's, then its lane (``shop.web/hooks/main``)."""
+
+
+@dataclass(frozen=True, slots=True)
 class EventHookTask:
-    """What waits in a hook's inbox, told to the hook."""
+    """What waits in a hook's inbox, told to the hook, for as long as the package's hooks are started: that is its ``scope``."""
 
     hook: Hook
     inbox: Inbox
@@ -37,6 +53,12 @@ class EventHookTask:
     instance: Instance
     tools: Tools
     reporter: Reporter
+    scope: WorkScope
+
+    @property
+    def lane(self) -> str:
+        """Of its package's queue."""
+        return lane_of(self.inbox.queue)
 
     @property
     def name(self) -> str:
@@ -50,19 +72,21 @@ class EventHookTask:
         if not occurrences:
             return
         try:
-            changed = await run_hook(
-                self.instance, self.tools, self.reporter, self.hook, self.hooks.contexts(self.hook, occurrences)
-            )
+            await about_to_tell(self.instance, self.hook)
+            head = occurrences[0].binding
+            told = self.hooks.contexts(self.hook, occurrences)
+            cause = Cause(head.name, self.inbox.queue, head.allow_failure)
+            changed = await run_hook(self.instance, self.tools, self.reporter, self.hook, told, cause)
         except Exception as error:
-            told = failed_event(self.instance, self.reporter, self.hook, lane_of(self.inbox.queue), error)
+            failed = failed_event(self.instance, self.reporter, self.hook, self.lane, error)
             if not occurrences[0].binding.allow_failure or not isinstance(error, EXPECTED):
-                raise told from error
-            log.warning("%s: %s; it is allowed to fail", self.instance.id, told.message)
+                raise failed from error
+            log.warning("%s: %s; it is allowed to fail", self.instance.id, failed.message)
             changed = False
         self.inbox.told(occurrences)
-        self.reporter.event_hook_done(self.instance, self.hook.name, lane_of(self.inbox.queue), "")
+        self.reporter.event_hook_done(self.instance, self.hook.name, self.lane, "")
         if self.inbox.waiting:  # a version 0 hook is told one thing at a time
-            self.reporter.build_kube_tasks(self.hooks, self.inbox)
+            self.reporter.tell_hook(self.hooks, self.inbox)
         if changed:
             self.reporter.values_changed(self.instance, self.hook.name)
 
@@ -78,10 +102,10 @@ class EventHookTask:
 
 @dataclass(frozen=True, slots=True)
 class SynchronizeTask:
-    """The first run for a binding that its package does not wait for."""
+    """The first run for bindings that are synchronised together, and that their package does not wait for."""
 
     hook: Hook
-    binding: KubernetesBinding
+    bindings: tuple[KubernetesBinding, ...]
     hooks: PackageHooks
     instance: Instance
     tools: Tools
@@ -90,13 +114,13 @@ class SynchronizeTask:
     @property
     def name(self) -> str:
         """``hooks/10-labels.sh synchronization of pods``."""
-        return f"{self.hook.name} synchronization of {self.binding.name}"
+        return f"{self.hook.name} synchronization of {named(self.bindings)}"
 
     async def execute(self) -> None:
-        """Synchronise, then let the binding's events flow. Raises TaskFailed."""
-        lane = lane_of(self.binding.queue)
+        """Synchronise, then let the bindings' events flow. Raises TaskFailed."""
+        lane = lane_of(self.bindings[0].queue)
         try:
-            changed = await synchronize(self.instance, self.tools, self.reporter, self.hooks, self.hook, self.binding)
+            changed = await synchronize(self.instance, self.tools, self.reporter, self.hooks, self.hook, self.bindings)
         except Exception as error:
             raise failed_event(self.instance, self.reporter, self.hook, lane, error) from error
         self.reporter.event_hook_done(self.instance, self.hook.name, lane, "")
@@ -105,20 +129,37 @@ class SynchronizeTask:
 
 
 async def synchronize(
-    instance: Instance, tools: Tools, reporter: Reporter, hooks: PackageHooks, hook: Hook, binding: KubernetesBinding
+    instance: Instance,
+    tools: Tools,
+    reporter: Reporter,
+    hooks: PackageHooks,
+    hook: Hook,
+    bindings: tuple[KubernetesBinding, ...],
 ) -> bool:
-    """Tell a hook all there is of a binding (if it wants that), then let events flow; True if the values changed."""
-    changed = False
-    if binding.on_synchronization and not binding.legacy:
+    """Tell a hook all there is of bindings (if it wants that), then let events flow; True if the values changed.
+
+    In one run: only bindings that `contexts.synchronized_together` has together are given together.
+    """
+    changed, head = False, bindings[0]
+    if head.on_synchronization and not head.legacy:
         try:
-            changed = await run_hook(instance, tools, reporter, hook, (hooks.synchronization(hook, binding),))
+            await about_to_tell(instance, hook)
+            told = hooks.synchronization(hook, *bindings)
+            cause = Cause(head.name, head.queue, head.allow_failure)
+            changed = await run_hook(instance, tools, reporter, hook, told, cause)
         except EXPECTED as error:
-            if not binding.allow_failure:
+            if not head.allow_failure:
                 raise
             why = classify(error, instance.masked).message
             log.warning("%s: %s failed, which it is allowed to: %s", instance.id, hook.name, why)
-    hooks.monitor(hook, binding).unlock()
+    for binding in bindings:
+        hooks.monitor(hook, binding).unlock()
     return changed
+
+
+def named(bindings: tuple[KubernetesBinding, ...]) -> str:
+    """The names of bindings, for people."""
+    return ", ".join(binding.name for binding in bindings)
 
 
 def failed_event(instance: Instance, reporter: Reporter, hook: Hook, lane: str, error: Exception) -> TaskFailed:

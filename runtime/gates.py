@@ -38,7 +38,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What all rules say. ``uninstall``: a person, or the package's script, does not want it; whatever else keeps it off."""
+    """What all rules say. ``uninstall``: a person, a hook or its own script does not want it, whatever else keeps it off."""
 
     verdict: Verdict
     reason: Reason
@@ -196,7 +196,8 @@ class _Judge:
         node, opinion = self._nodes[name], self._opinion(name)
         vote = UNWANTED if opinion.intent is False else _resolved(votes(node, self._facts, others, opinion))
         refused = vote.reason is Reason.DISABLED_BY_SCRIPT and not (opinion.vote and opinion.vote.provisional)
-        unwanted = opinion.intent is False or refused
+        off = vote.reason is Reason.DISABLED_BY_HOOK or (vote.reason is Reason.DISABLED_BY_DEFAULT and node.declined)
+        unwanted = opinion.intent is False or refused or off
         return Decision(vote.verdict, vote.reason, vote.message, uninstall=unwanted)
 
 

@@ -1,28 +1,35 @@
-"""Running a package's hooks: one place where a hook meets values, object patches and the record.
+"""Running a package's hooks: one place where a hook meets values, object patches, metrics and the record.
 
 The order after a run (spec/runtime §7.3): object patches are applied (of a run that failed, those that say they are to be:
-hooks report failures with them); the values patch of a run that succeeded is checked against the schema, recorded, and only
-then true. A hook that failed in any of this has failed, and is run again with fresh snapshots.
+hooks report failures with them); of a run that succeeded the metrics are published, and its values patches checked against the
+schemas, recorded, and only then true (:mod:`~wharfinger.runtime.values_patches`). A hook that failed in any of this has
+failed, and is run again with fresh snapshots.
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
-from wharfinger.formats.errors import FormatError
-from wharfinger.formats.json_value import JsonObject, JsonValue, as_object
+import trio
+
+from wharfinger.formats.json_value import JsonObject
 from wharfinger.formats.redaction_text import TextRedactor
+from wharfinger.hooks.config import MAIN_QUEUE
+from wharfinger.hooks.context_file import Context
 from wharfinger.hooks.discovery import Hook
 from wharfinger.hooks.errors import HookError
+from wharfinger.hooks.metric_operations import MetricOperation, read_metric_operations
 from wharfinger.hooks.object_operations import despite_failure, read_operations
 from wharfinger.hooks.object_patches import apply_operations
+from wharfinger.hooks.run_metrics import HookRunSample, RunOutcome
 from wharfinger.hooks.runner import HookOutcome, HookRun
-from wharfinger.hooks.values_patch import apply_values_patch, compacted
-from wharfinger.packages.values import SettingsError, check_values_rules, hook_values
+from wharfinger.packages.values import hook_values
 from wharfinger.queue.slots import Kind
 from wharfinger.runtime.failures import EXPECTED, HookRunError
-from wharfinger.runtime.identity import AppId
+from wharfinger.runtime.identity import GLOBAL, identity_variables, is_global
 from wharfinger.runtime.instance import Instance, Reporter, Tools
+from wharfinger.runtime.values_patches import patch_settings, patch_values
 
 log = logging.getLogger(__name__)
 
@@ -30,25 +37,50 @@ MAX_LOGGED: Final = 1_000
 """Lines of one run."""
 
 
+@dataclass(slots=True)
+class Cause:
+    """Why a hook runs: its binding and the queue, for metrics; and whether its failure is allowed."""
+
+    binding: str
+    queue: str = MAIN_QUEUE
+    allow_failure: bool = False
+    begun: float = field(default_factory=trio.current_time)
+
+
 async def run_hook(
-    instance: Instance, tools: Tools, reporter: Reporter, hook: Hook, contexts: Sequence[JsonObject]
+    instance: Instance, tools: Tools, reporter: Reporter, hook: Hook, contexts: Sequence[Context], cause: Cause
 ) -> bool:
     """Run one hook once and take over what it left; True if it changed the values.
 
     Raises HookRunError where it failed, and what applying can raise.
     """
     instance.running_hooks += 1
+    cause.begun = trio.current_time()
+    outcome: list[HookOutcome] = []
     try:
-        changed = await _run(instance, tools, reporter, hook, contexts)
+        changed = await _run(instance, tools, reporter, hook, contexts, outcome)
     except EXPECTED as error:
+        failed = RunOutcome.ALLOWED_ERROR if cause.allow_failure else RunOutcome.ERROR
+        _measured(instance, tools, hook, cause, failed, outcome)
         reporter.hook_ran(instance, hook.name, instance.masked(str(error)))
         raise
     finally:
         instance.running_hooks -= 1
         if not instance.running_hooks:
             instance.hooks_quiet.tell()
+    _measured(instance, tools, hook, cause, RunOutcome.SUCCESS, outcome)
     reporter.hook_ran(instance, hook.name, "")
     return changed
+
+
+async def ask_hook(
+    instance: Instance, tools: Tools, reporter: Reporter, hook: Hook, *, settings: JsonObject, values: JsonObject
+) -> str:
+    """Run a hook that answers with its exit status and changes nothing; empty for a yes, else what it said. Raises HookError."""
+    run = _run_of(instance, reporter, hook, (), settings, values)
+    async with tools.slots.use(Kind.HOOK, instance.id.name):
+        outcome = await tools.hook_runner.run(run)
+    return "" if outcome.succeeded else instance.masked(outcome.exit_description)
 
 
 async def wait_hooks_quiet(instance: Instance) -> None:
@@ -75,33 +107,52 @@ class HookLog:
 
 
 async def _run(
-    instance: Instance, tools: Tools, reporter: Reporter, hook: Hook, contexts: Sequence[JsonObject]
+    instance: Instance,
+    tools: Tools,
+    reporter: Reporter,
+    hook: Hook,
+    contexts: Sequence[Context],
+    ended: list[HookOutcome],
 ) -> bool:
+    """``ended`` is given the outcome once the hook has ended, whatever comes after."""
+    run = _run_of(instance, reporter, hook, contexts, instance.configured.settings, instance.values)
+    async with tools.slots.use(Kind.HOOK, instance.id.name):
+        outcome = await tools.hook_runner.run(run)
+    ended.append(outcome)
+    problems = await _apply_object_patches(instance, tools, hook, outcome)
+    if not outcome.succeeded:
+        raise HookRunError(hook.name, outcome.exit_description)
+    metrics = read_metric_operations(outcome.metrics, hook=hook.name)
+    if problems:
+        raise HookRunError(hook.name, "; ".join(problems))
+    _publish(instance, tools, hook, metrics)
+    if outcome.config_values_patch:
+        await patch_settings(instance, tools, hook.name, outcome.config_values_patch)
+    return bool(outcome.values_patch) and await patch_values(instance, tools, hook.name, outcome.values_patch)
+
+
+def _run_of(
+    instance: Instance,
+    reporter: Reporter,
+    hook: Hook,
+    contexts: Sequence[Context],
+    settings: JsonObject,
+    values: JsonObject,
+) -> HookRun:
     definition = instance.loaded()
-    run = HookRun(
+    global_values = reporter.global_values()
+    return HookRun(
         name=hook.name,
         executable=hook.executable,
         argv=hook.argv,
         cwd=hook.cwd,
-        environment={**hook.environment, **_identity_variables(instance)},
+        environment={**hook.environment, **identity_variables(instance.id)},
         contexts=tuple(contexts),
-        values=hook_values(definition, reporter.global_values(), instance.values),
-        config_values=hook_values(definition, {}, instance.configured.settings),
+        # A global hook sees what every package sees under `global`.
+        values={GLOBAL: global_values} if is_global(instance.id) else hook_values(definition, global_values, values),
+        config_values=hook_values(definition, {}, settings),
         on_line=HookLog(instance, hook).line,
     )
-    async with tools.slots.use(Kind.HOOK, instance.id.name):
-        outcome = await tools.hook_runner.run(run)
-    problems = await _apply_object_patches(instance, tools, hook, outcome)
-    if not outcome.succeeded:
-        raise HookRunError(hook.name, outcome.exit_description)
-    if problems:
-        raise HookRunError(hook.name, "; ".join(problems))
-    if outcome.config_values_patch:
-        raise HookRunError(
-            hook.name,
-            "it patches the configuration values, which are the resource's spec.settings and are not a hook's",
-        )
-    return bool(outcome.values_patch) and await _patch_values(instance, tools, hook, outcome.values_patch)
 
 
 async def _apply_object_patches(instance: Instance, tools: Tools, hook: Hook, outcome: HookOutcome) -> tuple[str, ...]:
@@ -120,28 +171,25 @@ async def _apply_object_patches(instance: Instance, tools: Tools, hook: Hook, ou
     return tuple(str(failure) for failure in failures)
 
 
-async def _patch_values(instance: Instance, tools: Tools, hook: Hook, patch: Sequence[JsonValue]) -> bool:
-    """Record a values patch and make it true. Raises HookRunError where it cannot be, ClusterError where it is not recorded."""
-    definition, record = instance.loaded(), await instance.recorded(tools.cluster)
-    root = definition.camel
-    async with instance.values_lock:  # hooks of several queues may end at once
-        try:
-            document = apply_values_patch({root: instance.values}, patch, root=root)
-            values = as_object(document[root], root)
-            report = await check_values_rules(definition, values, instance.values, tools.rules)
-            if report.problems:
-                raise SettingsError(report.problems, subject="values")
-            patches = compacted(record.state.patches, patch, {root: instance.values})
-        except (FormatError, SettingsError) as error:
-            raise HookRunError(hook.name, f"cannot apply values patch: {error}") from error
-        if values == instance.values:
-            return False
-        await record.update(lambda state: state.patched(patches))
-        instance.values = values
-        return True
+def _publish(instance: Instance, tools: Tools, hook: Hook, operations: Iterable[MetricOperation]) -> None:
+    for warning in tools.metrics.apply(instance.id.name, hook.name, operations, masked=instance.masked):
+        log.warning("%s: metrics: %s", hook.name, instance.masked(warning))
 
 
-def _identity_variables(instance: Instance) -> dict[str, str]:
-    if isinstance(instance.id, AppId):
-        return {"APPLICATION_NAME": instance.id.instance, "APPLICATION_NAMESPACE": instance.id.namespace}
-    return {"MODULE_NAME": instance.id.name}
+def _measured(
+    instance: Instance, tools: Tools, hook: Hook, cause: Cause, how: RunOutcome, ended: Sequence[HookOutcome]
+) -> None:
+    spent = ended[0] if ended else None
+    tools.metrics.ran(
+        HookRunSample(
+            package=instance.id.name,
+            hook=hook.name,
+            binding=cause.binding,
+            queue=cause.queue,
+            outcome=how,
+            wall_s=trio.current_time() - cause.begun,
+            user_s=spent.user_s if spent else 0.0,
+            system_s=spent.system_s if spent else 0.0,
+            max_rss_bytes=spent.max_rss_bytes if spent else 0,
+        )
+    )

@@ -11,6 +11,8 @@ from typing import ClassVar, Final, TypeAlias
 
 MAX_RELEASE_NAME: Final = 53
 SYSTEM_NAMESPACE: Final = "wharfinger-system"
+GLOBAL: Final = "global"
+"""The Module whose hooks are global: it runs around all others, and its values are everybody's ``global``."""
 
 
 class IdentityError(Exception):
@@ -59,6 +61,18 @@ class ModuleId:
 
 
 PackageId: TypeAlias = AppId | ModuleId
+
+
+def is_global(identity: PackageId) -> bool:
+    """Whether its hooks are the global ones."""
+    return isinstance(identity, ModuleId) and identity.name == GLOBAL
+
+
+def identity_variables(identity: PackageId) -> dict[str, str]:
+    """What tells a hook whom it works for, in its environment (spec hook-protocol §1.5)."""
+    if isinstance(identity, AppId):
+        return {"APPLICATION_NAME": identity.instance, "APPLICATION_NAMESPACE": identity.namespace}
+    return {"MODULE_NAME": identity.name}
 
 
 def package_id(name: str) -> PackageId:

@@ -397,6 +397,14 @@ class Inspector(Protocol):
         """What the daemon counts, or None before there is anything to count."""
         ...
 
+    async def metrics(self) -> str:
+        """The daemon's own metrics, in Prometheus' text format (:mod:`~wharfinger.formats.exposition`)."""
+        ...
+
+    async def hook_metrics(self) -> str:
+        """The metrics that hooks publish, in the same format; none is called as one of the daemon's own."""
+        ...
+
     async def packages(self) -> tuple[PackageSnapshot, ...]:
         """All packages, sorted by name."""
         ...

@@ -21,8 +21,10 @@ from wharfinger.formats.json_value import JsonObject, JsonValue
 from wharfinger.formats.redaction_text import redact_text
 from wharfinger.hooks.discovery import ConfigReader, Hook
 from wharfinger.hooks.filters import Filters
+from wharfinger.hooks.hook_metrics import HookMetrics
 from wharfinger.hooks.hook_services import HookServices
-from wharfinger.hooks.package_hooks import Inbox, PackageHooks
+from wharfinger.hooks.inbox import Inbox
+from wharfinger.hooks.package_hooks import PackageHooks
 from wharfinger.hooks.runner import HookRunner
 from wharfinger.hooks.throttle import Throttle
 from wharfinger.packages.cel_pool import Rules
@@ -34,16 +36,17 @@ from wharfinger.packages.store import Store
 from wharfinger.queue.scope import WorkScope
 from wharfinger.queue.slots import Slots
 from wharfinger.queue.task import Task
-from wharfinger.runtime.crd_phase import CrdPhase
 from wharfinger.runtime.enabled_vote import KeptVote
 from wharfinger.runtime.failures import Failure
 from wharfinger.runtime.identity import AppId, PackageId
 from wharfinger.runtime.journal import Journal
 from wharfinger.runtime.package_state import StateRecord, state_record
 from wharfinger.runtime.resources import Directives
+from wharfinger.runtime.restart_policy import Repeat
 from wharfinger.runtime.settings import ResolvedSettings, texts_at
 from wharfinger.runtime.status import PackageStatus, Stage
 from wharfinger.runtime.steps import Steps
+from wharfinger.runtime.tries import Tries
 
 
 class SourceOpener(Protocol):
@@ -74,7 +77,13 @@ class Tools:
     slots: Slots
     stopping: WorkScope
     """Cancelled when the daemon stops: what only waits does not hold it up."""
-    crd_phase: CrdPhase = field(default_factory=CrdPhase)
+    crd_phase: Tries = field(default_factory=Tries)
+    """Whose definitions are being ensured."""
+    load_phase: Tries = field(default_factory=Tries)
+    """Who is being loaded."""
+    metrics: HookMetrics = field(default_factory=HookMetrics)
+    on_startup: Repeat = Repeat.LAYOUT
+    synchronization: Repeat = Repeat.LAYOUT
 
 
 @dataclass(slots=True)
@@ -318,7 +327,7 @@ class Reporter(Protocol):
         """Put a hook's run into a lane of its own; False if it was not taken."""
         ...
 
-    def build_kube_tasks(self, hooks: PackageHooks, inbox: Inbox) -> None:
+    def tell_hook(self, hooks: PackageHooks, inbox: Inbox) -> None:
         """Have a hook told what waits in its inbox."""
         ...
 

@@ -5,10 +5,10 @@ Not limited: watches, which last as long as the daemon and wait for others most 
 from memory or asked once for everybody. Everything else is as the client below says; nothing is retried, cached or changed.
 """
 
-from collections.abc import AsyncIterator, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
-from wharfinger.cluster.client import ClusterClient, ObjectList, Propagation, WatchEvent
+from wharfinger.cluster.client import ClusterClient, ObjectList, Propagation, RawEvent, RawPage, WatchEvent
 from wharfinger.cluster.resource import ObjectKey, ResourceType
 from wharfinger.formats.json_value import JsonObject, JsonValue
 from wharfinger.queue.slots import Kind, Slots
@@ -53,6 +53,24 @@ class LimitedClient:
             field_selector=field_selector,
         )
 
+    def raw_watch(
+        self,
+        resource: ResourceType,
+        namespace: str = "",
+        *,
+        resource_version: str,
+        label_selector: str = "",
+        field_selector: str = "",
+    ) -> AbstractAsyncContextManager[AsyncIterator[RawEvent]]:
+        """Events after ``resource_version``, unparsed."""
+        return self._client.raw_watch(
+            resource,
+            namespace,
+            resource_version=resource_version,
+            label_selector=label_selector,
+            field_selector=field_selector,
+        )
+
     # -- each with a slot
 
     async def server_version(self) -> str:
@@ -73,6 +91,25 @@ class LimitedClient:
             return await self._client.list(
                 resource, namespace, label_selector=label_selector, field_selector=field_selector
             )
+
+    @asynccontextmanager
+    async def raw_list(
+        self,
+        resource: ResourceType,
+        namespace: str = "",
+        *,
+        label_selector: str = "",
+        field_selector: str = "",
+        paged: bool = True,
+    ) -> AsyncGenerator[AsyncIterator[RawPage], None]:
+        """All objects of a kind, unparsed; one slot for all pages, and for what is done between them."""
+        async with (
+            self._slots.use(Kind.API),
+            self._client.raw_list(
+                resource, namespace, label_selector=label_selector, field_selector=field_selector, paged=paged
+            ) as pages,
+        ):
+            yield pages
 
     async def create(self, obj: JsonObject) -> JsonObject:
         """POST."""

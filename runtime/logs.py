@@ -2,18 +2,26 @@
 
 A traceback follows its record, each line of it marked.
 
+What else a record says comes as ``extra={"fields": {...}}``: plain JSON values by name. In text they follow the message, in JSON
+they stand beside it, and none of them takes the place of what every record has.
+
 The package comes from a context variable that a queue's worker binds, so no call has to pass it along. Values of fields are
 escaped: a log line is one line, whatever a registry or a chart puts into a message.
 """
 
 import json
 import logging
+import re
 import sys
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import TextIO
+from typing import Final, TextIO, cast
 
+from wharfinger.formats.json_value import JsonValue
 from wharfinger.queue.service import current_package
+
+_PLAIN: Final = re.compile(r"[^\s\"=\[\]{}]+")
 
 
 class LogFormat(StrEnum):
@@ -30,18 +38,32 @@ class _Formatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         moment = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        fields = {"time": moment, "level": record.levelname.lower(), "logger": record.name, "msg": record.getMessage()}
+        fields: dict[str, JsonValue] = {**_extra(record)}
+        fields |= {"time": moment, "level": record.levelname.lower(), "logger": record.name, "msg": record.getMessage()}
         if package := current_package():
             fields["package"] = package
-        if record.exc_info:
-            fields["traceback"] = self.formatException(record.exc_info)
+        trace = self.formatException(record.exc_info) if record.exc_info else ""
+        if trace:
+            fields["traceback"] = trace
         if self._form is LogFormat.JSON:
             return json.dumps(fields, ensure_ascii=False)
-        trace = fields.get("traceback")
-        package = f" [{fields['package']}]" if "package" in fields else ""
-        line = f"{moment} {record.levelname:<7} {fields['msg']}{package}"
-        lines = [line, *(f"    | {part}" for part in (trace or "").splitlines())]
+        said = "".join(f" {name}={_shown(value)}" for name, value in _extra(record).items())
+        line = f"{moment} {record.levelname:<7} {fields['msg']}{said}{f' [{package}]' if package else ''}"
+        lines = [line, *(f"    | {part}" for part in trace.splitlines())]
         return "\n".join(_escaped(part) for part in lines)
+
+
+def _extra(record: logging.LogRecord) -> Mapping[str, JsonValue]:
+    """The fields that were given with the record."""
+    fields: object = getattr(record, "fields", None)
+    return cast("Mapping[str, JsonValue]", fields) if isinstance(fields, Mapping) else {}
+
+
+def _shown(value: JsonValue) -> str:
+    """A field in text: a plain word as it is, all else as JSON."""
+    if isinstance(value, str) and _PLAIN.fullmatch(value):
+        return value
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _escaped(line: str) -> str:

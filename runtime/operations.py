@@ -27,18 +27,20 @@ from typing import TYPE_CHECKING, assert_never
 
 from wharfinger.formats.json_value import JsonObject
 from wharfinger.packages.definition import Definition
-from wharfinger.packages.requirements import DependsOn, resolved, with_depends_on
+from wharfinger.packages.requirements import resolved, with_depends_on
 from wharfinger.queue.scope import WorkScope
 from wharfinger.queue.service import MAIN_LANE, QueueFull
 from wharfinger.queue.task import Task
 from wharfinger.runtime import status as statuses
 from wharfinger.runtime.crd_tasks import CRD_LANE
 from wharfinger.runtime.failures import Failure
-from wharfinger.runtime.identity import AppId, ModuleId, PackageId
+from wharfinger.runtime.identity import AppId, ModuleId, PackageId, is_global
 from wharfinger.runtime.instance import Instance
 from wharfinger.runtime.lifecycle import RemovalStart
 from wharfinger.runtime.orders import Orders, PackageOrders
 from wharfinger.runtime.pipeline import VOTE_LANE, Pipeline
+from wharfinger.runtime.resources import Directives
+from wharfinger.runtime.rounds import GLOBAL_ORDER
 from wharfinger.runtime.rules import Reason
 from wharfinger.runtime.scheduler import (
     Completed,
@@ -81,6 +83,8 @@ class Operations:
         if scope is None:
             return
         instance.begun = runtime.now()
+        if isinstance(instance.id, ModuleId) and not is_global(instance.id):
+            runtime.tools.load_phase.begin(instance.id.name)
         self._end_crds(instance, "update started")
         if (
             isinstance(instance.id, ModuleId)
@@ -98,6 +102,7 @@ class Operations:
     def _loaded(self, instance: Instance) -> None:
         name, runtime = instance.id.name, self.runtime
         runtime.lifecycle.complete_update(name)
+        runtime.tools.load_phase.end(name)
         if instance.definition is None:
             raise AssertionError(f"{instance.id}: Load succeeded and nothing is loaded")
         instance.loaded_once = True
@@ -147,7 +152,7 @@ class Operations:
         """Raises CycleError."""
         name = instance.id.name
         instance.refused = None  # before it is told: what follows from that is begun at once
-        self.tell_scheduler(NodeAdded(node_of(instance.id, definition, instance.wanted.depends_on)))
+        self.tell_scheduler(NodeAdded(node_of(instance.id, definition, instance.wanted)))
         instance.joined = definition
         self.tell_scheduler(self.runtime.votes.get(name, ScriptVoted(name, None)))
 
@@ -185,6 +190,8 @@ class Operations:
         """Run what is loaded. While a version is brought, its end orders a run; where it was refused, it is asked once more."""
         name, lifecycle = instance.id.name, self.runtime.lifecycle
         instance.run = run
+        if is_global(instance.id):
+            self.runtime.rounds.begins()
         if lifecycle.is_loading(name):
             self.tell_scheduler(Failed(name, run))
             return
@@ -204,6 +211,8 @@ class Operations:
     def _has_run(self, instance: Instance, run: int) -> None:
         self.runtime.lifecycle.complete_run(instance.id.name)
         self.tell_scheduler(Completed(instance.id.name, run))
+        if is_global(instance.id):
+            self.runtime.rounds.has_run(instance)
         if instance.dirty:
             instance.dirty = False
             self.tell_scheduler(Rescheduled(instance.id.name, "HookValuesChanged"))
@@ -229,6 +238,10 @@ class Operations:
             instance.crd_scope = None
         self.runtime.tools.crd_phase.end(instance.id.name)
 
+    def _end_load(self, instance: Instance) -> None:
+        """It is not being loaded any more; nobody waits for it to be."""
+        self.runtime.tools.load_phase.end(instance.id.name)
+
     # --- disable and suspend ---------------------------------------------------------------------------------------------
 
     def _begin_disable(self, instance: Instance, reason: str, uninstall: bool) -> None:  # noqa: FBT001 - as missed_disable has it
@@ -244,6 +257,7 @@ class Operations:
             return
         log.info("%s: put to rest: %s", instance.id, reason)
         self._end_crds(instance, "disabled")
+        self._end_load(instance)
         runtime.set_status(instance, statuses.stopped(instance.status, runtime.now()))
         tasks = self._pipeline(instance, scope).disable(keep=not uninstall)
         instance.disabling = (reason, uninstall)
@@ -264,6 +278,7 @@ class Operations:
         instance.missed_disable = instance.disabling or instance.missed_disable
         instance.disabling = None
         self._end_crds(instance, "suspended")
+        self._end_load(instance)
         # Whatever was cut short: what is installed is there for others all the same.
         ended = Completed if instance.status.installed_since is not None else Failed
         self.tell_scheduler(ended(instance.id.name, instance.run))
@@ -303,6 +318,7 @@ class Operations:
             if instance.source is None:  # this process was never told what is wanted of it
                 instance.wanted_settings = settings or instance.wanted_settings
             self._end_crds(instance, "removal started")
+            self._end_load(instance)
             runtime.set_status(
                 instance,
                 statuses.removing(instance.status, "Removing", "the release is being uninstalled", runtime.now()),
@@ -336,6 +352,7 @@ class Operations:
                 self._perform(orders)
         finally:
             self._performing = False
+        self.runtime.rounds.look()
 
     def _perform(self, orders: PackageOrders) -> None:
         instance = self.runtime.instances.get(orders.name)
@@ -378,27 +395,32 @@ class Operations:
             name = task.instance.id.name
             self.runtime.queues.enqueue(name, task, scope, lane=lane, on_done=on_done.get(task.name))
 
-    def enqueue_hook(self, instance: Instance, task: Task, lane: str, *, unique: bool) -> bool:
+    def enqueue_hook(self, instance: Instance, task: Task, lane: str, scope: WorkScope | None, *, unique: bool) -> bool:
         """Put a hook's run into a lane of its own; False if it was not taken."""
-        if instance.hook_scope is None:
+        if scope is None:
             return False
         try:
-            return self.runtime.queues.enqueue(instance.id.name, task, instance.hook_scope, lane=lane, unique=unique)
+            return self.runtime.queues.enqueue(instance.id.name, task, scope, lane=lane, unique=unique)
         except QueueFull as error:
             # What happened waits in the hook's inbox; the next event of it asks again.
             log.warning("%s: %s", instance.id, error)
             return False
 
 
-def node_of(identity: PackageId, definition: Definition, depends_on: tuple[DependsOn, ...]) -> Node:
-    """A loaded package as the scheduler sees it: with what it needs, and what its resource says it depends on."""
+def node_of(identity: PackageId, definition: Definition, wanted: Directives) -> Node:
+    """A loaded package as the scheduler sees it: with what it needs, and what its resource says it depends on.
+
+    The Module of global hooks comes before everybody.
+    """
+    on = isinstance(identity, AppId) or wanted.default is True
     return Node(
         name=identity.name,
         version=definition.version,
-        requirements=with_depends_on(resolved(definition.requirements, identity.namespace), depends_on),
-        order=definition.weight,
-        floor=Verdict.ENABLE if isinstance(identity, AppId) else Verdict.DISABLE,
+        requirements=with_depends_on(resolved(definition.requirements, identity.namespace), wanted.depends_on),
+        order=GLOBAL_ORDER if is_global(identity) else definition.weight,
+        floor=Verdict.ENABLE if on else Verdict.DISABLE,
         script=definition.enabled_script,
         subscriptions=definition.subscriptions,
         bundles=definition.bundles,
+        declined=wanted.default is False,
     )

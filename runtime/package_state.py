@@ -7,8 +7,9 @@ that is not may have run. It is a Secret because hooks' values are.
 
 Two daemons cannot both write it: each write names the resourceVersion it read.
 
-The document says its ``schema``, a number. Version 1, which had none, lacked what was applied: it is read as a package of which
-nothing is known to be applied. A newer one is refused: to write it back would forget what this program cannot see.
+The document says its ``schema``, a number. Version 1, which had none, lacked what was applied: it is read as a package of
+which nothing is known to be applied. Version 2 did not say what hooks were synchronised with. A newer one is refused: to write
+it back would forget what this program cannot see.
 """
 
 import base64
@@ -42,7 +43,7 @@ from wharfinger.runtime.resources import SECRET
 STATE_TYPE: Final = "wharfinger.dev/package-state"
 STATE_KEY: Final = "state.json"
 PACKAGE_LABEL: Final = "wharfinger.dev/package"
-SCHEMA: Final = 2
+SCHEMA: Final = 3
 MAX_STATE: Final = 1024 * 1024
 """The API server's own limit of a Secret."""
 
@@ -79,12 +80,17 @@ class PackageState:
     forced: str = ""
     reset: str = ""
     """Requests of people that were heard, as annotations have them."""
+    synchronized: tuple[tuple[str, str], ...] = ()
+    """By binding (``hooks/pods.sh#0``): the checksum of what its hook knows of what is there; sorted. One that is told more is
+    not in it until it is at rest again."""
 
     def installed(self, source: str, version: str, digest: str) -> "PackageState":
         """Another digest starts anew, but for what hooks have made of the values; another package was never configured."""
-        started = self.started if digest == self.digest else frozenset[str]()
+        same = digest == self.digest
+        started = self.started if same else frozenset[str]()
+        synchronized = self.synchronized if same else ()
         known = self if source.rpartition(" ")[2] == self.source.rpartition(" ")[2] else self.configured_as(None)
-        return replace(known, source=source, version=version, digest=digest, started=started)
+        return replace(known, source=source, version=version, digest=digest, started=started, synchronized=synchronized)
 
     def heard(self, *, forced: str, reset: str) -> "PackageState":
         """What people have asked for is done, or about to be: a reset makes the hooks start anew."""
@@ -101,7 +107,7 @@ class PackageState:
 
     def started_anew(self) -> "PackageState":
         """The hooks are to do everything again, from values without their patches; what was applied is no longer vouched for."""
-        return replace(self, started=frozenset(), patches=(), applied="", values="", settings="")
+        return replace(self, started=frozenset(), patches=(), applied="", values="", settings="", synchronized=())
 
     def patched(self, patches: tuple[JsonValue, ...]) -> "PackageState":
         """What hooks have made of the values now."""
@@ -114,6 +120,10 @@ class PackageState:
     def taken_away(self) -> "PackageState":
         """Nothing of it is in the cluster any more, and its hooks know."""
         return replace(self, withdrawn=True)
+
+    def synchronized_with(self, known: Mapping[str, str]) -> "PackageState":
+        """What hooks know of what is there, by binding; replaces what was known of all of them."""
+        return replace(self, synchronized=tuple(sorted(known.items())))
 
     def placed(self) -> "PackageState":
         """From now on something of it may be in the cluster."""
@@ -213,6 +223,7 @@ def encoded(key: ObjectKey, package: str, state: PackageState) -> JsonObject:
         "withdrawn": state.withdrawn,
         "forced": state.forced,
         "reset": state.reset,
+        "synchronized": dict(state.synchronized),
     }
     data = base64.b64encode(canonical_json(document)).decode()
     if len(data) > MAX_STATE:
@@ -248,4 +259,7 @@ def decoded(secret: Mapping[str, JsonValue]) -> PackageState:
         withdrawn=find(document, "withdrawn") is True,
         forced=find_str(document, "forced"),
         reset=find_str(document, "reset"),
+        synchronized=tuple(
+            sorted((name, find_str(document, "synchronized", name)) for name in find_object(document, "synchronized"))
+        ),
     )

@@ -21,6 +21,8 @@ from typing import Final
 from wharfinger.queue.scope import WorkScope
 from wharfinger.runtime.bring_tasks import ask_enabled_script, download, install, load, load_stored
 from wharfinger.runtime.crd_tasks import await_crds, ensure_crds, ensure_webhooks
+from wharfinger.runtime.global_tasks import run_global
+from wharfinger.runtime.identity import is_global
 from wharfinger.runtime.instance import Instance, Reporter, Tools, Work
 from wharfinger.runtime.journal import Operation
 from wharfinger.runtime.purge import purge
@@ -75,7 +77,7 @@ class Pipeline:
             self._task("AwaitCRDs", await_crds, Stage.CRDS, steps),
             self._task("Startup", startup, Stage.HOOKS, steps),
             self._task("EnsureWebhooks", ensure_webhooks, Stage.WEBHOOKS, steps),
-            self._task("Run", run, Stage.APPLIED, steps),
+            self._task("Run", run_global if is_global(self.instance.id) else run, Stage.APPLIED, steps),
             self._task("WaitReady", await_ready, Stage.SCALED, steps),
         )
 

@@ -139,7 +139,7 @@ class PlanBodies:
         try:
             check_kind(definition, spec.id)
             check_needs(definition, spec.id)
-            node = self._nodes[name] = node_of(spec.id, definition, spec.directives.depends_on)
+            node = self._nodes[name] = node_of(spec.id, definition, spec.directives)
         except (IdentityError, FormatError) as error:
             self.findings[name] = _refused(error)
             return ()

@@ -196,6 +196,12 @@ class Reason(StrEnum):
         "nobody has asked for it yet",
         "set spec.enabled to true to have it",
     )
+    DISABLED_BY_HOOK = (
+        "DisabledByGlobalHook",
+        Again.CHANGE,
+        "a global hook switched it off",
+        "a hook of the Module global switched it off; spec.enabled of the Module itself counts more",
+    )
     DISABLED_BY_SCRIPT = (
         "DisabledByScript",
         Again.CHANGE,
@@ -347,7 +353,9 @@ class Reason(StrEnum):
     NOT_STALLED = "NotStalled"
 
 
-OFF: Final = frozenset({Reason.DYNAMICALLY_DISABLED, Reason.DISABLED_BY_DEFAULT, Reason.DISABLED_BY_SCRIPT})
+OFF: Final = frozenset(
+    {Reason.DYNAMICALLY_DISABLED, Reason.DISABLED_BY_DEFAULT, Reason.DISABLED_BY_HOOK, Reason.DISABLED_BY_SCRIPT}
+)
 """Somebody does not want it: nothing is wrong, and nothing is waited for."""
 HELD: Final = frozenset({Reason.WOULD_BREAK_DEPENDENTS, Reason.WAITING_FOR_DEPENDENTS})
 """Nothing was begun, for others' sake: what is there is as it was."""

@@ -50,6 +50,7 @@ _PATCHES: Final = {
     Reason.SUSPENDED: '{"suspend":false}',
     Reason.DYNAMICALLY_DISABLED: '{"enabled":true}',
     Reason.DISABLED_BY_DEFAULT: '{"enabled":true}',
+    Reason.DISABLED_BY_HOOK: '{"enabled":true}',
     Reason.NO_RECONCILIATION: '{"maintenance":null}',
 }
 

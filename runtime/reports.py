@@ -9,11 +9,14 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 from wharfinger.formats.json_value import JsonObject
-from wharfinger.hooks.package_hooks import Inbox, PackageHooks
+from wharfinger.hooks.inbox import Inbox
+from wharfinger.hooks.package_hooks import PackageHooks
 from wharfinger.queue.service import MAIN_LANE
 from wharfinger.queue.task import Task
 from wharfinger.runtime import status as statuses
+from wharfinger.runtime.event_tasks import HookEvent
 from wharfinger.runtime.failures import Failure
+from wharfinger.runtime.identity import is_global
 from wharfinger.runtime.instance import HookHistory, Instance
 from wharfinger.runtime.scheduler import Failed, Rescheduled, ScriptVoted
 from wharfinger.runtime.status import Stage
@@ -59,6 +62,7 @@ class Reports:
             ),
         )
         self.runtime.tools.crd_phase.end(instance.id.name)  # one attempt is what others wait for
+        self.runtime.tools.load_phase.end(instance.id.name)
         if failure.permanent or self._attempts(instance) >= PATIENCE:
             # It may still be completed; meanwhile it holds back what needs it, and nobody else.
             self.runtime.operations.tell_scheduler(Failed(instance.id.name, instance.run))
@@ -106,6 +110,8 @@ class Reports:
         history = instance.history.setdefault(hook, HookHistory())
         history.runs += 1
         history.last_run, history.last_error = self.runtime.now(), error
+        if is_global(instance.id):
+            self.runtime.rounds.adopt_flags()
 
     def event_hook_done(self, instance: Instance, hook: str, lane: str, error: str) -> None:
         """An event hook ran in a lane; ``error`` is empty if it succeeded. A lane's failure lasts until its next success."""
@@ -149,11 +155,11 @@ class Reports:
 
     def run_later(self, instance: Instance, task: Task, lane: str) -> bool:
         """Put a hook's run into a lane of its own; False if it was not taken."""
-        return self.runtime.operations.enqueue_hook(instance, task, lane, unique=False)
+        return self.runtime.operations.enqueue_hook(instance, task, lane, instance.hook_scope, unique=False)
 
-    def build_kube_tasks(self, hooks: PackageHooks, inbox: Inbox) -> None:
+    def tell_hook(self, hooks: PackageHooks, inbox: Inbox) -> None:
         """Have a hook told what waits in its inbox."""
-        self.runtime.build_kube_tasks(hooks, inbox)
+        self.runtime.submit(self.runtime.build_kube_tasks(HookEvent(hooks, inbox)))
 
     def global_values(self) -> JsonObject:
         """What every package sees under ``global``."""

@@ -4,7 +4,8 @@ An API server validates them against the CRDs, but an older CRD, a webhook or a 
 each reader here checks what it needs, and a :class:`SpecError` names the field and what it should have been.
 """
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, field
 from typing import Final
 
 from wharfinger.cluster.resource import ObjectKey, ResourceType
@@ -25,6 +26,7 @@ from wharfinger.packages.depends_on import read_depends_on
 from wharfinger.packages.requirements import DependsOn
 from wharfinger.packages.resource_overrides import WorkloadOverride, read_overrides
 from wharfinger.runtime.identity import SYSTEM_NAMESPACE, AppId, ModuleId, PackageId
+from wharfinger.runtime.static_values import read_static_values
 
 GROUP: Final = "wharfinger.dev"
 VERSION: Final = "v1alpha1"
@@ -36,6 +38,10 @@ SKIP_DELETE_HOOKS: Final = "wharfinger.dev/skip-delete-hooks"
 """An annotation, whatever its value: a removal goes on without the package's own hooks."""
 IGNORE_DEPENDENTS: Final = "wharfinger.dev/ignore-dependents"
 """An annotation, ``"true"``: what others need may be changed, switched off or removed all the same."""
+ENABLED_BY_DEFAULT: Final = "wharfinger.dev/enabled-by-default"
+"""An annotation of a Module, ``"true"`` or ``"false"``: what its files say where ``spec.enabled`` says nothing."""
+SETTINGS_MAP: Final = "wharfinger.dev/settings-map"
+"""An annotation of a Module, ``NAMESPACE/NAME``: the ConfigMap that its settings are taken from, and written to by its hooks."""
 NO_RECONCILIATION: Final = "NoResourceReconciliation"
 """The one mode of ``spec.maintenance``: what is applied is left to people."""
 DEFAULT_REPOSITORY: Final = "default"
@@ -48,6 +54,7 @@ PACKAGE_REPOSITORY: Final = ResourceType(GROUP, VERSION, "PackageRepository", "p
 SECRET: Final = ResourceType("", "v1", "Secret", "secrets", namespaced=True)
 CONFIG_MAP: Final = ResourceType("", "v1", "ConfigMap", "configmaps", namespaced=True)
 
+_OBJECT_NAME: Final = re.compile(r"[a-z0-9](?:[-.a-z0-9]{0,251}[a-z0-9])?\Z")
 _SOURCE_KINDS: Final = {"Secret": SECRET, "ConfigMap": CONFIG_MAP}
 
 
@@ -97,6 +104,10 @@ class Directives:
     """What the resource says it needs, beside what its package says."""
     ignore_dependents: bool = False
     """It may be changed or removed although others need it as it is."""
+    default: bool | None = None
+    """Whether a Module is on where nobody says so (ENABLED_BY_DEFAULT); None: that is not said either."""
+    static_values: JsonObject = field(default_factory=dict, hash=False)
+    """Of a Module from a modules directory: what that directory says, below what the module itself says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,12 +146,17 @@ def read_module(obj: JsonObject, *, enabled_by_default: bool | None = True) -> P
         name = find_str(obj, "metadata", "name")
         identity = ModuleId(name, find_str(obj, "spec", "namespace", default=SYSTEM_NAMESPACE))
         package = find_str(obj, "spec", "packageName", default=name)
-        enabled = enabled_by_default
+        enabled = enabled_by_default if _default(obj) is None else None
         if find(obj, "spec", "enabled") is not None:
             enabled = _flag(obj, "spec", "enabled", default=False)
         return _read_package(obj, identity, package=package, enabled=enabled)
     except FormatError as error:
         raise SpecError(f"{error}; correct the Module's spec") from error
+
+
+def is_object_name(text: str) -> bool:
+    """Whether an object may be called so (RFC 1123, a DNS subdomain)."""
+    return _OBJECT_NAME.match(text) is not None
 
 
 def is_deleting(obj: JsonObject) -> bool:
@@ -153,13 +169,20 @@ def ignores_dependents(obj: JsonObject) -> bool:
 
     Raises SpecError where it says neither true nor false.
     """
+    return _yes_or_no(obj, IGNORE_DEPENDENTS) is True
+
+
+def _yes_or_no(obj: JsonObject, annotation: str) -> bool | None:
+    """What an annotation says; None where it is not there. Raises SpecError."""
     annotations = find(obj, "metadata", "annotations")
-    said = annotations.get(IGNORE_DEPENDENTS) if isinstance(annotations, dict) else None
+    said = annotations.get(annotation) if isinstance(annotations, dict) else None
     if said not in (None, "", "false", "true"):
-        raise SpecError(
-            f"metadata.annotations: {IGNORE_DEPENDENTS}: {said!r:.80} is neither true nor false; correct it"
-        )
-    return said == "true"
+        raise SpecError(f"metadata.annotations: {annotation}: {said!r:.80} is neither true nor false; correct it")
+    return said == "true" if said else None
+
+
+def _default(obj: JsonObject) -> bool | None:
+    return _yes_or_no(obj, ENABLED_BY_DEFAULT)
 
 
 def finalizers_of(obj: JsonObject) -> tuple[str, ...]:
@@ -198,6 +221,8 @@ def _directives(obj: JsonObject, identity: PackageId) -> Directives:
             namespace=identity.namespace if isinstance(identity, AppId) else "",
         ),
         ignore_dependents=ignores_dependents(obj),
+        default=_default(obj) if isinstance(identity, ModuleId) else None,
+        static_values=(read_static_values(obj) or {}) if isinstance(identity, ModuleId) else {},
     )
 
 

@@ -1,7 +1,8 @@
 """Rules: what each has to say about one node, in a fixed order.
 
 The order (spec/runtime §4.2): the floor; the versions of Kubernetes and of the platform; the end of the cluster's bootstrap;
-dependencies; any-of and none-of groups; for Modules, the bundle of the platform; the user's intent; the enabled script.
+dependencies; any-of and none-of groups; for Modules, the bundle of the platform, and what a global hook says; the user's intent;
+the enabled script.
 All from Kubernetes to the groups are *gates*: they say FORBID or nothing.
 
 The version of what is installed is looked at without its prerelease and build metadata wherever a rule has a range: 1.2.0-rc1
@@ -40,6 +41,8 @@ class Reason(StrEnum):
     BUNDLE = "EnabledInBundle"
     DYNAMICALLY_ENABLED = "DynamicallyEnabled"
     DYNAMICALLY_DISABLED = "DynamicallyDisabled"
+    ENABLED_BY_HOOK = "EnabledByGlobalHook"
+    DISABLED_BY_HOOK = "DisabledByGlobalHook"
     DISABLED_BY_SCRIPT = "DisabledByScript"
     SCRIPT_ERROR = "EnabledScriptError"
     SCRIPT_PENDING = "EnabledScriptPending"
@@ -75,10 +78,11 @@ class ScriptVote:
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """What is known about a node from outside: the user's intent, and its script's vote (None: none yet)."""
+    """What is known about a node from outside: the user's intent, its script's vote (None: none yet), what a global hook says."""
 
     intent: bool | None = None
     vote: ScriptVote | None = None
+    flag: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +129,12 @@ def votes(node: Node, facts: Facts, others: Others, opinion: Opinion) -> Iterato
     yield from gates(node, facts, others)
     if node.floor is Verdict.DISABLE and facts.bundle and (facts.edition, facts.bundle) in node.bundles:
         yield Vote(Verdict.ENABLE, Reason.BUNDLE)
+    if opinion.flag is not None:
+        yield (
+            Vote(Verdict.ENABLE, Reason.ENABLED_BY_HOOK)
+            if opinion.flag
+            else Vote(Verdict.DISABLE, Reason.DISABLED_BY_HOOK, "a global hook switched it off")
+        )
     if opinion.intent is not None:
         yield Vote(Verdict.ENABLE, Reason.DYNAMICALLY_ENABLED) if opinion.intent else UNWANTED
     match opinion.vote:

@@ -19,6 +19,7 @@ from wharfinger.runtime.bring_tasks import read_package
 from wharfinger.runtime.configuration import adopt_wanted
 from wharfinger.runtime.crd_tasks import remove_webhooks
 from wharfinger.runtime.failures import EXPECTED, Expected, ValuesLoopError, WorkloadError, classify
+from wharfinger.runtime.hook_checks import await_ready_by_hook
 from wharfinger.runtime.identity import IdentityError, PackageId
 from wharfinger.runtime.instance import Instance, Reporter, Tools
 from wharfinger.runtime.package_state import PACKAGE_LABEL, state_record
@@ -118,6 +119,7 @@ async def await_ready(instance: Instance, tools: Tools, reporter: Reporter) -> N
         report = await wait_ready(tools.cluster, instance.objects, progress=progress)
     if report.failed:
         raise WorkloadError(waiting_for(report.failed))
+    await await_ready_by_hook(instance, tools, reporter)
 
 
 async def pause(instance: Instance, tools: Tools, _reporter: Reporter) -> None:

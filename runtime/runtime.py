@@ -25,14 +25,14 @@ from typing import Final, assert_never
 import trio
 
 from wharfinger.formats.json_value import JsonObject, JsonValue
-from wharfinger.hooks.package_hooks import Inbox, PackageHooks
+from wharfinger.formats.merge_patch import overlaid
 from wharfinger.packages.depends_on import depends_on_checksum
 from wharfinger.packages.resource_overrides import overrides_checksum
 from wharfinger.packages.source import Source, source_text
 from wharfinger.queue.service import Queues
 from wharfinger.runtime import status as statuses
-from wharfinger.runtime.event_tasks import EventHookTask, lane_of
-from wharfinger.runtime.identity import AppId, ModuleId, PackageId
+from wharfinger.runtime.event_tasks import EventHookTask, HookEvent, Tasks
+from wharfinger.runtime.identity import GLOBAL, AppId, ModuleId, PackageId
 from wharfinger.runtime.inspector import PackageSnapshot, SettingsAnswer
 from wharfinger.runtime.instance import Instance, Tools
 from wharfinger.runtime.journal import JournalError
@@ -41,7 +41,8 @@ from wharfinger.runtime.operations import Operations
 from wharfinger.runtime.package_snapshot import package_snapshot
 from wharfinger.runtime.release_claims import ReleaseClaims
 from wharfinger.runtime.reports import Reports
-from wharfinger.runtime.resources import PackageSpec
+from wharfinger.runtime.resources import Directives, PackageSpec
+from wharfinger.runtime.rounds import Rounds
 from wharfinger.runtime.scheduler import IntentSet, Scheduler, ScriptVoted
 from wharfinger.runtime.settings import ResolvedSettings
 from wharfinger.runtime.statements import Statements
@@ -75,6 +76,7 @@ class Runtime:
     reports: Reports = field(init=False)
     statements: Statements = field(init=False)
     operations: Operations = field(init=False)
+    rounds: Rounds = field(init=False)
     votes: dict[str, ScriptVoted] = field(default_factory=dict)
     _removed: set[str] = field(default_factory=set)
     _to_clean: list[str] = field(default_factory=list)
@@ -86,6 +88,7 @@ class Runtime:
         self.reports = Reports(self)
         self.statements = Statements(self)
         self.operations = Operations(self)
+        self.rounds = Rounds(self)
 
     # --- what is wanted ------------------------------------------------------------------------------------------------
 
@@ -195,7 +198,10 @@ class Runtime:
         return name in self._removed
 
     def global_values(self) -> JsonObject:
-        """What every package sees under ``global``: the Modules that are on, and the version of Kubernetes."""
+        """What every package sees under ``global``: the Modules that are on, and the version of Kubernetes.
+
+        Where there is the Module ``global``, its values are part of it.
+        """
         modules = [self.instances[name] for name in sorted(self.instances) if "." not in name]
         on = [module for module in modules if self.scheduler.enabled(module.id.name)]
         # A name with -crd says that the module's definitions are there, which may be long before the module itself is.
@@ -205,23 +211,42 @@ class Runtime:
         ]
         kinds: list[JsonValue] = [*sorted({kind for module in on for kind in module.crds or ()})]
         discovery: JsonObject = {"kubernetesVersion": self.kubernetes_version, "customResources": kinds}
-        return {"enabledModules": enabled, "discovery": discovery, "modules": {}}
+        own = self.instances.get(GLOBAL)
+        known: JsonObject = {"discovery": discovery, "modules": {}}
+        if own is not None and own.configured_by is not None:
+            known = overlaid(known, own.values)
+        return {**known, "enabledModules": enabled}
 
     # --- events --------------------------------------------------------------------------------------------------------
 
-    def build_kube_tasks(self, hooks: PackageHooks, inbox: Inbox) -> None:
-        """An object changed that a hook watches: have the hook told, unless it is about to be told anyway."""
-        instance = self.instances.get(hooks.package)
-        if instance is None or instance.hook_scope is None or instance.hook_scope.cancelled:
-            return
-        task = EventHookTask(inbox.hook, inbox, hooks, instance, self.tools, self.reports)
-        self.operations.enqueue_hook(instance, task, lane_of(inbox.queue), unique=True)
+    def build_kube_tasks(self, event: HookEvent) -> Tasks:
+        """An object changed that a hook watches: what tells the hook; nothing where its package's hooks are at rest.
 
-    def build_schedule_tasks(self, crontab: str) -> None:
-        """A time has come: have every hook told that is bound to exactly this crontab."""
+        A task carries the scope of its package's hooks, so what comes after they were put to rest runs nothing.
+        """
+        instance = self.instances.get(event.hooks.package)
+        if instance is None or instance.hook_scope is None or instance.hook_scope.cancelled:
+            return {}
+        inbox = event.inbox
+        task = EventHookTask(
+            inbox.hook, inbox, event.hooks, instance, self.tools, self.reports, scope=instance.hook_scope
+        )
+        return {f"{instance.id.name}/{task.lane}": (task,)}
+
+    def build_schedule_tasks(self, crontab: str) -> Tasks:
+        """A time has come: what tells every hook that is bound to exactly this crontab."""
+        tasks: dict[str, tuple[EventHookTask, ...]] = {}
         for hooks in self.tools.hook_services.ringing():
             for inbox in hooks.tick(crontab):
-                self.build_kube_tasks(hooks, inbox)
+                for queue, built in self.build_kube_tasks(HookEvent(hooks, inbox)).items():
+                    tasks[queue] = (*tasks.get(queue, ()), *built)
+        return tasks
+
+    def submit(self, tasks: Tasks) -> None:
+        """Put hooks' tasks into their queues; one that waits there already tells what has come since, too."""
+        for built in tasks.values():
+            for task in built:
+                self.operations.enqueue_hook(task.instance, task, task.lane, task.scope, unique=True)
 
     # --- inside ----------------------------------------------------------------------------------------------------------
 
@@ -245,13 +270,15 @@ class Runtime:
         if decision.kind is DecisionKind.REMOVING:
             return decision
         self._removed.discard(name)
+        if name == GLOBAL:
+            self.rounds.expect()
         before = self.instances.get(name)
         # What is still being fetched is fetched with the new login; what is here needs none.
         new_login = before is not None and before.source != source and self.lifecycle.is_loading(name)
-        needed = depends_on_checksum(before.wanted.depends_on if before is not None else ())
+        judged = _judged_by(before.wanted if before is not None else Directives())
         instance = self._instance(spec, source, settings)
         self._act_on(decision, instance, spec.generation, new_login=new_login)
-        if needed != depends_on_checksum(directives.depends_on):
+        if judged != _judged_by(directives):
             self.operations.needs_changed(instance)
         return decision
 
@@ -337,6 +364,8 @@ class Runtime:
                 self.lifecycle.complete_removal(name)
                 self._forget_steps(name)
                 self.operations.tell_scheduler(IntentSet(name, None))
+                if name == GLOBAL:
+                    self.rounds.gone()
                 self._removed.add(name)
                 log.info("%s: removed", name)
                 self.on_change(name)
@@ -350,3 +379,8 @@ class Runtime:
         for instance in self.instances.values():
             if instance.hook_scope is not None:
                 instance.hook_scope.cancel(cause)
+
+
+def _judged_by(wanted: Directives) -> tuple[str, bool | None]:
+    """What of a resource the scheduler's node is made of."""
+    return depends_on_checksum(wanted.depends_on), wanted.default

@@ -18,6 +18,7 @@ from wharfinger.runtime.scheduler_events import (
     Event,
     FactsChanged,
     Failed,
+    FlagSet,
     IntentSet,
     NodeAdded,
     NodeRemoved,
@@ -42,6 +43,7 @@ __all__ = [
     "Event",
     "FactsChanged",
     "Failed",
+    "FlagSet",
     "IntentSet",
     "Node",
     "NodeAdded",
@@ -84,6 +86,19 @@ class Scheduler:
         """Whether a package was last decided to be on."""
         entry = self._graph.entries.get(name)
         return entry is not None and entry.on
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether nothing runs, or may yet run by itself: what has failed is no longer waited for."""
+        return not self._graph.paused and self._graph.tiers.at_rest
+
+    def enabled_names(self) -> frozenset[str]:
+        """The packages that were last decided to be on."""
+        return frozenset(name for name, entry in self._graph.entries.items() if entry.on)
+
+    def flagged(self) -> tuple[str, ...]:
+        """Modules, there or not, of which a global hook has said whether they are to be on; sorted."""
+        return tuple(sorted(self._graph.flags))
 
     def unwanted(self, name: str) -> bool:
         """Whether a package is off because a person, or its own script, does not want it: then it is uninstalled."""

@@ -56,6 +56,14 @@ class IntentSet:
 
 
 @dataclass(frozen=True, slots=True)
+class FlagSet:
+    """What a global hook says of a Module: on, off, or nothing any more; its user's intent counts more."""
+
+    name: str
+    enabled: bool | None
+
+
+@dataclass(frozen=True, slots=True)
 class ScriptVoted:
     """An enabled script ended: False with a reason, True or None without an objection, or an error.
 
@@ -93,6 +101,7 @@ Event: TypeAlias = (
     | Failed
     | Rescheduled
     | IntentSet
+    | FlagSet
     | ScriptVoted
     | FactsChanged
     | Paused

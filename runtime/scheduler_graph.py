@@ -73,7 +73,8 @@ class Node:
 
     ``floor`` is its verdict when nobody says anything: ENABLE for Applications, DISABLE for Modules. ``script``: the package
     has an enabled script, whose vote is waited for after every NodeAdded. ``subscriptions``: who it wants to run anew after;
-    they are no edges. ``bundles``: pairs of an edition and a bundle of the platform that have this Module on.
+    they are no edges. ``bundles``: pairs of an edition and a bundle of the platform that have this Module on. ``declined``: its
+    floor is not for want of a word: its files say that it is to be off.
     """
 
     name: str
@@ -84,6 +85,7 @@ class Node:
     script: bool = False
     subscriptions: tuple[str, ...] = ()
     bundles: frozenset[tuple[str, str]] = frozenset()
+    declined: bool = False
 
     def dependencies(self) -> Iterator[tuple[Dependency, bool]]:
         """Declared dependencies and whether they are optional, sorted by name."""

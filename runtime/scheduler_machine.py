@@ -59,6 +59,7 @@ from wharfinger.runtime.scheduler_events import (
     Event,
     FactsChanged,
     Failed,
+    FlagSet,
     IntentSet,
     NodeAdded,
     NodeRemoved,
@@ -113,7 +114,8 @@ class _Turn:
     def __init__(self, graph: Graph, at: datetime | None) -> None:
         self.before = graph
         self.at = at
-        self.entries, self.intents, self.facts, self.paused = graph.entries, graph.intents, graph.facts, graph.paused
+        self.entries, self.intents, self.flags = graph.entries, graph.intents, graph.flags
+        self.facts, self.paused = graph.facts, graph.paused
         self.runs, self.news, self.topology, self.tiers = graph.runs, graph.news, graph.topology, graph.tiers
         self.subscribers, self.engine = graph.subscribers, graph.engine
         self.effects: list[Effect] = []
@@ -136,6 +138,7 @@ class _Turn:
         return Graph(
             self.entries,
             self.intents,
+            self.flags,
             self.facts,
             self.paused,
             self.runs,
@@ -162,8 +165,8 @@ class _Turn:
             case Rescheduled(name, reason):
                 if self._again(name, reason):
                     self._tell_subscribers(name)
-            case IntentSet(name, enabled):
-                self._want(name, enabled)
+            case IntentSet() | FlagSet():
+                self._said(event)
             case ScriptVoted(name, enabled, reason, error, provisional):
                 self._voted(name, ScriptVote(enabled, reason, error, provisional))
             case FactsChanged(facts):
@@ -177,10 +180,17 @@ class _Turn:
             case _:
                 assert_never(event)
 
-    def _want(self, name: str, enabled: bool | None) -> None:  # noqa: FBT001 - as IntentSet has it
-        if self.intents.get(name) is not enabled:
-            self.intents = self.intents.discard(name) if enabled is None else self.intents.insert(name, enabled)
-            self.suspects.add(name)
+    def _said(self, event: IntentSet | FlagSet) -> None:
+        name, enabled = event.name, event.enabled
+        known = self.intents if isinstance(event, IntentSet) else self.flags
+        if known.get(name) is enabled:
+            return
+        known = known.discard(name) if enabled is None else known.insert(name, enabled)
+        self.suspects.add(name)
+        if isinstance(event, IntentSet):
+            self.intents = known
+        else:
+            self.flags = known
 
     def _voted(self, name: str, vote: ScriptVote) -> None:
         entry = self.entries.get(name)
@@ -316,7 +326,7 @@ class _Turn:
                 self._tell_subscribers(name)
 
     def _opinion(self, name: str) -> Opinion:
-        return Opinion(self.intents.get(name), self.entries[name].vote)
+        return Opinion(self.intents.get(name), self.entries[name].vote, self.flags.get(name))
 
     def _standing(self, name: str) -> Decision | None:
         entry = self.entries.get(name)

@@ -101,6 +101,7 @@ class Graph:
 
     entries: "HashTrieMap[str, Entry]" = HashTrieMap()  # noqa: RUF009 - persistent, as all below
     intents: "HashTrieMap[str, bool]" = HashTrieMap()  # noqa: RUF009
+    flags: "HashTrieMap[str, bool]" = HashTrieMap()  # noqa: RUF009
     facts: Facts = Facts()  # noqa: RUF009
     paused: bool = True
     runs: int = 0
@@ -117,7 +118,7 @@ class Graph:
 
     def opinion(self, name: str) -> Opinion:
         """What is known of a node that is there from outside."""
-        return Opinion(self.intents.get(name), self.entries[name].vote)
+        return Opinion(self.intents.get(name), self.entries[name].vote, self.flags.get(name))
 
     def standing(self, name: str) -> Decision | None:
         """What was last decided about a node; None where it is not there, or was not judged yet."""

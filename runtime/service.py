@@ -4,26 +4,37 @@ Start order is nesting. Leaving stops intake before work: hooks are told nothing
 and clocks end, and then the queues drain, for which the caller sets a deadline.
 """
 
+import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import tzinfo
+from typing import Final
 
 import trio
 
 from wharfinger.cluster.client import ClusterClient
+from wharfinger.cluster.errors import ClusterError
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.hooks.filters import Filters
 from wharfinger.hooks.hook_services import HookServices, open_hook_services
-from wharfinger.hooks.package_hooks import Inbox, PackageHooks
+from wharfinger.hooks.inbox import Inbox
+from wharfinger.hooks.package_hooks import PackageHooks
 from wharfinger.queue.backoff import BackoffPolicy
 from wharfinger.queue.service import Rules, open_queues
 from wharfinger.runtime import gates
 from wharfinger.runtime.bootstrap import open_bootstrap
-from wharfinger.runtime.instance import Tools
+from wharfinger.runtime.event_tasks import HookEvent
+from wharfinger.runtime.instance import Instance, Tools
 from wharfinger.runtime.package_status import PackageStatus
 from wharfinger.runtime.runtime import Clock, Runtime
 from wharfinger.runtime.scheduler import FactsChanged, Resumed
+from wharfinger.runtime.synchronizations import remember
+
+log = logging.getLogger(__name__)
+
+REMEMBER_S: Final = 5.0
+REMEMBER_AT_ONCE: Final = 16
 
 
 @dataclass(slots=True)
@@ -34,11 +45,11 @@ class _Events:
 
     def kube(self, hooks: PackageHooks, inbox: Inbox) -> None:
         if self.runtime is not None:
-            self.runtime.build_kube_tasks(hooks, inbox)
+            self.runtime.submit(self.runtime.build_kube_tasks(HookEvent(hooks, inbox)))
 
     def tick(self, crontab: str) -> None:
         if self.runtime is not None:
-            self.runtime.build_schedule_tasks(crontab)
+            self.runtime.submit(self.runtime.build_schedule_tasks(crontab))
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +105,28 @@ async def open_runtime(
             nursery.start_soon(_await_bootstrap, runtime, client, facts, facts.bootstrapped_by, name="bootstrap")
         nursery.start_soon(runtime.run, name="clean-up of removed packages")
         yield runtime
+        await _remember(runtime)
         runtime.stop("the daemon stops")
         nursery.cancel_scope.cancel()
+
+
+async def _remember(runtime: Runtime) -> None:
+    """Record what the hooks of packages at rest know: they are not shown it again. What is not written in time, they are."""
+    packages = [one for one in runtime.instances.values() if one.started is not None]
+    limiter = trio.CapacityLimiter(REMEMBER_AT_ONCE)
+
+    async def remember_one(instance: Instance) -> None:
+        async with limiter:
+            try:
+                await remember(instance, runtime.tools)
+            except ClusterError as error:
+                log.info("%s: its hooks are synchronised at the next start: %s", instance.id, error)
+
+    with trio.move_on_after(REMEMBER_S):
+        async with trio.open_nursery() as nursery:
+            for instance in packages:
+                if not runtime.tools.synchronization.always(instance.loaded().layout):
+                    nursery.start_soon(remember_one, instance)
 
 
 def _resume(runtime: Runtime, facts: Facts, *, bootstrapped: bool) -> None:

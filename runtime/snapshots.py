@@ -1,12 +1,18 @@
 """The runtime's Inspector: what is, read in one step, as frozen snapshots (see :mod:`wharfinger.runtime.inspector`)."""
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Final
+
+import trio
 
 import wharfinger
+from wharfinger.formats.exposition import exposition
 from wharfinger.formats.json_value import JsonObject
+from wharfinger.hooks.hook_metrics import HookMetrics
 from wharfinger.runtime.causes import Known
+from wharfinger.runtime.daemon_metrics import daemon_lines
 from wharfinger.runtime.explanation import explain
 from wharfinger.runtime.failures import EXPECTED, classify
 from wharfinger.runtime.inspector import (
@@ -29,8 +35,11 @@ from wharfinger.runtime.package_snapshot import (
     waiting_queue,
 )
 from wharfinger.runtime.rendering import rendered
+from wharfinger.runtime.resources import Directives
 from wharfinger.runtime.runtime import Runtime
 from wharfinger.runtime.statistics import slots_of, statistics
+
+LINES_AT_ONCE: Final = 1_000
 
 
 @dataclass(slots=True)
@@ -41,6 +50,7 @@ class RuntimeInspector:
     started: datetime
     runtime: Runtime | None = None
     draining: bool = False
+    measured: HookMetrics = field(default_factory=HookMetrics)
 
     async def daemon(self) -> DaemonSnapshot:
         """The daemon."""
@@ -57,6 +67,19 @@ class RuntimeInspector:
     async def statistics(self) -> StatisticsSnapshot | None:
         """What the daemon counts, or None before the runtime is up."""
         return statistics(self.runtime) if self.runtime is not None else None
+
+    async def metrics(self) -> str:
+        """The daemon's own metrics; of hooks' runs, too."""
+        lines: list[str] = []
+        for line in daemon_lines(await self.daemon(), self.runtime):
+            lines.append(line)
+            if len(lines) % LINES_AT_ONCE == 0:  # everything was counted before the first of them
+                await trio.lowlevel.checkpoint()
+        return exposition(lines) + self.measured.exposition()
+
+    async def hook_metrics(self) -> str:
+        """What hooks publish."""
+        return self.measured.exposition_hooks()
 
     async def packages(self) -> tuple[PackageSnapshot, ...]:
         """All packages, sorted by name."""
@@ -121,14 +144,14 @@ def _needed(instance: Instance) -> frozenset[str]:
     """Whom a package names, as it was loaded."""
     if instance.definition is None:
         return frozenset()
-    return frozenset(node_of(instance.id, instance.definition, instance.wanted.depends_on).names())
+    return frozenset(node_of(instance.id, instance.definition, instance.wanted).names())
 
 
 def _asked(instance: Instance | None) -> tuple[str, ...]:
     """Whom only the resource of a package names, in ``spec.dependsOn``: what is loaded would do without."""
     if instance is None or instance.definition is None:
         return ()
-    own = node_of(instance.id, instance.definition, ()).dependencies()
+    own = node_of(instance.id, instance.definition, Directives()).dependencies()
     names = {each.package for each in instance.wanted.depends_on} - {each.name for each, _ in own}
     return tuple(sorted(names))
 

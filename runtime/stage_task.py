@@ -9,7 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from wharfinger.formats.json_value import JsonObject
-from wharfinger.hooks.package_hooks import Inbox, PackageHooks
+from wharfinger.hooks.inbox import Inbox
+from wharfinger.hooks.package_hooks import PackageHooks
 from wharfinger.queue.scope import WorkScope
 from wharfinger.queue.service import Task, TaskFailed
 from wharfinger.runtime.failures import EXPECTED, Failure, classify
@@ -88,9 +89,9 @@ class ScopedReporter:
         """See Reporter."""
         return not self.scope.cancelled and self.reporter.run_later(instance, task, lane)
 
-    def build_kube_tasks(self, hooks: PackageHooks, inbox: Inbox) -> None:
+    def tell_hook(self, hooks: PackageHooks, inbox: Inbox) -> None:
         """See Reporter."""
-        self.reporter.build_kube_tasks(hooks, inbox)
+        self.reporter.tell_hook(hooks, inbox)
 
     def event_hook_done(self, instance: Instance, hook: str, lane: str, error: str) -> None:
         """See Reporter: what a hook did is true whoever asked for it."""

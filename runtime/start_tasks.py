@@ -1,9 +1,10 @@
 """Configure → Startup, and Disable: settings made into values, hooks brought to life, and put to rest.
 
-Startup, by layout. ``package.yaml`` packages follow their bindings first and then run onStartup, each hook once per version: what
-is recorded as done is not run again, also not after a crash. addon-operator's modules run onStartup first, at every start, as
-their contract says. In both, every kubernetes binding is synchronised before its events flow. Startup done twice does only
-what is missing, so a failure in the middle repeats nothing that succeeded.
+Startup, by layout. ``package.yaml`` packages follow their bindings first and then run onStartup, each hook once per version:
+what is recorded as done is not run again, also not after a crash; and a binding whose hook knows all there is already
+(:mod:`~wharfinger.runtime.synchronizations`) is not synchronised again. addon-operator's modules run onStartup first, and
+everything at every start, as their contract says. In both, every kubernetes binding is synchronised before its events flow.
+Startup done twice does only what is missing, so a failure in the middle repeats nothing that succeeded.
 """
 
 import logging
@@ -15,15 +16,18 @@ from wharfinger.hooks.config import MAIN_QUEUE as HOOK_MAIN_QUEUE
 from wharfinger.hooks.config import HookConfig
 from wharfinger.hooks.discovery import Hook
 from wharfinger.hooks.errors import HookError
+from wharfinger.hooks.monitor_core import Item
 from wharfinger.hooks.package_hooks import PackageHooks
 from wharfinger.packages.definition import Layout
 from wharfinger.packages.values import SettingsError, check_settings, check_values_rules, merged_values
 from wharfinger.queue.scope import WorkScope
 from wharfinger.runtime.configuration import comparable_settings, newest_settings
-from wharfinger.runtime.event_tasks import SynchronizeTask, lane_of, synchronize
-from wharfinger.runtime.hook_runs import run_hook, wait_hooks_quiet
+from wharfinger.runtime.event_tasks import SynchronizeTask, lane_of, named, synchronize
+from wharfinger.runtime.hook_checks import check_by_hook
+from wharfinger.runtime.hook_runs import Cause, run_hook, wait_hooks_quiet
 from wharfinger.runtime.instance import Instance, Reporter, Tools
 from wharfinger.runtime.status import Stage
+from wharfinger.runtime.synchronizations import knows_all, remember
 from wharfinger.runtime.values import values_of
 
 log = logging.getLogger(__name__)
@@ -45,6 +49,7 @@ async def configure(instance: Instance, tools: Tools, reporter: Reporter) -> Non
         raise SettingsError(report.problems)
     async with instance.values_lock:
         values = await _checked_values(instance, tools, newest.settings)
+        await check_by_hook(instance, tools, reporter, report.settings, values)
         instance.configured, instance.configured_by = newest, definition
         instance.settings, instance.values = report.settings, values
     if definition.settings_schema is not None and definition.settings_schema.compares:
@@ -100,6 +105,8 @@ async def startup(instance: Instance, tools: Tools, reporter: Reporter) -> None:
     await _synchronize_all(instance, tools, reporter, instance.started)
     if not early:
         await _run_startup_hooks(instance, tools, reporter)
+    if not tools.synchronization.always(instance.loaded().layout):
+        await remember(instance, tools)
     tools.hook_services.ring(instance.started)
 
 
@@ -128,8 +135,8 @@ async def run_bound(instance: Instance, tools: Tools, reporter: Reporter, bindin
         if steps.done(step) is not None:
             continue
         with steps.taking(step):
-            context = contexts.helm_binding(binding, _snapshots(instance, hook))
-            if await run_hook(instance, tools, reporter, hook, (context,)):
+            context = contexts.helm_binding(binding, snapshots_of(instance, hook))
+            if await run_hook(instance, tools, reporter, hook, (context,), Cause(binding)):
                 changed.add(hook.name)
     return changed
 
@@ -140,6 +147,8 @@ ORDERS = {
     "afterHelm": attrgetter("after_helm"),
     "beforeDeleteHelm": attrgetter("before_delete_helm"),
     "afterDeleteHelm": attrgetter("after_delete_helm"),
+    "beforeAll": attrgetter("before_all"),
+    "afterAll": attrgetter("after_all"),
 }
 
 
@@ -150,19 +159,19 @@ def order_of(config: HookConfig, binding: str) -> int | None:
 
 
 def bound_hooks(hooks: tuple[Hook, ...], binding: str) -> tuple[Hook, ...]:
-    """The hooks of a binding by order, equal ones by name."""
+    """The hooks of a binding by order; equal ones as they were found: by path, those of one executable by their place in it."""
     found = [(order, hook) for hook in hooks if (order := order_of(hook.config, binding)) is not None]
-    return tuple(hook for _, hook in sorted(found, key=lambda pair: (pair[0], pair[1].name)))
+    return tuple(hook for _, hook in sorted(found, key=lambda pair: pair[0]))
 
 
 async def _run_startup_hooks(instance: Instance, tools: Tools, reporter: Reporter) -> None:
     record = await instance.recorded(tools.cluster)
-    once = instance.loaded().layout is Layout.PACKAGE
+    once = not tools.on_startup.always(instance.loaded().layout)
     for hook in bound_hooks(instance.hooks, "onStartup"):
         if hook.name in instance.startup_done or (once and hook.name in record.state.started):
             continue
         reporter.progressed(instance, Stage.HOOKS, "StartingHooks", f"running {hook.name} (onStartup)")
-        await run_hook(instance, tools, reporter, hook, (contexts.on_startup(),))
+        await run_hook(instance, tools, reporter, hook, (contexts.on_startup(),), Cause("onStartup"))
         if once:
             name = hook.name
             await record.update(lambda state: state.startup_done(name))  # noqa: B023 - called before the next turn
@@ -170,24 +179,29 @@ async def _run_startup_hooks(instance: Instance, tools: Tools, reporter: Reporte
 
 
 async def _synchronize_all(instance: Instance, tools: Tools, reporter: Reporter, hooks: PackageHooks) -> None:
+    again = tools.synchronization.always(instance.loaded().layout)
     for hook in instance.hooks:
-        for number, binding in enumerate(hook.config.kubernetes):
-            key = (hook.name, binding.name, number)
+        for number, bindings in enumerate(contexts.synchronized_together(hook.config)):
+            key = (hook.name, bindings[0].name, number)
             if key in hooks.synchronized:
                 continue
-            if binding.wait_for_synchronization or binding.queue == HOOK_MAIN_QUEUE:
-                reporter.progressed(
-                    instance, Stage.HOOKS, "StartingHooks", f"synchronising {hook.name} with {binding.name}"
-                )
-                await synchronize(instance, tools, reporter, hooks, hook, binding)
+            head = bindings[0]
+            if not again and all(knows_all(instance, hook, binding) for binding in bindings):
+                for binding in bindings:
+                    hooks.monitor(hook, binding).unlock()
+            elif head.wait_for_synchronization or head.queue == HOOK_MAIN_QUEUE:
+                doing = f"synchronising {hook.name} with {named(bindings)}"
+                reporter.progressed(instance, Stage.HOOKS, "StartingHooks", doing)
+                await synchronize(instance, tools, reporter, hooks, hook, bindings)
             else:
-                task = SynchronizeTask(hook, binding, hooks, instance, tools, reporter)
-                if not reporter.run_later(instance, task, lane_of(binding.queue)):
+                task = SynchronizeTask(hook, bindings, hooks, instance, tools, reporter)
+                if not reporter.run_later(instance, task, lane_of(head.queue)):
                     raise HookError(hook.name, "its synchronisation found no room in the queue", transient=True)
             hooks.synchronized.add(key)
 
 
-def _snapshots(instance: Instance, hook: Hook) -> dict[str, tuple[JsonObject, ...]]:
+def snapshots_of(instance: Instance, hook: Hook) -> dict[str, tuple[Item, ...]]:
+    """All that a hook watches, as it is now; empty lists while its package's hooks are at rest."""
     if instance.started is not None:
         return instance.started.all_snapshots(hook)
     return {binding.name: () for binding in hook.config.kubernetes}

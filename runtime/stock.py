@@ -17,7 +17,6 @@ from wharfinger.cluster.errors import ClusterError
 from wharfinger.formats.json_value import JsonObject, find_int, find_object
 from wharfinger.packages.definition import read_definition
 from wharfinger.packages.digest import Digest
-from wharfinger.packages.requirements import DependsOn
 from wharfinger.packages.source import FolderSource, Source, source_text
 from wharfinger.queue.slots import Kind
 from wharfinger.runtime import status as statuses
@@ -72,15 +71,15 @@ async def take_stock(runtime: Runtime, identity: PackageId, obj: JsonObject) -> 
             raise
         log.warning("%s: nobody knows what it requires: %s", identity, error)
         return None
-    return Stock(record, node_of(identity, definition, _depends_on(identity, obj)))
+    return Stock(record, node_of(identity, definition, _directives(identity, obj)))
 
 
-def _depends_on(identity: PackageId, obj: JsonObject) -> tuple[DependsOn, ...]:
+def _directives(identity: PackageId, obj: JsonObject) -> Directives:
     try:
         spec = read_application(obj) if isinstance(identity, AppId) else read_module(obj)
     except SpecError:
-        return ()
-    return spec.directives.depends_on
+        return Directives()
+    return spec.directives
 
 
 def rest_as_installed(runtime: Runtime, identity: PackageId, obj: JsonObject, stock: Stock) -> None:

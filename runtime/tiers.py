@@ -40,6 +40,11 @@ class Tiers:
             held = held.insert(after, (held.get(after) or 0) + 1)
         return Tiers(held)
 
+    @property
+    def at_rest(self) -> bool:
+        """Whether nobody holds any: nothing runs or may yet run by itself."""
+        return not self.held
+
     def is_held(self, order: int) -> bool:
         """Whether any node holds it."""
         return order in self.held

@@ -3,12 +3,13 @@
 import logging
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.measuring import measured_at_first, unmeasured
 from tests.scale import FULL
 
 # The tools of the checkout come first, however the tests were started (`make test`, `python -m pytest`, an editor).
@@ -25,6 +26,23 @@ settings.load_profile("full" if FULL else "sample")
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
     """Bytes never name a test: an archive holds the time at which it was made, and two workers must collect the same names."""
     return argname if isinstance(val, bytes) else None
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Say what the marks of this suite mean."""
+    config.addinivalue_line("markers", "unmeasured: runs untraced, and so do its children (see tests/measuring.py)")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
+    """Coverage looks at what it can learn from."""
+    if sys.gettrace() is None:
+        return (yield)
+    if pyfuncitem.get_closest_marker("unmeasured"):
+        return (yield from unmeasured())
+    if handle := getattr(pyfuncitem.obj, "hypothesis", None):
+        return (yield from measured_at_first(handle))
+    return (yield)
 
 
 @pytest.fixture(autouse=True)

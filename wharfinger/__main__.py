@@ -44,7 +44,7 @@ COMMANDS: Final = (
         module="plan_commands",
     ),
     Command("control-plane", "cluster", "serve an embedded Kubernetes control plane on loopback"),
-    Command("package", "packages", "check packages, push them to a registry, look at them there"),
+    Command("package", "packages", "check and lint packages, push them to a registry, look at them there"),
     Command("hook", "hooks", "run a hook of a package without a cluster"),
     Command("get", "debug", "list what a running daemon looks after"),
     Command("why", "debug", "say why a package of a running daemon is as it is, and what to do"),
@@ -136,9 +136,9 @@ def _fill(command: Command, parser: argparse.ArgumentParser) -> None:
     module = importlib.import_module(f"wharfinger.{command.part}.{command.module}")
     add = cast("Callable[[argparse.ArgumentParser], None]", getattr(module, "add_" + command.name.replace("-", "_")))
     if command.name == "run":
-        parser.set_defaults(serve_inspector=_open_debug_server)
+        parser.set_defaults(serve_inspector=_open_debug_server, serve_metrics=_open_metrics)
     if command.name == "package":
-        parser.set_defaults(open_jq=_open_jq)
+        parser.set_defaults(open_jq=_open_jq, more_actions=(_add_lint,))
     add(parser)
 
 
@@ -160,12 +160,35 @@ async def _open_debug_server(path: Path, inspector: "Inspector") -> AsyncIterato
 
 
 @asynccontextmanager
+async def _open_metrics(address: str, inspector: "Inspector") -> AsyncIterator[None]:
+    """The daemon's metrics on an address of this machine. Raises StartError."""
+    from wharfinger.debug.errors import MetricsAddressError  # noqa: PLC0415 - loaded by the daemon only
+    from wharfinger.debug.metrics_listener import open_metrics_listener, read_metrics_address  # noqa: PLC0415
+    from wharfinger.runtime.state_dir import StartError  # noqa: PLC0415
+
+    async with AsyncExitStack() as opened:
+        try:
+            listener = open_metrics_listener(read_metrics_address(address), inspector)
+            await opened.enter_async_context(listener)
+        except MetricsAddressError as error:
+            raise StartError(f"--metrics-address: {error}") from error
+        yield
+
+
+@asynccontextmanager
 async def _open_jq() -> AsyncIterator["JqRunner"]:
     """jq in a worker as the daemon has it; `packages` is given it from here because it must not know `hooks`."""
     from wharfinger.hooks.jq_pool import open_jq_pool  # noqa: PLC0415 - only `package check` needs it
 
     async with open_jq_pool(None, workers=1) as pool:
         yield pool
+
+
+def _add_lint(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """`package lint`; `packages` is given it from here because it must not know `hooks`, which are linted, too."""
+    from wharfinger.hooks.lint_command import add_lint  # noqa: PLC0415 - only `package` needs it
+
+    add_lint(actions)
 
 
 def _print_version(_args: argparse.Namespace) -> int:

@@ -2,10 +2,11 @@
 
 from collections.abc import Awaitable, Callable
 
+import msgspec
 import pytest
 import trio
 
-from wharfinger.cluster.client import ClusterClient, Propagation, WatchEvent, WatchType
+from wharfinger.cluster.client import ClusterClient, Propagation, RawEvent, WatchEvent, WatchType
 from wharfinger.cluster.errors import (
     ConflictError,
     InvalidError,
@@ -279,6 +280,57 @@ async def contract_long_lists_are_whole(client: ClusterClient) -> None:
             nursery.start_soon(client.create, config_map(f"c-{number:04}", labels={"app": "x"}))
     listed = await client.list(CONFIG_MAP, "default", label_selector="app=x")
     assert [name_of(item) for item in listed.items] == [f"c-{number:04}" for number in range(1100)]
+
+
+async def contract_raw_lists_are_the_same_lists_as_text(client: ClusterClient) -> None:
+    async with trio.open_nursery() as nursery:
+        for number in range(600):
+            nursery.start_soon(client.create, config_map(f"c-{number:04}", labels={"app": "x"}))
+    await client.create(config_map("other", labels={"app": "y"}))
+    listed = await client.list(CONFIG_MAP, "default", label_selector="app=x")
+    for paged, pages in ((True, 2), (False, 1)):
+        seen = []
+        async with client.raw_list(CONFIG_MAP, "default", label_selector="app=x", paged=paged) as raw:
+            async for page in raw:
+                seen.append(page)  # noqa: PERF401 - a comprehension hides what is looked at
+        assert len(seen) == pages
+        assert {page.resource_version for page in seen} == {listed.resource_version}
+        items = [item for page in seen for item in page.items]
+        assert [msgspec.json.decode(item.text) for item in items] == list(listed.items)
+        assert [item.key for item in items] == [key(name_of(item)) for item in listed.items]
+        assert {item.uid for item in items} == {find_str(item, "metadata", "uid") for item in listed.items}
+        assert items[7].resource_version == find_str(listed.items[7], "metadata", "resourceVersion")
+    async with client.raw_list(CONFIG_MAP, field_selector="metadata.name=c-0001") as raw:
+        assert [item.key.name for item in (await anext(raw)).items] == ["c-0001"]
+    with pytest.raises(InvalidError):
+        async with client.raw_list(CONFIG_MAP, field_selector="data.v=1") as raw:
+            await anext(raw)
+
+
+async def contract_raw_watches_are_the_same_watches_as_text(client: ClusterClient) -> None:
+    revision = (await client.list(CONFIG_MAP, "default")).resource_version
+    seen: list[RawEvent] = []
+    chosen = {"label_selector": "app=x", "field_selector": "metadata.name!=c"}
+    async with client.raw_watch(CONFIG_MAP, "default", resource_version=revision, **chosen) as events:
+        for name, app in (("a", "x"), ("b", "y"), ("c", "x")):
+            await client.create(config_map(name, labels={"app": app}))
+        await client.merge_patch(key("a"), {"data": {"v": "2"}})
+        await client.delete(key("a"))
+        with trio.fail_after(30):
+            async for event in events:
+                if event.type is not WatchType.BOOKMARK:
+                    seen.append(event)
+                if len(seen) == 3:
+                    break
+    assert [(event.type.value, event.object.key) for event in seen] == [
+        ("ADDED", key("a")),
+        ("MODIFIED", key("a")),
+        ("DELETED", key("a")),
+    ]
+    assert len({event.object.uid for event in seen}) == 1
+    assert len({event.object.resource_version for event in seen}) == 3
+    last: JsonObject = msgspec.json.decode(seen[-1].object.text)
+    assert (last["apiVersion"], last["kind"], last["data"]) == ("v1", "ConfigMap", {"v": "2"})
 
 
 async def contract_watches_begin_after_a_list(client: ClusterClient) -> None:

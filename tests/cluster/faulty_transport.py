@@ -14,7 +14,14 @@ class Hang:
     """In a script of chunks: nothing comes any more, until the reader gives up."""
 
 
-Chunk = bytes | Exception | Hang
+@dataclass
+class Until:
+    """In a script of chunks: nothing comes before this happens."""
+
+    event: trio.Event
+
+
+Chunk = bytes | Exception | Hang | Until
 
 
 @dataclass
@@ -44,6 +51,8 @@ class ScriptedStream(httpx.AsyncByteStream):
                 raise chunk
             if isinstance(chunk, Hang):
                 await trio.sleep_forever()
+            elif isinstance(chunk, Until):
+                await chunk.event.wait()
             else:
                 yield chunk
 

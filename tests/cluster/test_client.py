@@ -3,7 +3,7 @@
 import inspect
 
 from tests.cluster import client_contract
-from wharfinger.cluster.client import ClusterClient, Propagation, WatchType
+from wharfinger.cluster.client import ClusterClient, Propagation
 from wharfinger.cluster.http_client import HttpClusterClient
 
 
@@ -21,4 +21,3 @@ def test_the_http_client_is_one() -> None:
 
 def test_words_of_the_api() -> None:
     assert [str(one) for one in Propagation] == ["Background", "Foreground", "Orphan"]
-    assert [str(one) for one in WatchType] == ["ADDED", "MODIFIED", "DELETED", "BOOKMARK"]

@@ -22,7 +22,8 @@ from wharfinger.cluster.errors import (
     NotFoundError,
     UnknownKindError,
 )
-from wharfinger.cluster.http_client import HttpClusterClient, MalformedAnswerError
+from wharfinger.cluster.http_client import HttpClusterClient
+from wharfinger.cluster.http_errors import MalformedAnswerError
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.formats.json_value import JsonObject
 

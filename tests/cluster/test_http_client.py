@@ -24,7 +24,7 @@ from wharfinger.cluster.errors import (
     InvalidError,
     UnreachableError,
 )
-from wharfinger.cluster.http_client import MalformedAnswerError
+from wharfinger.cluster.http_errors import MalformedAnswerError
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.cluster.watch_stream import WatchLineError
 from wharfinger.formats.json_value import JsonObject, JsonValue

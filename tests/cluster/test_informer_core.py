@@ -3,10 +3,12 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from wharfinger.cluster.informer_core import (
     BACKOFF_CAP_S,
     LIVED_S,
+    Asked,
     Effect,
     Event,
     Failed,
@@ -109,26 +111,103 @@ def test_backoff_is_bounded(failures: int, jitter: float) -> None:
     assert 0.4 <= backoff_s(failures, jitter) <= BACKOFF_CAP_S
 
 
-@given(st.data())
-def test_whatever_happens_there_is_always_exactly_one_action_under_way(data: st.DataObject) -> None:
-    state, running = start()
-    listed = False
-    for _ in range(data.draw(st.integers(0, 30))):
-        failed = st.builds(Failed, gone=st.booleans(), jitter=st.floats(0, 0.99))
-        choices: st.SearchStrategy[Event]
-        match running:
-            case StartList():
-                choices = failed | st.just(Listed("1"))
-            case StartWatch():
-                assert listed
-                choices = failed | st.builds(Seen, st.just("2")) | st.builds(WatchEnded, st.floats(0, 9), st.just(0.0))
-            case Pause():
-                choices = st.just(Paused())
-        event = data.draw(choices)
-        listed |= isinstance(event, Listed)
-        state, following = step(state, event)
-        assert (following is None) == isinstance(event, Seen)
-        assert state.failures >= 0
-        running = running if following is None else following
-        if isinstance(event, Failed) and not event.gone:
-            assert isinstance(running, Pause)
+def test_who_asks_gets_a_list_at_once_in_the_place_of_a_watch_or_a_pause() -> None:
+    broken = Failed(gone=False, jitter=0.0)
+    state, effects = run(Listed("5"), Seen("7"), Asked())
+    assert effects == [StartList(), StartWatch("5"), StartList()]
+    assert (state.phase, state.failures) == (Phase.LISTING, 0)
+    state, effects = run(broken, Asked())
+    assert (effects, state.failures) == ([StartList(), Pause(0.8), StartList()], 1)
+    assert run(Listed("5"), broken, Asked())[1] == [StartList(), StartWatch("5"), Pause(0.8), StartList()]
+
+
+def test_who_asks_while_a_list_is_under_way_gets_the_next_one_once() -> None:
+    _, effects = run(Asked(), Asked(), Listed("5"), Listed("6"))
+    assert effects == [StartList(), StartList(), StartWatch("6")]
+
+
+def test_who_asks_while_a_list_is_under_way_does_not_wait_out_its_failure() -> None:
+    broken = Failed(gone=False, jitter=0.0)
+    state, effects = run(Asked(), broken, broken, Paused(), Listed("5"))
+    assert effects == [StartList(), StartList(), Pause(1.6), StartList(), StartWatch("5")]
+    assert state.failures == 2
+
+
+def test_a_list_that_is_forgotten_twice_in_a_row_is_asked_for_in_one_piece() -> None:
+    gone, broken = Failed(gone=True, jitter=0.0), Failed(gone=False, jitter=0.0)
+    assert run(gone, Paused(), gone, Paused())[1][2::2] == [StartList(), StartList(whole=True)]
+    assert run(gone, Paused(), broken, Paused(), gone, Paused())[1][-1] == StartList()
+    assert run(gone, Paused(), gone, Paused(), Listed("5"), Seen("6"), gone)[1][-1] == StartList()
+    assert run(gone, Paused(), gone, Paused(), broken, Paused())[1][-1] == StartList()
+
+
+class Reflector(RuleBasedStateMachine):
+    """A shell that performs what the machine says, and a server that does whatever it likes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.state, self.running = start()
+        self.owed = False
+        """Whether a list that begins from now on was asked for, and has not begun."""
+        self.served = False
+        """Whether the newest list that was asked for is complete."""
+
+    def tell(self, event: Event) -> None:
+        state, effect = step(self.state, event)
+        assert (effect is None) == (isinstance(event, Seen) or (isinstance(event, Asked) and self.listing()))
+        self.state = state
+        if effect is not None:
+            self.running = effect
+            if isinstance(effect, StartList):
+                self.owed = False
+
+    def listing(self) -> bool:
+        return isinstance(self.running, StartList)
+
+    @precondition(lambda self: self.listing())
+    @rule()
+    def listed(self) -> None:
+        self.served = not self.owed
+        self.tell(Listed("1"))
+
+    @precondition(lambda self: isinstance(self.running, StartWatch))
+    @rule(lived=st.floats(0, 9))
+    def watch_ends(self, lived: float) -> None:
+        self.tell(WatchEnded(lived, 0.0))
+
+    @precondition(lambda self: isinstance(self.running, StartWatch))
+    @rule()
+    def sees(self) -> None:
+        self.tell(Seen("2"))
+
+    @precondition(lambda self: not isinstance(self.running, Pause))
+    @rule(gone=st.booleans(), jitter=st.floats(0, 0.99))
+    def fails(self, gone: bool, jitter: float) -> None:
+        asked = self.owed
+        self.tell(Failed(gone, jitter))
+        if not gone:
+            assert isinstance(self.running, StartList if asked else Pause)
+
+    @precondition(lambda self: isinstance(self.running, Pause))
+    @rule()
+    def pause_ends(self) -> None:
+        self.tell(Paused())
+
+    @rule()
+    def somebody_asks(self) -> None:
+        self.owed, self.served = True, False
+        self.tell(Asked())
+
+    @invariant()
+    def phase_and_action_agree(self) -> None:
+        actions = {Phase.LISTING: StartList, Phase.WATCHING: StartWatch, Phase.PAUSING: Pause}
+        assert isinstance(self.running, actions[self.state.phase])
+        assert self.state.failures >= 0
+
+    @invariant()
+    def nothing_is_watched_before_who_asked_has_a_list(self) -> None:
+        assert self.served or not isinstance(self.running, StartWatch)
+        assert not self.owed or self.listing()
+
+
+TestReflector = Reflector.TestCase

@@ -3,7 +3,17 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from tests.debug.samples import ANSWERS, DAEMON, EXPLANATIONS, NODES, PACKAGES, RENDERED, STATISTICS
+from tests.debug.samples import (
+    ANSWERS,
+    DAEMON,
+    EXPLANATIONS,
+    HOOK_METRICS,
+    METRICS,
+    NODES,
+    PACKAGES,
+    RENDERED,
+    STATISTICS,
+)
 from wharfinger.formats.json_value import JsonObject
 from wharfinger.runtime.inspector import (
     DaemonSnapshot,
@@ -29,6 +39,8 @@ class CannedInspector:
     answers: Mapping[str, SettingsAnswer] = field(default_factory=lambda: ANSWERS)
     explanations: Mapping[str, ExplanationSnapshot] = field(default_factory=lambda: EXPLANATIONS)
     counted: StatisticsSnapshot | None = STATISTICS
+    measured: str = METRICS
+    published: str = HOOK_METRICS
     asked: list[tuple[str, JsonObject, int]] = field(default_factory=list)
 
     async def daemon(self) -> DaemonSnapshot:
@@ -38,6 +50,12 @@ class CannedInspector:
     async def statistics(self) -> StatisticsSnapshot | None:
         """What a test put in."""
         return self.counted
+
+    async def metrics(self) -> str:
+        return self.measured
+
+    async def hook_metrics(self) -> str:
+        return self.published
 
     async def packages(self) -> tuple[PackageSnapshot, ...]:
         """All packages, sorted by name."""

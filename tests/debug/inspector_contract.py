@@ -5,6 +5,7 @@ from dataclasses import FrozenInstanceError, astuple
 import pytest
 import trio
 
+from tests.exposition import parse
 from wharfinger.runtime.inspector import (
     HookSnapshot,
     Inspector,
@@ -30,6 +31,7 @@ async def check_inspector(inspector: Inspector) -> None:
     await check_validation(inspector)
     await check_daemon(inspector)
     await check_statistics(inspector)
+    await check_metrics(inspector)
     await check_many_at_once(inspector)
 
 
@@ -214,6 +216,14 @@ async def check_statistics(inspector: Inspector) -> None:
         assert 0 <= each.used <= each.limit
         assert each.waiting >= 0
     assert list(found.trying_crds) == sorted(set(found.trying_crds))
+
+
+async def check_metrics(inspector: Inspector) -> None:
+    """A scraper can read them, together as well: what hooks publish is never called as what is the daemon's own."""
+    own, hooks = await inspector.metrics(), await inspector.hook_metrics()
+    assert {name.split("_")[0] for name in parse(own)} == {"wharfinger"}
+    assert set(parse(own + hooks)) == {*parse(own), *parse(hooks)}
+    assert not parse(own).keys() & parse(hooks).keys()
 
 
 async def check_many_at_once(inspector: Inspector) -> None:

@@ -13,10 +13,21 @@ import trio
 
 from tests.debug.canned import CannedInspector
 from tests.debug.inspector_contract import check_inspector
-from tests.debug.samples import BUSY, EXPLANATIONS, HOSTILE, MANIFEST, NODES, PACKAGES, STATISTICS, package
+from tests.debug.samples import (
+    BUSY,
+    EXPLANATIONS,
+    HOOK_METRICS,
+    HOSTILE,
+    MANIFEST,
+    METRICS,
+    NODES,
+    PACKAGES,
+    STATISTICS,
+    package,
+)
 from wharfinger.debug.client import DebugClient, open_debug_client
 from wharfinger.debug.errors import DebugAnswerError, NoDaemonError
-from wharfinger.debug.routes import MAX_SETTINGS
+from wharfinger.debug.routes import ELSEWHERE, MAX_SETTINGS
 from wharfinger.debug.server import open_debug_server
 from wharfinger.debug.text import is_safe
 from wharfinger.formats.json_value import JsonObject, JsonValue
@@ -48,6 +59,7 @@ async def test_it_says_exactly_what_the_daemon_says(tmp_path: Path) -> None:
         assert await client.package("no.such") is None
         assert await client.scheduler() == NODES
         assert await client.statistics() == STATISTICS
+        assert (await client.metrics(), await client.hook_metrics()) == (METRICS + ELSEWHERE, HOOK_METRICS)
         inspector.counted = None
         assert await client.statistics() is None
         inspector.contents = (BUSY,)

@@ -17,7 +17,20 @@ import trio
 import yaml
 
 from tests.debug.canned import CannedInspector
-from tests.debug.samples import BUSY, HOSTILE, MANIFEST, NODES, PACKAGES, STATISTICS, WAITING_NODE, WHY, package, task
+from tests.debug.samples import (
+    BUSY,
+    HOOK_METRICS,
+    HOSTILE,
+    MANIFEST,
+    METRICS,
+    NODES,
+    PACKAGES,
+    STATISTICS,
+    WAITING_NODE,
+    WHY,
+    package,
+    task,
+)
 from wharfinger.debug.commands import (
     add_dump,
     add_get,
@@ -33,7 +46,7 @@ from wharfinger.debug.explanation_encoding import explanation_to_json
 from wharfinger.debug.node_encoding import node_to_json, nodes_to_json
 from wharfinger.debug.node_text import node_lines
 from wharfinger.debug.package_encoding import package_to_json, packages_to_json
-from wharfinger.debug.routes import MAX_SETTINGS
+from wharfinger.debug.routes import ELSEWHERE, MAX_SETTINGS
 from wharfinger.debug.server import open_debug_server
 from wharfinger.debug.statistics_encoding import statistics_to_json
 from wharfinger.debug.text import is_safe
@@ -173,6 +186,11 @@ async def test_statistics(tmp_path: Path) -> None:
         assert read(out) == statistics_to_json(STATISTICS)
 
 
+async def test_statistics_as_scrapers_get_them(tmp_path: Path) -> None:
+    command = "statistics -o prometheus"
+    assert await run_against(CannedInspector(), command, tmp_path / "s") == (0, METRICS + ELSEWHERE + HOOK_METRICS, "")
+
+
 async def test_statistics_of_a_daemon_that_starts(tmp_path: Path) -> None:
     starting = CannedInspector(counted=None)
     said = "nothing to count yet: the daemon is starting\n"
@@ -230,6 +248,16 @@ async def test_a_terminal_obeys_no_manifest(tmp_path: Path) -> None:
             handler = cast("Callable[[argparse.Namespace], int]", args.handler)
             assert await trio.to_thread.run_sync(handler, args) == 0
     assert terminal.getvalue() == "# \\x1b[31mred\na: 1 # ✓\n"
+
+
+async def test_metrics_on_a_terminal_move_no_cursor(tmp_path: Path) -> None:
+    with redirect_stdout(Terminal()) as terminal:
+        async with open_debug_server(tmp_path / "s", CannedInspector()):
+            args = typed(f"statistics -o prometheus --socket {tmp_path}/s")
+            handler = cast("Callable[[argparse.Namespace], int]", args.handler)
+            assert await trio.to_thread.run_sync(handler, args) == 0
+    assert is_safe(terminal.getvalue(), allow="\n")
+    assert "\\u202e" in terminal.getvalue()
 
 
 class Terminal(io.StringIO):

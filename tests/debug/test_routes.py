@@ -8,7 +8,21 @@ import pytest
 import yaml
 
 from tests.debug.canned import CannedInspector
-from tests.debug.samples import DAEMON, EXPLANATIONS, HOSTILE, MANIFEST, NODES, PACKAGES, STATISTICS, WHY, package, task
+from tests.debug.samples import (
+    DAEMON,
+    EXPLANATIONS,
+    HOOK_METRICS,
+    HOSTILE,
+    MANIFEST,
+    METRICS,
+    NODES,
+    PACKAGES,
+    STATISTICS,
+    WHY,
+    package,
+    task,
+)
+from tests.exposition import parse
 from wharfinger.debug.encoding import (
     answer_to_json,
     daemon_to_json,
@@ -17,7 +31,7 @@ from wharfinger.debug.encoding import (
 from wharfinger.debug.explanation_encoding import explanation_to_json
 from wharfinger.debug.node_encoding import node_to_json, nodes_to_json
 from wharfinger.debug.package_encoding import package_to_json, packages_to_json
-from wharfinger.debug.routes import MAX_SETTINGS, ROUTES, make_handler
+from wharfinger.debug.routes import ELSEWHERE, MAX_SETTINGS, ROUTES, make_handler
 from wharfinger.debug.statistics_encoding import statistics_to_json
 from wharfinger.debug.text import is_safe
 from wharfinger.formats.json_value import JsonObject
@@ -101,6 +115,26 @@ async def test_documents() -> None:
         answer = await get(path, {"output": "yaml"})
         assert (answer.status, answer.content_type) == (200, "application/yaml")
         assert yaml.safe_load(answer.body) == expected
+
+
+async def test_metrics() -> None:
+    for path, query, text in (
+        ("/metrics", {}, METRICS + ELSEWHERE),
+        ("/metrics", {"hooks": "false"}, METRICS + ELSEWHERE),
+        ("/metrics", {"hooks": "true"}, METRICS + HOOK_METRICS),
+        ("/metrics/hooks", {}, HOOK_METRICS),
+    ):
+        answer = await get(path, query)
+        assert (answer.status, answer.content_type) == (200, "text/plain; version=0.0.4; charset=utf-8")
+        assert answer.body.decode() == text
+        parse(text)
+    assert parse(HOOK_METRICS)["items"].value(hook="a.sh", text='\u2713 \u202e"\n') == 3
+    for path, query, why in (
+        ("/metrics", {"hooks": "yes"}, "unknown hooks: yes; known: false, true\n"),
+        ("/metrics/hooks", {"hooks": "true"}, "unknown query parameter: hooks; known here: none\n"),
+    ):
+        answer = await get(path, query)
+        assert (answer.status, answer.body.decode()) == (400, why)
 
 
 async def test_before_there_is_anything_to_count() -> None:

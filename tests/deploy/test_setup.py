@@ -43,6 +43,8 @@ dev = []
 BACKEND = """\
 import zipfile
 
+pytestmark = pytest.mark.unmeasured
+
 def build_editable(wheel_directory, config_settings=None, metadata_directory=None):
     with zipfile.ZipFile(f"{wheel_directory}/nothing-1-py3-none-any.whl", "w") as wheel:
         info = "nothing-1.dist-info"

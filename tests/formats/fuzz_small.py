@@ -113,6 +113,7 @@ JQ_SEEDS: Final = [
     for payloads in [
         [b'{"results":[]}', b'{"results":[1,2.0,1E+17,{"a":[null,"\\u0000"]}]}'],
         [b'{"error":"bad","kind":"run"}', b'{"error":"no","kind":"compile"}'],
+        [b'{"text":{"a":[1]}}', b'{"program":".a","input":{"a":1},"whole":true}', b'{"text":null}'],
         [b'{"program":".","input":[1, 2.50]}', b'{"program":"\\ud83d\\ude00"}', b'{"results":[]}'],
         [b""],
         [],
@@ -129,7 +130,19 @@ JQ_WORDS: Final = [
         b'"kind":"size"',
         b'"error":"x",',
     ),
-    *(b'"program":', b'"input":', b"1e999", b"[" * 250, b"NaN", b"\\ud800", b"0.0", b"-0.0", b"9" * 30),
+    *(
+        b'"program":',
+        b'"input":',
+        b'"whole":true,',
+        b'{"text":',
+        b"1e999",
+        b"[" * 250,
+        b"NaN",
+        b"\\ud800",
+        b"0.0",
+        b"-0.0",
+        b"9" * 30,
+    ),
 ]
 
 CEL_SEEDS: Final = [

@@ -13,12 +13,14 @@ from wharfinger.formats.jq_protocol import (
     JqRefusal,
     JqRequest,
     JqResults,
+    JqText,
     RefusalKind,
     decode_answer,
     decode_request,
     encode_refusal,
     encode_request,
     encode_results,
+    encode_text,
     framed,
 )
 from wharfinger.formats.json_value import JsonValue, encode_json
@@ -66,10 +68,42 @@ def test_half_a_surrogate_pair_is_not_sent() -> None:
         encode_request(JqRequest("\ud800", None))
 
 
+@pytest.mark.parametrize("text", [b"", b'{"a":', b"1 2", b'"\xff"', b"[" * 100_000])
+def test_what_is_no_json_is_not_sent(text: bytes) -> None:
+    with pytest.raises(JqProtocolError, match="is no JSON"):
+        encode_request(JqRequest(".", text, whole=True))
+
+
 @given(st.lists(json_values(), max_size=4))
 def test_results_there_and_back(values: list[JsonValue]) -> None:
     texts = [encode_json(value).decode() for value in values]
     assert decode_answer(encode_results(texts)) == JqResults(tuple(values))
+
+
+@pytest.mark.parametrize(
+    ("texts", "text"),
+    [
+        ([], b"null"),
+        (["3.0"], b"3"),
+        (['{"b":1,"a":[1E+3]}'], b'{"a":[1000],"b":1}'),
+        (["1", '"x"'], b'[1,"x"]'),
+        (["[]"], b"[]"),
+    ],
+)
+def test_results_as_one_text(texts: list[str], text: bytes) -> None:
+    assert decode_answer(encode_text(texts)) == JqText(text)
+
+
+@pytest.mark.parametrize("text", ["1e999", "[" * 300 + "]" * 300, "nonsense"])
+def test_results_without_a_canonical_form(text: str) -> None:
+    with pytest.raises(FormatError):
+        encode_text([text])
+
+
+@given(json_values())
+def test_a_request_for_the_whole(value: JsonValue) -> None:
+    request = JqRequest(".", encode_json(value), whole=True)
+    assert decode_request(encode_request(request)) == request
 
 
 @pytest.mark.parametrize(
@@ -117,6 +151,7 @@ def test_what_is_no_request(payload: bytes) -> None:
             b'{"error":"x","kind":"y"}',
             b'{"error":1,"kind":"run"}',
         ),
+        *(b'{"text":1', b'{"text":}', b'{"text":' + b"[" * 5_000 + b"]" * 5_000 + b"}"),
         *(b'{"error":"","kind":"run"}', b'{"results":[1e999]}', b'{"results":[' + b"[" * 300 + b"]" * 300 + b"]}"),
     ],
 )

@@ -207,6 +207,7 @@ def test_a_planted_credential_never_survives(secret: str, form: str, before: str
     assert secret not in redact_text(f"{before}\n{form.format(secret)}")
 
 
+@pytest.mark.unmeasured
 @pytest.mark.parametrize(
     "unit",
     [

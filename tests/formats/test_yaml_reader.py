@@ -215,6 +215,7 @@ def test_any_bytes_are_read_or_refused(data: bytes) -> None:
     data.decode()
 
 
+@pytest.mark.unmeasured
 def test_documents_are_bounded_the_empty_ones_too() -> None:
     assert read_yaml_all("---\n---\n1\n---\n", what="x", max_documents=3) == [1]
     with pytest.raises(YamlError, match="x: line 3, column 1: more than 2 documents"):
@@ -222,3 +223,9 @@ def test_documents_are_bounded_the_empty_ones_too() -> None:
     for read in (read_yaml, read_yaml_all):
         with pytest.raises(YamlError, match=f"more than {MAX_DOCUMENTS} documents"):
             read("---\n" * (MAX_DOCUMENTS + 1), what="x")
+
+
+def test_a_stream_may_be_read_without_old_booleans() -> None:
+    text = "y: on\nlist: [no, true, !!bool yes, &a n, *a]\n"
+    assert read_yaml_all(text, what="x") == [{"true": True, "list": [False, True, True, False, False]}]
+    assert read_yaml_all(text, what="x", old_booleans=False) == [{"y": "on", "list": ["no", True, True, "n", "n"]}]

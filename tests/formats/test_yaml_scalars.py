@@ -133,3 +133,14 @@ def test_number_like_text_is_one_kind_and_a_string_is_unchanged(text: str) -> No
         assert found.value == text
     else:
         assert text == "" or not isinstance(found.value, str)
+
+
+@pytest.mark.parametrize("text", ["y", "Y", "yes", "No", "n", "on", "OFF", "Yes"])
+def test_old_booleans_are_text_where_they_are_not_asked_for(text: str) -> None:
+    assert isinstance(resolve(text).value, bool)
+    assert resolve(text, old_booleans=False) == Resolved(Kind.STR, text)
+
+
+@pytest.mark.parametrize("text", ["true", "False", "TRUE", "null", "~", "0777", "1e3", ".inf", "text"])
+def test_all_else_is_read_alike_without_old_booleans(text: str) -> None:
+    assert resolve(text, old_booleans=False) == resolve(text)

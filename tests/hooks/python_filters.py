@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 import trio
 
-from wharfinger.formats.json_value import JsonValue
+from wharfinger.formats.json_value import JsonValue, canonical_json, decode_json
 from wharfinger.hooks.filters import FilterError
 
 Program = Callable[[JsonValue], JsonValue]
@@ -31,6 +31,10 @@ class PythonFilters:
         await trio.lowlevel.checkpoint()
         if program not in self.programs:
             raise FilterError(program, "no such program")
+
+    async def apply_text(self, program: str, text: bytes) -> bytes:
+        """As `apply`, of text."""
+        return canonical_json(await self.apply(program, decode_json(text, max_bytes=len(text), what="an object")))
 
     async def apply(self, program: str, value: JsonValue) -> JsonValue:
         """What the function makes of it; a ValueError is a failure of the filter."""

@@ -4,7 +4,7 @@ import json
 import sys
 from pathlib import Path
 
-from wharfinger.formats.json_value import JsonObject
+from wharfinger.formats.json_value import JsonObject, JsonValue
 from wharfinger.hooks.runner import HookRun
 
 CONTEXTS: tuple[JsonObject, ...] = (
@@ -31,6 +31,16 @@ def bash(folder: Path, script: str, *, name: str = "10-hook.sh") -> Path:
 def python(folder: Path, script: str, *, name: str = "20-hook.py") -> Path:
     """A hook in Python, run by this interpreter."""
     return write_hook(folder, f"#!{sys.executable} -IS\nimport json, os, sys\n{script}\n", name=name)
+
+
+def batch(folder: Path, document: JsonValue, *, name: str = "main") -> Path:
+    """An executable with several hooks in it: it answers ``hook config`` with this, and tells how else it is asked."""
+    script = (
+        f"said = {json.dumps(json.dumps(document))}\n"
+        "if sys.argv[1:] == ['hook', 'config']:\n    print(said)\n"
+        "else:\n    print(' '.join(sys.argv[1:]))\n"
+    )
+    return python(folder, script, name=name)
 
 
 def run_of(executable: Path, *, cwd: Path | None = None, contexts: tuple[JsonObject, ...] = CONTEXTS) -> HookRun:

@@ -6,7 +6,15 @@ import pytest
 
 from tests.hooks.configs import FULL, PODS, kubernetes, kubernetes_of, read
 from wharfinger.formats.json_value import JsonObject
-from wharfinger.hooks.config import HookConfig, KubernetesBinding, NamespaceSelector, ScheduleBinding, WatchVerb
+from wharfinger.hooks.config import (
+    HookConfig,
+    HookScope,
+    KubernetesBinding,
+    NamespaceSelector,
+    ScheduleBinding,
+    WatchVerb,
+    read_hook_config,
+)
 
 
 def test_the_full_example_of_the_contract() -> None:
@@ -81,6 +89,34 @@ def test_flags() -> None:
         resynchronizationPeriod="1h",
     )
     assert (binding.on_synchronization, binding.keep_full_objects, binding.allow_failure) == (False, False, True)
+
+
+@pytest.mark.parametrize(
+    ("period", "seconds", "warning"),
+    [
+        ("1h30m", 5400.0, ""),
+        ("10s", 10.0, ""),
+        ("0s", None, ""),
+        ("", None, ""),
+        ("1ms", 10.0, "kubernetes.resynchronizationPeriod 1ms is taken as 10s, the least"),
+        ("often", None, "kubernetes.resynchronizationPeriod is ignored: duration 'often': "),
+        ("-5m", None, "kubernetes.resynchronizationPeriod is ignored: duration '-5m': it must not be negative"),
+    ],
+)
+def test_a_period_that_was_ignored_for_years_refuses_no_hook(period: str, seconds: float | None, warning: str) -> None:
+    config = read({"configVersion": "v1", "kubernetes": [{"kind": "Pod", "resynchronizationPeriod": period}]})
+    assert [binding.resynchronization_s for binding in config.kubernetes] == [seconds]
+    assert len(config.warnings) == bool(warning)
+    assert "".join(config.warnings).startswith(warning)
+
+
+@pytest.mark.parametrize("prefix", ["", "configVersion: v1\n"])
+def test_orders_of_global_hooks(prefix: str) -> None:
+    document = f"{prefix}beforeAll: 1\nafterAll: 4\nonStartup: -3".encode()
+    config = read_hook_config(document, hook="global-hooks/x", scope=HookScope.GLOBAL)
+    assert (config.before_all, config.after_all, config.on_startup) == (1, 4, -3)
+    assert config.version == ("v1" if prefix else "v0")
+    assert (read("onStartup: 1").before_all, read("onStartup: 1").after_all) == (None, None)
 
 
 def test_nobody_waits_in_vain_for_the_main_queue() -> None:

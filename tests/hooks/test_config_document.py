@@ -1,7 +1,8 @@
 """The configuration to look at: what is set, under the names its own document has."""
 
 from tests.hooks.configs import FULL, NOTHING, read
-from wharfinger.formats.json_value import as_object, find
+from wharfinger.formats.json_value import JsonObject, as_object, encode_json, find, find_list
+from wharfinger.hooks.config import HookScope, read_hook_config
 from wharfinger.hooks.config_document import config_document
 
 
@@ -68,3 +69,46 @@ def test_selectors_and_an_empty_list_of_events_are_shown() -> None:
         "namespaces": {"names": ["ns"]},
         "executeHookOnEvent": [],
     }
+
+
+def test_webhooks_orders_of_global_hooks_and_periods_are_shown() -> None:
+    document: JsonObject = {
+        "configVersion": "v1",
+        "beforeAll": 0,
+        "afterAll": 2,
+        "kubernetesValidating": [
+            {
+                "name": "a.b.c",
+                "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"], "operations": ["*"]}],
+                "labelSelector": {"matchLabels": {"a": "b"}},
+                "namespace": {"labelSelector": {"matchLabels": {"c": "d"}}},
+                "matchConditions": [{"name": "x", "expression": "true"}],
+            }
+        ],
+        "kubernetesMutating": [{"name": "m", "timeoutSeconds": 3}],
+        "kubernetesCustomResourceConversion": [
+            {"name": "c", "crdName": "x", "conversions": [{"fromVersion": "a", "toVersion": "b"}], "group": "g"}
+        ],
+        "kubernetes": [{"kind": "Pod", "name": "pods", "group": "g", "resynchronizationPeriod": "1h"}],
+    }
+    config = read_hook_config(encode_json(document), hook="x", scope=HookScope.GLOBAL)
+    shown = config_document(config)
+    assert (shown["beforeAll"], shown["afterAll"]) == (0, 2)
+    defaults: JsonObject = {"failurePolicy": "Fail", "sideEffects": "None", "timeoutSeconds": 10}
+    (validating,) = find_list(document, "kubernetesValidating")
+    rule = {**as_object(find(validating, "rules", 0), "rule"), "scope": "*"}
+    assert shown["kubernetesValidating"] == [{**as_object(validating, "webhook"), **defaults, "rules": [rule]}]
+    assert shown["kubernetesMutating"] == [{"name": "m", **defaults, "timeoutSeconds": 3}]
+    assert shown["kubernetesCustomResourceConversion"] == [
+        {
+            "name": "c",
+            "crdName": "x",
+            "conversions": [{"fromVersion": "a", "toVersion": "b"}],
+            "group": "g",
+            "includeSnapshotsFrom": ["pods"],
+        }
+    ]
+    assert find(shown, "kubernetes", 0, "resynchronizationPeriod") == "1h0m0s"
+    again = dict(shown)
+    again["kubernetes"] = document["kubernetes"]
+    assert read_hook_config(encode_json(again), hook="x", scope=HookScope.GLOBAL).validating == config.validating

@@ -5,7 +5,7 @@ import random
 
 from tests.scale import scaled
 from wharfinger.formats.json_value import JsonObject, JsonValue, find
-from wharfinger.hooks.config import HookConfigError, read_hook_config
+from wharfinger.hooks.config import HookConfigError, HookScope, read_hook_config
 
 # Documents whose pieces are put into each other.
 SEEDS: list[JsonObject] = [
@@ -32,6 +32,33 @@ SEEDS: list[JsonObject] = [
                 "jqFilter": ".a",
             }
         ],
+    },
+    {
+        "configVersion": "v1",
+        "beforeAll": 1,
+        "kubernetesValidating": [
+            {
+                "name": "a.b.c",
+                "rules": [
+                    {
+                        "apiGroups": ["*"],
+                        "apiVersions": ["v1"],
+                        "resources": ["*/x", "pods", "pods/*"],
+                        "operations": ["CREATE"],
+                        "scope": "*",
+                    }
+                ],
+                "namespace": {"labelSelector": {"matchLabels": {"a": "b"}}},
+                "matchConditions": [{"name": "x", "expression": "true"}],
+                "failurePolicy": "Ignore",
+                "timeoutSeconds": 5,
+            }
+        ],
+        "kubernetesMutating": [{"name": "m", "labelSelector": {"matchLabels": {"a": "b"}}, "sideEffects": "None"}],
+        "kubernetesCustomResourceConversion": [
+            {"name": "c", "crdName": "x.y", "conversions": [{"fromVersion": "v1", "toVersion": "a/v2"}], "group": "g"}
+        ],
+        "kubernetes": [{"kind": "Pod", "resynchronizationPeriod": "1h", "group": "g"}],
     },
     {
         "onStartup": 1,
@@ -118,7 +145,7 @@ def test_nothing_but_the_declared_error_comes_out() -> None:
     for _ in range(scaled(100_000, 2_000)):
         document = mutated(draw)
         try:
-            config = read_hook_config(document, hook="h")
+            config = read_hook_config(document, hook="h", scope=draw.choice([*HookScope]))
         except HookConfigError as error:
             refusals += 1
             assert error.problems, document

@@ -126,14 +126,8 @@ def test_faults_of_sense_come_out_together_too() -> None:
         ("configVersion: v1\nkubernetes: []", "kubernetes should have at least 1 items"),
         ("configVersion: v1\nonStartup: true", 'onStartup must be of type integer: "boolean"'),
         ("configVersion: v1\nonStartup: 9223372036854775808", "onStartup should be from -9223372036854775808 to"),
-        ("configVersion: v1\nbeforeAll: 1", "beforeAll is not served here yet: it is a binding of global hooks"),
-        ("configVersion: v1\nkubernetesValidating: [{name: x}]", "kubernetesValidating is not served here yet"),
-        ("configVersion: v1\nkubernetesMutating: [{name: x}]", "kubernetesMutating is not served here yet"),
-        (
-            "configVersion: v1\nkubernetesCustomResourceConversion: [{}]",
-            "kubernetesCustomResourceConversion is not served here yet",
-        ),
-        ("afterAll: 1", "afterAll is not served here yet"),
+        ("configVersion: v1\nbeforeAll: 1", "beforeAll is a forbidden property: only global hooks have it"),
+        ("afterAll: 1", "afterAll is a forbidden property: only global hooks have it"),
         ("kubernetes: [{kind: pod}]", "kubernetes is a forbidden property"),
         (
             "onKubernetesEvent: [{event: [added], kind: pod}]",

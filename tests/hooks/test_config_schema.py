@@ -1,73 +1,36 @@
-"""The shapes: what is wrong with a value, in which words, at which path."""
+"""The tables: which shape a document of each version has, for hooks of a package and for global ones."""
 
 import pytest
 
-from wharfinger.formats.json_value import JsonValue
-from wharfinger.hooks.config_schema import (
-    VERSION_0,
-    VERSION_1,
-    Flag,
-    ListOf,
-    MapOf,
-    Record,
-    Shape,
-    Text,
-    Unserved,
-    Whole,
-    problems,
-    whole,
-)
+from wharfinger.formats.json_value import JsonObject
+from wharfinger.hooks.config_bindings import HookScope
+from wharfinger.hooks.config_schema import VERSION_0, VERSION_1
+from wharfinger.hooks.config_shapes import problems
+
+PACKAGE, GLOBAL = HookScope.PACKAGE, HookScope.GLOBAL
+AROUND_CHART = ("beforeHelm", "afterHelm", "beforeDeleteHelm", "afterDeleteHelm")
+AROUND_ALL = ("beforeAll", "afterAll")
 
 
-@pytest.mark.parametrize(
-    ("value", "shape", "found"),
-    [
-        ("a", Text(), []),
-        ("", Text(), []),
-        ("", Text(filled=True), ["p is required"]),
-        (None, Text(), ['p must be of type string: "null"']),
-        ("c", Text(("a", "b")), ["p should be one of [a b]"]),
-        (True, Flag(), []),
-        (0, Flag(), ['p must be of type boolean: "number"']),
-        (3, Whole(), []),
-        (3.0, Whole(), []),
-        (3.5, Whole(), ['p must be of type integer: "number"']),
-        (True, Whole(), ['p must be of type integer: "boolean"']),
-        (-1, Whole(range(2)), ["p should be from 0 to 1"]),
-        (2**63, Whole(), [f"p should be from {-(2**63)} to {2**63 - 1}"]),
-        ([], ListOf(Text()), []),
-        ([], ListOf(Text(), least=1), ["p should have at least 1 items"]),
-        (["a", "b"], ListOf(Text(), most=1), ["p should have at most 1 items, has 2"]),
-        (["a", 1, {}], ListOf(Text()), ['p must be of type string: "number"', 'p must be of type string: "object"']),
-        ({}, ListOf(Text()), ['p must be of type array: "object"']),
-        ({"k": "v"}, MapOf(Text()), []),
-        ({"k": []}, MapOf(Text()), ['p.k must be of type string: "array"']),
-        ("k=v", MapOf(Text()), ['p must be of type object: "string"']),
-        ({}, Record({"a": Text()}, required=("a",)), ["p.a is required"]),
-        ({"b": 1}, Record({"a": Text()}), ["p.b is a forbidden property"]),
-        ({"b": 1}, Record({"a": Text()}, free=True), []),
-        ({}, Record({"a": Text()}, least=1), ["p should have at least 1 properties"]),
-        ([], Record({}), ['p must be of type object: "array"']),
-        (1, Unserved("is not served here yet"), ["p is not served here yet"]),
-    ],
-)
-def test_what_is_wrong(value: JsonValue, shape: Shape, found: list[str]) -> None:
-    assert list(problems(value, shape, "p")) == found
+@pytest.mark.parametrize("scope", HookScope)
+def test_what_every_document_has(scope: HookScope) -> None:
+    assert list(problems([], VERSION_0[scope])) == ['it must be of type object: "array"']
+    assert list(problems({}, VERSION_0[scope])) == ["it should have at least 1 properties"]
+    assert list(problems({"x": 1}, VERSION_1[scope])) == ["x is a forbidden property", "configVersion is required"]
 
 
-def test_the_document_itself_has_no_path() -> None:
-    assert list(problems([], VERSION_0)) == ['it must be of type object: "array"']
-    assert list(problems({}, VERSION_0)) == ["it should have at least 1 properties"]
-    assert list(problems({"x": 1}, VERSION_1)) == ["x is a forbidden property", "configVersion is required"]
+@pytest.mark.parametrize("key", AROUND_CHART + AROUND_ALL)
+@pytest.mark.parametrize("shapes", [VERSION_0, VERSION_1])
+def test_each_order_has_its_place(key: str, shapes: object) -> None:
+    allowed, other = (PACKAGE, GLOBAL) if key in AROUND_CHART else (GLOBAL, PACKAGE)
+    versioned: JsonObject = {} if shapes is VERSION_0 else {"configVersion": "v1"}
+    table = VERSION_0 if shapes is VERSION_0 else VERSION_1
+    assert list(problems({**versioned, key: 1}, table[allowed])) == []
+    assert list(problems({**versioned, key: -1}, table[allowed])) == [f"{key} should be from 0 to 4294967295"]
+    (problem,) = problems({**versioned, key: 1}, table[other])
+    assert problem.startswith(f"{key} is a forbidden property: only ")
 
 
-def test_a_long_foreign_key_is_cut() -> None:
-    (problem,) = problems({"k" * 1000: 1}, VERSION_0)
-    assert problem == "k" * 60 + "… is a forbidden property"
-
-
-@pytest.mark.parametrize(
-    ("value", "number"), [(1, 1), (-2.0, -2), (1.5, None), (True, None), ("1", None), (None, None)]
-)
-def test_whole_numbers(value: JsonValue, number: int | None) -> None:
-    assert whole(value) == number
+@pytest.mark.parametrize("key", ["kubernetes", "kubernetesValidating", "settings"])
+def test_what_version_0_does_not_know(key: str) -> None:
+    assert list(problems({key: []}, VERSION_0[PACKAGE])) == [f"{key} is a forbidden property"]

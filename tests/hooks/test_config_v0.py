@@ -3,16 +3,18 @@
 import pytest
 
 from wharfinger.formats.json_value import JsonObject, JsonValue
-from wharfinger.hooks.config_schema import VERSION_0, VERSION_1, problems
+from wharfinger.hooks.config_bindings import HookScope
+from wharfinger.hooks.config_schema import VERSION_0, VERSION_1
+from wharfinger.hooks.config_shapes import problems
 from wharfinger.hooks.config_v0 import as_version_1, coerced
 
 
 def rewritten(**item: JsonValue) -> JsonValue:
     """The one binding that this item of onKubernetesEvent becomes."""
     document: JsonObject = {"onKubernetesEvent": [{"kind": "pod", **item}]}
-    assert list(problems(document, VERSION_0)) == []
+    assert list(problems(document, VERSION_0[HookScope.PACKAGE])) == []
     after = as_version_1(document)
-    assert list(problems(after, VERSION_1)) == []
+    assert list(problems(after, VERSION_1[HookScope.PACKAGE])) == []
     bindings = after["kubernetes"]
     assert isinstance(bindings, list)
     (binding,) = bindings

@@ -1,34 +1,76 @@
 """Binding contexts against the examples of the contract: equal documents, so also nothing more than they have."""
 
+import io
+import json
 from dataclasses import replace
 
 import pytest
 
 from tests.hooks.configs import PODS
-from wharfinger.formats.json_value import JsonObject
+from tests.hooks.hooked import hook
+from wharfinger.cluster.resource import ObjectKey, ResourceType
+from wharfinger.formats.json_value import JsonObject, JsonValue, canonical_json
+from wharfinger.formats.packed_json import PackedJson
 from wharfinger.hooks.config import ScheduleBinding, WatchVerb
-from wharfinger.hooks.contexts import combined, event, helm_binding, on_startup, schedule, synchronization
+from wharfinger.hooks.context_file import Context, write_contexts
+from wharfinger.hooks.contexts import (
+    combined,
+    event,
+    helm_binding,
+    on_startup,
+    schedule,
+    synchronization,
+    synchronized_together,
+)
+from wharfinger.hooks.monitor_core import Item, MonitorEvent
 
 TICK = ScheduleBinding(
     "every 10 sec", "*/10 * * * * *", allow_failure=False, queue="main", group="", include_snapshots_from=()
 )
 NAMED = replace(PODS, name="pods")
 POD: JsonObject = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "d"}}
-ITEM: JsonObject = {"object": POD, "filterResult": {"n": "a", "p": "Running"}}
+SHOWN: JsonObject = {"object": POD, "filterResult": {"n": "a", "p": "Running"}}
+KEY = ObjectKey(ResourceType("", "v1", "Pod", "pods", namespaced=True), "d", "a")
 
 
-def group(name: str, binding: str = "x") -> JsonObject:
+def packed(value: JsonValue) -> PackedJson:
+    return PackedJson(canonical_json(value))
+
+
+ITEM = Item(packed(POD), packed({"n": "a", "p": "Running"}))
+WHOLE = Item(packed(POD), None)
+FILTERED = Item(None, packed(None))
+
+
+def written(*contexts: Context) -> list[JsonObject]:
+    """What a hook reads."""
+    file = io.BytesIO()
+    write_contexts(file, contexts)
+    found: list[JsonObject] = json.loads(file.getvalue())
+    return found
+
+
+def one(context: Context) -> JsonObject:
+    (found,) = written(context)
+    return found
+
+
+def told(verb: WatchVerb, item: Item) -> MonitorEvent:
+    return MonitorEvent(verb, KEY, item)
+
+
+def group(name: str, binding: str = "x") -> Context:
     return {"binding": binding, "type": "Group", "groupName": name, "snapshots": {}}
 
 
 def test_on_startup_is_nothing_but_its_name() -> None:
-    assert on_startup() == {"binding": "onStartup"}
+    assert one(on_startup()) == {"binding": "onStartup"}
 
 
 def test_a_schedule_and_its_snapshots() -> None:
-    assert schedule(TICK, {}) == {"binding": "every 10 sec", "type": "Schedule"}
+    assert one(schedule(TICK, {})) == {"binding": "every 10 sec", "type": "Schedule"}
     binding = replace(TICK, include_snapshots_from=("pods", "none"))
-    assert schedule(binding, {"pods": [{"object": POD}], "others": [ITEM]}) == {
+    assert one(schedule(binding, {"pods": [WHOLE], "others": [ITEM]})) == {
         "binding": "every 10 sec",
         "type": "Schedule",
         "snapshots": {"pods": [{"object": POD}], "none": []},
@@ -36,25 +78,29 @@ def test_a_schedule_and_its_snapshots() -> None:
 
 
 def test_a_synchronization_always_has_its_objects() -> None:
-    assert synchronization(NAMED, [ITEM], {}) == {"binding": "pods", "type": "Synchronization", "objects": [ITEM]}
-    assert synchronization(replace(NAMED, include_snapshots_from=("pods",)), (), {"pods": [ITEM]}) == {
+    assert one(synchronization(NAMED, [ITEM], {})) == {
+        "binding": "pods",
+        "type": "Synchronization",
+        "objects": [SHOWN],
+    }
+    assert one(synchronization(replace(NAMED, include_snapshots_from=("pods",)), (), {"pods": [ITEM]})) == {
         "binding": "pods",
         "type": "Synchronization",
         "objects": [],
-        "snapshots": {"pods": [ITEM]},
+        "snapshots": {"pods": [SHOWN]},
     }
 
 
 @pytest.mark.parametrize("verb", WatchVerb)
 def test_an_event_has_the_fields_of_its_item(verb: WatchVerb) -> None:
-    assert event(NAMED, verb, ITEM, {}) == {
+    assert one(event(NAMED, told(verb, ITEM), {})) == {
         "binding": "pods",
         "type": "Event",
         "watchEvent": verb.value,
         "object": POD,
         "filterResult": {"n": "a", "p": "Running"},
     }
-    assert event(NAMED, verb, {"filterResult": None}, {}) == {
+    assert one(event(NAMED, told(verb, FILTERED), {})) == {
         "binding": "pods",
         "type": "Event",
         "watchEvent": verb.value,
@@ -64,7 +110,7 @@ def test_an_event_has_the_fields_of_its_item(verb: WatchVerb) -> None:
 
 def test_an_event_with_snapshots() -> None:
     binding = replace(NAMED, include_snapshots_from=("pods",))
-    assert event(binding, WatchVerb.ADDED, {"object": POD}, {"pods": []}) == {
+    assert one(event(binding, told(WatchVerb.ADDED, WHOLE), {"pods": []})) == {
         "binding": "pods",
         "type": "Event",
         "watchEvent": "Added",
@@ -81,19 +127,19 @@ def test_a_group_tells_its_snapshots_and_nothing_else() -> None:
         "groupName": "main",
         "snapshots": {"deployment": [{"object": {}}], "secret": []},
     }
-    snapshots: dict[str, list[JsonObject]] = {"deployment": [{"object": {}}], "secret": []}
-    assert synchronization(binding, [ITEM], snapshots) == expected
-    assert event(binding, WatchVerb.DELETED, ITEM, snapshots) == expected
+    snapshots: dict[str, list[Item]] = {"deployment": [Item(packed({}), None)], "secret": []}
+    assert one(synchronization(binding, [ITEM], snapshots)) == expected
+    assert one(event(binding, told(WatchVerb.DELETED, ITEM), snapshots)) == expected
     ticking = replace(TICK, group="main", include_snapshots_from=("deployment", "secret"))
-    assert schedule(ticking, snapshots) == {**expected, "binding": "every 10 sec"}
+    assert one(schedule(ticking, snapshots)) == {**expected, "binding": "every 10 sec"}
     assert schedule(replace(TICK, group="lonely"), {}) == group("lonely", "every 10 sec")
 
 
 def test_helm_bindings_have_all_snapshots_and_no_type() -> None:
-    assert helm_binding("beforeHelm", {}) == {"binding": "beforeHelm", "snapshots": {}}
-    assert helm_binding("afterDeleteHelm", {"pods": (ITEM,)}) == {
+    assert one(helm_binding("beforeHelm", {})) == {"binding": "beforeHelm", "snapshots": {}}
+    assert one(helm_binding("afterDeleteHelm", {"pods": (ITEM,)})) == {
         "binding": "afterDeleteHelm",
-        "snapshots": {"pods": [ITEM]},
+        "snapshots": {"pods": [SHOWN]},
     }
 
 
@@ -102,14 +148,21 @@ def test_helm_bindings_have_all_snapshots_and_no_type() -> None:
 )
 def test_version_0_has_its_own_words(verb: WatchVerb, name: str) -> None:
     binding = replace(NAMED, name="monitor pods", legacy=True)
-    assert event(binding, verb, ITEM, {}) == {
+    assert one(event(binding, told(verb, ITEM), {})) == {
         "binding": "monitor pods",
         "resourceEvent": name,
         "resourceNamespace": "d",
         "resourceKind": "Pod",
         "resourceName": "a",
     }
-    assert schedule(replace(TICK, name="schedule", legacy=True), {}) == {"binding": "schedule"}
+    assert one(schedule(replace(TICK, name="schedule", legacy=True), {})) == {"binding": "schedule"}
+
+
+def test_what_is_kept_as_text_is_written_as_it_is() -> None:
+    spelled = PackedJson(b'{"b": 1.0, "a":"\\u00e9"}')
+    file = io.BytesIO()
+    write_contexts(file, [event(NAMED, told(WatchVerb.ADDED, Item(spelled, None)), {})])
+    assert b'"object":' + spelled.text() + b"," in file.getvalue()
 
 
 def test_of_each_row_of_one_group_the_last_stays() -> None:
@@ -118,3 +171,31 @@ def test_of_each_row_of_one_group_the_last_stays() -> None:
     assert combined(rows) == (tick, group("a", "2"), tick, group("a", "3"), group("b", "5"), tick, tick)
     assert combined([group("a", "1")]) == (group("a", "1"),)
     assert combined([]) == ()
+
+
+def synchronized(config: str) -> list[list[str]]:
+    bindings = hook(config).config
+    return [[binding.name for binding in run] for run in synchronized_together(bindings)]
+
+
+def test_bindings_without_a_group_are_synchronised_one_by_one() -> None:
+    assert synchronized("{configVersion: v1, schedule: [{crontab: '* * * * *'}]}") == []
+    assert synchronized("{configVersion: v1, kubernetes: [{name: a, kind: x}, {name: b, kind: x}]}") == [["a"], ["b"]]
+    assert synchronized("{onKubernetesEvent: [{name: a, kind: x}, {name: b, kind: x}]}") == [["a"], ["b"]]
+
+
+def test_a_grouped_one_takes_along_what_comes_behind_it_in_its_queue() -> None:
+    assert synchronized(
+        "{configVersion: v1, kubernetes: ["
+        "{name: a, kind: x}, {name: b, kind: x, group: g}, {name: c, kind: x, queue: q}, {name: d, kind: x},"
+        "{name: e, kind: x, group: h}, {name: f, kind: x, queue: q, group: g}, {name: i, kind: x, queue: q}]}"
+    ) == [["a"], ["b", "d", "e"], ["c"], ["f", "i"]]
+
+
+def test_what_runs_under_other_conditions_is_not_taken_along() -> None:
+    assert synchronized(
+        "{configVersion: v1, kubernetes: ["
+        "{name: a, kind: x, group: g}, {name: b, kind: x, group: g, executeHookOnSynchronization: false},"
+        "{name: c, kind: x, group: g},"
+        "{name: d, kind: x, queue: q, group: g, waitForSynchronization: false}, {name: e, kind: x, queue: q, group: g}]}"
+    ) == [["a"], ["b"], ["c"], ["d"], ["e"]]

@@ -2,18 +2,22 @@
 
 import logging
 import os
+import shutil
+import sys
 from pathlib import Path
 
 import pytest
 import trio
 
-from tests.hooks.scripts import bash, python, write_hook
+from tests.hooks.scripts import bash, batch, python, write_hook
 from tests.process.children import PATH
+from wharfinger.formats.json_value import JsonObject
 from wharfinger.hooks import discovery
-from wharfinger.hooks.config import HookConfigError
-from wharfinger.hooks.discovery import ConfigReader, Hook, ProcessConfigReader, discover_hooks, read_hook
+from wharfinger.hooks.config import HookConfigError, HookScope
+from wharfinger.hooks.config_bindings import UNBOUND
+from wharfinger.hooks.discovery import ConfigReader, Hook, HookKind, ProcessConfigReader, discover_hooks
 from wharfinger.hooks.errors import HookError
-from wharfinger.hooks.hook_files import HookFile, hook_file
+from wharfinger.hooks.hook_files import GLOBAL_FOLDER
 from wharfinger.packages.definition import Layout
 from wharfinger.process.command import Limits
 from wharfinger.process.journal_file import JournalFile
@@ -179,33 +183,10 @@ async def test_a_failure_is_not_kept(hooks: Path, tmp_path: Path, reader: Proces
     assert len(await discovered(hooks, reader)) == 1
 
 
-async def test_answers_are_kept_as_long_as_there_is_room(
-    tmp_path: Path, reader: ProcessConfigReader, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(discovery, "_CACHE_BYTES", 20)
-    count = tmp_path / "count"
-
-    async def ask(name: str) -> int:
-        path = tmp_path / name
-        if not path.exists():
-            bash(tmp_path, f"echo x >>{count}; echo 12345678", name=name)
-        assert await reader.config_of(hook_file(path)) == b"12345678\n"
-        return len(count.read_text().splitlines())
-
-    assert [await ask(name) for name in ("a", "b", "a", "c", "a", "b")] == [1, 2, 2, 3, 3, 4]
-
-
-async def test_a_hook_that_went_away_meanwhile(tmp_path: Path, reader: ProcessConfigReader) -> None:
-    gone = HookFile("hooks/x", tmp_path / "x", (), tmp_path, tmp_path)
-    with pytest.raises(HookError, match="hook hooks/x: it cannot be read: ") as caught:
-        await read_hook(gone, reader)
-    assert caught.value.transient
-
-
 async def test_a_folder_that_cannot_be_read(
     hooks: Path, reader: ProcessConfigReader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(package: Path, layout: Layout) -> None:
+    def refuse(package: Path, layout: Layout, *, scope: HookScope, batch: tuple[str, ...]) -> None:
         raise PermissionError(13, "Permission denied", str(package))
 
     monkeypatch.setattr(discovery, "find_hook_files", refuse)
@@ -256,22 +237,6 @@ async def test_all_hooks_of_a_package_together_have_a_limit(hooks: Path, monkeyp
     assert error.transient
 
 
-async def test_so_many_answers_are_kept_and_empty_ones_are_not(
-    tmp_path: Path, reader: ProcessConfigReader, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(discovery, "_CACHE_ENTRIES", 2)
-    count = tmp_path / "count"
-
-    async def ask(name: str, said: str) -> int:
-        if not (tmp_path / name).exists():
-            bash(tmp_path, f"echo x >>{count}; printf '{said}'", name=name)
-        assert await reader.config_of(hook_file(tmp_path / name)) == said.encode()
-        return len(count.read_text().splitlines())
-
-    assert [await ask(name, "x") for name in ("a", "b", "a", "c", "a", "b")] == [1, 2, 2, 3, 3, 4]
-    assert [await ask("empty", "") for _ in range(2)] == [5, 6]
-
-
 async def test_a_hook_is_not_told_what_systemd_told_the_daemon_and_leaves_no_bytecode(
     hooks: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -279,3 +244,164 @@ async def test_a_hook_is_not_told_what_systemd_told_the_daemon_and_leaves_no_byt
     bash(hooks, 'echo "onStartup: ${NOTIFY_SOCKET:+5}$PYTHONDONTWRITEBYTECODE"')
     (hook,) = await discovered(hooks, ProcessConfigReader())
     assert hook.config.on_startup == 1
+
+
+BOTH: JsonObject = {
+    "version": "v1",
+    "hooks": [
+        {"metadata": {"name": "twin"}, "onStartup": 5},
+        {"metadata": {"name": "twin"}, "afterHelm": 1, "kubernetes": [{"name": "pods", "kind": "Pod"}]},
+    ],
+    "readiness": {"metadata": {"name": "readiness"}, "schedule": [{"crontab": "*/5 * * * * *"}]},
+    "has_settings_check": True,
+}
+
+
+async def test_an_executable_with_several_hooks_becomes_as_many(hooks: Path, reader: ProcessConfigReader) -> None:
+    bash(hooks, CONFIG % 1, name="a.sh")
+    path = batch(hooks, BOTH, name="main")
+    bash(hooks, CONFIG % 2, name="z.sh")
+    told = {"MODULE_NAME": "tuner"}
+    found = await discover_hooks(hooks.parent, Layout.PACKAGE, reader, batch=("hooks/main",), environment=told)
+    assert [(hook.name, hook.argv, hook.kind) for hook in found] == [
+        ("hooks/a.sh", (), HookKind.SHELL),
+        ("hooks/main:twin:0", ("hook", "run", "0"), HookKind.BATCH),
+        ("hooks/main:twin:1", ("hook", "run", "1"), HookKind.BATCH),
+        ("hooks/main-readiness", ("hook", "ready"), HookKind.READINESS),
+        ("hooks/main-check", ("hook", "check"), HookKind.SETTINGS_CHECK),
+        ("hooks/z.sh", (), HookKind.SHELL),
+    ]
+    assert {hook.executable for hook in found[1:5]} == {path}
+    assert [hook.environment for hook in found] == [{}, told, told, told, told, {}]
+    first, second, readiness, check = (hook.config for hook in found[1:5])
+    assert (first.on_startup, second.after_helm, second.kubernetes[0].group) == (5, 1, "main")
+    assert not second.kubernetes[0].keep_full_objects
+    assert [binding.crontab for binding in readiness.schedules] == ["*/5 * * * * *"]
+    assert check == UNBOUND
+
+
+async def test_a_batch_in_python_is_run_by_the_environment_beside_it(hooks: Path, reader: ProcessConfigReader) -> None:
+    path = batch(hooks, {"version": "v1", "hooks": [{"metadata": {"name": "x"}}]}, name="main.py")
+    (hooks / "venv/bin").mkdir(parents=True)
+    (hooks / "venv/bin/python3").symlink_to(sys.executable)
+    (hook,) = await discover_hooks(hooks.parent, Layout.PACKAGE, reader, batch=("hooks/main.py",))
+    assert (hook.executable, hook.argv) == (hooks / "venv/bin/python3", (str(path), "hook", "run", "0"))
+
+
+async def test_whom_a_batch_works_for_is_told_when_it_is_asked(
+    hooks: Path, tmp_path: Path, reader: ProcessConfigReader
+) -> None:
+    """Hooks of Applications look up their namespace then; the answer for one namespace is none for another."""
+    bash(hooks, """echo '[{"metadata":{"name":"'"$APPLICATION_NAMESPACE"'"},"onStartup":1}]'""", name="main")
+    for namespace in ("a", "b"):
+        told = {"APPLICATION_NAME": "x", "APPLICATION_NAMESPACE": namespace}
+        (hook,) = await discover_hooks(hooks.parent, Layout.PACKAGE, reader, batch=["hooks/main"], environment=told)
+        assert hook.name == f"hooks/main:{namespace}:0"
+
+
+@pytest.mark.parametrize("program", ["true", "false"])
+async def test_a_compiled_program_without_extension_is_asked_for_its_hooks_and_named_where_it_has_none(
+    program: str, hooks: Path, reader: ProcessConfigReader
+) -> None:
+    found = shutil.which(program, path="/usr/bin:/bin")
+    assert found is not None
+    shutil.copy(Path(found).resolve(), hooks / "main")
+    error = await refused(hooks, reader)
+    assert error.hook == "hooks/main"
+    said = {"true": "it printed nothing for `hook config`", "false": "hook config ended with exit status 1"}[program]
+    assert said in str(error)
+    assert ("give one that answers --config an extension" in str(error)) == (program == "false")
+    assert not error.transient
+
+
+async def test_what_is_compiled_and_has_an_extension_is_one_hook(hooks: Path, reader: ProcessConfigReader) -> None:
+    found = shutil.which("false", path="/usr/bin:/bin")
+    assert found is not None
+    shutil.copy(Path(found).resolve(), hooks / "main.bin")
+    assert "--config ended with exit status 1" in str(await refused(hooks, reader))
+
+
+async def test_a_script_without_extension_is_not_asked_for_several_hooks(
+    hooks: Path, tmp_path: Path, reader: ProcessConfigReader
+) -> None:
+    asked = tmp_path / "asked"
+    bash(hooks, f'echo "$*" >>{asked}; echo "onStartup: 1"', name="main")
+    await discovered(hooks, reader)
+    assert asked.read_text() == "--config\n"
+
+
+@pytest.mark.parametrize(
+    ("extra", "why"),
+    [
+        (
+            {"readiness": {"onStartup": 1}},
+            "hook hooks/b-readiness: a package has at most one readiness, and hooks/a-readiness",
+        ),
+        (
+            {"has_settings_check": True},
+            "hook hooks/b-check: a package has at most one settings check, and hooks/a-check",
+        ),
+    ],
+)
+async def test_of_some_a_package_has_one(extra: JsonObject, why: str, hooks: Path, reader: ProcessConfigReader) -> None:
+    for name in ("a", "b"):
+        batch(hooks, {"version": "v1", "hooks": [], **extra}, name=name)
+    with pytest.raises(HookError) as caught:
+        await discover_hooks(hooks.parent, Layout.PACKAGE, reader, batch=("hooks/a", "hooks/b"))
+    assert str(caught.value).startswith(why)
+
+
+async def test_hooks_in_batches_count(
+    hooks: Path, reader: ProcessConfigReader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(discovery, "MAX_HOOKS", 2)
+    batch(hooks, [{"metadata": {"name": "x"}, "onStartup": 1}] * 3, name="main")
+    with pytest.raises(HookError, match="3 hooks, over the limit of 2 of one package"):
+        await discover_hooks(hooks.parent, Layout.PACKAGE, reader, batch=("hooks/main",))
+
+
+WEBHOOKS = """echo '{"configVersion":"v1","kubernetesValidating":[{"name":"a.b.c"}],"kubernetesMutating":[{"name":"m"}],
+"kubernetesCustomResourceConversion":[{"name":"c","crdName":"x","conversions":[{"fromVersion":"a","toVersion":"b"}]}]}'"""
+
+
+async def test_webhooks_are_refused_as_long_as_nobody_serves_them(hooks: Path, reader: ProcessConfigReader) -> None:
+    bash(hooks, WEBHOOKS)
+    error = await refused(hooks, reader)
+    assert isinstance(error, HookConfigError)
+    assert [problem.partition(":")[0] for problem in error.problems] == [
+        "kubernetesValidating is not served yet",
+        "kubernetesMutating is not served yet",
+        "kubernetesCustomResourceConversion is not served yet",
+    ]
+    assert (error.hook, error.transient) == ("hooks/10-hook.sh", False)
+
+
+async def test_webhooks_of_module_folders_are_a_warning(
+    hooks: Path, reader: ProcessConfigReader, caplog: pytest.LogCaptureFixture
+) -> None:
+    bash(hooks, WEBHOOKS)
+    assert len(await discovered(hooks, reader, Layout.MODULE_FOLDER)) == 1
+    assert "hook hooks/10-hook.sh: kubernetesMutating is not served: nobody will ask it" in caplog.text
+
+
+async def test_what_a_hook_asks_for_oddly_is_logged(
+    hooks: Path, reader: ProcessConfigReader, caplog: pytest.LogCaptureFixture
+) -> None:
+    bash(hooks, """echo '{"configVersion":"v1","kubernetes":[{"kind":"Pod","resynchronizationPeriod":"often"}]}'""")
+    await discovered(hooks, reader)
+    assert "hook hooks/10-hook.sh: kubernetes.resynchronizationPeriod is ignored: duration 'often'" in caplog.text
+
+
+@pytest.mark.parametrize("inside", [True, False])
+async def test_global_hooks(inside: bool, tmp_path: Path, reader: ProcessConfigReader) -> None:
+    folder = tmp_path / "operator" / ("hooks" if inside else "")
+    folder.mkdir(parents=True)
+    bash(folder, "echo 'beforeAll: 3'; [ ${PWD##*/} = operator ]")
+    layout, scope = Layout.MODULE_FOLDER, HookScope.GLOBAL
+    (hook,) = await discover_hooks(tmp_path / "operator", layout, reader, scope=scope)
+    assert (hook.name, hook.config.before_all) == (f"{'hooks' if inside else GLOBAL_FOLDER}/10-hook.sh", 3)
+
+
+async def test_what_only_global_hooks_may_ask_for(hooks: Path, reader: ProcessConfigReader) -> None:
+    bash(hooks, "echo 'afterAll: 3'")
+    assert "afterAll is a forbidden property: only global hooks have it" in str(await refused(hooks, reader))

@@ -33,14 +33,14 @@ def runner(tmp_path: Path) -> ProcessHookRunner:
 
 async def ask(runner: ProcessHookRunner, package: Path) -> EnabledAnswer | None:
     answer = await run_enabled_script(runner, package, VALUES, CONFIG_VALUES, masked=str)
-    assert list((package.parent / "scratch").glob("*")) == []
+    assert list((package.parent / "scratch").glob("*/*")) == []
     return answer
 
 
 async def refused(runner: ProcessHookRunner, package: Path) -> HookError:
     with pytest.raises(HookError) as caught:
         await run_enabled_script(runner, package, VALUES, CONFIG_VALUES, masked=str)
-    assert list((package.parent / "scratch").glob("*")) == []
+    assert list((package.parent / "scratch").glob("*/*")) == []
     return caught.value
 
 

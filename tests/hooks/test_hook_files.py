@@ -11,8 +11,9 @@ import pytest
 
 from tests.hooks.scripts import bash, write_hook
 from wharfinger.hooks import hook_files
+from wharfinger.hooks.config_bindings import HookScope
 from wharfinger.hooks.errors import HookError
-from wharfinger.hooks.hook_files import HookFile, find_hook_files, hook_file
+from wharfinger.hooks.hook_files import GLOBAL_FOLDER, HookFile, find_hook_files, hook_file
 from wharfinger.packages.definition import Layout
 
 
@@ -226,3 +227,71 @@ def test_a_hook_on_its_own(hooks: Path, tmp_path: Path, monkeypatch: pytest.Monk
     assert hook_file(Path("a/x.py")) == HookFile(
         "x.py", hooks / "venv/bin/python3", (str(path),), cwd=hooks / "a", config_cwd=hooks
     )
+
+
+ELF = b"\x7fELF and more"
+
+
+def batches(hooks: Path, *declared: str) -> list[str]:
+    return [hook.name for hook in find_hook_files(hooks.parent, Layout.PACKAGE, batch=declared).hooks if hook.batch]
+
+
+def test_what_is_compiled_and_without_extension_has_several_hooks_in_it(hooks: Path) -> None:
+    for name in ("main", "main.bin", "a/v1.2", "a/elf"):
+        program(hooks, name).write_bytes(ELF)
+    program(hooks, "script")
+    program(hooks, "empty").write_bytes(b"")
+    (hooks / "link").symlink_to("main.bin")
+    assert batches(hooks) == ["hooks/a/elf", "hooks/link", "hooks/main"]
+
+
+def test_what_the_package_declares_has_several_hooks_in_it(hooks: Path) -> None:
+    for name in ("main.py", "a/b", "plain"):
+        program(hooks, name)
+    assert batches(hooks, "hooks/main.py", "hooks/a/b") == ["hooks/a/b", "hooks/main.py"]
+
+
+@pytest.mark.parametrize("name", ["gone", "no-mode", "lib/x", ".hidden", "a.json", "a", "venv/x"])
+def test_what_is_declared_must_be_a_hook(name: str, hooks: Path) -> None:
+    for there in ("lib/x", ".hidden", "a.json", "a/b", "venv/x"):
+        program(hooks, there)
+    program(hooks, "no-mode", mode=0o644)
+    with pytest.raises(HookError, match=f"hook hooks/{name}: it is declared in batchHooks, and is no hook"):
+        batches(hooks, "hooks/a/b", f"hooks/{name}")
+
+
+def test_what_is_declared_must_be_there_without_any_hook(tmp_path: Path) -> None:
+    with pytest.raises(HookError, match="hook hooks/main: it is declared"):
+        find_hook_files(tmp_path, Layout.PACKAGE, batch=("hooks/main",))
+
+
+def test_a_program_that_cannot_be_read_is_left_to_be_asked(hooks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program(hooks, "main").write_bytes(ELF)
+
+    def refuse(path: Path, mode: str) -> None:
+        raise PermissionError(13, mode, str(path))
+
+    monkeypatch.setattr(Path, "open", refuse)
+    assert (batches(hooks), names(hooks)) == ([], ["hooks/main"])
+
+
+def global_names(folder: Path) -> list[tuple[str, Path]]:
+    found = find_hook_files(folder, Layout.MODULE_FOLDER, scope=HookScope.GLOBAL)
+    return [(hook.name, hook.cwd) for hook in found.hooks]
+
+
+def test_global_hooks_lie_in_the_folder_itself(tmp_path: Path) -> None:
+    for name in ("b.sh", "a/x", "lib/y", ".z", "openapi/values.yaml"):
+        program(tmp_path, name)
+    assert global_names(tmp_path) == [(f"{GLOBAL_FOLDER}/a/x", tmp_path), (f"{GLOBAL_FOLDER}/b.sh", tmp_path)]
+    found = find_hook_files(tmp_path, Layout.MODULE_FOLDER, scope=HookScope.GLOBAL)
+    assert [warning.partition(":")[0] for warning in found.warnings] == [f"{GLOBAL_FOLDER}/lib/y"]
+
+
+def test_global_hooks_lie_in_a_folder_of_their_own_if_there_is_one(tmp_path: Path) -> None:
+    program(tmp_path, "b.sh")
+    (tmp_path / "hooks").mkdir()
+    assert global_names(tmp_path) == []
+    program(tmp_path, "hooks/a")
+    assert global_names(tmp_path) == [("hooks/a", tmp_path)]
+    assert global_names(tmp_path / "gone") == []

@@ -17,7 +17,8 @@ from tests.hooks.watching import obj, settle, value_filters, write
 from wharfinger.cluster.http_client import HttpClusterClient
 from wharfinger.hooks.errors import HookError
 from wharfinger.hooks.hook_services import HookServices, open_hook_services
-from wharfinger.hooks.package_hooks import Inbox, PackageHooks
+from wharfinger.hooks.inbox import Inbox
+from wharfinger.hooks.package_hooks import PackageHooks
 
 EPOCH = datetime(2024, 1, 1, tzinfo=UTC)
 WATCHES = hook(WATCHING)
@@ -108,6 +109,19 @@ async def test_packages_do_not_know_of_each_other(autojump_clock: MockClock) -> 
         await write(told.client, obj("a"))
         await settle()
         assert told.events == ["r hooks/a.sh q"]
+
+
+async def test_packages_that_watch_the_same_share_the_watch(autojump_clock: MockClock) -> None:
+    async with open_services() as told:
+        await told.unlocked("p")
+        await told.unlocked("r")
+        (shared,) = told.services.watches()
+        assert shared.subscribers == 2
+        await told.services.stop("p")
+        (shared,) = told.services.watches()
+        assert shared.subscribers == 1
+        await told.services.stop("r")
+        assert told.services.watches() == ()
 
 
 async def test_a_failed_start_says_why_and_leaves_nothing(autojump_clock: MockClock) -> None:

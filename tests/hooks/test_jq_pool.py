@@ -14,6 +14,7 @@ import trio.testing
 
 from tests.process.children import is_alive
 from tests.scale import scaled
+from wharfinger.formats.jq_protocol import JqAnswer, JqResults, JqText
 from wharfinger.formats.json_value import JsonValue
 from wharfinger.hooks import jq_pool
 from wharfinger.hooks.filters import FilterError
@@ -59,6 +60,55 @@ async def one_worker(ledger: ProcessLedger) -> AsyncIterator[JqPool]:
 async def test_results(ledger: ProcessLedger, program: str, value: JsonValue, result: JsonValue) -> None:
     async with one_worker(ledger) as pool:
         assert await pool.apply(program, value) == result
+
+
+@pytest.mark.parametrize(
+    ("program", "text", "result"),
+    [
+        (".a", b'{"a": 1}', b"1"),
+        ("empty", b"{}", b"null"),
+        (".[]", b"[1, 2]", b"[1,2]"),
+        (".[]", b"[[1]]", b"[1]"),
+        (".[]", b'{"b": 2, "a": 1}', b"[1,2]"),
+        (
+            ".",
+            b'{ "b":{"d":1.0,"c":[9007199254740993, 1e3]}, "a":"\\u00e9"}',
+            b'{"a":"\xc3\xa9","b":{"c":[9007199254740993,1000],"d":1}}',
+        ),
+        ("nan, 3.0", b"null", b"[null,3]"),
+    ],
+)
+async def test_texts_in_and_out(ledger: ProcessLedger, program: str, text: bytes, result: bytes) -> None:
+    async with one_worker(ledger) as pool:
+        assert await pool.apply_text(program, text) == result
+        assert await pool.of("web").apply_text(program, text) == result
+
+
+async def test_a_text_that_cannot_be_filtered_costs_no_worker(ledger: ProcessLedger) -> None:
+    deep = b"[" * 300 + b"]" * 300
+    async with open_jq_pool(ledger, workers=1, limits=replace(PATIENT, input_bytes=1000)) as pool:
+        for program, text, why in (
+            (".a.b", b'{"a":"x"}', "Cannot index string with string"),
+            (".", b'{"a":', "is no JSON: Input data was truncated"),
+            (".", b'"\xff"', "is no JSON"),
+            (".", deep, "nested deeper"),
+            ("reduce range(300) as $i (.; [.])", b"1", "nested deeper"),
+            (".", b" " * 1001, "1001 bytes, the limit is 1000"),
+        ):
+            with pytest.raises(FilterError, match=why) as caught:
+                await pool.apply_text(program, text)
+            assert not caught.value.transient
+        assert pool.statistics().replaced == 0
+
+
+@pytest.mark.parametrize(("asked", "said"), [("apply", JqText(b"1")), ("apply_text", JqResults((1,)))])
+async def test_an_answer_of_another_kind_is_none(
+    monkeypatch: pytest.MonkeyPatch, ledger: ProcessLedger, asked: str, said: JqAnswer
+) -> None:
+    monkeypatch.setattr(jq_pool, "decode_answer", lambda _payload: said)
+    async with one_worker(ledger) as pool:
+        with pytest.raises(FilterError, match="another kind of answer"):
+            await (pool.apply(".", 1) if asked == "apply" else pool.apply_text(".", b"1"))
 
 
 async def test_a_worker_is_started_at_first_use_and_kept(ledger: ProcessLedger) -> None:

@@ -1,5 +1,9 @@
 """A binding kept up to date, against a control plane in this process."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
 import pytest
 import trio
 from trio.testing import MockClock
@@ -7,16 +11,31 @@ from trio.testing import MockClock
 from tests.cluster.client_contract import config_map, key
 from tests.cluster.clusters import memory_cluster
 from tests.hooks.bindings import binding
-from tests.hooks.watching import ADDED, DELETED, HERE, MODIFIED, VALUE, obj, settle, value_filters, watching, write
-from wharfinger.cluster.client import ObjectList
+from tests.hooks.watching import (
+    ADDED,
+    DELETED,
+    HERE,
+    MODIFIED,
+    VALUE,
+    obj,
+    plain,
+    settle,
+    short,
+    value_filters,
+    watching,
+    write,
+)
 from wharfinger.cluster.http_client import HttpClusterClient
+from wharfinger.cluster.raw_object import RawPage
 from wharfinger.cluster.resource import ResourceType
+from wharfinger.cluster.shared_watches import open_shared_watches
 from wharfinger.formats.json_value import find
-from wharfinger.hooks.config import NamespaceSelector, WatchVerb
+from wharfinger.hooks.config import KubernetesBinding, NamespaceSelector, WatchVerb
 from wharfinger.hooks.errors import HookError
 from wharfinger.hooks.jq_pool import open_jq_pool
-from wharfinger.hooks.monitor import LIST_FILTERS, Monitor, MonitorEvent, open_monitors
+from wharfinger.hooks.monitor import LIST_FILTERS, PLAIN, Monitor, open_monitors
 from wharfinger.hooks.monitor_backlog import LIMIT
+from wharfinger.hooks.monitor_core import MonitorEvent
 
 
 async def test_the_snapshot_has_what_was_listed_sorted(autojump_clock: MockClock) -> None:
@@ -29,8 +48,8 @@ async def test_the_snapshot_has_what_was_listed_sorted(autojump_clock: MockClock
             await watched.monitor.wait_listed()
             snapshot = watched.monitor.snapshot()
             assert snapshot is watched.monitor.snapshot()
-            assert [item["filterResult"] for item in snapshot] == ["1", "2", "3"]
-            assert snapshot[0]["object"] == await client.get(key("a"))
+            assert watched.shown() == ["1", "2", "3"]
+            assert plain(snapshot[0])["object"] == await client.get(key("a"))
             watched.monitor.unlock()
             await settle()
             assert watched.take() == []
@@ -80,7 +99,7 @@ async def test_a_snapshot_that_another_run_reads_while_locked_takes_nothing_away
         await write(client, obj("a", v="1"))
         async with watching(client, VALUE) as watched:
             await watched.monitor.wait_listed()
-            assert [find(item, "filterResult") for item in watched.monitor.synchronize()] == ["1"]
+            assert [short(item) for item in watched.monitor.synchronize()] == ["1"]
             await client.delete(key("a"))
             await write(client, obj("n", v="9"))
             await settle()
@@ -96,12 +115,22 @@ class SlowLists(HttpClusterClient):
         self.__dict__.update(client.__dict__)
         self._slow = (namespace, seconds)
 
-    async def list(
-        self, resource: ResourceType, namespace: str = "", *, label_selector: str = "", field_selector: str = ""
-    ) -> ObjectList:
+    @asynccontextmanager
+    async def raw_list(
+        self,
+        resource: ResourceType,
+        namespace: str = "",
+        *,
+        label_selector: str = "",
+        field_selector: str = "",
+        paged: bool = True,
+    ) -> AsyncIterator[AsyncIterator[RawPage]]:
         slow, seconds = self._slow
         await trio.sleep(seconds if namespace == slow else 0)
-        return await super().list(resource, namespace, label_selector=label_selector, field_selector=field_selector)
+        async with super().raw_list(
+            resource, namespace, label_selector=label_selector, field_selector=field_selector, paged=paged
+        ) as pages:
+            yield pages
 
 
 async def test_what_goes_while_another_namespace_is_listed_leaves_no_ghost(autojump_clock: MockClock) -> None:
@@ -133,7 +162,7 @@ async def test_a_change_that_the_filter_does_not_see_is_no_event(autojump_clock:
             await write(client, obj("a", v="1", w="1"))
             await settle()
             assert watched.take() == []
-            assert find(watched.monitor.snapshot()[0], "object", "data", "w") == "1"
+            assert find(plain(watched.monitor.snapshot()[0]), "object", "data", "w") == "1"
             await client.delete(key("a"))
             await settle()
             assert watched.take() == [(DELETED, "1")]
@@ -148,7 +177,8 @@ async def test_without_a_filter_every_change_is_an_event(autojump_clock: MockClo
             await client.merge_patch(key("a"), {"metadata": {"annotations": {"x": "y"}}})
             await settle()
             (event,) = watched.events
-            assert event == MonitorEvent(MODIFIED, {"object": await client.get(key("a"))})
+            assert (event.verb, event.key.name) == (MODIFIED, "a")
+            assert plain(event.item) == {"object": await client.get(key("a"))}
 
 
 @pytest.mark.parametrize("verbs", [frozenset(), frozenset({ADDED}), frozenset({MODIFIED, DELETED})])
@@ -177,7 +207,7 @@ async def test_objects_that_are_not_kept_are_not_in_the_items(autojump_clock: Mo
             watched.monitor.unlock()
             await client.delete(key("a"))
             await settle()
-            assert watched.events == [MonitorEvent(DELETED, {"filterResult": "1"})]
+            assert [(event.verb, plain(event.item)) for event in watched.events] == [(DELETED, {"filterResult": "1"})]
 
 
 async def test_an_object_that_leaves_the_selector_is_deleted(autojump_clock: MockClock) -> None:
@@ -245,10 +275,104 @@ async def test_a_burst_is_bounded_and_ends_as_the_cluster_is(autojump_clock: Moc
             assert watched.shown() == [str(LIMIT + 99)]
 
 
+async def test_what_waits_in_numbers_waits_packed(autojump_clock: MockClock) -> None:
+    async with memory_cluster() as client:
+        filters = value_filters()
+        async with watching(client, VALUE, filters) as watched:
+            await watched.monitor.wait_listed()
+            watched.monitor.unlock()
+            filters.gate = trio.Event()
+            names = [f"c-{number:03}" for number in range(PLAIN + 10)]
+            await write(client, *(obj(name, v=name) for name in names))
+            await settle()
+            waiting = [seen for change in watched.monitor._inbox._changes if (seen := change.payload) is not None]
+            assert [isinstance(seen.text, bytes) for seen in waiting] == [True] * PLAIN + [False] * 9
+            filters.gate.set()
+            await settle()
+            assert watched.take() == [(ADDED, name) for name in names]
+
+
+async def test_it_is_settled_once_all_that_was_seen_is_told(autojump_clock: MockClock) -> None:
+    async with memory_cluster() as client:
+        filters = value_filters()
+        async with watching(client, VALUE, filters) as watched:
+            seen = [watched.monitor.settled]
+            await watched.monitor.wait_listed()
+            seen.append(watched.monitor.settled)
+            watched.monitor.unlock()
+            seen.append(watched.monitor.settled)
+            filters.gate = trio.Event()
+            await write(client, obj("a", v="1"))
+            await settle()
+            seen.append(watched.monitor.settled)
+            filters.gate.set()
+            await settle()
+            assert [*seen, watched.monitor.settled] == [False, False, True, False, True]
+        async with watching(client, binding(kind="Unheard")) as watched:
+            with pytest.raises(HookError):
+                await watched.monitor.wait_listed()
+            watched.monitor.unlock()
+            assert not watched.monitor.settled
+
+
+async def test_the_checksum_tells_whether_there_is_something_new_to_show(autojump_clock: MockClock) -> None:
+    async def checksum_of(changed: KubernetesBinding, namespace: str | None = None) -> str:
+        async with watching(client, changed, namespace=namespace) as watched:
+            await watched.monitor.wait_listed()
+            return watched.monitor.checksum()
+
+    async with memory_cluster() as client:
+        await write(client, obj("a", v="1"), obj("b", v="2"))
+        before = await checksum_of(VALUE)
+        whole = replace(VALUE, jq_filter="")
+        before_whole = await checksum_of(whole)
+        assert before.startswith("sha256:")
+        assert await checksum_of(replace(VALUE, queue="other", allow_failure=True)) == before
+        await write(client, obj("a", v="1", w="unseen"))
+        assert await checksum_of(VALUE) == before
+        assert await checksum_of(whole) != before_whole
+        others = [
+            await checksum_of(replace(VALUE, name="x")),
+            await checksum_of(replace(VALUE, keep_full_objects=False)),
+            await checksum_of(replace(VALUE, names=("a", "b"))),
+            await checksum_of(replace(VALUE, namespaces=None)),
+            await checksum_of(VALUE, namespace="default"),
+        ]
+        await write(client, obj("a", v="2"))
+        others.append(await checksum_of(VALUE))
+        await client.delete(key("a"))
+        others.append(await checksum_of(VALUE))
+        assert len({before, *others}) == 8
+
+
+async def test_monitors_of_the_same_share_one_watch(autojump_clock: MockClock) -> None:
+    async with memory_cluster() as client, open_shared_watches(client) as watches:
+        await write(client, obj("a", v="1"))
+        told: list[MonitorEvent] = []
+        monitors = [
+            Monitor(client, watches, value_filters(), wanted, hook="h", namespace=None, emit=told.append)
+            for wanted in (VALUE, replace(VALUE, jq_filter=""), replace(VALUE, resynchronization_s=60.0))
+        ]
+        async with open_monitors(monitors):
+            for monitor in monitors:
+                await monitor.wait_listed()
+                monitor.unlock()
+            (shared,) = watches.statistics()
+            assert (shared.subscribers, shared.objects) == (3, 1)
+            await write(client, obj("a", v="2"))
+            await settle()
+            assert [event.verb for event in told] == [MODIFIED] * 3
+            await trio.sleep(200)
+            (shared,) = watches.statistics()
+            assert shared.lists >= 4
+            assert len(told) == 3, "a list that brings nothing new is not told"
+        assert watches.statistics() == ()
+
+
 async def test_statistics(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client, watching(client, VALUE) as watched:
         before = watched.monitor.statistics()
-        assert (before.listed, before.locked, before.informers) == (False, True, 0)
+        assert (before.listed, before.locked, before.watches) == (False, True, 0)
         await watched.monitor.wait_listed()
         watched.monitor.unlock()
         for _ in range(2):
@@ -257,7 +381,7 @@ async def test_statistics(autojump_clock: MockClock) -> None:
         await write(client, obj("b", v="1"))
         await settle()
         after = watched.monitor.statistics()
-        assert (after.listed, after.locked, after.informers, after.objects) == (True, False, 1, 1)
+        assert (after.listed, after.locked, after.watches, after.objects) == (True, False, 1, 1)
         assert (after.added, after.modified, after.deleted, after.cleaned) == (3, 2, 2, 2)
         assert (after.inbox, after.gathered, after.dropped, after.last_error) == (0, 0, 0, "")
 
@@ -265,24 +389,30 @@ async def test_statistics(autojump_clock: MockClock) -> None:
 async def test_with_the_real_jq() -> None:
     program = "select(.data.v) | {n: .metadata.name, v: (.data.v | tonumber)}"
     told, heard = trio.open_memory_channel[MonitorEvent](10)
-    async with memory_cluster() as client, open_jq_pool(None, workers=2) as filters:
+    async with (
+        memory_cluster() as client,
+        open_jq_pool(None, workers=2) as filters,
+        open_shared_watches(client) as watches,
+    ):
         await write(client, obj("a", v="1"), obj("b"))
         wanted = binding(jq_filter=program, namespaces=HERE, labels="app=x", keep_full_objects=False)
-        monitor = Monitor(client, filters, wanted, hook="h", namespace=None, emit=told.send_nowait)
+        monitor = Monitor(client, watches, filters, wanted, hook="h", namespace=None, emit=told.send_nowait)
         async with open_monitors([monitor]):
             with trio.fail_after(60):
                 await monitor.wait_listed()
-                assert monitor.snapshot() == ({"filterResult": {"n": "a", "v": 1}}, {"filterResult": None})
+                assert [short(item) for item in monitor.snapshot()] == [{"n": "a", "v": 1}, None]
                 monitor.unlock()
                 await write(client, obj("a", v="1.0", w="1"), obj("b", w="1"), obj("b", v="2"))
-                assert await heard.receive() == MonitorEvent(MODIFIED, {"filterResult": {"n": "b", "v": 2}})
+                event = await heard.receive()
+                assert (event.verb, short(event.item)) == (MODIFIED, {"n": "b", "v": 2})
                 await write(client, obj("a", v="x"))
                 await client.delete(key("b"))
-                assert await heard.receive() == MonitorEvent(DELETED, {"filterResult": {"n": "b", "v": 2}})
+                event = await heard.receive()
+                assert (event.verb, short(event.item)) == (DELETED, {"n": "b", "v": 2})
                 assert "ConfigMap default/a" in monitor.statistics().last_error
-                assert monitor.snapshot() == ({"filterResult": {"n": "a", "v": 1.0}},)
+                assert [plain(item) for item in monitor.snapshot()] == [{"filterResult": {"n": "a", "v": 1}}]
         wanted = binding(jq_filter=".a | (")
-        monitor = Monitor(client, filters, wanted, hook="h", namespace=None, emit=told.send_nowait)
+        monitor = Monitor(client, watches, filters, wanted, hook="h", namespace=None, emit=told.send_nowait)
         async with open_monitors([monitor]):
             with pytest.raises(HookError, match=r"binding watched: jq filter '\.a \| \('") as caught:
                 await monitor.wait_listed()

@@ -20,6 +20,10 @@ def verbs(changes: list[Change[int]]) -> list[tuple[str, str, int]]:
     return [(str(one.verb), one.key.name, one.payload) for one in changes]
 
 
+def every_verb(_change: Change[int]) -> frozenset[WatchVerb]:
+    return frozenset(WatchVerb)
+
+
 def test_in_order_and_whole_up_to_the_limit() -> None:
     backlog: Backlog[int] = Backlog(limit=4)
     for number in range(4):
@@ -86,13 +90,36 @@ def test_what_cannot_be_reduced_is_not_gone_over_each_time() -> None:
 )
 def test_the_ends_of_a_story(story: list[WatchVerb], left: list[tuple[WatchVerb, int]]) -> None:
     changes = [change(verb, payload=number) for number, verb in enumerate(story)]
-    assert [(one.verb, one.payload) for one in reduced(changes)] == left
+    assert [(one.verb, one.payload) for one in reduced(changes, every_verb)] == left
+
+
+@pytest.mark.parametrize(
+    ("told", "story", "left"),
+    [
+        ({ADDED}, [ADDED, ADDED, ADDED], [(ADDED, 2)]),
+        ({ADDED, DELETED}, [ADDED, DELETED, ADDED], [(ADDED, 2)]),
+        ({ADDED, DELETED}, [DELETED, ADDED, DELETED, ADDED], [(DELETED, 0), (ADDED, 3)]),
+        ({ADDED, DELETED}, [ADDED, DELETED], []),
+        ({MODIFIED, DELETED}, [DELETED, MODIFIED, MODIFIED], [(DELETED, 0), (MODIFIED, 2)]),
+        ({MODIFIED, DELETED}, [MODIFIED, DELETED], [(DELETED, 1)]),
+        ({MODIFIED}, [MODIFIED, MODIFIED, MODIFIED], [(MODIFIED, 0), (MODIFIED, 2)]),
+        ({ADDED, MODIFIED}, [ADDED, ADDED], [(ADDED, 0), (MODIFIED, 1)]),
+        ({DELETED}, [DELETED, DELETED], [(DELETED, 1)]),
+    ],
+)
+def test_who_asks_for_some_verbs_is_told_no_others(
+    told: set[WatchVerb], story: list[WatchVerb], left: list[tuple[WatchVerb, int]]
+) -> None:
+    backlog: Backlog[int] = Backlog(limit=len(story) - 1, verbs=frozenset(told))
+    for number, verb in enumerate(story):
+        backlog.add(change(verb, payload=number))
+    assert [(one.verb, one.payload) for one in backlog.take_all()] == left
 
 
 def test_objects_keep_their_order() -> None:
     story = [change(ADDED, "b"), change(MODIFIED, "a", 1), change(MODIFIED, "b", 2), change(MODIFIED, "a", 3)]
     story += [change(MODIFIED, "b", 4)]
-    assert verbs(reduced(story)) == [
+    assert verbs(reduced(story, every_verb)) == [
         ("Added", "b", 0),
         ("Modified", "a", 1),
         ("Modified", "a", 3),
@@ -111,7 +138,7 @@ def test_a_reduced_story_is_true_short_and_ends_the_same(there: set[str], steps:
             now[name] = number
         elif now.pop(name, None) is not None:
             story.append(change(DELETED, name, number))
-    left = reduced(story)
+    left = reduced(story, every_verb)
     told = dict.fromkeys(there, -1)
     for one in left:
         assert (one.key.name in told) == (one.verb is not ADDED)

@@ -1,39 +1,61 @@
 """What a change of one object means to a hook."""
 
+import hashlib
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.hooks.bindings import binding
+from tests.hooks.watching import plain
+from wharfinger.cluster.raw_object import RawObject
 from wharfinger.cluster.resource import ObjectKey, ResourceType
-from wharfinger.formats.json_value import JsonObject, JsonValue, ShapeError
+from wharfinger.formats.json_value import JsonObject
+from wharfinger.formats.packed_json import PackedJson
 from wharfinger.hooks.config import WatchVerb
-from wharfinger.hooks.monitor_core import Entry, Gone, MonitorEvent, Observation, Seen, entry_of, place, step
+from wharfinger.hooks.monitor_core import (
+    Entry,
+    Gone,
+    Item,
+    MonitorEvent,
+    Observation,
+    Seen,
+    Sighting,
+    entry_of,
+    place,
+    sighting_of,
+    step,
+)
 
 POD = ResourceType("", "v1", "Pod", "pods", namespaced=True)
 NODE = ResourceType("", "v1", "Node", "nodes", namespaced=False)
-OBJECT: JsonObject = {"metadata": {"name": "a", "resourceVersion": "1"}}
-LATER: JsonObject = {"metadata": {"name": "a", "resourceVersion": "2"}}
+KEY = ObjectKey(POD, "prod", "a")
+OBJECT: JsonObject = {"metadata": {"name": "a"}}
+SEEN = Sighting("uid 1", b'{"metadata":{"name":"a"}}')
 
 
-def entry(number: int, checksum: str = "") -> Entry:
-    return Entry({"filterResult": number}, checksum or str(number))
+def entry(number: int, checksum: bytes = b"") -> Entry:
+    return Entry(Item(None, PackedJson(str(number).encode())), checksum or str(number).encode())
+
+
+def told(verb: WatchVerb, number: int) -> MonitorEvent:
+    return MonitorEvent(verb, KEY, entry(number).item)
 
 
 def test_an_object_comes_changes_and_goes() -> None:
-    assert step(None, Seen(entry(1))) == (entry(1), MonitorEvent(WatchVerb.ADDED, {"filterResult": 1}))
-    assert step(entry(1), Seen(entry(2))) == (entry(2), MonitorEvent(WatchVerb.MODIFIED, {"filterResult": 2}))
-    assert step(entry(2), Gone(entry(3))) == (None, MonitorEvent(WatchVerb.DELETED, {"filterResult": 3}))
-    assert step(entry(2), Gone(None)) == (None, MonitorEvent(WatchVerb.DELETED, {"filterResult": 2}))
+    assert step(KEY, None, Seen(entry(1))) == (entry(1), told(WatchVerb.ADDED, 1))
+    assert step(KEY, entry(1), Seen(entry(2))) == (entry(2), told(WatchVerb.MODIFIED, 2))
+    assert step(KEY, entry(2), Gone(entry(3))) == (None, told(WatchVerb.DELETED, 3))
+    assert step(KEY, entry(2), Gone(None)) == (None, told(WatchVerb.DELETED, 2))
 
 
 def test_the_same_checksum_is_no_event_but_the_newer_object_is_kept() -> None:
-    assert step(entry(1, "same"), Seen(entry(2, "same"))) == (entry(2, "same"), None)
-    assert step(entry(1, "same"), Gone(entry(2, "same")))[1] is not None
+    assert step(KEY, entry(1, b"same"), Seen(entry(2, b"same"))) == (entry(2, b"same"), None)
+    assert step(KEY, entry(1, b"same"), Gone(entry(2, b"same")))[1] is not None
 
 
 def test_what_was_never_told_is_not_told_as_gone() -> None:
-    assert step(None, Gone(entry(1))) == (None, None)
+    assert step(KEY, None, Gone(entry(1))) == (None, None)
 
 
 @given(st.lists(st.none() | st.integers(0, 2)))
@@ -43,7 +65,7 @@ def test_events_of_an_object_alternate(story: list[int | None]) -> None:
     for number in story:
         seen: Observation = Gone(None) if number is None else Seen(entry(number))
         before = held
-        held, event = step(held, seen)
+        held, event = step(KEY, held, seen)
         assert (held is None) == (number is None)
         if event is None:
             assert before is held is None or (
@@ -56,35 +78,45 @@ def test_events_of_an_object_alternate(story: list[int | None]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("keep", "jq", "item"),
+    ("keep", "filtered", "item"),
     [
-        (True, "", {"object": OBJECT}),
-        (True, ".x", {"object": OBJECT, "filterResult": None}),
-        (False, ".x", {"filterResult": None}),
-        (False, "", {}),
+        (True, None, {"object": OBJECT}),
+        (True, b"null", {"object": OBJECT, "filterResult": None}),
+        (False, b'["x"]', {"filterResult": ["x"]}),
+        (False, None, {}),
     ],
 )
-def test_items_have_what_the_binding_asks_for(keep: bool, jq: str, item: JsonObject) -> None:
-    assert entry_of(binding(keep_full_objects=keep, jq_filter=jq), OBJECT, None).item == item
+def test_items_have_what_the_binding_asks_for(keep: bool, filtered: bytes | None, item: JsonObject) -> None:
+    assert plain(entry_of(binding(keep_full_objects=keep), SEEN, filtered).item) == item
 
 
 def test_what_counts_is_the_filter_s_result_or_else_the_whole_object() -> None:
-    def same(jq: str, first: tuple[JsonObject, JsonValue], second: tuple[JsonObject, JsonValue]) -> bool:
-        made = [entry_of(binding(jq_filter=jq), obj, result).checksum for obj, result in (first, second)]
+    def same(first: tuple[Sighting, bytes | None], second: tuple[Sighting, bytes | None]) -> bool:
+        made = [entry_of(binding(), seen, filtered).checksum for seen, filtered in (first, second)]
         return made[0] == made[1]
 
-    assert same(".x", (OBJECT, {"a": 1, "b": [None]}), (LATER, {"b": [None], "a": 1.0}))
-    assert not same(".x", (OBJECT, True), (OBJECT, 1))
-    assert not same("", (OBJECT, None), (LATER, None))
-    assert same("", (OBJECT, 1), (OBJECT, 2))
+    later, other = Sighting("uid 2", SEEN.text), Sighting("uid 1", b'{"metadata":{ "name":"a"}}')
+    assert same((SEEN, b"1"), (later, b"1"))
+    assert not same((SEEN, b"true"), (SEEN, b"1"))
+    assert not same((SEEN, None), (later, None))
+    assert same((SEEN, None), (other, None)), "how a state is written does not make it another"
+    nameless = [Sighting("", SEEN.text), Sighting("", other.text)]
+    assert same((nameless[0], None), (nameless[0], None))
+    assert not same((nameless[0], None), (nameless[1], None)), "unless nothing else tells"
+    assert entry_of(binding(), SEEN, b"1").checksum == hashlib.sha256(b"1").digest()
 
 
-def test_a_result_without_a_checksum_is_refused() -> None:
-    deep: JsonValue = None
-    for _ in range(300):
-        deep = [deep]
-    with pytest.raises(ShapeError):
-        entry_of(binding(jq_filter=".x"), OBJECT, deep)
+@pytest.mark.parametrize(("uid", "version", "state"), [("u", "7", "u 7"), ("", "7", ""), ("u", "", ""), ("", "", "")])
+def test_what_tells_states_apart(uid: str, version: str, state: str) -> None:
+    assert sighting_of(RawObject(KEY, uid, version, b"{}")) == Sighting(state, b"{}")
+
+
+def test_a_sighting_is_the_same_packed() -> None:
+    small = SEEN.small()
+    assert (small.state, small.plain()) == (SEEN.state, SEEN.plain())
+    assert small.small().packed() is small.packed(), "nothing is packed twice"
+    assert entry_of(binding(), small, b"1") == entry_of(binding(), SEEN, b"1")
+    assert entry_of(binding(), small, None).item.object is small.packed()
 
 
 def test_items_are_sorted_as_the_contract_says() -> None:

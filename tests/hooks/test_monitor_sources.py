@@ -1,4 +1,8 @@
-"""Which informers a binding has, and that they come and go with the namespaces it selects."""
+"""Which watches a binding has, and that they come and go with the namespaces it selects."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import pytest
 import trio
@@ -9,16 +13,19 @@ from tests.cluster.clusters import memory_cluster
 from tests.cluster.faulty_transport import in_turn, status_reply
 from tests.cluster.scripted_client import Server, client_of
 from tests.hooks.bindings import binding
-from wharfinger.cluster.client import WatchType
+from wharfinger.cluster.client import ClusterClient
 from wharfinger.cluster.errors import ApiError, InvalidError
 from wharfinger.cluster.http_client import HttpClusterClient
-from wharfinger.cluster.object_cache import ObjectChange
+from wharfinger.cluster.raw_object import RawChange, RawObject
 from wharfinger.cluster.resource import ObjectKey, ResourceType
-from wharfinger.formats.json_value import JsonObject
+from wharfinger.cluster.shared_watches import open_shared_watches
+from wharfinger.cluster.watch_type import WatchType
+from wharfinger.formats.json_value import JsonObject, canonical_json
 from wharfinger.hooks import monitor_sources
 from wharfinger.hooks.config import MAX_WATCHES, KubernetesBinding, NamespaceSelector
 from wharfinger.hooks.monitor_sources import (
     Selection,
+    Sources,
     TooManyWatchesError,
     _Source,
     open_sources,
@@ -37,13 +44,24 @@ class Told:
     def __init__(self) -> None:
         self._told: list[str] = []
 
-    def __call__(self, change: ObjectChange) -> None:
+    def __call__(self, change: RawChange) -> None:
         self._told.append(f"{change.type} {change.key.namespace}/{change.key.name}")
 
     def take(self) -> list[str]:
         told = [one for one in self._told if "kube-root-ca" not in one]
         self._told.clear()
         return told
+
+
+def raw(name: str) -> RawObject:
+    return RawObject(key(name), name, "1", canonical_json(config_map(name)))
+
+
+@asynccontextmanager
+async def following(client: ClusterClient, wanted: Selection, told: "Told") -> AsyncIterator[Sources]:
+    """The sources of a selection, over watches of their own."""
+    async with open_shared_watches(client) as shared, open_sources(client, shared, CONFIG_MAP, wanted, told) as sources:
+        yield sources
 
 
 async def settle() -> None:
@@ -94,21 +112,21 @@ def test_names_are_field_selectors(wanted: KubernetesBinding, selectors: tuple[s
     assert selection(wanted, CONFIG_MAP, None).field_selectors() == selectors
 
 
-# -- informers
+# -- watches
 
 
 async def test_a_source_is_silent_once_it_is_closed() -> None:
     told = Told()
     source = _Source("default", "", told)
     for name in "ab":
-        source.take(ObjectChange(WatchType.ADDED, key(name), config_map(name)))
-    source.take(ObjectChange(WatchType.DELETED, key("b"), None))
+        source.take(RawChange(WatchType.ADDED, key(name), raw(name)))
+    source.take(RawChange(WatchType.DELETED, key("b"), None))
     source.close()
-    source.take(ObjectChange(WatchType.ADDED, key("c"), config_map("c")))
+    source.take(RawChange(WatchType.ADDED, key("c"), raw("c")))
     assert told.take() == ["ADDED default/a", "ADDED default/b", "DELETED default/b", "DELETED default/a"]
 
 
-async def test_one_informer_for_each_namespace_and_name(autojump_clock: MockClock) -> None:
+async def test_one_watch_for_each_namespace_and_name(autojump_clock: MockClock) -> None:
     told = Told()
     wanted = selection(
         binding(names=("a", "b"), namespaces=NamespaceSelector(("default", "kube-public"), "")), CONFIG_MAP, None
@@ -117,7 +135,7 @@ async def test_one_informer_for_each_namespace_and_name(autojump_clock: MockCloc
         for where in ("default", "kube-public", "kube-system"):
             for name in ("a", "c"):
                 await client.create(config_map(name, where))
-        async with open_sources(client, CONFIG_MAP, wanted, told) as sources:
+        async with following(client, wanted, told) as sources:
             await sources.wait_listed()
             assert len(sources) == 4
             assert sorted(told.take()) == ["ADDED default/a", "ADDED kube-public/a"]
@@ -135,9 +153,7 @@ async def test_namespaces_that_match_come_and_go(autojump_clock: MockClock) -> N
         for name, team in (("one", "a"), ("two", "")):
             await client.create(namespace(name, team))
             await client.create(config_map("x", name))
-        async with open_sources(
-            client, CONFIG_MAP, selection(binding(namespaces=TEAM), CONFIG_MAP, None), told
-        ) as sources:
+        async with following(client, selection(binding(namespaces=TEAM), CONFIG_MAP, None), told) as sources:
             await sources.wait_listed()
             assert told.take() == ["ADDED one/x"]
             await label(client, "two", "a")
@@ -162,9 +178,7 @@ async def test_a_namespace_that_flickers_ends_as_it_is(autojump_clock: MockClock
     async with memory_cluster() as client:
         await client.create(namespace("one", "a"))
         await client.create(config_map("x", "one"))
-        async with open_sources(
-            client, CONFIG_MAP, selection(binding(namespaces=TEAM), CONFIG_MAP, None), told
-        ) as sources:
+        async with following(client, selection(binding(namespaces=TEAM), CONFIG_MAP, None), told) as sources:
             await sources.wait_listed()
             for team in (None, "a", None, "a", None, "a"):
                 await label(client, "one", team)
@@ -179,7 +193,7 @@ async def test_a_namespace_that_flickers_ends_as_it_is(autojump_clock: MockClock
 async def test_no_namespace_that_matches_is_an_empty_list() -> None:
     async with memory_cluster() as client:
         wanted = selection(binding(namespaces=TEAM), CONFIG_MAP, None)
-        async with open_sources(client, CONFIG_MAP, wanted, Told()) as sources:
+        async with following(client, wanted, Told()) as sources:
             await sources.wait_listed()
             assert len(sources) == 0
 
@@ -189,7 +203,7 @@ async def test_no_namespace_that_matches_is_an_empty_list() -> None:
 
 async def test_a_list_that_fails_is_told() -> None:
     wanted = Selection(("default",), "", (), "", "data.v=1")
-    async with memory_cluster() as client, open_sources(client, CONFIG_MAP, wanted, Told()) as sources:
+    async with memory_cluster() as client, following(client, wanted, Told()) as sources:
         with pytest.raises(InvalidError):
             await sources.wait_listed()
 
@@ -199,7 +213,7 @@ async def test_namespaces_that_cannot_be_listed_are_told() -> None:
     wanted = Selection(("",), "team=a", (), "", "")
     async with (
         client_of(Server(in_turn(forbidden))) as (client, _),
-        open_sources(client, CONFIG_MAP, wanted, Told()) as sources,
+        following(client, wanted, Told()) as sources,
     ):
         with pytest.raises(ApiError, match="not for you"):
             await sources.wait_listed()
@@ -209,7 +223,7 @@ async def test_a_namespace_that_goes_while_it_is_listed_does_not_hold_the_list(a
     async with memory_cluster() as client:
         await client.create(namespace("one", "a"))
         wanted = selection(binding(namespaces=TEAM), CONFIG_MAP, None)
-        async with open_sources(client, CONFIG_MAP, wanted, Told()) as sources, trio.open_nursery() as nursery:
+        async with following(client, wanted, Told()) as sources, trio.open_nursery() as nursery:
             nursery.start_soon(sources.wait_listed)
             while not len(sources):
                 await trio.lowlevel.checkpoint()
@@ -225,7 +239,7 @@ async def test_a_selection_of_too_many_is_refused() -> None:
     async with memory_cluster() as client:
         for namespaces, names in ((("a",) * 16, ("x",) * 17), (("",), ("x",) * (MAX_WATCHES + 1))):
             wanted = Selection(namespaces, "", names, "", "")
-            async with open_sources(client, CONFIG_MAP, wanted, Told()) as sources:
+            async with following(client, wanted, Told()) as sources:
                 with pytest.raises(TooManyWatchesError, match="watches of ConfigMap would be needed"):
                     await sources.wait_listed()
                 assert len(sources) == 0
@@ -238,7 +252,7 @@ async def test_namespaces_that_begin_too_many_are_refused(
     async with memory_cluster() as client:
         for name in ("a", "b"):
             await client.create(namespace(name, "a"))
-        async with open_sources(client, CONFIG_MAP, Selection(("",), "team=a", ("x", "y"), "", ""), Told()) as sources:
+        async with following(client, Selection(("",), "team=a", ("x", "y"), "", ""), Told()) as sources:
             with pytest.raises(TooManyWatchesError, match="4 watches of ConfigMap"):
                 await sources.wait_listed()
 
@@ -251,7 +265,7 @@ async def test_a_namespace_that_comes_when_there_is_no_room_waits_for_it(
     async with memory_cluster() as client:
         for name in ("a", "b"):
             await client.create(namespace(name, "a"))
-        async with open_sources(client, CONFIG_MAP, Selection(("",), "team=a", (), "", ""), told) as sources:
+        async with following(client, Selection(("",), "team=a", (), "", ""), told) as sources:
             await sources.wait_listed()
             for name in ("c", "d"):
                 await client.create(namespace(name, "a"))
@@ -264,6 +278,26 @@ async def test_a_namespace_that_comes_when_there_is_no_room_waits_for_it(
             await label(client, "a", None)
             await settle()
             assert (len(sources), told.take()) == (2, ["ADDED d/m"])
+
+
+async def test_a_namespace_that_is_made_anew_is_another(autojump_clock: MockClock) -> None:
+    told = Told()
+    async with memory_cluster() as client:
+        await client.create(namespace("one", "a"))
+        await client.create(config_map("x", "one"))
+        wanted = selection(binding(namespaces=TEAM), CONFIG_MAP, None)
+        async with following(client, wanted, told) as sources:
+            await sources.wait_listed()
+            there = RawObject(ObjectKey(NAMESPACE, "", "one"), "other", "9", b"{}")
+            sources._namespace_changed(RawChange(WatchType.DELETED, there.key, None))
+            sources._namespace_changed(RawChange(WatchType.ADDED, there.key, there))
+            await settle()
+            assert told.take() == ["ADDED one/x", "DELETED one/x", "ADDED one/x"]
+
+
+def test_how_often_a_binding_is_listed_anew() -> None:
+    assert selection(binding(), CONFIG_MAP, None).relist_s is None
+    assert selection(replace(binding(), resynchronization_s=90.0), CONFIG_MAP, "own").relist_s == 90.0
 
 
 def test_how_many_watches_a_binding_needs() -> None:

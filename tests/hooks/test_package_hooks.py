@@ -1,5 +1,9 @@
-"""The inboxes of a package's hooks: what waits, what a run is told, what a failed run leaves."""
+"""A package's hooks: what they are told, in which form, and what they see when they run."""
 
+import io
+import json
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from typing import cast
 
 import pytest
@@ -8,13 +12,18 @@ from trio.testing import MockClock
 from tests.cluster.client_contract import key
 from tests.cluster.clusters import memory_cluster
 from tests.hooks.hooked import WATCHING, hook
-from tests.hooks.watching import obj, settle, value_filters, write
+from tests.hooks.python_filters import PythonFilters
+from tests.hooks.watching import obj, plain, settle, value_filters, write
 from wharfinger.cluster.client import ClusterClient
-from wharfinger.formats.json_value import find, find_list, find_object
+from wharfinger.cluster.shared_watches import SharedWatches, open_shared_watches
+from wharfinger.formats.json_value import JsonObject, find, find_list, find_object
 from wharfinger.hooks import package_hooks
+from wharfinger.hooks.context_file import Context, write_contexts
+from wharfinger.hooks.contexts import synchronized_together
 from wharfinger.hooks.discovery import Hook
 from wharfinger.hooks.errors import HookError
-from wharfinger.hooks.package_hooks import Inbox, Occurrence, PackageHooks, open_package_hooks
+from wharfinger.hooks.inbox import Inbox, Occurrence
+from wharfinger.hooks.package_hooks import PackageHooks, open_package_hooks
 
 RINGING = hook(
     "{configVersion: v1, schedule: [{name: often, crontab: '* * * * *'}, {name: also, crontab: '* * * * *', queue: q},"
@@ -24,13 +33,46 @@ RINGING = hook(
 
 def unopened(*hooks: Hook) -> PackageHooks:
     """The hooks of a package that nobody follows."""
-    client = cast("ClusterClient", None)
-    return PackageHooks("p", hooks, client, value_filters(), namespace=None, on_event=lambda _hooks, _box: None)
+    client, watches = cast("ClusterClient", None), cast("SharedWatches", None)
+    filters = value_filters()
+    return PackageHooks("p", hooks, client, watches, filters, namespace=None, on_event=lambda _hooks, _box: None)
 
 
-def occurrences(count: int) -> list[Occurrence]:
-    """That many ticks, each its own."""
-    return [Occurrence(RINGING.config.schedules[0], None) for _ in range(count)]
+@asynccontextmanager
+async def opening(
+    client: ClusterClient,
+    *hooks: Hook,
+    package: str = "p",
+    filters: PythonFilters | None = None,
+    namespace: str | None = "default",
+    on_event: Callable[[PackageHooks, Inbox], None] = lambda _hooks, _box: None,
+) -> AsyncIterator[PackageHooks]:
+    """A package's hooks, over watches of their own. Raises HookError."""
+    failure: HookError | None = None
+    async with open_shared_watches(client) as shared:
+        try:
+            async with open_package_hooks(
+                package,
+                hooks,
+                client,
+                shared,
+                filters or value_filters(),
+                namespace=namespace,
+                on_event=on_event,
+            ) as opened:
+                yield opened
+        except HookError as error:
+            failure = error
+    if failure is not None:
+        raise failure
+
+
+def read(contexts: Sequence[Context]) -> list[JsonObject]:
+    """What a hook reads."""
+    file = io.BytesIO()
+    write_contexts(file, contexts)
+    found: list[JsonObject] = json.loads(file.getvalue())
+    return found
 
 
 def test_a_tick_goes_to_every_binding_of_exactly_that_crontab() -> None:
@@ -40,59 +82,7 @@ def test_a_tick_goes_to_every_binding_of_exactly_that_crontab() -> None:
     assert opened.tick("*/5 * * * *") == ()
     assert opened.inbox(RINGING, "q") is opened.inbox(RINGING, "q")
     told = opened.contexts(RINGING, opened.inbox(RINGING, "main").offered())
-    assert [find(one, "binding") for one in told] == ["often"]
-
-
-def test_an_inbox_is_bounded_and_the_oldest_give_way(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(package_hooks, "MAX_WAITING", 3)
-    box = Inbox(RINGING, "main")
-    added = occurrences(6)
-    for one in added:
-        box.add(one)
-    assert all(kept is wanted for kept, wanted in zip(box.offered(), added[3:], strict=True))
-    assert box.lost == 3
-    assert len([record for record in caplog.records if "the oldest are dropped" in record.message]) == 1
-
-
-def test_a_failed_run_is_told_the_same_again_and_what_came_meanwhile() -> None:
-    box = Inbox(RINGING, "main")
-    first, second = occurrences(2)
-    box.add(first)
-    offered = box.offered()
-    box.add(second)
-    assert [one is first for one in offered] == [True]
-    assert [one is first for one in box.offered()] == [True, False]
-    box.told(offered)
-    (left,) = box.offered()
-    assert left is second
-
-
-def test_what_gave_way_during_a_run_takes_nothing_newer_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(package_hooks, "MAX_WAITING", 2)
-    box = Inbox(RINGING, "main")
-    first, second, third = occurrences(3)
-    for one in (first, second):
-        box.add(one)
-    offered = box.offered()
-    box.add(third)
-    box.told(offered)
-    (left,) = box.offered()
-    assert left is third
-
-
-def test_hooks_of_version_0_are_told_one_at_a_time() -> None:
-    old = hook("{schedule: [{name: often, crontab: '* * * * *'}]}")
-    opened = unopened(old)
-    (box,) = opened.tick(old.config.schedules[0].crontab)
-    opened.tick(old.config.schedules[0].crontab)
-    assert old.config.version == "v0"
-    assert len(box.waiting) == 2
-    offered = box.offered()
-    assert len(offered) == 1
-    box.told(offered)
-    assert len(box.offered()) == 1
+    assert [one["binding"] for one in told] == ["often"]
 
 
 def test_an_event_that_says_nothing_is_a_defect() -> None:
@@ -110,11 +100,9 @@ async def test_events_wait_until_they_are_told_with_snapshots_of_then(autojump_c
 
     async with memory_cluster() as client:
         await write(client, obj("a"))
-        async with open_package_hooks(
-            "p", (watching,), client, value_filters(), namespace="default", on_event=on_event
-        ) as opened:
+        async with opening(client, watching, on_event=on_event) as opened:
             (binding,) = watching.config.kubernetes
-            shown = opened.synchronization(watching, binding)
+            (shown,) = read(opened.synchronization(watching, binding))
             assert find(shown, "type") == "Synchronization"
             assert len(find_list(shown, "objects")) == 1
             await write(client, obj("b"))
@@ -126,7 +114,7 @@ async def test_events_wait_until_they_are_told_with_snapshots_of_then(autojump_c
             await settle()
             assert rung == [("p", "q")] * 2
             box = opened.inbox(watching, "q")
-            told = opened.contexts(watching, box.offered())
+            told = read(opened.contexts(watching, box.offered()))
             assert [find(one, "watchEvent") for one in told] == ["Added", "Deleted"]
             # Both are shown the state as it is when the run begins.
             snapshots = [find_list(find_object(one, "snapshots"), "maps") for one in told]
@@ -142,11 +130,9 @@ async def test_of_bindings_with_one_name_the_first_is_the_snapshot(autojump_cloc
     )
     async with memory_cluster() as client:
         await write(client, obj("a"))
-        async with open_package_hooks(
-            "p", (twice,), client, value_filters(), namespace="default", on_event=lambda _hooks, _box: None
-        ) as opened:
+        async with opening(client, twice) as opened:
             (item,) = opened.snapshots(twice, ["twin"])["twin"]
-            assert find(item, "object", "kind") == "ConfigMap"
+            assert find(plain(item), "object", "kind") == "ConfigMap"
 
 
 async def test_a_binding_that_cannot_be_followed_ends_the_start(autojump_clock: MockClock) -> None:
@@ -154,9 +140,7 @@ async def test_a_binding_that_cannot_be_followed_ends_the_start(autojump_clock: 
     begun = False
     async with memory_cluster() as client:
         with pytest.raises(HookError, match="Unheard"):
-            async with open_package_hooks(
-                "p", (unknown,), client, value_filters(), namespace=None, on_event=lambda _hooks, _box: None
-            ):
+            async with opening(client, unknown, namespace=None):
                 begun = True
     assert not begun
 
@@ -168,9 +152,7 @@ async def test_a_package_has_so_many_watches_and_no_more() -> None:
     begun = False
     async with memory_cluster() as client:
         with pytest.raises(HookError, match="select with labels instead of names") as caught:
-            async with open_package_hooks(
-                "p", (greedy,), client, value_filters(), namespace="default", on_event=lambda _hooks, _box: None
-            ):
+            async with opening(client, greedy):
                 begun = True
     assert not begun
     assert not caught.value.transient
@@ -185,14 +167,12 @@ async def test_as_many_watches_as_a_package_may_have_start_and_fail_like_one(
     many = (hook(f"{{configVersion: v1, kubernetes: [{bindings}]}}", "a"),
             hook(f"{{configVersion: v1, kubernetes: [{bindings}]}}", "b"))  # fmt: skip
     async with memory_cluster() as client:
-        opening = open_package_hooks(
-            "p", many, client, value_filters(), namespace="default", on_event=lambda _hooks, _box: None
-        )
+        begins = opening(client, *many)
         if kind == "Unheard":
             with pytest.raises(HookError, match="binding b0: Unheard"):
-                await opening.__aenter__()
+                await begins.__aenter__()
             return
-        async with opening as opened:
+        async with begins as opened:
             assert len(opened.monitors()) == package_hooks.MAX_WATCHES
             assert all(monitor.statistics().listed for monitor in opened.monitors())
 
@@ -204,9 +184,7 @@ async def test_two_equal_bindings_of_a_hook_have_a_monitor_each(autojump_clock: 
     assert first == second
     async with (
         memory_cluster() as client,
-        open_package_hooks(
-            "p", (twins,), client, value_filters(), namespace="default", on_event=lambda _hooks, _box: None
-        ) as opened,
+        opening(client, twins) as opened,
     ):
         assert opened.monitor(twins, first) is not opened.monitor(twins, second)
         for binding in twins.config.kubernetes:
@@ -218,9 +196,7 @@ async def test_what_one_package_filters_is_its_own(autojump_clock: MockClock) ->
     filters = value_filters()
     async with (
         memory_cluster() as client,
-        open_package_hooks(
-            "web", (hook(WATCHING),), client, filters, namespace="default", on_event=lambda _hooks, _box: None
-        ),
+        opening(client, hook(WATCHING), package="web", filters=filters),
     ):
         assert filters.owners == ["web"]
 
@@ -234,9 +210,7 @@ async def test_the_synchronization_of_one_binding_leaves_the_events_of_another(a
     maps, other = watching.config.kubernetes
     async with (
         memory_cluster() as client,
-        open_package_hooks(
-            "p", (watching,), client, value_filters(), namespace="default", on_event=lambda _hooks, _box: None
-        ) as opened,
+        opening(client, watching) as opened,
     ):
         opened.synchronization(watching, maps)
         await write(client, obj("a"))
@@ -245,3 +219,47 @@ async def test_the_synchronization_of_one_binding_leaves_the_events_of_another(a
         opened.monitor(watching, maps).unlock()
         assert len(opened.inbox(watching, "main").waiting) == 1
         opened.synchronization(watching, maps)
+
+
+async def test_bindings_of_a_group_are_synchronised_in_one_run_that_tells_each_group_once(
+    autojump_clock: MockClock,
+) -> None:
+    grouped = hook(
+        "{configVersion: v1, kubernetes: ["
+        "{name: maps, kind: ConfigMap, group: g, labelSelector: {matchLabels: {app: x}}},"
+        "{name: secrets, kind: Secret, group: g},"
+        "{name: alone, kind: ConfigMap, labelSelector: {matchLabels: {app: x}}}]}"
+    )
+    async with memory_cluster() as client:
+        await write(client, obj("a"))
+        async with opening(client, grouped) as opened:
+            (together,) = synchronized_together(grouped.config)
+            assert [binding.name for binding in together] == ["maps", "secrets", "alone"]
+            await write(client, obj("b"))
+            await settle()
+            told = read(opened.synchronization(grouped, *together))
+            assert [(find(one, "type"), find(one, "binding")) for one in told] == [
+                ("Group", "secrets"),
+                ("Synchronization", "alone"),
+            ]
+            assert [len(find_list(told[0], "snapshots", name)) for name in ("maps", "secrets")] == [2, 0]
+            assert len(find_list(told[1], "objects")) == 2
+            for monitor in opened.monitors():
+                monitor.unlock()
+            assert not opened.inboxes, "what was shown is not told again"
+
+
+async def test_a_binding_is_settled_once_its_hook_was_told_all_of_it(autojump_clock: MockClock) -> None:
+    watching = hook(WATCHING)
+    (binding,) = watching.config.kubernetes
+    async with memory_cluster() as client, opening(client, watching) as opened:
+        opened.synchronization(watching, binding)
+        seen = [opened.settled(watching, binding)]
+        opened.monitor(watching, binding).unlock()
+        seen.append(opened.settled(watching, binding))
+        await write(client, obj("a"))
+        await settle()
+        seen.append(opened.settled(watching, binding))
+        box = opened.inbox(watching, "q")
+        box.told(box.offered())
+        assert [*seen, opened.settled(watching, binding)] == [False, True, False, True]

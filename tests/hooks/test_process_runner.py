@@ -17,10 +17,14 @@ from tests.hooks.runner_contract import CONTRACT, PATIENT, Contract
 from tests.hooks.scripts import bash, python, run_of, write_hook
 from tests.process.children import PATH
 from tests.scale import scaled
+from wharfinger.formats.json_value import JsonValue
 from wharfinger.hooks import process_runner
 from wharfinger.hooks.errors import HookError
 from wharfinger.hooks.process_runner import ProcessHookRunner
 from wharfinger.hooks.run_folder import INPUTS, OUTPUTS, RunFolder
+from wharfinger.hooks.runner import LogRecord
+from wharfinger.hooks.spare_folders import PREFIX as SPARE
+from wharfinger.hooks.spare_folders import SpareFolders
 from wharfinger.process.command import Limits
 from wharfinger.process.ledger import open_ledger
 
@@ -32,7 +36,8 @@ def limits(wall_s: float) -> Limits:
 
 
 def left_in(folder: Path) -> list[Path]:
-    return list(folder.iterdir())
+    """What is there, but for folders that were emptied and are kept for the next run."""
+    return [path for path in folder.iterdir() if not path.name.startswith(SPARE) or any(path.iterdir())]
 
 
 def mode_of(path: Path) -> int:
@@ -103,6 +108,33 @@ async def test_lines_are_told_while_the_hook_runs(scratch: Path, tmp_path: Path)
     assert outcome.log_lines == ("first", "second")
 
 
+async def test_what_a_hook_prints_is_told_as_records_and_kept_as_lines(scratch: Path, tmp_path: Path) -> None:
+    told: list[LogRecord] = []
+    script = """
+    echo '{"level":"error","msg":"m","a":1}'
+    printf '{"b":\\n{"c":2}\\n}\\n'
+    echo text; printf '{"never":'; printf 'on stderr' >&2
+    """
+    runner = ProcessHookRunner(scratch, limits(PATIENT), environment={"PATH": PATH})
+    outcome = await runner.run(replace(run_of(bash(tmp_path, script)), on_record=told.append))
+    mark: dict[str, JsonValue] = {"proxyJsonLog": True}
+    assert [one for one in told if one.stream == "stdout"] == [
+        LogRecord("stdout", "error", "m", {"hook_a": 1, **mark}),
+        LogRecord("stdout", "info", "hook result", {"hook_b": {"c": 2}, **mark}),
+        LogRecord("stdout", "info", "text"),
+        LogRecord("stdout", "info", '{"never":'),
+    ]
+    assert [one for one in told if one.stream == "stderr"] == [LogRecord("stderr", "info", "on stderr")]
+    assert set(outcome.log_lines) >= {'{"level":"error","msg":"m","a":1}', '{"b":', "text", '{"never":'}
+
+
+async def test_how_long_it_ran_is_told(scratch: Path, tmp_path: Path) -> None:
+    runner = ProcessHookRunner(scratch, limits(PATIENT), environment={"PATH": PATH})
+    begin = trio.current_time()
+    outcome = await runner.run(run_of(bash(tmp_path, "true")))
+    assert 0 < outcome.wall_s <= trio.current_time() - begin
+
+
 async def test_output_without_end_ends_the_run(scratch: Path, tmp_path: Path) -> None:
     bounds = Limits(wall_s=PATIENT, stdout_bytes=10_000, term_grace_s=0.05, drain_s=0.05)
     outcome = await ProcessHookRunner(scratch, bounds, environment={"PATH": PATH}).run(run_of(bash(tmp_path, "yes")))
@@ -135,7 +167,7 @@ async def test_a_folder_that_cannot_be_made_is_a_transient_error(tmp_path: Path)
 async def test_a_folder_that_cannot_be_removed_is_logged_and_changes_nothing(
     make: MakeRunner, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def refuse(self: RunFolder) -> None:
+    def refuse(self: RunFolder, _spares: SpareFolders) -> None:
         raise OSError("device or resource busy")
 
     monkeypatch.setattr(RunFolder, "remove", refuse)
@@ -150,7 +182,7 @@ async def test_a_removal_without_end_holds_nothing_up(
     end = trio.Event()
     portal: list[trio.lowlevel.TrioToken] = [trio.lowlevel.current_trio_token()]
 
-    def hang(self: RunFolder) -> None:
+    def hang(self: RunFolder, _spares: SpareFolders) -> None:
         trio.from_thread.run(end.wait, trio_token=portal[0])
 
     monkeypatch.setattr(RunFolder, "remove", hang)
@@ -174,10 +206,10 @@ async def test_a_cancelled_run_waits_only_a_moment_for_its_folder(
     go_on, removed = threading.Event(), trio.Event()
     token, remove = trio.lowlevel.current_trio_token(), RunFolder.remove
 
-    def remove_slowly(self: RunFolder) -> None:
+    def remove_slowly(self: RunFolder, spares: SpareFolders) -> None:
         token.run_sync_soon(scope.cancel)
         go_on.wait()
-        remove(self)
+        remove(self, spares)
         token.run_sync_soon(removed.set)
 
     def on_line(_line: str) -> None:
@@ -253,4 +285,4 @@ async def test_a_hook_cannot_leave_its_values_behind_in_a_tree_too_deep_to_remov
     )
     outcome = await ProcessHookRunner(scratch, limits(PATIENT)).run(run_of(script))
     assert outcome.succeeded
-    assert list(scratch.iterdir()) == []
+    assert left_in(scratch) == []

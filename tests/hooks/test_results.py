@@ -86,6 +86,15 @@ def test_every_operation_of_the_contract_is_known(operation: str) -> None:
     assert read_object_patches(f"operation: {operation}".encode(), hook="h") == ({"operation": operation},)
 
 
+def test_words_of_yaml_patches_are_text() -> None:
+    data = b"operation: MergePatch\nmergePatch: {data: {y: on, n: no}, spec: {paused: true}}\n"
+    (patch,) = read_object_patches(data, hook="h")
+    assert patch == {
+        "operation": "MergePatch",
+        "mergePatch": {"data": {"y": "on", "n": "no"}, "spec": {"paused": True}},
+    }
+
+
 @pytest.mark.parametrize(
     ("data", "why"),
     [

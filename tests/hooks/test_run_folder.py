@@ -15,6 +15,7 @@ from wharfinger.hooks.errors import HookError
 from wharfinger.hooks.json_stream import MAX_BYTES
 from wharfinger.hooks.run_folder import INPUTS, OUTPUTS, RunFolder, make_run_folder
 from wharfinger.hooks.runner import HookRun
+from wharfinger.process.command import User
 
 
 @pytest.fixture
@@ -133,6 +134,31 @@ def test_what_the_daemon_wrote_goes_even_where_the_rest_cannot(
     with pytest.raises(OSError, match="No space left"):
         folder.remove()
     assert [path.name for path in folder.path.iterdir()] == ["a"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_files_of_a_run_with_a_user_are_that_users_and_nobody_elses(tmp_path: Path) -> None:
+    user = User(1_200_000_000, 1_200_000_001)
+    folder = make_run_folder(tmp_path / "scratch", run_of(tmp_path / "hook.sh"), user)
+    found = {path.name: path.stat() for path in (folder.path, *folder.path.iterdir())}
+    assert {(one.st_uid, one.st_gid) for one in found.values()} == {(user.uid, user.gid)}
+    assert {name: stat.S_IMODE(one.st_mode) for name, one in found.items() if stat.S_ISDIR(one.st_mode)} == {
+        folder.path.name: 0o700,
+        "tmp": 0o700,
+    }
+    assert {stat.S_IMODE(one.st_mode) for one in found.values() if stat.S_ISREG(one.st_mode)} == {0o600}
+    assert folder.read("METRICS_PATH") == b""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_a_file_of_somebody_else_is_not_read_for_a_user(tmp_path: Path) -> None:
+    user = User(1_200_000_000, 1_200_000_001)
+    folder = make_run_folder(tmp_path / "scratch", run_of(tmp_path / "hook.sh"), user)
+    path = folder.path / OUTPUTS["METRICS_PATH"]
+    path.unlink()
+    path.write_text("linked from elsewhere")
+    with pytest.raises(HookError, match="a file of somebody else"):
+        folder.read("METRICS_PATH")
 
 
 def test_a_folder_that_is_gone_cannot_be_removed(folder: RunFolder) -> None:

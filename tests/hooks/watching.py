@@ -11,9 +11,11 @@ from tests.hooks.bindings import binding
 from tests.hooks.python_filters import PythonFilters
 from wharfinger.cluster.client import ClusterClient
 from wharfinger.cluster.http_client import HttpClusterClient
+from wharfinger.cluster.shared_watches import open_shared_watches
 from wharfinger.formats.json_value import JsonObject, JsonValue, find, find_str
 from wharfinger.hooks.config import KubernetesBinding, NamespaceSelector, WatchVerb
-from wharfinger.hooks.monitor import Monitor, MonitorEvent, open_monitors
+from wharfinger.hooks.monitor import Monitor, open_monitors
+from wharfinger.hooks.monitor_core import Item, MonitorEvent
 
 HERE = NamespaceSelector(("default",), "")
 VALUE = binding(jq_filter="value", namespaces=HERE, labels="app=x")
@@ -35,6 +37,18 @@ def value_filters() -> PythonFilters:
     return PythonFilters({"value": value})
 
 
+def plain(item: Item) -> JsonObject:
+    """An item as a hook reads it."""
+    return {name: kept.value() for name, kept in item.fields().items()}
+
+
+def short(item: Item) -> JsonValue:
+    """An item in short: its filterResult, or else the name of its object."""
+    if item.filter_result is not None:
+        return item.filter_result.value()
+    return None if item.object is None else find(item.object.value(), "metadata", "name")
+
+
 @dataclass(slots=True)
 class Watched:
     """A monitor and what it told."""
@@ -44,14 +58,13 @@ class Watched:
 
     def take(self) -> list[tuple[WatchVerb, JsonValue]]:
         """What was told since, in short."""
-        short = [(event.verb, event.item.get("filterResult", find(event.item, "object", "metadata", "name")))
-                 for event in self.events]  # fmt: skip
+        told = [(event.verb, short(event.item)) for event in self.events]
         self.events.clear()
-        return short
+        return told
 
     def shown(self) -> list[JsonValue]:
         """The snapshot in short."""
-        return [item.get("filterResult", find(item, "object", "metadata", "name")) for item in self.monitor.snapshot()]
+        return [short(item) for item in self.monitor.snapshot()]
 
 
 @asynccontextmanager
@@ -62,11 +75,18 @@ async def watching(
     namespace: str | None = None,
 ) -> AsyncIterator[Watched]:
     events: list[MonitorEvent] = []
-    monitor = Monitor(
-        client, filters or value_filters(), wanted, hook="hooks/h.sh", namespace=namespace, emit=events.append
-    )
-    async with open_monitors([monitor]):
-        yield Watched(monitor, events)
+    async with open_shared_watches(client) as watches:
+        monitor = Monitor(
+            client,
+            watches,
+            filters or value_filters(),
+            wanted,
+            hook="hooks/h.sh",
+            namespace=namespace,
+            emit=events.append,
+        )
+        async with open_monitors([monitor]):
+            yield Watched(monitor, events)
 
 
 async def settle() -> None:

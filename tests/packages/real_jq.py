@@ -43,4 +43,5 @@ class RealJq:
         found = decode_answer(answer(self.programs, JqRequest(program, text)))
         if isinstance(found, JqRefusal):
             raise ProgramError(f"jq filter {program!r}: {found.message}")
+        assert isinstance(found, JqResults)
         return found

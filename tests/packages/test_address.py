@@ -170,7 +170,7 @@ def test_what_is_written_reads_back(
     assert not tag or is_tag(tag)
 
 
-@settings(max_examples=scaled(100_000, 2_000))
+@settings(max_examples=scaled(100_000, 500))
 @given(
     st.text(max_size=80)
     | st.lists(

@@ -132,6 +132,14 @@ def test_module_yaml(tmp_path: Path) -> None:
     assert read(tmp_path, {"package.yaml": "stage: new"}).stage == "new", "package.yaml goes before module.yaml"
 
 
+def test_it_says_which_executables_have_several_hooks(tmp_path: Path) -> None:
+    assert read(tmp_path, {"package.yaml": "batchHooks: [hooks/main]"}).batch_hooks == ("hooks/main",)
+    (tmp_path / "package.yaml").unlink()
+    assert read(tmp_path, {"module.yaml": "batchHooks: [hooks/old]"}).batch_hooks == ("hooks/old",)
+    (tmp_path / "module.yaml").unlink()
+    assert read(tmp_path, {"hooks/main": ""}).batch_hooks == ()
+
+
 def test_a_module_folder(tmp_path: Path) -> None:
     found = read_definition(write(tmp_path, MODULE_FOLDER), name="modules/002-sysctl-tuner", version="1.0.0")
     assert (found.layout, found.type, found.name, found.version) == (

@@ -156,6 +156,7 @@ def test_what_no_archive_can_have_has_no_digest(tmp_path: Path, monkeypatch: pyt
     assert content_digest(wide) is None
 
 
+@pytest.mark.unmeasured
 def test_deep_folders_are_no_trouble(tmp_path: Path) -> None:
     """Deeper than Python calls itself, and than a path may be long: made by whoever runs in a tree."""
     for remove in (discard, lambda path: delete(path, tmp_path / "trash")):

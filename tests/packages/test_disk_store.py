@@ -232,6 +232,7 @@ class CancelAtStep(trio.abc.Instrument):
                 self.scope.cancel()
 
 
+@pytest.mark.unmeasured
 async def test_cancelled_at_each_await_nothing_partial_is_published(tmp_path: Path) -> None:
     registry = MemoryRegistry()
     old = await put(registry, "1.0.0")
@@ -263,6 +264,7 @@ async def test_cancelled_at_each_await_nothing_partial_is_published(tmp_path: Pa
     assert step > 20
 
 
+@pytest.mark.unmeasured
 @pytest.mark.parametrize("kind", ["chart", "image"])
 def test_killed_at_each_step_on_the_disk(kind: str, tmp_path: Path) -> None:
     done = subprocess.run(

@@ -210,7 +210,7 @@ DOCUMENTS = st.fixed_dictionaries(
 ) | (st.dictionaries(KEYS, ENTRIES, max_size=3))
 
 
-@settings(max_examples=scaled(100_000, 2_000))
+@settings(max_examples=scaled(100_000, 500))
 @given(
     st.binary(max_size=100)
     | DOCUMENTS.map(lambda value: json.dumps(value).encode())

@@ -10,6 +10,7 @@ from tests.packages.registry_contract import READ_CONTRACT, REPOSITORY, ReadChec
 from wharfinger.packages.disk_store import open_store
 from wharfinger.packages.errors import ArtifactError, ArtifactNotFoundError
 from wharfinger.packages.folder_registry import FolderRegistry
+from wharfinger.packages.global_folder import read_global_definition
 from wharfinger.packages.manifest import HELM_CHART, HELM_CONFIG, OCI_LAYER, PACKAGE_CONFIG
 from wharfinger.packages.pusher import push_chart
 
@@ -135,3 +136,23 @@ async def test_two_packages_of_one_registry(tmp_path: Path) -> None:
         for name, manifest in manifests.items():
             await store.download(registry, name, manifest)
             await store.install(manifest)
+
+
+async def test_a_folder_of_global_hooks_is_a_package_itself(tmp_path: Path) -> None:
+    """Whatever its hooks lie in, for nothing in it says what it is."""
+    write(tmp_path, {"startup.sh": "#!/bin/sh\n", "openapi/values.yaml": "type: object\n"})
+    registry = FolderRegistry(tmp_path)
+    descriptor = await registry.resolve("global-hooks", "0.0.0")
+    async with open_store(tmp_path / "state") as store:
+        manifest = await registry.manifest("global-hooks", descriptor.digest)
+        await store.download(registry, "global-hooks", manifest)
+        tree = await store.install(manifest)
+        assert (tree / "startup.sh").is_file()
+        assert read_global_definition(tree, version="0.0.0").values_schema is not None
+
+
+async def test_a_package_named_as_global_hooks_is_a_package(tmp_path: Path) -> None:
+    write(tmp_path / "global-hooks", {**MODULE, "module.yaml": "name: global-hooks\nversion: 3.0.0\n"})
+    assert await FolderRegistry(tmp_path).tags("global-hooks") == ("3.0.0",)
+    with pytest.raises(ArtifactNotFoundError, match="there is no such folder"):
+        await FolderRegistry(tmp_path / "none").tags("global-hooks")

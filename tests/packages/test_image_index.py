@@ -106,7 +106,7 @@ ENTRY = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=scaled(100_000, 1_000))
+@settings(max_examples=scaled(100_000, 300))
 @given(
     st.binary(max_size=100)
     | st.fixed_dictionaries({}, optional={"manifests": st.lists(ENTRY, max_size=4) | st.integers()}).map(

@@ -238,7 +238,7 @@ DOCUMENTS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=scaled(100_000, 2_000))
+@settings(max_examples=scaled(100_000, 500))
 @given(
     st.binary(max_size=200)
     | DOCUMENTS.map(lambda value: json.dumps(value).encode())

@@ -7,8 +7,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.packages.charts import write
+from wharfinger.formats.json_value import JsonObject
 from wharfinger.packages.errors import ArtifactError
-from wharfinger.packages.module_folder import camel_name, check_module_name, is_module_folder, own_section, split_weight
+from wharfinger.packages.module_folder import (
+    camel_name,
+    check_module_name,
+    enabled_flag,
+    is_module_folder,
+    kebab_name,
+    own_section,
+    section_of,
+    split_weight,
+)
 from wharfinger.packages.package_files import open_files
 
 CHART = {"Chart.yaml": "apiVersion: v2\nname: web-shop\nversion: 1.0.0\n"}
@@ -26,6 +36,7 @@ CHART = {"Chart.yaml": "apiVersion: v2\nname: web-shop\nversion: 1.0.0\n"}
 )
 def test_a_name_and_its_key(kebab: str, camel: str) -> None:
     assert camel_name(kebab) == camel
+    assert kebab_name(camel) == kebab
     check_module_name(kebab)
 
 
@@ -102,3 +113,34 @@ def test_its_section_of_the_values() -> None:
     assert own_section({}, "web-shop") == {}
     with pytest.raises(ArtifactError, match=r"^values\.yaml: webShop: expected an object, found a list"):
         own_section({"webShop": []}, "web-shop")
+
+
+@pytest.mark.parametrize(
+    ("values", "own"),
+    [
+        ({"a": 1, "b": {"c": 2}}, {"a": 1, "b": {"c": 2}}),
+        ({"web-shop": 1, "blogEnabled": True}, {"web-shop": 1, "blogEnabled": True}),
+        ({"a": 1, "webShop": {"b": 2}}, {"b": 2}),
+        ({"a": 1, "webShop": None}, {}),
+        ({"a": 1, "webShopEnabled": False}, {}),
+        ({"a": 1, "global": {}}, {}),
+        ({}, {}),
+    ],
+)
+def test_values_are_flat_where_there_is_no_section_no_flag_and_no_global(values: JsonObject, own: JsonObject) -> None:
+    assert own_section(values, "web-shop") == own
+
+
+def test_its_flag() -> None:
+    assert enabled_flag({"webShopEnabled": True}, "web-shop") is True
+    assert enabled_flag({"webShopEnabled": False}, "web-shop") is False
+    assert enabled_flag({"webShopEnabled": None, "web-shopEnabled": True}, "web-shop") is None
+    with pytest.raises(ArtifactError, match=r"^somewhere: webShopEnabled: expected true or false, found a string"):
+        enabled_flag({"webShopEnabled": "true"}, "web-shop", "somewhere")
+
+
+def test_any_section() -> None:
+    assert section_of({"global": {"a": 1}}, "global") == {"a": 1}
+    assert section_of({}, "global") == {}
+    with pytest.raises(ArtifactError, match=r"^there: global: expected an object, found a string"):
+        section_of({"global": ""}, "global", "there")

@@ -1,5 +1,7 @@
 """package.yaml and module.yaml."""
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -50,6 +52,22 @@ def test_everything_a_package_says() -> None:
     assert found.requirements.applications is not None
     assert found.subscriptions == ("ingress", "prod.db")
     assert found.bundles == {("ee", "Default"), ("ee", "Minimal")}
+
+
+@pytest.mark.parametrize("read", [read_package_file, read_module_file])
+def test_executables_with_several_hooks(read: Callable[[bytes], PackageFile]) -> None:
+    assert read(b"batchHooks: [hooks/main, hooks/a/b.py]").batch_hooks == ("hooks/main", "hooks/a/b.py")
+    assert read(b"{batchHooks: }").batch_hooks == ()
+
+
+@pytest.mark.parametrize(
+    "path", ["", "main", "hooks", "hooks/", "hooks/../x", "/hooks/x", "hooks//x", "hooks/./x", "hooks/a\\n"]
+)
+def test_an_executable_with_several_hooks_lies_below_hooks(path: str) -> None:
+    with pytest.raises(
+        ArtifactError, match=r"package.yaml: batchHooks\[0\]: '.*' is no path of a hook; write one such as hooks/m"
+    ):
+        read_package_file(f'batchHooks: ["{path}"]'.encode())
 
 
 def test_only_a_module_has_to_say_where_an_application_is() -> None:
@@ -127,6 +145,11 @@ def test_the_description_is_english_if_there_is_one(descriptions: str, shown: st
         ("subscriptions: [a/b/c]", r"subscriptions\[0\]: 'a/b/c' cannot be a package"),
         ("subscriptions: [b, a/b.c, a/b.c]", r"subscriptions\[2\]: a/b\.c is there twice"),
         (f"subscriptions: [{', '.join(f'm{n}' for n in range(MAX_ENTRIES + 1))}]", r"subscriptions: more than"),
+        ("batchHooks: hooks/main", "batchHooks: expected a list"),
+        ("batchHooks: [1]", r"batchHooks\[0\]: expected a string, found an integer"),
+        ("batchHooks: [hooks/a, hooks/b, hooks/a]", r"batchHooks\[2\]: hooks/a is there twice"),
+        (f"batchHooks: [{', '.join(f'hooks/{n}' for n in range(MAX_ENTRIES + 1))}]", "batchHooks: more than"),
+        ("batchHook: [hooks/a]", "did you mean 'batchHooks'"),
         ("subscription: [a]", "did you mean 'subscriptions'"),
         ("licensing: {editions: {'': {}}}", r"licensing\.editions\.: an edition has a name"),
         ("licensing: {editions: {ee: {enabledInBundles: [' ']}}}", r"enabledInBundles\[0\]: a bundle has a name"),

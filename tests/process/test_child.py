@@ -139,6 +139,7 @@ async def test_of_stderr_the_tail_is_kept(tag: str) -> None:
     assert outcome.stderr.endswith(b"line 19999\nlast\n")
 
 
+@pytest.mark.unmeasured
 @pytest.mark.parametrize("what", UNRULY)
 async def test_cancelled_at_any_moment_nothing_survives(tag: str, what: str) -> None:
     """The moment is drawn: at once, after so many turns of the loop, or after so many bytes of output."""

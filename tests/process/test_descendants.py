@@ -4,6 +4,7 @@ import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -43,6 +44,28 @@ def test_group_session_and_token_belong_to_a_held_leader() -> None:
     everyone = [LEADER_SEEN, MEMBER, JOB, DAEMON, STRANGER, OLD]
 
     assert numbers(belonging(everyone, HELD)) == [101, 102, 103]
+
+
+def test_everything_that_runs_as_the_runs_own_user_belongs_to_it_and_root_is_nobodys_own() -> None:
+    alone, strange, of_root = (replace(seen(200 + uid, pgid=9, sid=9), uid=uid) for uid in (77, 78, 0))
+    everyone = [alone, strange, of_root, MEMBER]
+
+    assert numbers(belonging(everyone, replace(HELD, uid=77))) == [277, 101]
+    assert numbers(belonging(everyone, replace(HELD, uid=0))) == [101]
+    assert numbers(belonging(everyone, Mark("nobody's", uid=77))) == [277]
+    assert (
+        numbers(belonging([replace(alone, stat=replace(alone.stat, start_ticks=BORN - 1))], replace(HELD, uid=77)))
+        == []
+    )
+
+
+def test_the_user_is_looked_up_where_it_is_asked_for() -> None:
+    with subprocess.Popen(["/bin/sleep", "1000"]) as child:
+        try:
+            found = {users: look(child.pid, users=users) for users in (True, False)}
+        finally:
+            child.kill()
+    assert [one.uid if one is not None else None for one in found.values()] == [os.getuid(), 0]
 
 
 def test_a_leader_that_is_not_held_is_one_of_them() -> None:

@@ -16,6 +16,7 @@ from wharfinger.process.proc_stat import (
     parse_start_ticks,
     parse_stat,
     parse_tokens,
+    parse_uid,
 )
 
 TAIL = (
@@ -124,3 +125,16 @@ def test_a_chain_of_runs_carries_all_tokens_and_stays_bounded(tokens: list[str])
         assert token in parse_tokens(f"{MARKER}={value}".encode())
     if len(":".join(tokens)) <= MARKER_BYTES_MAX:
         assert parse_tokens(f"{MARKER}={value}".encode()) == set(tokens)
+
+
+@pytest.mark.parametrize(
+    ("status", "uid"),
+    [
+        (b"Name:\tx\nUid:\t1000\t0\t0\t0\nGid:\t5\t5\t5\t5\n", 1000),
+        (b"Name:\tUid: 7 \\nUid:\t8\nUid:\t9\t9\t9\t9\n", 9),
+        (b"", 0),
+        (b"Uid:\n", 0),
+    ],
+)
+def test_the_real_user(status: bytes, uid: int) -> None:
+    assert parse_uid(status) == uid

@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 from typing import cast
 
 from wharfinger.formats.json_value import JsonObject
-from wharfinger.hooks.package_hooks import Inbox, PackageHooks
+from wharfinger.hooks.inbox import Inbox
+from wharfinger.hooks.package_hooks import PackageHooks
 from wharfinger.queue.task import Task
 from wharfinger.runtime import status as statuses
 from wharfinger.runtime.failures import Failure
@@ -76,7 +77,7 @@ class Notes:
         self.said.append((f"later {task.name} in {lane}", None))
         return True
 
-    def build_kube_tasks(self, hooks: PackageHooks, inbox: Inbox) -> None:
+    def tell_hook(self, hooks: PackageHooks, inbox: Inbox) -> None:
         self.said.append((f"waits for {inbox.hook.name}", None))
 
     def event_hook_done(self, instance: Instance, hook: str, lane: str, error: str) -> None:

@@ -305,6 +305,9 @@ class Dying:
             raise FilterError(program, "its worker died", transient=True)
         return await self.filters.apply(program, value)
 
+    async def apply_text(self, program: str, text: bytes) -> bytes:
+        return await self.filters.apply_text(program, text)
+
 
 async def test_a_worker_that_dies_does_not_make_a_removal_pass_over_hooks(tmp_path: Path) -> None:
     note, dying = tmp_path / "note", list[bool]()

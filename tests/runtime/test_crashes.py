@@ -22,6 +22,8 @@ from tests.runtime.crash_outcome import differences, interrupted, without_histor
 from tests.runtime.crash_trials import Death, Ground, Phase, Result
 from tests.scale import FULL
 
+pytestmark = pytest.mark.unmeasured
+
 WRITES = {Phase.INSTALL: 16, Phase.UPGRADE: 16, Phase.SETTINGS: 11, Phase.REMOVAL: 11}
 """Writes of operation steps in an undisturbed run; `test_there_are_no_other_moments` holds all three tables."""
 REQUESTS = {Phase.INSTALL: 15, Phase.UPGRADE: 16, Phase.SETTINGS: 13, Phase.REMOVAL: 7}

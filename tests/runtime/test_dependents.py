@@ -15,6 +15,8 @@ from wharfinger.runtime.conditions import MAPPERS
 from wharfinger.runtime.identity import SYSTEM_NAMESPACE
 from wharfinger.runtime.resources import IGNORE_DEPENDENTS, SKIP_DELETE_HOOKS
 
+pytestmark = pytest.mark.unmeasured
+
 WOULD_BREAK = has_reason("WouldBreakDependents")
 WAITS = has_reason("WaitingForDependents")
 

@@ -13,11 +13,14 @@ from tests.runtime.test_start_tasks import notes, noting
 from tests.runtime.world import open_world
 from wharfinger.cluster.client import ClusterClient
 from wharfinger.cluster.resource import ObjectKey
+from wharfinger.cluster.shared_watches import SharedWatches
 from wharfinger.formats.json_value import JsonObject, find_str
 from wharfinger.hooks.config import read_hook_config
 from wharfinger.hooks.discovery import Hook
 from wharfinger.hooks.filters import Filters
-from wharfinger.hooks.package_hooks import Inbox, Occurrence, PackageHooks
+from wharfinger.hooks.inbox import Inbox, Occurrence
+from wharfinger.hooks.package_hooks import PackageHooks
+from wharfinger.queue.scope import WorkScope
 from wharfinger.queue.service import TaskFailed
 from wharfinger.runtime.event_tasks import EventHookTask, failed_event
 from wharfinger.runtime.failures import HookRunError
@@ -33,8 +36,10 @@ def a_hook(config: str) -> Hook:
 
 def package_hooks(hook: Hook) -> PackageHooks:
     """Hooks that nobody follows."""
-    client, filters = cast("ClusterClient", None), cast("Filters", None)
-    return PackageHooks("prod.shop", (hook,), client, filters, namespace=None, on_event=lambda _hooks, _inbox: None)
+    client, watches, filters = cast("ClusterClient", None), cast("SharedWatches", None), cast("Filters", None)
+    return PackageHooks(
+        "prod.shop", (hook,), client, watches, filters, namespace=None, on_event=lambda _hooks, _inbox: None
+    )
 
 
 async def test_a_version_0_hook_is_told_everything_one_after_the_other(tmp_path: Path) -> None:
@@ -123,7 +128,7 @@ async def test_a_defect_is_retried_and_shown_not_swallowed() -> None:
     inbox = Inbox(hook, "main")
     inbox.add(Occurrence(hook.config.kubernetes[0], None))  # which no monitor would tell
     with pytest.raises(TaskFailed) as caught:
-        await EventHookTask(hook, inbox, hooks, one, NO_TOOLS, notes_).execute()
+        await EventHookTask(hook, inbox, hooks, one, NO_TOOLS, notes_, WorkScope("hooks")).execute()
     assert not caught.value.permanent
     assert notes_.said[-1] == ("event hook hooks/a.sh in hooks/main", None)
     assert "Internal" in notes_.messages[-1]
@@ -132,7 +137,9 @@ async def test_a_defect_is_retried_and_shown_not_swallowed() -> None:
 
 async def test_nothing_to_tell_is_no_run() -> None:
     notes_, hook = Notes(), a_hook(WATCHING % "main")
-    task = EventHookTask(hook, Inbox(hook, "main"), package_hooks(hook), instance(), NO_TOOLS, notes_)
+    task = EventHookTask(
+        hook, Inbox(hook, "main"), package_hooks(hook), instance(), NO_TOOLS, notes_, WorkScope("hooks")
+    )
     await task.execute()
     assert notes_.said == []
 
@@ -140,7 +147,7 @@ async def test_nothing_to_tell_is_no_run() -> None:
 async def test_a_hook_says_itself_how_often_it_runs(autojump_clock: trio.testing.MockClock) -> None:
     notes_, one = Notes(), instance()
     hook = a_hook("settings: {executionMinInterval: 1h, executionBurst: 1}\n" + WATCHING % "main")
-    task = EventHookTask(hook, Inbox(hook, "main"), package_hooks(hook), one, NO_TOOLS, notes_)
+    task = EventHookTask(hook, Inbox(hook, "main"), package_hooks(hook), one, NO_TOOLS, notes_, WorkScope("hooks"))
     begun = trio.current_time()
     await task.execute()
     assert trio.current_time() == begun

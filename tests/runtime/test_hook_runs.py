@@ -167,7 +167,9 @@ async def test_a_schedules_tick_runs_its_hooks_with_snapshots(tmp_path: Path) ->
         await world.client.create(config_map("settings", {"wharfinger.dev/reload": "true"}))
         with trio.fail_after(60):
             while True:  # the monitor may see the ConfigMap later than we made it
-                world.runtime.build_schedule_tasks("* * * * *")
+                tasks = world.runtime.build_schedule_tasks("* * * * *")
+                assert list(tasks) == ["prod.reload/hooks/main"]
+                world.runtime.submit(tasks)
                 await world.runtime.queues.wait_idle("prod.reload")
                 report = await world.config_map("prod", "reloader-report")
                 if find_str(report, "data", "watched") == "1":

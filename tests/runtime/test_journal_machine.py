@@ -323,4 +323,4 @@ def steps_since(history: list[Event | None], beginning: int, operation: Operatio
 
 
 TestJournalModel = JournalModel.TestCase
-TestJournalModel.settings = settings(max_examples=scaled(1_000, 100), stateful_step_count=scaled(60, 30), deadline=None)
+TestJournalModel.settings = settings(max_examples=scaled(1_000, 40), stateful_step_count=scaled(60, 30), deadline=None)

@@ -20,10 +20,17 @@ from wharfinger.queue.service import open_queues
 from wharfinger.queue.slots import Kind, SlotLimits, Slots
 from wharfinger.runtime.limited_client import LimitedClient
 
+
+async def list_raw(client: ClusterClient) -> None:
+    async with client.raw_list(CONFIG_MAP, "default", label_selector="app=x") as pages:
+        assert (await anext(pages)).items == ()
+
+
 LIMITED: dict[str, Callable[[ClusterClient], Awaitable[object]]] = {
     "server_version": lambda client: client.server_version(),
     "get": lambda client: client.get(key("a")),
     "list": lambda client: client.list(CONFIG_MAP, "default", label_selector="app=x", field_selector="metadata.name=a"),
+    "raw_list": list_raw,
     "create": lambda client: client.create(config_map("b")),
     "replace": lambda client: client.replace(config_map("a", v="2")),
     "apply": lambda client: client.apply(config_map("a", v="3"), field_manager="test", force=True, dry_run=True),
@@ -110,6 +117,13 @@ async def test_watches_and_discovery_take_no_slot() -> None:
                     event = await anext(events)
                 assert event.type is WatchType.ADDED
                 assert used(slots) == (1, 0)
+        async with (
+            client.raw_watch(CONFIG_MAP, "default", resource_version=revision) as raw,
+            slots.use(Kind.API, "another.package"),
+        ):
+            with trio.fail_after(30):
+                assert (await anext(raw)).object.key == key("a")
+            assert used(slots) == (1, 0)
 
 
 class Read:

@@ -34,6 +34,36 @@ def test_json_is_one_object_a_line() -> None:
     assert record["time"].endswith("Z")
 
 
+FIELDS = {"hook_a": "b", "hook_n": {"x": [1]}, "hook_s": "two words", "hook_e": "", "level": "forged", "time": "forged"}
+
+
+def test_fields_follow_the_message_in_text_on_the_same_line() -> None:
+    stream = io.StringIO()
+    set_up_logging(LogFormat.TEXT, "info", stream)
+    log.info("said", extra={"fields": {**FIELDS, "hook_l": "a\nb"}})
+    (line,) = stream.getvalue().splitlines()
+    _, _, said = line.partition(" said ")
+    assert said.startswith('hook_a=b hook_n={"x": [1]} hook_s="two words" hook_e="" ')
+    assert r"hook_l=" in said
+
+
+def test_fields_stand_beside_the_message_in_json_and_replace_nothing() -> None:
+    stream = io.StringIO()
+    set_up_logging(LogFormat.JSON, "info", stream)
+    log.warning("said", extra={"fields": FIELDS})
+    record = json.loads(stream.getvalue())
+    assert (record["hook_a"], record["hook_n"], record["hook_e"]) == ("b", {"x": [1]}, "")
+    assert (record["msg"], record["level"]) == ("said", "warning")
+    assert record["time"].endswith("Z")
+
+
+def test_fields_that_are_none_are_left_out() -> None:
+    stream = io.StringIO()
+    set_up_logging(LogFormat.TEXT, "info", stream)
+    log.info("said", extra={"fields": "no mapping"})
+    assert stream.getvalue().endswith("said\n")
+
+
 @pytest.mark.parametrize("form", list(LogFormat))
 def test_a_traceback_is_kept(form: LogFormat) -> None:
     stream = io.StringIO()

@@ -22,7 +22,6 @@ from wharfinger.queue.dump import QueueDump
 from wharfinger.queue.scope import WorkScope
 from wharfinger.queue.slots import Kind, SlotLimits, Slots
 from wharfinger.runtime import status as statuses
-from wharfinger.runtime.crd_phase import CrdPhase
 from wharfinger.runtime.inspector import (
     MonitorSnapshot,
     OperationSnapshot,
@@ -43,6 +42,7 @@ from wharfinger.runtime.package_snapshot import (
 from wharfinger.runtime.pipeline import Pipeline
 from wharfinger.runtime.settings import ResolvedSettings
 from wharfinger.runtime.stage_causes import ACCEPTED, REMOVED
+from wharfinger.runtime.tries import Tries
 
 BUSY = (
     "configVersion: v1\nonStartup: 3\nafterHelm: 1\nschedule: [{name: often, crontab: '* * * * *'}]\n"
@@ -264,7 +264,7 @@ def test_operations_are_told_apart_by_package() -> None:
         journal.start(package, operation, "one")
         journal.complete(package, operation, "one")
         journal.start(package, operation, "two")
-    tools = cast("Tools", SimpleNamespace(journal=journal, slots=Slots(ONE_SLOT), crd_phase=CrdPhase()))
+    tools = cast("Tools", SimpleNamespace(journal=journal, slots=Slots(ONE_SLOT), crd_phase=Tries()))
     around = surroundings(tools)
     assert around.operations["prod.shop"] == (OperationSnapshot("update", ("one",), ("two",), (), earlier=False),)
     assert [each.operation for each in around.operations["prod.app"]] == ["reconciliation", "update"]

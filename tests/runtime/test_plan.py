@@ -223,7 +223,7 @@ def live(nodes: list[Node], intents: dict[str, bool | None], facts: Facts) -> tu
     return scheduler, scheduler.apply(Resumed())
 
 
-@settings(max_examples=scaled(2_000, 150), deadline=None)
+@settings(max_examples=scaled(2_000, 60), deadline=None)
 @given(worlds(), st.sampled_from(FACTS), st.integers(1, 4))
 def test_the_live_scheduler_decides_the_same_and_would_take_that_order(
     world: tuple[list[Node], dict[str, bool | None]], facts: Facts, limit: int
@@ -247,7 +247,7 @@ def test_the_live_scheduler_decides_the_same_and_would_take_that_order(
     assert not scheduled
 
 
-@settings(max_examples=scaled(2_000, 150), deadline=None)
+@settings(max_examples=scaled(2_000, 60), deadline=None)
 @given(worlds(cycles=True), st.sampled_from(FACTS), st.integers(1, 4))
 def test_who_is_on_a_cycle_is_refused_and_all_others_are_as_if_it_were_not_there(
     world: tuple[list[Node], dict[str, bool | None]], facts: Facts, limit: int

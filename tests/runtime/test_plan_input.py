@@ -240,7 +240,7 @@ LEAVES = st.sampled_from([None, True, 0, 1.5, "", "db", "Application", "Module",
 VALUES = st.recursive(LEAVES, lambda inside: st.lists(inside, max_size=3) | st.dictionaries(KEYS, inside, max_size=5))
 
 
-@settings(max_examples=scaled(10_000, 200), deadline=None)
+@settings(max_examples=scaled(10_000, 80), deadline=None)
 @given(st.lists(VALUES, max_size=3))
 def test_documents_of_any_shape_are_read_or_refused(
     tmp_path_factory: pytest.TempPathFactory, documents: list[object]

@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 import trio
 
 from tests.packages.charts import write
@@ -17,6 +18,8 @@ from wharfinger.formats.json_value import JsonObject, find_int, find_str
 from wharfinger.runtime.resources import IGNORE_DEPENDENTS
 from wharfinger.runtime.scheduler import Rescheduled
 from wharfinger.runtime.status import Stage
+
+pytestmark = pytest.mark.unmeasured
 
 BOTH = "mandatory: [{name: flour, constraint: '>=1.0'}, {name: eggs, constraint: '>=1.0'}]"
 CRD = (

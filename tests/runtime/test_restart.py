@@ -4,6 +4,8 @@ import os
 import random
 from pathlib import Path
 
+import pytest
+
 from tests.packages.charts import chart
 from tests.programs import run
 from tests.registry_server import open_registry_server
@@ -25,6 +27,8 @@ from tests.runtime.test_start_tasks import notes, noting
 from wharfinger.packages.address import RegistryAddress
 from wharfinger.packages.oci_registry import open_registry
 from wharfinger.packages.pusher import load_package, push_package
+
+pytestmark = pytest.mark.unmeasured
 
 STATE = "secret/wharfinger.app.app"
 

@@ -104,7 +104,7 @@ class Story:
 
 
 @given(CHANGES)
-@settings(max_examples=scaled(1_000, 100), deadline=None)
+@settings(max_examples=scaled(1_000, 50), deadline=None)
 def test_any_sequence_of_changes_gives_what_the_nodes_give(changes: list[Change]) -> None:
     story = Story()
     for change in changes:
@@ -127,7 +127,7 @@ def test_any_sequence_of_changes_gives_what_the_nodes_give(changes: list[Change]
 
 
 @given(CHANGES)
-@settings(max_examples=scaled(1_000, 60), deadline=None)
+@settings(max_examples=scaled(1_000, 40), deadline=None)
 def test_a_cycle_that_is_refused_is_one(changes: list[Change]) -> None:
     story = Story()
     for change in changes:
@@ -254,7 +254,7 @@ class Plain:
 
 
 @given(CHANGES)
-@settings(max_examples=scaled(1_000, 60), deadline=None)
+@settings(max_examples=scaled(1_000, 40), deadline=None)
 def test_the_topology_is_the_plain_one(changes: list[Change]) -> None:
     story = Story()
     for change in changes:
@@ -275,7 +275,7 @@ def test_the_topology_is_the_plain_one(changes: list[Change]) -> None:
 
 
 @given(HARD_ONLY)
-@settings(max_examples=scaled(1_000, 60), deadline=None)
+@settings(max_examples=scaled(1_000, 40), deadline=None)
 def test_with_dependencies_only_decisions_are_the_plain_ones(changes: list[Change]) -> None:
     story = Story()
     for change in changes:
@@ -353,6 +353,7 @@ class Town:
         return decide_affected(names, self.nodes, self.topology, FACTS, lambda _: Opinion(), self.decisions.get)
 
 
+@pytest.mark.unmeasured
 @pytest.mark.parametrize(
     "work",
     [

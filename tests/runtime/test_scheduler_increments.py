@@ -89,7 +89,7 @@ def assert_parked_rightly(graph: Graph, name: str, entry: Entry) -> None:
 
 
 @given(seed=st.integers(0, 2**32), groups=st.booleans())
-@settings(max_examples=scaled(2_000, 100), deadline=None)
+@settings(max_examples=scaled(2_000, 50), deadline=None)
 def test_following_an_event_is_deciding_everything_anew(seed: int, groups: bool) -> None:
     random = Numbers(seed)  # noqa: S311 - a story, no secret
     graph, _ = step(Graph(), Resumed())

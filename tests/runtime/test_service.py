@@ -59,7 +59,7 @@ async def test_events_and_ticks_reach_the_runtime(tmp_path: Path) -> None:
             await world.until_state("prod", "app", "Ready")
             await world.client.create(config_map("new", {"watch": "me"}))
             await until_data(world, "out", "seen", "1")
-            world.runtime.build_schedule_tasks("0 0 * * *")  # nobody is bound to it
+            assert world.runtime.build_schedule_tasks("0 0 * * *") == {}  # nobody is bound to it
             await world.until_state("prod", "app", "Ready")
             world.runtime.stop("over")
             await world.client.create(config_map("late", {"watch": "me"}))

@@ -1,11 +1,13 @@
 """Settings on their way into a package: converted, held to rules, compared with what was there, and warned about."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from tests.runtime.test_bring_tasks import has_reason
 from tests.runtime.test_hook_runs import bash, hooked, until_data
 from tests.runtime.world import open_ground, open_world
 from wharfinger.formats.json_value import JsonObject, find, find_str
+from wharfinger.hooks.jq_pool import JqLimits, open_jq_pool
 
 SETTINGS = """\
 type: object
@@ -129,7 +131,11 @@ async def test_a_default_is_as_immutable_as_what_was_set_and_a_reset_forgets_it(
 
 async def test_what_was_never_installed_is_removed_though_its_settings_cannot_be_converted(tmp_path: Path) -> None:
     endless = {**FILES, "openapi/conversions/v2.yaml": "version: 2\nconversions: ['def f: f; f']\n"}
-    async with open_world(tmp_path) as world:
+    async with (
+        open_jq_pool(None, limits=JqLimits(seconds=1.0)) as filters,
+        open_ground(tmp_path) as ground,
+        replace(ground, filters=filters).open_world() as world,
+    ):
         await world.repository()
         await world.push_folder(hooked(tmp_path / "hooked", {}, files=endless), "hooked", "1.0.0")
         await world.create("prod", "app", package="hooked", settings={"kind": "fast"}, more={"settingsVersion": 1})

@@ -161,7 +161,7 @@ def check_settled(model: SimulatedPackage, wanted: DesiredState | None) -> None:
 
 
 TestSimulation = Simulation.TestCase
-TestSimulation.settings = settings(max_examples=scaled(2000, 200), stateful_step_count=60, deadline=None)
+TestSimulation.settings = settings(max_examples=scaled(2000, 80), stateful_step_count=60, deadline=None)
 
 
 def test_a_wish_during_a_removal_comes_true_afterwards() -> None:

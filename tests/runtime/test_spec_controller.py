@@ -12,6 +12,7 @@ from tests.runtime.test_runtime import SLOW_CONFIG
 from tests.runtime.world import World, open_world
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.formats.json_value import JsonObject, find_str
+from wharfinger.runtime.event_tasks import HookEvent
 from wharfinger.runtime.identity import SYSTEM_NAMESPACE
 from wharfinger.runtime.lifecycle import LifecycleStore
 from wharfinger.runtime.resources import PACKAGE_REPOSITORY
@@ -107,12 +108,12 @@ async def test_events_after_a_disable_and_a_removal_make_no_queue(tmp_path: Path
         await world.runtime.queues.wait_idle("hooked")
         await world.client.create(config_map("late", {"watch": "me"}))
         assert not world.runtime.tools.hook_services.started()
-        world.runtime.build_kube_tasks(kept, inbox)  # one that was on its way meanwhile
+        assert world.runtime.build_kube_tasks(HookEvent(kept, inbox)) == {}  # one that was on its way meanwhile
         assert world.runtime.queues.dump_one("hooked").tasks == ()
         await world.delete("", "hooked")
         await world.until_gone("", "hooked")
         await world.client.create(config_map("later", {"watch": "me"}))
-        world.runtime.build_kube_tasks(kept, inbox)
+        assert world.runtime.build_kube_tasks(HookEvent(kept, inbox)) == {}
         assert world.runtime.queues.names() == ()
 
 

@@ -16,6 +16,8 @@ from wharfinger.cluster.resource import ObjectKey
 from wharfinger.formats.json_value import JsonObject, JsonValue, find_int, find_str
 from wharfinger.runtime.resources import IGNORE_DEPENDENTS, MODULE, PACKAGE_REPOSITORY, SECRET
 
+pytestmark = pytest.mark.unmeasured
+
 
 @pytest.fixture(autouse=True)
 def no_net(monkeypatch: pytest.MonkeyPatch) -> None:

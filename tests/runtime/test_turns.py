@@ -27,6 +27,8 @@ from wharfinger.runtime.reports import PATIENCE
 from wharfinger.runtime.resources import IGNORE_DEPENDENTS, REQUESTED
 from wharfinger.runtime.runtime import STALLED_RETRY
 
+pytestmark = pytest.mark.unmeasured
+
 AT_ONCE = partial(BackoffPolicy, initial_s=0.001, max_s=0.01, jitter=0)
 CRITICAL = "critical: true\nweight: {}\n"
 IS_CYCLE = has_reason("DependencyCycle")

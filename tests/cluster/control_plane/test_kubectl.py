@@ -10,6 +10,8 @@ from tests.cluster.control_plane.samples import definition
 from tests.cluster.control_plane.served import Served, served
 from wharfinger.formats.json_value import JsonObject, JsonValue, find, find_list
 
+pytestmark = pytest.mark.unmeasured
+
 LIMIT = "--timeout=60s"
 WEB: JsonObject = {
     "apiVersion": "apps/v1",

@@ -1,9 +1,11 @@
-"""The module-wide phase of CustomResourceDefinitions: whoever may use them waits until they have been tried, and no longer.
+"""Who is being tried for the first time: others that build on all of them wait until each was tried once, and no longer.
 
 A chart may use kinds of a package that it does not name as a dependency (spec/runtime §5.2). So before a package is applied, the
 definitions of all packages that are loaded and on are ensured, each in a lane of its own and independent of orders. One that
-cannot be had holds up its own package, for as long as it takes, and the others for one attempt (spec §13 item 11). Who waits,
-waits for those that were being tried when the wait began: a stream of newcomers starves nobody.
+cannot be had holds up its own package, for as long as it takes, and the others for one attempt (spec §13 item 11). In the same
+way global hooks, which speak of all Modules, wait until those that are being loaded have been.
+
+Who waits, waits for those that were being tried when the wait began: a stream of newcomers starves nobody.
 """
 
 from dataclasses import dataclass, field
@@ -12,15 +14,15 @@ import trio
 
 
 @dataclass(slots=True)
-class CrdPhase:
-    """Which packages' definitions have not been tried yet; each beginning is an attempt with a number."""
+class Tries:
+    """Which packages have not been tried yet; each beginning is an attempt with a number."""
 
     _trying: dict[str, int] = field(default_factory=dict)
     _last: int = 0
     _changed: trio.Event = field(default_factory=trio.Event)
 
     def begin(self, package: str) -> None:
-        """Its definitions are about to be ensured."""
+        """It is about to be tried."""
         self._last += 1
         self._trying[package] = self._last
 
@@ -29,7 +31,7 @@ class CrdPhase:
         return self._trying.get(package, 0)
 
     def end(self, package: str, attempt: int | None = None) -> None:
-        """They have been tried, or will not be. With a number, only if it is that attempt that is waited for."""
+        """It has been tried, or will not be. With a number, only if it is that attempt that is waited for."""
         if package in self._trying and attempt in (None, self._trying[package]):
             del self._trying[package]
             self._changed.set()

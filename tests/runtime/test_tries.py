@@ -3,15 +3,15 @@
 import trio
 import trio.testing
 
-from wharfinger.runtime.crd_phase import CrdPhase
+from wharfinger.runtime.tries import Tries
 
 
 async def test_nothing_to_wait_for(nursery: trio.Nursery) -> None:
-    await CrdPhase().wait()
+    await Tries().wait()
 
 
 async def test_a_wait_ends_with_the_last_attempt(nursery: trio.Nursery) -> None:
-    phase, over = CrdPhase(), trio.Event()
+    phase, over = Tries(), trio.Event()
 
     async def wait() -> None:
         await phase.wait()
@@ -32,7 +32,7 @@ async def test_a_wait_ends_with_the_last_attempt(nursery: trio.Nursery) -> None:
 
 
 async def test_who_begins_while_others_wait_is_not_waited_for(nursery: trio.Nursery) -> None:
-    phase, over = CrdPhase(), trio.Event()
+    phase, over = Tries(), trio.Event()
 
     async def wait() -> None:
         await phase.wait()
@@ -48,7 +48,7 @@ async def test_who_begins_while_others_wait_is_not_waited_for(nursery: trio.Nurs
 
 
 async def test_who_ends_and_begins_again_in_one_step_is_waited_for(nursery: trio.Nursery) -> None:
-    phase, over = CrdPhase(), trio.Event()
+    phase, over = Tries(), trio.Event()
 
     async def wait() -> None:
         await phase.wait()
@@ -69,7 +69,7 @@ async def test_who_ends_and_begins_again_in_one_step_is_waited_for(nursery: trio
 
 async def test_a_stream_of_newcomers_starves_nobody(nursery: trio.Nursery) -> None:
     """However many begin, each before the one before it has ended."""
-    phase, over = CrdPhase(), trio.Event()
+    phase, over = Tries(), trio.Event()
 
     async def wait() -> None:
         await phase.wait()
@@ -89,7 +89,7 @@ async def test_a_stream_of_newcomers_starves_nobody(nursery: trio.Nursery) -> No
 
 
 async def test_each_waits_for_what_was_there_when_it_came(nursery: trio.Nursery) -> None:
-    phase = CrdPhase()
+    phase = Tries()
     ended: list[str] = []
 
     async def wait(name: str) -> None:
@@ -111,7 +111,7 @@ async def test_each_waits_for_what_was_there_when_it_came(nursery: trio.Nursery)
 
 
 def test_attempts_have_numbers_and_the_end_of_one_ends_no_other() -> None:
-    phase = CrdPhase()
+    phase = Tries()
     assert phase.attempt("a") == 0
     phase.begin("a")
     phase.begin("b")

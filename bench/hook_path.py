@@ -1,0 +1,136 @@
+"""A hook's whole way, event to object patch applied, against the bare cost of starting the same process on the same files.
+
+The runtime is the real one on a control plane in this process: the watch tells a change, the package's queue runs the hook, its
+patch is applied. The clock runs from the server's answer to the change until a watch shows what the hook patched.
+"""
+
+import os
+import tempfile
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from statistics import median
+from typing import Final
+
+import trio
+
+from bench.measure import ROUNDS, Ratio
+from tests.runtime.test_hook_runs import bash, config_map, hooked
+from tests.runtime.world import Ground, World, open_ground
+from wharfinger.cluster.informer import Informer, open_informer
+from wharfinger.cluster.resource import ObjectKey
+from wharfinger.formats.json_value import JsonObject, find_str
+from wharfinger.hooks.containment import NO_CONTAINMENT, Containment
+from wharfinger.hooks.containment_options import FILE_BYTES
+from wharfinger.hooks.hook_services import HookServices
+from wharfinger.hooks.process_runner import ProcessHookRunner
+from wharfinger.process.command import Limits
+from wharfinger.queue.slots import SlotLimits
+from wharfinger.runtime.instance import Tools
+from wharfinger.runtime.resources import CONFIG_MAP
+
+RUNS: Final = 10
+DEFAULT: Final = Containment(file_bytes=FILE_BYTES)
+BUDGET: Final = 3.0
+WATCHED: Final = ObjectKey(CONFIG_MAP, "prod", "watched")
+PATCHED: Final = ObjectKey(CONFIG_MAP, "prod", "patched")
+CONFIG: Final = (
+    "configVersion: v1\nkubernetes:\n"
+    "- {name: maps, apiVersion: v1, kind: ConfigMap, nameSelector: {matchNames: [watched]}, "
+    "executeHookOnSynchronization: false}\n"
+)
+PATCH: Final = (
+    'printf \'{"operation":"MergePatch","apiVersion":"v1","kind":"ConfigMap","namespace":"prod","name":"patched",'
+    '"mergePatch":{"data":{"at":"%s"}}}\' "$at" >"$KUBERNETES_PATCH_PATH"'
+)
+PLAIN: Final = f'read -r context <"$BINDING_CONTEXT_PATH"; at=${{context#*\\"at\\":\\"}}; at=${{at%%\\"*}}\n{PATCH}'
+WITH_JQ: Final = f'at=$(jq -r ".[-1].object.data.at" "$BINDING_CONTEXT_PATH")\n{PATCH}'
+
+
+def measure() -> Iterator[Ratio]:
+    """A hook of bash alone, without containment and with that of the daemon's defaults, and one that reads its context with jq."""
+    yield trio.run(_measure, "bash hook, event to patch, no limits", PLAIN, NO_CONTAINMENT)
+    yield trio.run(_measure, "bash hook, event to patch", PLAIN, DEFAULT)
+    yield trio.run(_measure, "bash hook with jq, event to patch", WITH_JQ, DEFAULT)
+
+
+@dataclass(frozen=True)
+class _Contained(Ground):
+    """A ground whose hooks are contained."""
+
+    containment: Containment = NO_CONTAINMENT
+
+    def make_tools(self, services: HookServices, limits: SlotLimits | None = None) -> Tools:
+        bounds = Limits(wall_s=60, stdout_bytes=1024 * 1024)
+        runner = ProcessHookRunner(self.folder / "scratch", bounds, containment=self.containment)
+        return replace(Ground.make_tools(self, services, limits), hook_runner=runner)
+
+
+async def _measure(what: str, body: str, containment: Containment) -> Ratio:
+    with tempfile.TemporaryDirectory() as folder:
+        script = bash(CONFIG, body)
+        async with (
+            open_ground(Path(folder)) as plain,
+            _Contained(
+                **{field.name: getattr(plain, field.name) for field in fields(plain)}, containment=containment
+            ).open_world() as world,
+            _watching(world, script) as patched,
+        ):
+            bare = _bare(Path(folder), script)
+            rows: list[tuple[float, float]] = []
+            for number in range(1 + ROUNDS):
+                ours = [await _event(world, patched, f"{number}.{run}") for run in range(RUNS)]
+                theirs = [await _timed(bare) for _ in range(RUNS)]
+                rows.append((median(ours), median(theirs)))
+            ours_s, theirs_s = (median(column) for column in zip(*rows[1:], strict=True))
+            return Ratio("hook_path", what, "trio.run_process", ours_s, theirs_s, BUDGET)
+
+
+@asynccontextmanager
+async def _watching(world: World, script: str) -> AsyncIterator[Informer]:
+    """A package with the hook, up and idle, and who sees what it patches."""
+    await world.repository()
+    await world.push_folder(hooked(world.folder / "hooked", {"hook.sh": script}), "hooked", "1.0.0")
+    for key in (WATCHED, PATCHED):
+        await world.client.create(config_map(key.name))
+    await world.create("prod", "app", package="hooked")
+    await world.until_state("prod", "app", "Ready")
+    async with open_informer(world.client, CONFIG_MAP, "prod") as informer:
+        await informer.wait_synced()
+        yield informer
+
+
+async def _event(world: World, patched: Informer, at: str) -> float:
+    data: JsonObject = {"data": {"at": at}}
+    with trio.fail_after(60), patched.changes() as changes:
+        await world.client.merge_patch(WATCHED, data)
+        begin = time.perf_counter()
+        while find_str(patched.get(PATCHED) or {}, "data", "at") != at:
+            await changes.wait()
+        return time.perf_counter() - begin
+
+
+def _bare(folder: Path, script: str) -> Callable[[], Awaitable[object]]:
+    program = folder / "bare.sh"
+    program.write_text(script)
+    program.chmod(0o755)
+    contexts = folder / "contexts.json"
+    contexts.write_text('[{"binding":"maps","object":{"data":{"at":"1"}},"type":"Event","watchEvent":"Modified"}]\n')
+    environment = {
+        **os.environ,
+        "BINDING_CONTEXT_PATH": str(contexts),
+        "KUBERNETES_PATCH_PATH": str(folder / "patches.json"),
+    }
+
+    async def start() -> None:
+        await trio.run_process([str(program)], cwd=folder, env=environment, capture_stdout=True, capture_stderr=True)
+
+    return start
+
+
+async def _timed(start: Callable[[], Awaitable[object]]) -> float:
+    begin = time.perf_counter()
+    await start()
+    return time.perf_counter() - begin

@@ -1,0 +1,200 @@
+"""What a monitor costs in memory: twenty thousand objects under one binding with a jqFilter, against the same objects parsed.
+
+Both are measured in this run, by what Python has allocated once the list is in. The objects come from a client that makes them up
+as they are asked for, so that nobody else holds them; the filter is the real one.
+"""
+
+import gc
+import json
+import os
+import random
+import tracemalloc
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from typing import Final, cast
+
+import trio
+
+from bench.measure import Ratio
+from tests.hooks.bindings import binding
+from wharfinger.cluster.client import ClusterClient
+from wharfinger.cluster.raw_object import RawEvent, RawObject, RawPage, read_raw_object
+from wharfinger.cluster.resource import ResourceType
+from wharfinger.cluster.shared_watches import open_shared_watches
+from wharfinger.formats.json_value import JsonObject, JsonValue, encode_json
+from wharfinger.hooks.jq_pool import open_jq_pool
+from wharfinger.hooks.monitor import Monitor, open_monitors
+
+OBJECTS: Final = int(os.environ.get("WHARFINGER_BENCH_OBJECTS", "20000"))
+OBJECT_BYTES: Final = 5 * 1024
+PAGE: Final = 500
+BUDGET: Final = 0.25
+FILTER: Final = "{name: .metadata.name, phase: .status.phase, images: [.spec.containers[].image]}"
+POD: Final = ResourceType("", "v1", "Pod", "pods", namespaced=True)
+
+
+def measure() -> Iterator[Ratio]:
+    """MiB that a monitor holds, and that the parsed objects take."""
+    ours = trio.run(_monitored)
+    theirs = _parsed()
+    what = f"{OBJECTS} objects of 5 KiB, jqFilter, MiB"
+    # The columns are milliseconds elsewhere; these are MiB.
+    yield Ratio("monitors", what, "the same objects, json.loads", ours / 2**20 / 1e3, theirs / 2**20 / 1e3, BUDGET)
+
+
+async def _monitored() -> int:
+    client = cast("ClusterClient", _Cluster())
+    async with open_jq_pool(None) as filters, open_shared_watches(client) as watches:
+        await filters.check(FILTER)  # what is made once is made
+        gc.collect()
+        tracemalloc.start()
+        try:
+            wanted = binding(kind="Pod", jq_filter=FILTER)
+            monitor = Monitor(client, watches, filters, wanted, hook="bench", namespace=None, emit=lambda _: None)
+            async with open_monitors([monitor]):
+                await monitor.wait_listed()
+                if len(monitor.snapshot()) != OBJECTS:
+                    raise SystemExit(f"bench: {len(monitor.snapshot())} objects instead of {OBJECTS}")
+                return _used()
+        finally:
+            tracemalloc.stop()
+
+
+def _parsed() -> int:
+    gc.collect()
+    tracemalloc.start()
+    try:
+        held = [json.loads(_text(number)) for number in range(OBJECTS)]
+        used = _used()
+        assert len(held) == OBJECTS
+        return used
+    finally:
+        tracemalloc.stop()
+
+
+def _used() -> int:
+    gc.collect()
+    return tracemalloc.get_traced_memory()[0]
+
+
+class _Cluster:
+    """Lists OBJECTS pods, and then nothing happens."""
+
+    async def find_resource(self, _kind: str, _api_version: str = "") -> ResourceType:
+        await trio.lowlevel.checkpoint()
+        return POD
+
+    @asynccontextmanager
+    async def raw_list(
+        self,
+        _resource: ResourceType,
+        _namespace: str = "",
+        *,
+        label_selector: str = "",
+        field_selector: str = "",
+        paged: bool = True,
+    ) -> AsyncIterator[AsyncIterator[RawPage]]:
+        assert (label_selector, field_selector, paged) == ("", "", True)
+        yield _pages()
+
+    @asynccontextmanager
+    async def raw_watch(
+        self,
+        _resource: ResourceType,
+        _namespace: str = "",
+        *,
+        resource_version: str,
+        label_selector: str = "",
+        field_selector: str = "",
+    ) -> AsyncIterator[AsyncIterator[RawEvent]]:
+        assert (resource_version, label_selector, field_selector) == ("7", "", "")
+        yield _Nothing()
+
+
+async def _pages() -> AsyncIterator[RawPage]:
+    for first in range(0, OBJECTS, PAGE):
+        await trio.lowlevel.checkpoint()
+        yield RawPage(tuple(_object(number) for number in range(first, min(first + PAGE, OBJECTS))), "7")
+
+
+class _Nothing:
+    """A watch on which nothing happens."""
+
+    def __aiter__(self) -> "_Nothing":
+        return self
+
+    async def __anext__(self) -> RawEvent:
+        await trio.sleep_forever()
+
+
+def _object(number: int) -> RawObject:
+    return read_raw_object(_text(number), POD)
+
+
+def _text(number: int) -> bytes:
+    """A pod of 5 KiB: names, hashes and addresses of its own, and the field owners that make up a good part of a real one."""
+    draw = random.Random(number)  # noqa: S311 - repeatable on purpose
+    labels: JsonObject = {"app": f"web-{number % 50}", "pod-template-hash": f"{draw.getrandbits(40):x}", "team": "shop"}
+    annotations: JsonObject = {"checksum/config": f"{draw.getrandbits(256):064x}", "note": ""}
+    pod: JsonObject = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": f"web-{number % 50}-{number}",
+            "namespace": f"shop-{number % 100}",
+            "uid": f"{draw.getrandbits(128):032x}",
+            "resourceVersion": str(100_000 + number),
+            "creationTimestamp": f"2026-11-{1 + number % 28:02}T08:00:{number % 60:02}Z",
+            "labels": labels,
+            "annotations": annotations,
+            "managedFields": [_owner("kube-controller-manager", draw), _owner("kubelet", draw)],
+        },
+        "spec": {
+            "nodeName": f"node-{draw.randrange(200)}",
+            "containers": [_container(name, draw) for name in ("web", "proxy")],
+            "tolerations": [{"key": f"node.example/{role}", "operator": "Exists"} for role in ("a", "b")],
+        },
+        "status": {
+            "phase": "Running",
+            "podIP": f"10.{draw.randrange(255)}.{draw.randrange(255)}.{draw.randrange(255)}",
+            "conditions": [
+                {"type": kind, "status": "True", "lastTransitionTime": f"2026-11-20T08:{draw.randrange(60):02}:00Z"}
+                for kind in ("Initialized", "Ready", "ContainersReady", "PodScheduled")
+            ],
+        },
+    }
+    annotations["note"] = _words(OBJECT_BYTES - len(encode_json(pod)), draw)
+    return encode_json(pod)
+
+
+def _container(name: str, draw: random.Random) -> JsonValue:
+    environment: list[JsonValue] = [
+        {"name": f"SETTING_{index}", "value": f"{draw.getrandbits(32)}"} for index in range(6)
+    ]
+    return {
+        "name": name,
+        "image": f"registry.example/{name}@sha256:{draw.getrandbits(256):064x}",
+        "env": environment,
+        "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"memory": "256Mi"}},
+        "terminationMessagePath": "/dev/termination-log",
+        "imagePullPolicy": "IfNotPresent",
+    }
+
+
+def _owner(manager: str, draw: random.Random) -> JsonValue:
+    fields: JsonObject = {f"f:field-{index}": {} for index in range(12)}
+    return {
+        "manager": manager,
+        "operation": "Update",
+        "time": f"2026-11-20T08:{draw.randrange(60):02}:00Z",
+        "fieldsV1": {"f:metadata": {"f:labels": {".": {}, "f:app": {}}}, "f:spec": fields},
+    }
+
+
+def _words(count: int, draw: random.Random) -> str:
+    """Text that packs as text does, not as a row of one letter."""
+    words = ("ready", "config", "volume", "claim", "replica", "secret", "endpoint", "rollout", "probe", "limit")
+    text = ""
+    while len(text) < count:
+        text += f"{draw.choice(words)}-{draw.randrange(1000)} "
+    return text[:count]

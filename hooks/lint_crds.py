@@ -1,0 +1,85 @@
+"""Definitions of custom resources in ``crds/``, checked as an API server checks them, before there is one.
+
+What a server refuses is an error; a schema that it would take and then ignore (it is not structural, so nothing is defaulted,
+pruned or checked by it) is a warning, as is an object that is no definition: it is applied all the same.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from wharfinger.cluster.control_plane.builtin_kinds import BUILTIN_KINDS
+from wharfinger.cluster.control_plane.custom_schema import CustomSchema
+from wharfinger.cluster.control_plane.validation import DEFINITION, validate
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json_value import JsonObject, JsonValue, find, find_list, find_object, find_str
+from wharfinger.formats.yaml_lines import Lines
+from wharfinger.formats.yaml_reader import read_yaml_all
+from wharfinger.hooks.lint_schemas import misspelt
+from wharfinger.hooks.lint_sources import LintFinding, Sources, finding
+from wharfinger.packages.crd_files import crd_file_names
+from wharfinger.packages.errors import PackageError
+from wharfinger.packages.package_check import Severity
+
+API_VERSION: Final = "apiextensions.k8s.io/v1"
+KIND: Final = "CustomResourceDefinition"
+_SCHEMA: Final = ("schema", "openAPIV3Schema")
+(_DEFINITION,) = (kind for kind in BUILTIN_KINDS if kind.group_kind == DEFINITION)
+
+
+def lint_crds(sources: Sources) -> list[LintFinding]:
+    """All files in ``crds/``. Blocking."""
+    found: list[LintFinding] = []
+    try:
+        names = crd_file_names(sources.files.root)
+    except PackageError:  # package check has said so
+        return found
+    for name in names:
+        try:
+            documents = read_yaml_all(sources.text(name) or b"", what=name)
+        except FormatError:  # package check has said so
+            continue
+        for document, lines in zip(documents, sources.documents(name), strict=False):
+            found += _of_document(document, lines, name)
+    return found
+
+
+def _of_document(document: JsonValue, lines: Lines, name: str) -> Iterator[LintFinding]:
+    if not isinstance(document, dict):
+        return
+    kind, version = document.get("kind"), document.get("apiVersion")
+    if kind != KIND:
+        why = f"{kind} is no {KIND}; it is applied before everything else all the same"
+        yield finding(name, lines.of(("kind",)), Severity.WARNING, why)
+    elif version != API_VERSION:
+        why = f"apiVersion: {version} is not served by any supported Kubernetes; write {API_VERSION}"
+        yield finding(name, lines.of(("apiVersion",)), Severity.ERROR, why)
+    else:
+        yield from _of_definition(document, lines, name)
+
+
+def _of_definition(document: JsonObject, lines: Lines, name: str) -> Iterator[LintFinding]:
+    try:
+        for error in validate(_DEFINITION, document):
+            yield finding(name, _line(lines, error.field), Severity.ERROR, str(error))
+        versions = find_list(document, "spec", "versions")
+        for number, version in enumerate(versions):
+            schema = find_object(version, *_SCHEMA)
+            where = ("spec", "versions", number, *_SCHEMA)
+            for path, why in misspelt(schema):
+                yield finding(name, lines.of((*where, *path)), Severity.WARNING, why)
+            if problem := CustomSchema(schema, what=f"the schema of version {find_str(version, 'name')}").problem:
+                yield finding(name, lines.of(where), Severity.WARNING, f"{problem}; objects are not checked by it")
+        if versions and not any(find(version, "served") is True for version in versions):
+            why = "spec.versions: none is served, so nobody can use the kind"
+            yield finding(name, lines.of(("spec", "versions")), Severity.WARNING, why)
+    except FormatError as error:
+        yield finding(name, lines.of(("spec",)), Severity.ERROR, str(error))
+
+
+def _line(lines: Lines, field: str) -> int:
+    """The line of a field, or of what is nearest around it."""
+    while field:
+        if (line := lines.named(field)) is not None:
+            return line
+        field = field.rpartition(".")[0]
+    return lines.first

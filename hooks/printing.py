@@ -1,0 +1,41 @@
+"""How the commands of this part speak: documents on stdout, everything about them on stderr."""
+
+import argparse
+import sys
+from contextlib import suppress
+
+from wharfinger.formats.encodable import encodable
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json_value import JsonValue, encode_json
+from wharfinger.formats.yaml_writer import write_yaml
+
+
+def add_output(parser: argparse.ArgumentParser, purpose: str) -> None:
+    """``-o yaml|json``."""
+    parser.add_argument("-o", "--output", choices=("yaml", "json"), default="yaml", help=purpose)
+
+
+def rendered(document: JsonValue, form: str) -> str:
+    """The document as YAML or JSON, with a newline at its end."""
+    if form == "yaml":
+        with suppress(FormatError):  # what block style cannot say (nesting) is written as JSON, which is YAML too
+            return write_yaml(document)
+    return encode_json(document).decode() + "\n"
+
+
+def say(text: str) -> None:
+    """Write to stdout, as far as its encoding goes."""
+    sys.stdout.write(encodable(text, sys.stdout.encoding or "utf-8"))
+
+
+def tell(line: str) -> None:
+    """A line to stderr, at once. Nobody may be reading it any more; the results still count."""
+    with suppress(BrokenPipeError):
+        sys.stderr.write(encodable(line, sys.stderr.encoding or "utf-8") + "\n")
+        sys.stderr.flush()
+
+
+def refuse(error: Exception | str) -> int:
+    """Say why not on stderr; exit code 1."""
+    tell(f"error: {error}")
+    return 1

@@ -1,0 +1,118 @@
+# shellcheck shell=bash
+#
+# Reading binding contexts: what a hook asks of $BINDING_CONTEXT_PATH.
+#
+# A PATH is keys with dots between them: `object.metadata.name`, `objects.0.filterResult`, `labels."app.kubernetes.io/name"`. A key
+# of digits is the index into a list; one in quotes, double or single, is taken as it is. What is not of this form, such as
+# `objects[].filterResult`, is a path for jq.
+#
+# To start jq costs more than all else here. So hook::run has it read the contexts once, and where the file is small, what it
+# found is remembered: a look-up that finds its value there starts nothing. One that misses is no answer;
+# then jq is asked. So nothing depends on how much is remembered, only on the file staying as it was while the hook runs.
+
+# INDEX -> the context, as JSON of one line.
+declare -gA context__texts=()
+# INDEX and, after a space, the path as JSON -> what is there: s and a string, j and the JSON of an integer, true, false or null, c for a container.
+declare -gA context__values=()
+# Of which file that is.
+declare -g context__file=""
+
+# context::global::jq ARGS…: jq over the list of all contexts.
+context::global::jq() {
+  jq "$@" "${BINDING_CONTEXT_PATH:?"only a hook that is run has contexts; with --config there are none"}"
+}
+
+# context::jq ARGS…: jq over the context that is being handled.
+context::jq() {
+  local index="${BINDING_CONTEXT_CURRENT_INDEX:?"it is set by hook::run; before that no context is the current one"}"
+  if context::_remembered && [[ -n "${context__texts["$index"]-}" ]]; then
+    jq "$@" <<<"${context__texts["$index"]}"
+  else
+    context::global::jq --compact-output ".[$index]" | jq "$@"
+  fi
+}
+
+# context::get [--required] PATH: the value, as `jq -r` prints it; null where there is none. With --required that is a failure.
+context::get() {
+  local required="" keys="" path="" found=""
+  if [[ "${1:-}" == --required ]]; then
+    required=yes
+    shift
+  fi
+  context::_look_up "${1:-}"
+  if [[ "$found" == [sj]* ]]; then
+    printf '%s\n' "${found:1}"
+  elif [[ -z "$required" ]]; then
+    context::jq --raw-output "$path"
+  else
+    context::jq --raw-output --arg asked "${1:-}" \
+      "if $(context::_exists) then $path else error(\"context::get: \" + \$asked + \" is required and not there\") end"
+  fi
+}
+
+# context::has PATH: succeeds where the path exists, whatever is there.
+context::has() {
+  local keys="" path="" found=""
+  context::_look_up "${1:-}"
+  [[ -n "$found" ]] || context::jq --exit-status "try $(context::_exists) catch false" >/dev/null
+}
+
+# context::is_true, context::is_false, context::is_null PATH: succeed where the value is that; what does not exist is null.
+context::is_true() { context::_is true "${1:-}"; }
+context::is_false() { context::_is false "${1:-}"; }
+context::is_null() { context::_is null "${1:-}"; }
+
+context::_is() {
+  local keys="" path="" found=""
+  context::_look_up "$2"
+  if [[ -n "$found" ]]; then
+    [[ "$found" == "j$1" ]]
+  else
+    context::jq --exit-status "(try ($path) catch \"\") == $1" >/dev/null
+  fi
+}
+
+# The program that tells whether what is at $path exists: its last key is in what has to hold it.
+context::_exists() {
+  printf '(. as $all | any(path(%s); . as $p | $p == [] or ($all | getpath($p[:-1]) | . != null and has($p[-1]))))' "$path"
+}
+
+# From a PATH: `path`, the program that reads it; `keys`, the path as JSON, "" where it is one for jq; `found`, what is remembered.
+context::_look_up() {
+  context::_parse "$1"
+  if [[ -n "$keys" ]] && context::_remembered; then
+    found="${context__values["${BINDING_CONTEXT_CURRENT_INDEX:-} $keys"]-}"
+  fi
+}
+
+context::_parse() {
+  local rest="${1#.}" key
+  local bare='^([[:alnum:]_-]+)(.*)$' double='^"([^"]*)"(.*)$' single="^'([^']*)'(.*)\$"
+  while [[ -n "$rest" ]]; do
+    if [[ "$rest" =~ $bare ]]; then
+      key="${BASH_REMATCH[1]}"
+      [[ "$key" != *[!0-9]* ]] || key="\"$key\""
+    elif [[ "$rest" =~ $double || "$rest" =~ $single ]]; then
+      key="${BASH_REMATCH[1]//\\/\\\\}"
+      key="\"${key//\"/\\\"}\""
+    else
+      break
+    fi
+    rest="${BASH_REMATCH[2]}"
+    [[ -z "$rest" || "$rest" == .?* ]] || break
+    keys+="${keys:+,}$key"
+    rest="${rest#.}"
+  done
+  if [[ -n "$rest" ]]; then
+    keys=""
+    path=".${1#.}"
+    path="${path//\'/\"}"
+  else
+    keys="[$keys]"
+    path="getpath($keys)"
+  fi
+}
+
+context::_remembered() {
+  [[ -n "$context__file" && "$context__file" == "${BINDING_CONTEXT_PATH:-}" ]]
+}

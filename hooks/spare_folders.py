@@ -1,0 +1,60 @@
+"""Empty folders of runs that are over, for runs to come: removing a folder costs more than all that is done with its files.
+
+A folder is made and removed for each run of a hook, and while making one takes microseconds, removing one was seen to take until
+the next tick of the kernel's clock (ext4, Linux 6.18: 4 ms), as long as a small hook runs. So a few that were emptied are kept and
+given another name. Only a folder as this process would make it is kept: its own, 0700, without attributes that the hook
+gave it; never one that belonged to a user of a run's own. All functions here block; several threads may use them at once.
+"""
+
+import os
+import secrets
+import stat
+from collections import deque
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from wharfinger.process.remove_tree import remove_tree
+
+AT_MOST: Final = 8
+"""As many hooks as run at a time where nobody says otherwise."""
+PREFIX: Final = "spare-"
+_MODE: Final = 0o700
+
+
+class SpareFolders:
+    """The spare folders in ``scratch``; at most AT_MOST."""
+
+    def __init__(self, scratch: Path) -> None:
+        self._scratch = scratch
+        self._kept: deque[Path] = deque()
+
+    def take(self, path: Path) -> bool:
+        """Give a spare folder the name ``path``, which is not there yet; False where there is none that is good."""
+        while self._kept:
+            with suppress(IndexError, OSError):
+                spare = self._kept.popleft()
+                if _is_pristine(spare) and not any(spare.iterdir()):
+                    spare.rename(path)
+                    return True
+                remove_tree(spare)
+        return False
+
+    def keep(self, folder: Path) -> bool:
+        """Take in a folder that was emptied; False where it has to be removed."""
+        if len(self._kept) >= AT_MOST or not _is_pristine(folder):
+            return False
+        spare = self._scratch.absolute() / f"{PREFIX}{secrets.token_hex(8)}"
+        folder.rename(spare)
+        self._kept.append(spare)
+        return True
+
+
+def _is_pristine(folder: Path) -> bool:
+    status = folder.lstat()
+    return (
+        stat.S_ISDIR(status.st_mode)
+        and stat.S_IMODE(status.st_mode) == _MODE
+        and status.st_uid == os.geteuid()
+        and not os.listxattr(folder)
+    )

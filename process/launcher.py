@@ -1,0 +1,126 @@
+"""What stands between fork and a program that runs within limits of the kernel, or as another user: a launcher. Pure but `check`.
+
+Nothing may be done in a child of a process with threads between fork and exec, and limits that are set from outside
+(prlimit(2)) come too late for whoever forks at once. So the child begins as ``setpriv`` or ``prlimit`` (util-linux), which
+bind themselves and then become the program: same pid, same session, same environment. Outermost is the user, then what
+``command.wrapper`` names (a sandbox is opened as that user), then the limits, so that they bind the program and count in its
+sandbox. docs/decisions/0011-hook-containment.md has what else could have been done, and what each costs.
+
+A launcher that cannot run the program says so on its stderr and exits with 126 or 127; what can be known before is therefore
+told before, as the kernel would (`check`). And it would hand a file that is no program to a shell (execvp(3)), which the kernel
+does not: that, too, is refused here.
+"""
+
+import errno
+import os
+import resource
+import shutil
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from wharfinger.process.command import Command, Limits, User
+from wharfinger.process.errors import SpawnError
+
+_LIMITS: Final = (
+    ("as", "memory_bytes", resource.RLIMIT_AS),
+    ("nproc", "processes", resource.RLIMIT_NPROC),
+    ("nofile", "open_files", resource.RLIMIT_NOFILE),
+    ("fsize", "file_bytes", resource.RLIMIT_FSIZE),
+)
+_ELF: Final = b"\x7fELF"
+_FIRST_LINE: Final = 256  # BINPRM_BUF_SIZE of the kernel's include/uapi/linux/binfmts.h
+
+
+def launched(command: Command, limits: Limits) -> tuple[str, ...]:
+    """The command line that runs ``command`` as its user, in its wrapper, within ``limits``; its own where that is all.
+
+    Raises SpawnError where a launcher is missing.
+    """
+    return (*_as_user(command), *command.wrapper, *_within(limits), *command.argv)
+
+
+def needs_launcher(command: Command, limits: Limits) -> bool:
+    """Whether the program is not started by the kernel itself, so that `check` has to be asked before."""
+    return command.user is not None or bool(command.wrapper) or bool(_options(limits))
+
+
+def _as_user(command: Command) -> tuple[str, ...]:
+    user = command.user
+    if user is None:
+        return ()
+    # A sandbox may be a program that takes another user's rights to be one (setuid), and forbids that to others itself.
+    forbid = () if command.wrapper else ("--no-new-privs",)
+    return (_found("setpriv"), f"--reuid={user.uid}", f"--regid={user.gid}", "--clear-groups", *forbid, "--")
+
+
+def _within(limits: Limits) -> tuple[str, ...]:
+    options = _options(limits)
+    return (_found("prlimit"), *options, "--") if options else ()
+
+
+def _options(limits: Limits) -> tuple[str, ...]:
+    return tuple(_each_option(limits))
+
+
+def _each_option(limits: Limits) -> Iterator[str]:
+    """Never beyond what this process may have itself: only the superuser could lift that."""
+    wanted = (limits.memory_bytes, limits.processes, limits.open_files, limits.file_bytes)
+    for (name, _, number), value in zip(_LIMITS, wanted, strict=True):
+        if value is not None:
+            _, hard = resource.getrlimit(number)
+            bound = value if hard == resource.RLIM_INFINITY else min(value, hard)
+            yield f"--{name}={bound}:{bound}"
+
+
+def _found(tool: str) -> str:
+    path = shutil.which(tool)
+    if path is None:
+        raise SpawnError(
+            tool, "it is not on PATH", "install util-linux, or run hooks without limits and users of their own"
+        )
+    return path
+
+
+def check(command: Command, found: Path | None) -> None:
+    """Look whether the program, which is the file ``found``, can be started as the command's user. Blocking.
+
+    Raises the OSError that the kernel would answer with.
+    """
+    if found is None:
+        raise OSError(errno.ENOENT, os.strerror(errno.ENOENT))
+    if command.user is not None:
+        for folder in (found.resolve(), command.cwd.resolve()):
+            _check_way(folder, command.user)
+    if found.is_dir() or not _may(found.stat(), command.user, stat.S_IXUSR):
+        raise OSError(errno.EACCES, os.strerror(errno.EACCES))
+    try:
+        with found.open("rb") as file:
+            first = file.read(_FIRST_LINE)
+    except PermissionError:  # a program that may be run and not be read
+        return
+    if first.startswith(b"#!"):
+        words = first[2:].split(b"\n")[0].split()
+        if not words or not os.path.exists(words[0]):  # noqa: PTH110 - bytes
+            raise OSError(errno.ENOENT, os.strerror(errno.ENOENT))
+        if command.user is not None:
+            _check_way(Path(os.fsdecode(words[0])).resolve(), command.user)
+    elif not first.startswith(_ELF):
+        raise OSError(errno.ENOEXEC, os.strerror(errno.ENOEXEC))
+
+
+def _check_way(path: Path, user: User) -> None:
+    """Whether the user may pass all folders above."""
+    for folder in path.parents:
+        if not _may(folder.stat(), user, stat.S_IXUSR):
+            why = f"{folder}, which it is in, may not be entered by user {user.uid}"
+            raise SpawnError(str(path), why, f"allow it with chmod o+x {folder}")
+
+
+def _may(status: os.stat_result, user: User | None, bit: int) -> bool:
+    """Whether the mode gives ``bit`` (of the owner's three) to the user; to this process's own: to anybody at all."""
+    if user is None or user.uid == 0:
+        return bool(status.st_mode & (bit | bit >> 3 | bit >> 6))
+    shift = 0 if status.st_uid == user.uid else 3 if status.st_gid == user.gid else 6
+    return bool(status.st_mode & bit >> shift)

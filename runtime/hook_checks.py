@@ -1,0 +1,50 @@
+"""What an executable with several hooks in it can be asked beside its hooks: whether settings will do, and whether it is ready.
+
+Both are a run that changes nothing: its exit status is the answer, what it wrote to stderr the reason (spec hook-protocol §1.5).
+A check of settings is asked when the package is configured, after the schema; readiness after the workloads are ready, again and
+again until it is. A package has at most one of each.
+"""
+
+from typing import Final
+
+import trio
+
+from wharfinger.formats.json_value import JsonObject
+from wharfinger.formats.openapi_schema import Problem
+from wharfinger.hooks.discovery import Hook, HookKind
+from wharfinger.packages.values import SettingsError
+from wharfinger.runtime.hook_runs import ask_hook
+from wharfinger.runtime.instance import Instance, Reporter, Tools
+from wharfinger.runtime.status import Stage
+from wharfinger.runtime.waits import waiting
+
+READY_AGAIN_S: Final = 5.0
+"""Between two questions whether it is ready."""
+
+
+async def check_by_hook(
+    instance: Instance, tools: Tools, reporter: Reporter, settings: JsonObject, values: JsonObject
+) -> None:
+    """Ask the package's own check, if it has one, about effective settings. Raises SettingsError for a no."""
+    hook = _of_kind(instance, HookKind.SETTINGS_CHECK)
+    if hook is None:
+        return
+    if why := await ask_hook(instance, tools, reporter, hook, settings=settings, values=values):
+        raise SettingsError([Problem("", f"{hook.name} refuses them: {why}")])
+
+
+async def await_ready_by_hook(instance: Instance, tools: Tools, reporter: Reporter) -> None:
+    """Ask the package's readiness hook, if it has one, until it says yes; a no is why the package is not ready."""
+    hook = _of_kind(instance, HookKind.READINESS)
+    if hook is None:
+        return
+    while why := await ask_hook(
+        instance, tools, reporter, hook, settings=instance.configured.settings, values=instance.values
+    ):
+        reporter.progressed(instance, Stage.SCALED, "NotReady", f"{hook.name}: {why}")
+        with waiting(tools):
+            await trio.sleep(READY_AGAIN_S)
+
+
+def _of_kind(instance: Instance, kind: HookKind) -> Hook | None:
+    return next((hook for hook in instance.hooks if hook.kind is kind), None)

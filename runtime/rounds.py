@@ -1,0 +1,147 @@
+"""Rounds: the hooks of the Module ``global`` around all other packages (spec hook-protocol §5.3, "ConvergeModules").
+
+Where there is such a Module, it is the first of all in the order, and its reconciliation begins a round::
+
+    values configured, hooks started → beforeAll hooks → everybody else, as orders and requirements have it → afterAll hooks
+
+A round begins when the Module is loaded or its settings change, when one of its hooks changed the global values or switched a
+Module on or off, and when the set of Modules that are on has changed otherwise. Packages run again in a round where the global
+values are not those that they were run with. The round ends when nobody runs, or may yet run by itself; what has failed is not
+waited for, or one broken package would keep the afterAll hooks from ever running. AfterAll hooks that changed the global
+values begin another round, up to MAX_ROUNDS in a row, after which the loop is named instead of being run for ever.
+
+From when the Module is known until it has run once, nobody else is run: its node holds the first order before anything of it
+was read. A broken global hook so holds up what is new; what is installed stays as it is.
+
+Packages whose own settings change run by themselves, without a round. Without the Module ``global`` nothing here does
+anything.
+"""
+
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from wharfinger.formats.json_value import checksum
+from wharfinger.packages.requirements import NO_REQUIREMENTS
+from wharfinger.queue.scope import WorkScope
+from wharfinger.runtime.failures import Failure
+from wharfinger.runtime.global_flags import flags_in
+from wharfinger.runtime.global_tasks import AfterAllTask
+from wharfinger.runtime.identity import GLOBAL
+from wharfinger.runtime.instance import Instance
+from wharfinger.runtime.scheduler import FlagSet, Node, NodeAdded, Rescheduled, Verdict
+from wharfinger.runtime.status import Stage
+
+if TYPE_CHECKING:
+    from wharfinger.runtime.runtime import Runtime
+
+log = logging.getLogger(__name__)
+
+GLOBAL_ORDER: Final = -1
+"""Before the lowest order that a package may have."""
+MAX_ROUNDS: Final = 5
+"""In a row that were begun by afterAll hooks."""
+
+
+@dataclass(slots=True)
+class Rounds:
+    """The rounds of one runtime, which it belongs to."""
+
+    runtime: "Runtime"
+    _settling: bool = False
+    """Others run; the afterAll hooks are to come."""
+    _after_all: WorkScope | None = None
+    """Of the afterAll hooks while they run, or are to be run again."""
+    _on: frozenset[str] = frozenset()
+    """Who was on when the round began."""
+    _seen: str = ""
+    """The global values that packages were last run with."""
+    _again: int = 0
+    """Rounds in a row that afterAll hooks have begun."""
+
+    def expect(self) -> None:
+        """There are global hooks, or will be: nobody is run before they were, since what is run is made of global values."""
+        if self.runtime.scheduler.node(GLOBAL) is None:
+            unread = Node(GLOBAL, "", NO_REQUIREMENTS, order=GLOBAL_ORDER, floor=Verdict.ENABLE, script=True)
+            self.runtime.operations.tell_scheduler(NodeAdded(unread))
+
+    def adopt_flags(self) -> None:
+        """What global hooks say of Modules may have changed."""
+        instance = self.runtime.instances.get(GLOBAL)
+        told = dict.fromkeys(self.runtime.scheduler.flagged())
+        wanted = flags_in(instance.patches) if instance is not None else {}
+        for name, enabled in sorted({**told, **wanted}.items()):
+            self.runtime.operations.tell_scheduler(FlagSet(name, enabled))
+
+    def begins(self) -> None:
+        """The Module ``global`` is about to be run: afterAll hooks that fail give way, others are let finish."""
+        self._settling = False
+        instance = self.runtime.instances.get(GLOBAL)
+        if not self._seen and instance is not None and instance.record is not None:
+            self._seen = instance.record.state.values  # those of an earlier process
+        if self._after_all is not None and self._failing():
+            self._after_all.cancel("another round begins")
+            self._after_all = None
+
+    def has_run(self, instance: Instance) -> None:
+        """The beforeAll hooks are through: it is everybody's turn."""
+        self.adopt_flags()
+        values = checksum(instance.values)
+        changed = self._seen != values
+        self._seen, self._settling = values, True
+        self._on = self._others()
+        if changed:
+            for name in sorted(self._on):
+                if (other := self.runtime.instances.get(name)) is not None:
+                    other.verified = True  # what an earlier process applied was made of other values
+                self.runtime.operations.tell_scheduler(Rescheduled(name, "GlobalValuesChanged"))
+        self.look()
+
+    def look(self) -> None:
+        """Something ended, or was decided: the round may be over, or another one due."""
+        instance = self.runtime.instances.get(GLOBAL)
+        if instance is None or instance.started is None or not self.runtime.scheduler.enabled(GLOBAL):
+            return
+        if self._settling:
+            if self.runtime.scheduler.at_rest:
+                self._end(instance)
+        elif self._seen and self._after_all is None and self._others() != self._on:
+            self._on = self._others()
+            self.runtime.operations.tell_scheduler(Rescheduled(GLOBAL, "EnabledModulesChanged"))
+
+    def gone(self) -> None:
+        """There are no global hooks any more."""
+        self._settling, self._seen, self._again, self._after_all = False, "", 0, None
+        self.adopt_flags()
+
+    def _others(self) -> frozenset[str]:
+        return self.runtime.scheduler.enabled_names() - {GLOBAL}
+
+    def _failing(self) -> bool:
+        instance = self.runtime.instances.get(GLOBAL)
+        return instance is not None and any(lane == AfterAllTask.lane for _, lane in instance.failing)
+
+    def _end(self, instance: Instance) -> None:
+        """Everybody is at rest: the afterAll hooks, in the Module's main lane."""
+        self._settling = False
+        self._after_all = WorkScope("afterAll hooks")
+        task = AfterAllTask(instance, self.runtime.tools, self.runtime.reports)
+        before = checksum(instance.values)
+        self.runtime.queues.enqueue(GLOBAL, task, self._after_all, on_done=lambda: self._ended(instance, before))
+
+    def _ended(self, instance: Instance, before: str) -> None:
+        self._after_all = None
+        if checksum(instance.values) == before:
+            self._again = 0
+            self.look()
+        elif self._again < MAX_ROUNDS:
+            self._again += 1
+            log.info("afterAll hooks changed the global values; another round")
+            self.runtime.operations.tell_scheduler(Rescheduled(GLOBAL, "AfterAllChangedGlobalValues"))
+        else:
+            self._again = 0
+            message = (
+                f"afterAll hooks changed the global values {MAX_ROUNDS} rounds in a row; a hook must come to rest when nothing "
+                "else changes"
+            )
+            self.runtime.reports.failed(instance, Stage.HOOKS, Failure("ValuesLoop", message, permanent=True))

@@ -1,0 +1,108 @@
+"""The 15 conformance cases of the hook contract (spec hook-protocol §6.5), and which tests hold each of them.
+
+Hooks and situations are our own, built from the facts that the sections named in §6.3 and §6.4 give. Where what can be observed
+is another thing here on purpose, the test says so in its docstring, and ``docs/compatibility.md`` tells users.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+_HOOKS: Final = "tests/hooks/"
+_QUEUE: Final = "tests/queue/test_service.py::"
+_PATCHES: Final = _HOOKS + "test_object_patches.py::"
+_VALUES: Final = _HOOKS + "test_values_patch.py::"
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """All tests of ``modules`` (a name may have ``*`` in it) hold the case, and so do ``tests`` of other modules.
+
+    ``later``: why there are none.
+    """
+
+    title: str
+    modules: tuple[str, ...] = ()
+    tests: tuple[str, ...] = ()
+    later: str = ""
+
+
+def _module(number: int, name: str, part: str = "hooks") -> tuple[str, ...]:
+    return (f"tests/{part}/conformance/test_case_{number:02}_{name}.py",)
+
+
+CASES: Final[dict[int, Case]] = {
+    1: Case("config acceptance", _module(1, "config")),
+    2: Case("discovery and start-up order", _module(2, "discovery")),
+    3: Case(
+        "context JSON",
+        _module(3, "contexts"),
+        (
+            _HOOKS + "test_run_folder.py::test_inputs_are_compact_json_with_sorted_keys_and_a_line_break",
+            _HOOKS + "test_process_runner.py::test_every_variable_of_the_contract_names_a_private_file_of_the_run",
+        ),
+    ),
+    4: Case("scenario generator", _module(4, "scenarios")),
+    5: Case(
+        "combine",
+        _module(5, "combining"),
+        ("tests/runtime/test_event_tasks.py::test_a_version_0_hook_is_told_everything_one_after_the_other",),
+    ),
+    6: Case(
+        "queue, compaction, backoff",
+        _module(6, "queues"),
+        (
+            _QUEUE + "test_tasks_of_a_queue_run_in_order_and_each_asker_is_told",
+            _QUEUE + "test_retries_come_at_exact_times_and_hold_what_is_behind",
+            _QUEUE + "test_fifty_tasks_at_once_enqueue_and_every_order_of_theirs_is_kept",
+            "tests/queue/test_backoff.py::test_a_delay_is_positive_and_never_above_the_cap",
+        ),
+    ),
+    7: Case("monitor", _module(7, "monitors")),
+    8: Case(
+        "object patches",
+        _module(8, "object_patches"),
+        (
+            _PATCHES + "test_create_or_update_tries_again_where_another_was_quicker",
+            _PATCHES + "test_conflicts_without_end_are_a_transient_failure",
+            _PATCHES + "test_a_delete_waits_until_the_object_is_gone",
+            _PATCHES + "test_a_delete_does_not_wait_for_ever",
+            _PATCHES + "test_deletions_say_what_becomes_of_dependents",
+        ),
+    ),
+    9: Case(
+        "jq",
+        _module(9, "jq"),
+        (
+            "tests/formats/test_jq_worker.py::test_what_a_filter_gives",
+            "tests/formats/test_jq_worker.py::test_what_a_filter_refuses",
+        ),
+    ),
+    10: Case(
+        "admission and conversion",
+        later="nobody serves webhooks yet; what their hooks answer is in test_golden_hooks.py",
+    ),
+    11: Case("operator surface: logs, dumps", _module(11, "logs_and_dumps")),
+    12: Case("module enablement", _module(12, "*", part="*")),
+    13: Case(
+        "module and global hook values",
+        _module(13, "values"),
+        (
+            _VALUES + "test_the_example_of_the_contract",
+            "tests/runtime/test_hook_runs.py::test_a_patch_that_the_schema_refuses_fails_the_hook_and_changes_nothing",
+        ),
+    ),
+    14: Case("converge sequence", _module(14, "converge")),
+    15: Case("values and schemas", _module(15, "*", part="*")),
+}
+
+GOLDEN: Final[dict[str, str]] = {
+    "102": "test_two_bindings_of_namespaces",
+    "204": "test_a_validating_hook_allows_and_denies",
+    "206": "test_a_mutating_hook_answers_with_a_patch",
+    "210": "test_a_conversion_hook_converts_all_objects",
+    "220": "test_contexts_that_came_while_a_hook_had_to_wait",
+}
+"""The observed results of §6.4a by the example they were observed of: tests in ``test_golden_hooks.py``."""
+
+AWAITED: Final = frozenset({4, 14})
+"""Cases whose modules are still being written."""

@@ -1,0 +1,34 @@
+"""The real jq in this process: a mocked clock can bear it, as it cannot bear a worker."""
+
+import trio
+
+from tests.hooks.python_filters import PythonFilters
+from wharfinger.formats.jq_protocol import JqRequest, JqResults, decode_answer
+from wharfinger.formats.jq_worker import Programs, answer
+from wharfinger.formats.json_value import JsonValue, canonical_json
+from wharfinger.hooks.filters import FilterError
+
+
+class JqHere(PythonFilters):
+    """Filters of which the program is one for jq."""
+
+    def __init__(self) -> None:
+        super().__init__({})
+        self._kept = Programs()
+
+    async def check(self, program: str) -> None:
+        """Compile it."""
+        await trio.lowlevel.checkpoint()
+        self._asked(program, JqRequest(program, None))
+
+    async def apply(self, program: str, value: JsonValue) -> JsonValue:
+        """What jq makes of it."""
+        await trio.lowlevel.checkpoint()
+        results = self._asked(program, JqRequest(program, canonical_json(value))).values
+        return list(results) if len(results) > 1 else next(iter(results), None)
+
+    def _asked(self, program: str, request: JqRequest) -> JqResults:
+        said = decode_answer(answer(self._kept, request))
+        if not isinstance(said, JqResults):
+            raise FilterError(program, str(said))
+        return said

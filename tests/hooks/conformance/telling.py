@@ -1,0 +1,79 @@
+"""What hooks are told, byte for byte, and things to tell them of."""
+
+import io
+import json
+from collections.abc import Sequence
+from typing import cast
+
+from tests.hooks.hooked import hook
+from tests.hooks.python_filters import PythonFilters
+from wharfinger.cluster.client import ClusterClient
+from wharfinger.cluster.raw_object import RawObject
+from wharfinger.cluster.resource import ObjectKey, ResourceType
+from wharfinger.cluster.shared_watches import SharedWatches
+from wharfinger.formats.json_value import JsonObject, JsonValue, canonical_json, find_str
+from wharfinger.hooks.config import KubernetesBinding, WatchVerb
+from wharfinger.hooks.context_file import Context, write_contexts
+from wharfinger.hooks.discovery import Hook
+from wharfinger.hooks.inbox import Inbox, Occurrence
+from wharfinger.hooks.monitor_core import Item, MonitorEvent, entry_of, sighting_of
+from wharfinger.hooks.package_hooks import PackageHooks
+
+POD_TYPE = ResourceType("", "v1", "Pod", "pods", namespaced=True)
+
+
+def pod(name: str, namespace: str = "d") -> JsonObject:
+    """Small, so that a whole context can be read in a test."""
+    return {"kind": "Pod", "metadata": {"name": name, "namespace": namespace}}
+
+
+def key(obj: JsonObject) -> ObjectKey:
+    return ObjectKey(POD_TYPE, find_str(obj, "metadata", "namespace"), find_str(obj, "metadata", "name"))
+
+
+def item(binding: KubernetesBinding, obj: JsonObject, filtered: JsonValue = None) -> Item:
+    """As a monitor keeps it; ``filtered`` is what its filter gave, where it has one."""
+    seen = sighting_of(RawObject(key(obj), "", "", canonical_json(obj)))
+    return entry_of(binding, seen, canonical_json(filtered) if binding.jq_filter else None).item
+
+
+def event(binding: KubernetesBinding, verb: WatchVerb, obj: JsonObject, filtered: JsonValue = None) -> MonitorEvent:
+    return MonitorEvent(verb, key(obj), item(binding, obj, filtered))
+
+
+def happened(binding: KubernetesBinding, verb: WatchVerb, obj: JsonObject, filtered: JsonValue = None) -> Occurrence:
+    return Occurrence(binding, event(binding, verb, obj, filtered))
+
+
+def written(*contexts: Context) -> str:
+    """The file as a hook finds it."""
+    file = io.BytesIO()
+    write_contexts(file, contexts)
+    return file.getvalue().decode()
+
+
+def read(*contexts: Context) -> list[JsonObject]:
+    """What a hook reads in it."""
+    found: list[JsonObject] = json.loads(written(*contexts))
+    return found
+
+
+def unopened(*hooks: Hook) -> PackageHooks:
+    """The hooks of a package that nobody follows."""
+    client, watches = cast("ClusterClient", None), cast("SharedWatches", None)
+    return PackageHooks(
+        "p", hooks, client, watches, PythonFilters({}), namespace=None, on_event=lambda _hooks, _box: None
+    )
+
+
+def asking(config: str, name: str = "hooks/a.sh") -> Hook:
+    """A hook that says this of itself, in version 1."""
+    return hook("configVersion: v1\n" + config, name)
+
+
+def waiting(hook: Hook, occurrences: Sequence[Occurrence], *, limit: int = 1_000) -> Inbox:
+    """An inbox in which this waits."""
+    box = Inbox(hook, "main", limit=limit)
+    for occurrence in occurrences:
+        box.add(occurrence)
+    return box

@@ -1,0 +1,127 @@
+"""Case 9: what a filter gives, in the dialect that hooks were written for; and where ours is another one.
+
+All go the way of a monitor's filter: text to a worker process, text back.
+"""
+
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from wharfinger.formats.json_value import JsonValue, canonical_json, decode_json
+from wharfinger.hooks.filters import FilterError
+from wharfinger.hooks.jq_pool import JqLimits, JqPool, open_jq_pool
+
+PATIENT: Final = JqLimits(seconds=60)
+DOCS: Final = Path(__file__).resolve().parents[3] / "docs" / "jq.md"
+POD: Final[JsonValue] = {
+    "kind": "Pod",
+    "metadata": {"name": "web-0", "namespace": "d", "labels": {"b": "2", "a": "1"}, "generation": 9007199254740993},
+    "spec": {"containers": [{"name": "c", "image": "i:1"}, {"name": "s", "image": "j:2"}]},
+    "status": {"phase": "Running", "ready": True, "restarts": 0, "load": 0.25, "message": None},
+}
+GIVES: Final[dict[str, JsonValue]] = {
+    # No result is null, one is itself, several are a list.
+    "empty": None,
+    '.spec.containers[] | select(.name == "none")': None,
+    ".": POD,
+    ".metadata.name": "web-0",
+    ".status.restarts": 0,
+    ".status.ready": True,
+    ".status.message": None,
+    ".status.load": 0.25,
+    ".nothing": None,
+    ".nothing.deeper[0]": None,
+    ".spec.containers": [{"name": "c", "image": "i:1"}, {"name": "s", "image": "j:2"}],
+    ".spec.containers[0]": {"name": "c", "image": "i:1"},
+    ".spec.containers[].name": ["c", "s"],
+    ".metadata.name, .metadata.namespace": ["web-0", "d"],
+    ".metadata.name, empty": "web-0",
+    "[.spec.containers[].image]": ["i:1", "j:2"],
+    # What filters of hooks are like.
+    "{name: .metadata.name, phase: .status.phase}": {"name": "web-0", "phase": "Running"},
+    '.status.phase == "Running"': True,
+    ".metadata.labels | keys": ["a", "b"],
+    "[.metadata.labels[]]": ["1", "2"],
+    ".metadata.labels | to_entries | map(.key + .value)": ["a1", "b2"],
+    ".metadata.labels.a | tonumber + 1": 2,
+    ".metadata.generation": 9007199254740993,
+    "reduce .spec.containers[] as $c (0; . + ($c.image | length))": 6,
+    'if .status.ready then "up" else "down" end': "up",
+    '.spec.none // "default"': "default",
+    'try error("x") catch .': "x",
+    "def up: ascii_upcase; .metadata.name | up": "WEB-0",
+    "del(.metadata, .spec, .status)": {"kind": "Pod"},
+}
+FAILS: Final = {
+    "": "not given",
+    ".metadata |": "syntax error",
+    "unheard_of": "not defined",
+    ".metadata.name.first": "Cannot index string",
+    ".status.restarts[0]": "Cannot index number",
+    '1, error("at the second result"), 3': "failed",
+    ".metadata.labels.b - 1": "cannot be subtracted",
+}
+OTHERWISE: Final[dict[str, tuple[str, JsonValue]]] = {
+    # What gojq gives, and what is given here.
+    "{b: 1, a: 2} | [.[]]": ("`[2, 1]`", [1, 2]),
+    "9007199254740993 + 0": ("exact", 9007199254740992),
+    "3.0 | tostring": ('`"3"`', "3.0"),
+    "1e17 | tojson": ('`"100000000000000000"`', "1E+17"),
+    '"ab" | test("a(?=b)")': ("an error (RE2)", True),
+    "[0, 1, 2] | .[1.2:2.7]": ("`[1]`", [1, 2]),
+    '"nan" | tonumber': ("an error", None),
+    "null | reverse": ("an error", []),
+}
+
+
+async def given(pool: JqPool, program: str, value: JsonValue = POD) -> JsonValue:
+    text = await pool.apply_text(program, canonical_json(value))
+    return decode_json(text, max_bytes=len(text), what=program)
+
+
+async def test_what_filters_give() -> None:
+    async with open_jq_pool(None, workers=1, limits=PATIENT) as pool:
+        assert {program: await given(pool, program) for program in GIVES} == GIVES
+    assert len(GIVES) >= 29
+
+
+async def test_the_first_error_fails_the_whole_filter() -> None:
+    async with open_jq_pool(None, workers=1, limits=PATIENT) as pool:
+        for program, why in FAILS.items():
+            with pytest.raises(FilterError, match=why):
+                await given(pool, program)
+        assert await given(pool, ".kind") == "Pod"
+
+
+async def test_what_cannot_be_compiled_is_known_without_an_object() -> None:
+    async with open_jq_pool(None, workers=1, limits=PATIENT) as pool:
+        for program in ("", ".metadata |", "unheard_of"):
+            with pytest.raises(FilterError):
+                await pool.check(program)
+        for program in (".metadata.name.first", "error"):
+            await pool.check(program)
+
+
+async def test_a_program_is_used_again_and_leaves_its_input_alone() -> None:
+    value: JsonValue = {"spec": {"replicas": 1}, "list": [3, 1, 2]}
+    before = canonical_json(value)
+    async with open_jq_pool(None, workers=1, limits=PATIENT) as pool:
+        for _ in range(3):
+            assert await pool.apply(".spec.replicas += 1 | .list |= sort | [.spec.replicas, .list]", value) == [
+                2,
+                [1, 2, 3],
+            ]
+        assert canonical_json(value) == before
+        for number in range(3):
+            assert await given(pool, ".n * 2", {"n": number}) == 2 * number
+
+
+async def test_where_it_is_not_the_dialect_of_hooks_that_is_listed() -> None:
+    table = DOCS.read_text()
+    async with open_jq_pool(None, workers=1, limits=PATIENT) as pool:
+        for program, (elsewhere, here) in OTHERWISE.items():
+            assert await given(pool, program) == here
+            shown = program.removeprefix('"ab" | ').replace("|", "\\|")
+            (row,) = [line for line in table.splitlines() if shown in line and line.startswith("|")]
+            assert elsewhere.strip("`") in row

@@ -1,0 +1,164 @@
+"""Case 13: what hooks of modules and global hooks make of values, with the numbers of the peers' own situations."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.hooks.conformance.golden import variables
+from tests.hooks.scripts import bash
+from tests.packages.charts import write
+from tests.runtime.world import open_world
+from wharfinger.formats.json_value import JsonObject, JsonValue, find_object
+from wharfinger.hooks.process_runner import ProcessHookRunner
+from wharfinger.hooks.results import VALUES_PATCH, read_values_patch
+from wharfinger.hooks.runner import HookOutcome, HookRun
+from wharfinger.hooks.values_patch import ValuesPatchError, apply_values_patch, compacted, reapplied
+from wharfinger.process.command import Limits
+from wharfinger.runtime.identity import SYSTEM_NAMESPACE
+
+CONFIG_VALUES: JsonObject = {"global": {}, "module": {"b": "should-be-deleted"}}
+VALUES: JsonObject = {"global": {"z": 1}, "module": {"a": 123, "x": 10}}
+
+
+async def ran(
+    folder: Path, script: str, values: JsonObject = VALUES, config: JsonObject = CONFIG_VALUES
+) -> HookOutcome:
+    hook = bash(folder, script)
+    runner = ProcessHookRunner(folder / "runs", Limits(wall_s=60, stdout_bytes=100_000), environment=variables())
+    outcome = await runner.run(HookRun("module/hooks/hook", hook, folder, ({"binding": "afterHelm"},), values, config))
+    assert outcome.succeeded, outcome.exit_description
+    return outcome
+
+
+async def test_a_module_hook_patches_what_was_configured_and_what_is_true(tmp_path: Path) -> None:
+    outcome = await ran(
+        tmp_path,
+        """
+        a=$(jq .module.a "$VALUES_PATH")
+        jq -e '.module.b == "should-be-deleted"' "$CONFIG_VALUES_PATH"
+        echo '[{"op": "add", "path": "/module/a", "value": 2}, {"op": "remove", "path": "/module/b"}]' \\
+          >"$CONFIG_VALUES_JSON_PATCH_PATH"
+        echo '{"op": "add", "path": "/module/c", "value": [3]}' >>"$CONFIG_VALUES_JSON_PATCH_PATH"
+        echo '{"op": "add", "path": "/module/a", "value": '$((a / 13))'} {"op": "add", "path": "/module/c", "value": "10"}' \\
+          >"$VALUES_JSON_PATCH_PATH"
+        """,
+    )
+    configured = apply_values_patch(CONFIG_VALUES, outcome.config_values_patch, root="module")
+    assert configured["module"] == {"a": 2, "c": [3]}
+    patched = apply_values_patch(VALUES, outcome.values_patch, root="module")
+    assert patched == {"global": {"z": 1}, "module": {"a": 9, "c": "10", "x": 10}}
+    stored = compacted((), outcome.values_patch, VALUES)
+    assert reapplied(VALUES, stored) == patched
+    # Other settings: what was patched stays patched, the rest is new.
+    settings: JsonObject = {"global": {}, "module": {"a": 1, "x": 11}}
+    assert reapplied(settings, stored)["module"] == {"a": 9, "c": "10", "x": 11}
+
+
+MODULE_HOOK = """\
+#!/usr/bin/env bash
+if [[ "${{1:-}}" == --config ]]; then echo '{{"configVersion": "v1", "{binding}": {order}}}'; exit; fi
+echo '{{"op": "add", "path": "/module/{binding}", "value": "{value}"}}' >"$VALUES_JSON_PATCH_PATH"
+"""
+CHART = """\
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: out}
+data: {before: '{{ .Values.module.beforeHelm }}', after: '{{ .Values.module.afterHelm | default "not yet" }}'}
+"""
+
+
+async def test_a_run_of_a_module_leaves_what_its_hooks_have_written(tmp_path: Path) -> None:
+    """Hooks of one binding run by their numbers: of two that write the same, the one with the greater has the last word."""
+    folder = tmp_path / "modules" / "000-module"
+    hooks = {
+        "01-last.sh": MODULE_HOOK.format(binding="beforeHelm", order=20, value="value-from-before-helm-20"),
+        "02-first.sh": MODULE_HOOK.format(binding="beforeHelm", order=1, value="value-from-before-helm-1"),
+        "03-after.sh": MODULE_HOOK.format(binding="afterHelm", order=1, value="value-from-after-helm"),
+    }
+    write(folder, {"templates/out.yaml": CHART, **{f"hooks/{name}": text for name, text in hooks.items()}})
+    for name in hooks:
+        (folder / "hooks" / name).chmod(0o755)
+    async with open_world(tmp_path) as world:
+        await world.local_repository(tmp_path / "modules")
+        await world.create_module("module", package="000-module", version="0.0.0")
+        await world.until_state("", "module", "Ready")
+        values = world.runtime.instances["module"].values
+        assert values == {"beforeHelm": "value-from-before-helm-20", "afterHelm": "value-from-after-helm"}
+        # What afterHelm changed has made the chart run once more.
+        out = await world.config_map(SYSTEM_NAMESPACE, "out")
+        assert find_object(out, "data") == {"before": "value-from-before-helm-20", "after": "value-from-after-helm"}
+
+
+STREAMS: dict[str, list[JsonValue]] = {
+    '{"op":"add","path":"/module/a","value":1}': [1],
+    '[{"op":"add","path":"/module/a","value":1}]': [1],
+    '{"op":"add","path":"/module/a","value":1}{"op":"add","path":"/module/a","value":2}': [1, 2],
+    '[{"op":"add","path":"/module/a","value":1},{"op":"add","path":"/module/a","value":2}]\n'
+    '{"op":"add","path":"/module/a","value":3}\n\n[{"op":"add","path":"/module/a","value":4}]': [1, 2, 3, 4],
+    "[]": [],
+    "": [],
+}
+
+
+@pytest.mark.parametrize("text", STREAMS)
+def test_a_patch_is_a_stream_of_operations_and_lists_of_them(text: str) -> None:
+    patch = read_values_patch(text.encode(), hook="h", file=VALUES_PATCH)
+    assert [operation["value"] for operation in patch if isinstance(operation, dict)] == STREAMS[text]
+
+
+def add(path: str, value: JsonValue) -> JsonObject:
+    return {"op": "add", "path": path, "value": value}
+
+
+def remove(path: str) -> JsonObject:
+    return {"op": "remove", "path": path}
+
+
+REFUSED: dict[str, tuple[bool, Sequence[JsonValue]]] = {
+    "another module": (False, [add("/other/a", 1)]),
+    "what all packages see": (False, [add("/global/a", 1)]),
+    "the spelling of the folder": (False, [add("/module-name/a", 1)]),
+    "a flag, by a module": (False, [add("/moduleEnabled", True)]),
+    "what is missing is removed": (False, [remove("/module/none")]),
+    "what is missing gets a member": (False, [add("/module/none/deeper", 1)]),
+    "a module, by a global hook": (True, [add("/module/a", 1)]),
+    "a flag that is neither yes nor no": (True, [add("/moduleEnabled", "perhaps")]),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_hooks_write_where_they_may_and_nowhere_else(case: str) -> None:
+    of_all, patch = REFUSED[case]
+    with pytest.raises(ValuesPatchError):
+        apply_values_patch({"global": {}, "module": {}}, patch, root="global" if of_all else "module", flags=of_all)
+
+
+@pytest.mark.parametrize("flag", [True, False, "true", "false"])
+def test_a_global_hook_writes_what_all_see_and_switches_modules(flag: JsonValue) -> None:
+    patched = apply_values_patch(
+        {"global": {"a": 1}}, [add("/global/b", 2), add("/moduleNameEnabled", flag)], root="global", flags=True
+    )
+    assert patched == {"global": {"a": 1, "b": 2}, "moduleNameEnabled": flag}
+
+
+def test_only_the_last_word_about_a_path_is_kept() -> None:
+    """The example of the contract, run by run."""
+    values: JsonObject = {"module": {}}
+    stored: tuple[JsonValue, ...] = ()
+    kept: list[tuple[JsonValue, ...]] = []
+    for patch in (
+        [add("/module/a", {}), add("/module/a/k", 1)],
+        [remove("/module/a")],
+        [add("/module/a", []), add("/module/a/0", "x")],
+    ):
+        stored = compacted(stored, patch, values)
+        values = apply_values_patch(values, patch, root="module")
+        kept.append(stored)
+    assert kept == [
+        (add("/module/a", {}), add("/module/a/k", 1)),
+        (remove("/module/a"),),
+        (add("/module/a", []), add("/module/a/0", "x")),
+    ]
+    assert reapplied({"module": {}}, stored) == values == {"module": {"a": ["x"]}}
+    assert reapplied({"module": {}}, (remove("/module/a"),)) == {"module": {}}

@@ -1,0 +1,38 @@
+"""The table of conformance cases names what is there, and leaves no case out."""
+
+import pytest
+
+from tests.hooks.conformance.cases import AWAITED, CASES, GOLDEN, Case
+from tests.test_spec_cases import ROOT, missing, names_in
+
+WEBHOOKS = 10
+
+
+def found(case: Case) -> list[str]:
+    """The modules of a case that are there."""
+    return sorted(str(path.relative_to(ROOT)) for name in case.modules for path in ROOT.glob(name))
+
+
+def test_every_case_is_in_the_table() -> None:
+    assert list(CASES) == list(range(1, 16))
+    assert [number for number, case in CASES.items() if case.later] == [WEBHOOKS]
+
+
+@pytest.mark.parametrize("number", [number for number in CASES if number != WEBHOOKS])
+def test_every_case_has_tests(number: int) -> None:
+    case = CASES[number]
+    modules = found(case)
+    if not modules and number in AWAITED:
+        pytest.skip(f"case {number}, {case.title}: its tests are not here yet")
+    assert modules, f"case {number}, {case.title}: nothing at {' and '.join(case.modules)}"
+    assert [module for module in modules if not names_in(module)] == []
+    assert list(missing(case.tests)) == []
+
+
+def test_every_module_of_a_case_is_in_the_table() -> None:
+    there = {str(path.relative_to(ROOT)) for path in ROOT.glob("tests/*/conformance/test_case_*.py")}
+    assert there == {module for case in CASES.values() for module in found(case)}
+
+
+def test_every_golden_result_has_its_test() -> None:
+    assert set(GOLDEN.values()) == names_in("tests/hooks/conformance/test_golden_hooks.py")

@@ -1,0 +1,37 @@
+"""Packages for the author's commands, written to a folder, and what `wharfinger package lint` says of them."""
+
+import textwrap
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from wharfinger.__main__ import main
+
+PACKAGE = "name: web\nversion: 1.0.0\ntype: Application\n"
+SETTINGS = "type: object\nx-config-version: 1\nproperties:\n  replicas: {type: integer, default: 1}\n"
+
+
+def package(tmp_path: Path, files: Mapping[str, str], *, name: str = "web") -> Path:
+    """A package's folder with these files; scripts in ``hooks/`` may be run, unless their name begins with ``off``."""
+    folder = tmp_path / name
+    for path, text in {"package.yaml": PACKAGE, **files}.items():
+        target = folder / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(text.encode())
+        if path == "enabled" or (path.startswith("hooks/") and not target.name.startswith("off")):
+            target.chmod(0o755)
+    return folder
+
+
+def asking(config: str, *, rest: str = "") -> str:
+    """A hook in bash that prints this when it is run with ``--config``."""
+    return f"#!/usr/bin/env bash\nif [ \"${{1:-}}\" = --config ]; then\ncat <<'END'\n{textwrap.dedent(config)}\nEND\nexit\nfi\n{rest}\n"
+
+
+def lint(capsys: pytest.CaptureFixture[str], folder: Path, *arguments: str) -> tuple[int, list[str]]:
+    """The exit code and the findings, without the summary."""
+    code = main(["package", "lint", str(folder), *arguments])
+    out, err = capsys.readouterr()
+    assert err == ""
+    return code, out.splitlines()[:-1]

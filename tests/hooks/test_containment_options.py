@@ -1,0 +1,93 @@
+"""The options: what is read, and what is refused with a word on what to do."""
+
+import argparse
+import pwd
+from pathlib import Path
+
+import pytest
+
+from tests.hooks.contained import no_sandbox
+from wharfinger.hooks.containment import Containment
+from wharfinger.hooks.containment_options import (
+    FILE_BYTES,
+    ContainmentError,
+    add_containment_options,
+    containment_of,
+)
+
+
+def parse(*words: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    add_containment_options(parser)
+    return parser.parse_args(words)
+
+
+def test_without_options_only_files_are_bounded() -> None:
+    assert containment_of(parse()) == Containment(file_bytes=FILE_BYTES)
+
+
+def test_every_option(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    program = tmp_path / "bwrap"
+    program.write_text("")
+    program.chmod(0o755)
+    args = parse(
+        "--hook-users=400000-400003",
+        f"--hook-sandbox={program}",
+        "--hook-memory=2Gi",
+        "--hook-file-size=none",
+        "--hook-processes=64",
+        "--hook-open-files=256",
+    )
+    found = containment_of(args, state_dir=tmp_path, extra_binds={"/shell_lib.sh": program})
+    assert found.users is not None
+    assert (found.users.first, found.users.last) == (400_000, 400_003)
+    assert (found.sandbox, found.memory_bytes, found.file_bytes) == (program, 2 * 1024**3, None)
+    assert (found.processes, found.open_files) == (64, 256)
+    assert (found.state_dir, dict(found.extra_binds)) == (tmp_path, {"/shell_lib.sh": program})
+
+
+@pytest.mark.skipif(bool(no_sandbox()), reason=no_sandbox() or "it works")
+def test_the_sandbox_is_looked_for_on_path() -> None:
+    found = containment_of(parse("--hook-sandbox"))
+    assert found.sandbox is not None
+    assert found.sandbox.name == "bwrap"
+
+
+def test_a_sandbox_that_is_not_there_is_refused() -> None:
+    with pytest.raises(ContainmentError, match="no '/no/such' on PATH; install bubblewrap"):
+        containment_of(parse("--hook-sandbox=/no/such"))
+
+
+def test_users_need_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 5)
+    with pytest.raises(ContainmentError, match="only root"):
+        containment_of(parse("--hook-users=400000-400003"))
+
+
+def test_users_must_be_nobodys(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    somebody = next(entry for entry in pwd.getpwall() if entry.pw_uid > 0)
+    with pytest.raises(ContainmentError, match=f"{somebody.pw_uid} is {somebody.pw_name}"):
+        containment_of(parse(f"--hook-users={somebody.pw_uid}-{somebody.pw_uid}"))
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "--hook-users=0-5",
+        "--hook-users=9-5",
+        "--hook-users=5",
+        "--hook-users=1-20000",
+        "--hook-users=4294967295-4294967295",
+        "--hook-memory=0",
+        "--hook-memory=1.5Gi",
+        "--hook-file-size=-1",
+        "--hook-processes=0",
+        "--hook-open-files=many",
+    ],
+)
+def test_what_makes_no_sense_is_refused(word: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        parse(word)
+    assert word.split("=", maxsplit=1)[0] in capsys.readouterr().err

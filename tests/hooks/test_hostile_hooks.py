@@ -1,0 +1,306 @@
+"""Hostile hooks, each contained: real processes, without a user of their own and, as root, with one; and in a sandbox.
+
+Whatever the hook does, its run comes to an end within its limits, nobody of it is alive afterwards, its folder is gone, and what
+it wrote is bounded. Where a test needs root or a sandbox and there is none, it is skipped and says why. The fork bomb never runs
+without a limit of the kernel on it, and its own count bounds it besides.
+"""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from tests.hooks.contained import (
+    IS_ROOT,
+    LIMITS,
+    REPETITIONS,
+    no_sandbox,
+    package_in,
+    runner,
+    sandbox,
+    state_folder,
+    users,
+)
+from tests.hooks.scripts import bash, run_of
+from tests.process.children import alive_with
+from wharfinger.hooks.containment import Containment
+from wharfinger.hooks.errors import HookError
+from wharfinger.hooks.process_runner import ProcessHookRunner
+from wharfinger.hooks.run_folder import PREFIX
+from wharfinger.hooks.runner import HookOutcome
+from wharfinger.process.command import Limits
+from wharfinger.process.descendants import scan
+
+MEGA = 1024 * 1024
+GIGA = 1024 * MEGA
+PROCESSES = 24
+
+
+def as_the_daemon(state: Path) -> Containment:
+    return Containment(file_bytes=8 * MEGA, state_dir=state)
+
+
+def as_its_own_user(state: Path) -> Containment:
+    return Containment(users=users(8), processes=PROCESSES, file_bytes=8 * MEGA, state_dir=state)
+
+
+def in_a_sandbox(state: Path) -> Containment:
+    return Containment(sandbox=sandbox(), file_bytes=8 * MEGA, state_dir=state)
+
+
+def as_its_own_user_in_a_sandbox(state: Path) -> Containment:
+    return replace(as_its_own_user(state), sandbox=sandbox())
+
+
+NEEDS_ROOT = pytest.mark.skipif(not IS_ROOT, reason="only root can give a hook a user of its own")
+NEEDS_SANDBOX = pytest.mark.skipif(bool(no_sandbox()), reason=no_sandbox() or "it works")
+CONTAINED = [
+    pytest.param(as_the_daemon, id="as the daemon"),
+    pytest.param(as_its_own_user, id="own user", marks=NEEDS_ROOT),
+    pytest.param(in_a_sandbox, id="sandbox", marks=NEEDS_SANDBOX),
+    pytest.param(as_its_own_user_in_a_sandbox, id="own user in a sandbox", marks=[NEEDS_ROOT, NEEDS_SANDBOX]),
+]
+WITH_LIMITED_PROCESSES = [CONTAINED[1], CONTAINED[3]]
+
+
+@dataclass(frozen=True, slots=True)
+class Prison:
+    """A package's folder for the hostile hook, a runner, and what must hold afterwards."""
+
+    state: Path
+    package: Path
+    containment: Containment
+    tag: str
+
+    def runner(self, limits: Limits = LIMITS) -> ProcessHookRunner:
+        return runner(self.state, self.containment, limits)
+
+    async def run(self, hook: Path, limits: Limits = LIMITS) -> HookOutcome:
+        """Run it once; nothing of it may be left, whatever comes out."""
+        run = replace(run_of(hook), environment={"WHARFINGER_TEST_TAG": self.tag})
+        try:
+            return await self.runner(limits).run(run)
+        finally:
+            self.check_nothing_is_left()
+
+    def check_nothing_is_left(self) -> None:
+        assert alive_with(self.tag) == []
+        assert [path for path in (self.state / "scratch").iterdir() if path.name.startswith(PREFIX)] == []
+        assert list((self.state / "scratch").glob("*/*")) == []
+        own = self.containment.users
+        if own is not None:
+            assert [one for one in scan(0, users=True) if own.first <= one.uid <= own.last and one.stat.alive] == []
+
+
+@pytest.fixture(params=CONTAINED)
+def prison(request: pytest.FixtureRequest, tag: str) -> Iterator[Prison]:
+    with state_folder() as state:
+        yield Prison(state, package_in(state), request.param(state), tag)
+
+
+@pytest.fixture
+def tag(tmp_path: Path) -> str:
+    return tmp_path.name + str(os.getpid())
+
+
+async def test_forks_and_exits(prison: Prison) -> None:
+    hook = bash(prison.package, "(trap '' TERM HUP; sleep 1000) & disown; echo gone; exit 0")
+    for _ in range(REPETITIONS):
+        outcome = await prison.run(hook)
+        assert (outcome.succeeded, outcome.log_lines) == (True, ("gone",))
+
+
+async def test_forks_leaves_its_session_and_exits(prison: Prison) -> None:
+    hook = bash(prison.package, "setsid sh -c 'trap \"\" TERM HUP; sleep 1000' </dev/null >/dev/null 2>&1 & exit 0")
+    for _ in range(REPETITIONS):
+        assert (await prison.run(hook)).succeeded
+
+
+@pytest.mark.parametrize("prison", CONTAINED[1:], indirect=True)
+async def test_leaves_session_and_environment_behind(prison: Prison) -> None:
+    """Only a user of its own or a sandbox finds it then: without either it is out of reach, and the decision says so."""
+    hook = bash(prison.package, "setsid env -i /bin/sleep 1000.4321 </dev/null >/dev/null 2>&1 & exit 0")
+    for _ in range(REPETITIONS):
+        assert (await prison.run(hook)).succeeded
+        assert [path for path in Path("/proc").glob("[0-9]*/cmdline") if b"1000.4321" in read(path)] == []
+
+
+async def test_ignores_sigterm(prison: Prison) -> None:
+    hook = bash(prison.package, "trap '' TERM; echo ready; while :; do sleep 1000; done")
+    for _ in range(REPETITIONS):
+        outcome = await prison.run(hook, replace(LIMITS, wall_s=0.2))
+        assert not outcome.succeeded
+        assert outcome.exit_description.startswith("deadline passed")
+        assert outcome.wall_s < LIMITS.wall_s
+
+
+async def test_writes_a_gigabyte_to_stdout(prison: Prison) -> None:
+    hook = bash(prison.package, f"head -c {GIGA} /dev/zero | tr '\\0' 'x'")
+    for _ in range(REPETITIONS):
+        outcome = await prison.run(hook)
+        assert outcome.exit_description.startswith("output limit passed")
+        assert sum(map(len, outcome.log_lines)) <= MEGA
+
+
+async def test_writes_a_gigabyte_to_its_patch_file(prison: Prison) -> None:
+    """The kernel stops it at the limit, and what is there is more than is read: no result."""
+    hook = bash(
+        prison.package,
+        f"""trap '' XFSZ
+        head -c {GIGA} /dev/zero >"$KUBERNETES_PATCH_PATH" || stat -c %s "$KUBERNETES_PATCH_PATH" """,
+    )
+    for _ in range(REPETITIONS):
+        with pytest.raises(HookError, match="KUBERNETES_PATCH_PATH: more than the limit"):
+            await prison.run(hook)
+
+
+async def test_a_file_ends_at_its_limit(prison: Prison) -> None:
+    script = f'trap "" XFSZ; head -c {GIGA} /dev/zero >"$METRICS_PATH" || stat -c %s "$METRICS_PATH"; exit 9'
+    outcome = await prison.run(bash(prison.package, script))
+    assert str(8 * MEGA) in outcome.log_lines
+
+
+async def test_closes_its_descriptors(prison: Prison) -> None:
+    hook = bash(prison.package, 'exec 0<&- 1>&- 2>&-; for fd in 3 4 5 6 7 8 9; do eval "exec $fd>&-"; done; sleep 1000')
+    for _ in range(REPETITIONS):
+        outcome = await prison.run(hook, replace(LIMITS, wall_s=0.2))
+        assert outcome.exit_description.startswith("deadline passed")
+        assert outcome.log_lines == ()
+
+
+async def test_leaves_a_grandchild_that_holds_stdout(prison: Prison) -> None:
+    hook = bash(prison.package, "((trap '' TERM; sleep 1000) &) ; echo said; exit 0")
+    for _ in range(REPETITIONS):
+        outcome = await prison.run(hook)
+        assert (outcome.succeeded, outcome.log_lines) == (True, ("said",))
+        assert outcome.wall_s < LIMITS.wall_s
+
+
+@pytest.mark.parametrize("prison", WITH_LIMITED_PROCESSES, indirect=True)
+async def test_a_fork_bomb_ends_at_the_process_limit(prison: Prison) -> None:
+    """It tries three times as many as it may have, each in a session of its own, and counts those that it got."""
+    hook = bash(prison.package, "")
+    hook.write_text(
+        f"""#!/bin/sh
+        got=0
+        while [ $got -lt {3 * PROCESSES} ]; do
+            setsid sleep 1000 </dev/null >/dev/null 2>&1 &
+            got=$((got + 1))
+            echo $got
+        done
+        """
+    )
+    assert all(measure.holds for measure in prison.containment.enforced())
+    for _ in range(REPETITIONS):
+        outcome = await prison.run(hook, replace(LIMITS, wall_s=2.0))
+        assert not outcome.succeeded
+        got = [line for line in outcome.log_lines if line.isdecimal()]
+        assert 0 < len(got) < PROCESSES, outcome
+
+
+@pytest.mark.parametrize("prison", WITH_LIMITED_PROCESSES, indirect=True)
+async def test_a_fork_bomb_that_goes_on_is_ended(prison: Prison) -> None:
+    """Each child has two; 12 generations bound it should all else fail, the limit long before."""
+    script = 'bomb() { [ "$1" -gt 0 ] || sleep 1000; bomb $(($1 - 1)) & bomb $(($1 - 1)) & wait; }; bomb 12 2>/dev/null'
+    hook = bash(prison.package, script)
+    for _ in range(REPETITIONS):
+        outcome = await prison.run(hook, replace(LIMITS, wall_s=0.3))
+        assert not outcome.succeeded
+
+
+async def test_symlinks_its_output_file_elsewhere(prison: Prison) -> None:
+    secret = prison.state / "secret"
+    secret.write_text('{"name":"stolen","action":"add","value":1}')
+    hook = bash(prison.package, f'rm "$METRICS_PATH"; ln -s {secret} "$METRICS_PATH"')
+    for _ in range(REPETITIONS):
+        with pytest.raises(HookError, match="METRICS_PATH: what the hook left there cannot be read"):
+            await prison.run(hook)
+    assert secret.read_text().startswith('{"name":"stolen"')
+
+
+async def test_what_it_made_unreadable_is_removed(prison: Prison) -> None:
+    script = 'cd "${METRICS_PATH%/*}"; mkdir -p a/b/c; touch a/b/c/d; chmod 000 a/b/c a/b a; chmod 000 .'
+    hook = bash(prison.package, script)
+    with pytest.raises(HookError) if not IS_ROOT else nothing_raised():
+        await prison.run(hook)
+
+
+@NEEDS_ROOT
+@pytest.mark.parametrize("prison", [CONTAINED[1]], indirect=True)
+async def test_nothing_of_the_daemon_is_there_for_a_user_of_its_own(prison: Prison) -> None:
+    secret = prison.state / "journal.db"
+    secret.write_text("secret")
+    secret.chmod(0o600)
+    hook = bash(
+        prison.package,
+        f"""
+        cat {secret} && echo read
+        ls {prison.state} && echo listed
+        ls {prison.state}/scratch && echo listed scratch
+        touch "$0.new" && echo written
+        kill -0 {os.getpid()} && echo signalled
+        id -u; id -G; ls -ld "$HOME" "$TMPDIR" | cut -c1-10
+        true
+        """.replace("&&", "2>/dev/null &&"),
+    )
+    own = prison.containment.users
+    assert own is not None
+    outcome = await prison.run(replace_first_line(hook))
+    assert outcome.log_lines == (str(own.first), str(own.first), "drwx------", "drwx------")
+
+
+@NEEDS_ROOT
+@pytest.mark.parametrize("prison", [CONTAINED[1]], indirect=True)
+async def test_what_its_user_wrote_elsewhere_is_removed(prison: Prison) -> None:
+    hook = bash(
+        prison.package, "mkdir -p /tmp/$UID/deep; touch /tmp/$UID/deep/file /tmp/$UID.file; chmod 000 /tmp/$UID"
+    )
+    own = prison.containment.users
+    assert own is not None
+    assert (await prison.run(hook)).succeeded
+    assert not Path("/tmp", str(own.first)).exists()
+    assert not Path("/tmp", f"{own.first}.file").exists()
+
+
+@NEEDS_SANDBOX
+@pytest.mark.parametrize("prison", [CONTAINED[2]], indirect=True)
+async def test_a_sandbox_hides_the_daemon_and_shows_what_it_is_told(prison: Prison) -> None:
+    library = prison.state / "library.sh"
+    library.write_text("echo from the library")
+    (prison.state / "journal.db").write_text("secret")
+    there = replace(prison.containment, extra_binds={"/shell_lib.sh": library, "/frameworks": prison.state})
+    hook = bash(
+        prison.package,
+        f"""
+        ls {prison.state}
+        touch /usr/x /x {prison.package}/x 2>/dev/null || echo read-only
+        source /shell_lib.sh
+        ls /frameworks | grep library
+        kill -0 {os.getpid()} 2>/dev/null || echo alone
+        """,
+    )
+    outcome = await Prison(prison.state, prison.package, there, prison.tag).run(hook)
+    assert outcome.log_lines == ("scratch", "store", "read-only", "from the library", "library.sh", "alone")
+
+
+class nothing_raised:  # noqa: N801 - used like pytest.raises
+    """For cases in which nothing is raised."""
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+
+def replace_first_line(hook: Path) -> Path:
+    """Without errexit: each of its attempts fails."""
+    hook.write_text(hook.read_text().replace("set -euo pipefail", ""))
+    return hook
+
+
+def read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""

@@ -1,0 +1,46 @@
+"""The command line of bubblewrap; what it comes to is tested with real hooks (test_hostile_hooks.py)."""
+
+from itertools import pairwise
+from pathlib import Path
+
+from wharfinger.hooks.sandbox import sandboxed
+
+
+def test_what_is_hidden_is_hidden_before_what_is_shown_in_it() -> None:
+    words = sandboxed(
+        Path("/usr/bin/bwrap"),
+        state_dir=Path("/var/lib/w"),
+        shown=(Path("/var/lib/w/store/trees/ab"),),
+        writable=Path("/var/lib/w/scratch/run"),
+        extra_binds={"/shell_lib.sh": Path("/opt/lib.sh")},
+        cwd=Path("/var/lib/w/store/trees/ab/package"),
+    )
+    joined = " ".join(words)
+    places = [
+        joined.index(part)
+        for part in (
+            "--ro-bind /var /var ",
+            "--tmpfs /tmp ",
+            "--tmpfs /var/tmp ",
+            "--tmpfs /var/lib/w ",
+            "--ro-bind /var/lib/w/store/trees/ab /var/lib/w/store/trees/ab ",
+            "--bind /var/lib/w/scratch/run /var/lib/w/scratch/run ",
+            "--ro-bind /opt/lib.sh /shell_lib.sh ",
+            "--remount-ro / ",
+            "--chdir /var/lib/w/store/trees/ab/package --",
+        )
+    ]
+    assert places == sorted(places)
+    assert words[0] == "/usr/bin/bwrap"
+    assert words[-1] == "--"
+    assert "--unshare-pid" in words
+    assert "--unshare-net" not in words
+    assert "--die-with-parent" not in words
+
+
+def test_links_in_the_root_stay_links_and_nothing_else_is_shown_twice() -> None:
+    words = sandboxed(Path("/b"), state_dir=None, shown=(), writable=None, extra_binds={}, cwd=Path("/"))
+    links = {following for word, following in pairwise(words) if word == "--symlink"}
+    assert links == {str(entry.readlink()) for entry in Path("/").iterdir() if entry.is_symlink()}
+    assert "--bind" not in words
+    assert not any(first == "--ro-bind" and second in {"/proc", "/dev", "/tmp"} for first, second in pairwise(words))

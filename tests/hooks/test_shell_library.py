@@ -1,0 +1,172 @@
+"""Hooks find the library wherever it is brought to, and it makes them strict."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.hooks import contained
+from tests.hooks.scripts import run_of, write_hook
+from tests.hooks.shell_hooks import run_body, run_hook, sandbox, write_shell_hook
+from wharfinger.hooks.containment import Containment
+from wharfinger.hooks.shell_library import FOLDER, FRAMEWORK_DIR, binds, environment, install
+
+MAIN = "__main__() { echo handled; }"
+FILES = [
+    "framework/shell/context.sh",
+    "framework/shell/hook.sh",
+    "frameworks/shell/context.sh",
+    "frameworks/shell/hook.sh",
+    "shell_lib.sh",
+]
+
+# -- where it is
+
+
+def test_what_a_sandbox_shows_is_there() -> None:
+    assert sorted(binds()) == ["/framework", "/frameworks", "/shell_lib.sh"]
+    assert binds()["/shell_lib.sh"].is_file()
+    for fragments in ("/framework", "/frameworks"):
+        assert sorted(path.name for path in (binds()[fragments] / "shell").iterdir()) == ["context.sh", "hook.sh"]
+
+
+@pytest.mark.skipif(sandbox() is None, reason="no sandbox is allowed here")
+@pytest.mark.parametrize("library", ["/shell_lib.sh", f"${FRAMEWORK_DIR}/shell_lib.sh"])
+def test_in_a_sandbox_hooks_find_it_at_the_root(tmp_path: Path, library: str) -> None:
+    command = sandbox()
+    assert command is not None
+    hook = write_shell_hook(tmp_path, MAIN, library=library)
+    assert run_hook(hook, before=("env", "-u", FRAMEWORK_DIR, *command)).lines == ["handled"]
+
+
+@pytest.mark.skipif(bool(contained.no_sandbox()), reason=contained.no_sandbox())
+async def test_a_hook_that_is_run_in_a_sandbox_finds_it_there() -> None:
+    with contained.state_folder() as state:
+        hook = write_shell_hook(
+            contained.package_in(state), "__main__() { context::get binding; }", library="/shell_lib.sh"
+        )
+        containment = Containment(sandbox=contained.sandbox(), state_dir=state, extra_binds=binds())
+        outcome = await contained.runner(state, containment).run(run_of(hook, contexts=({"binding": "onStartup"},)))
+        assert (outcome.succeeded, outcome.log_lines) == (True, ("onStartup",)), outcome.exit_description
+
+
+def test_elsewhere_a_variable_says_where() -> None:
+    assert environment({"HOME": "/root"}) == {FRAMEWORK_DIR: str(FOLDER)}
+    assert environment({FRAMEWORK_DIR: ""}) == {}
+    assert (FOLDER / "shell_lib.sh").is_file()
+    assert not FOLDER.is_symlink()
+
+
+def test_it_is_installed_below_a_root(tmp_path: Path) -> None:
+    written = install(tmp_path)
+    assert sorted(str(path.relative_to(tmp_path)) for path in written) == FILES
+    assert written[0] == tmp_path / "shell_lib.sh"
+    for path in written:
+        assert path.stat().st_mode & 0o777 == 0o644
+    (tmp_path / "frameworks/shell/own.sh").write_text("own::greet() { echo greeted; }\n")
+    (tmp_path / "shell_lib.sh").write_text("an older one")
+    assert install(tmp_path) == written
+    hook = write_shell_hook(tmp_path, "__main__() { own::greet; }")
+    assert run_hook(hook, environment={FRAMEWORK_DIR: str(tmp_path)}).lines == ["greeted"]
+
+
+def test_a_root_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "frameworks").write_text("")
+    with pytest.raises(OSError, match="frameworks"):
+        install(tmp_path)
+
+
+def test_it_is_found_beside_a_hook_that_names_no_folder(tmp_path: Path) -> None:
+    install(tmp_path)
+    hook = write_shell_hook(tmp_path, MAIN, library="shell_lib.sh")
+    done = run_hook(hook, before=("env", "-C", str(tmp_path)), environment={"PATH": os.environ["PATH"]})
+    assert done.lines == ["handled"]
+
+
+# -- how strict it is
+
+
+def test_options_are_set(tmp_path: Path) -> None:
+    body = """
+    __main__() {
+      for option in errexit errtrace nounset pipefail; do [[ -o $option ]] && echo "$option"; done
+      for option in inherit_errexit failglob; do shopt -q "$option" && echo "$option"; done
+    }
+    """
+    assert run_body(tmp_path, body).lines == [
+        "errexit", "errtrace", "nounset", "pipefail", "inherit_errexit", "failglob",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "failing",
+    ["false", "false | cat", "text=$(false; echo on)", 'echo "$unheard_of"', "ls *.nothing-like-it", "(exit 3)"],
+)
+def test_what_fails_ends_the_hook(tmp_path: Path, failing: str) -> None:
+    done = run_body(tmp_path, f"__main__() {{\n  {failing}\n  echo went on\n}}")
+    assert done.status != 0
+    assert done.out == ""
+    assert done.err
+
+
+def test_a_failure_tells_how_it_was_come_to(tmp_path: Path) -> None:
+    body = """
+    inner() { grep --quiet nothing /dev/null; }
+    outer() {
+      inner
+    }
+    __main__() { outer; }
+    """
+    done = run_body(tmp_path, body)
+    assert done.status == 1
+    hook = tmp_path / "10-hook.sh"
+    lines = done.err.splitlines()
+    assert lines[:4] == [
+        "ERROR: exit status 1 from: grep --quiet nothing /dev/null",
+        f"  at inner ({hook}:4)",
+        f"  at outer ({hook}:6)",
+        f"  at __main__ ({hook}:8)",
+    ]
+    assert lines[-1] == f"  at main ({hook}:10)"
+    assert sum(line.startswith("ERROR") for line in lines) == 1
+
+
+def test_what_fails_before_the_handlers_tells_too(tmp_path: Path) -> None:
+    done = run_body(tmp_path, "cat /nothing/there")
+    assert done.status == 1
+    assert f"ERROR: exit status 1 from: cat /nothing/there\n  at main ({tmp_path / '10-hook.sh'}:3)\n" in done.err
+
+
+def test_a_trap_of_the_hook_replaces_ours(tmp_path: Path) -> None:
+    body = """
+    trap 'echo "mine: $?"' ERR
+    __main__() { (exit 7); }
+    """
+    done = run_body(tmp_path, body)
+    assert (done.status, done.err) == (7, "")
+    assert set(done.out.splitlines()) == {"mine: 7"}
+    assert run_body(tmp_path, "trap - ERR\n__main__() { (exit 7); }").err == ""
+
+
+def test_no_variable_is_left_behind_by_loading(tmp_path: Path) -> None:
+    hook = write_hook(
+        tmp_path,
+        "#!/usr/bin/env bash\nbefore=$(compgen -v)\n"
+        f'source ${FRAMEWORK_DIR}/shell_lib.sh\ncomm -13 <(sort <<<"$before") <(compgen -v | sort)\n',
+    )
+    # Those that it needs say by their names whose they are; the rest are bash's, or the test's.
+    own = [line for line in run_hook(hook).lines if not line.startswith(("context__", "hook__"))]
+    assert set(own) <= {"before", "PIPESTATUS", "_", "FUNCNAME", "BASH_REMATCH"}
+
+
+def test_loading_it_twice_does_no_harm(tmp_path: Path) -> None:
+    hook = write_shell_hook(tmp_path, f"source ${FRAMEWORK_DIR}/shell_lib.sh\n{MAIN}")
+    assert run_hook(hook).lines == ["handled"]
+
+
+def test_an_old_bash_is_refused(tmp_path: Path) -> None:
+    library = (FOLDER / "shell_lib.sh").read_text().replace("BASH_VERSINFO[0] * 100", "3 * 100")
+    (tmp_path / "shell_lib.sh").write_text(library)
+    done = run_hook(write_shell_hook(tmp_path, MAIN), environment={FRAMEWORK_DIR: str(tmp_path)})
+    assert done.status == 1
+    assert "is too old, 4.4 or newer is needed" in done.err

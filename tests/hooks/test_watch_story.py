@@ -1,0 +1,417 @@
+"""Whatever becomes of watches, each hook knows the truth in the end, and is told nothing before it was shown everything.
+
+A story has objects that come, change and go, namespaces that are labelled anew, watches that break, servers that forget and fail,
+packages that start late, hooks that fail. Each hook is a model of what its runs were told: a run that succeeded is believed, one
+that failed is not. What is checked, for every binding:
+
+* no event before the Synchronization succeeded;
+* Added only of what the hook did not know, Modified and Deleted only of what it did;
+* the snapshots of one run are of one moment, and as of then;
+* in the end the hook knows exactly what is there, in its last state: nothing is missing, nothing that went is left.
+
+Inboxes and backlogs are so small here that they are reduced all the time.
+"""
+
+import io
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
+
+import pytest
+import trio
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from trio.testing import MockClock
+
+from tests.hooks.hooked import hook
+from tests.hooks.story_cluster import CONFIG_MAP, NAMESPACE, StoryCluster
+from tests.hooks.watching import plain, value_filters
+from tests.scale import scaled
+from wharfinger.formats.json_value import JsonObject, JsonValue, find, find_list, find_str
+from wharfinger.hooks import monitor, package_hooks
+from wharfinger.hooks.config import KubernetesBinding
+from wharfinger.hooks.context_file import Context, write_contexts
+from wharfinger.hooks.discovery import Hook
+from wharfinger.hooks.errors import HookError
+from wharfinger.hooks.hook_services import HookServices, open_hook_services
+from wharfinger.hooks.inbox import Inbox
+from wharfinger.hooks.monitor_backlog import Backlog
+from wharfinger.hooks.package_hooks import PackageHooks
+
+SMALL = 3
+NAMES, NAMESPACES, TEAM = ("a", "b", "c"), ("one", "two"), "team=a"
+
+_SELECTED = "labelSelector: {matchLabels: {app: x}}"
+_IN_TEAM = "namespace: {labelSelector: {matchLabels: {team: a}}}"
+_NAMED = "nameSelector: {matchNames: [a, b]}, namespace: {nameSelector: {matchNames: [one, two]}}"
+FIRST = hook(
+    "{configVersion: v1, kubernetes: ["
+    f"{{name: all, kind: ConfigMap, {_SELECTED}}},"
+    f"{{name: team, kind: ConfigMap, {_IN_TEAM}, jqFilter: value, queue: q}},"
+    f"{{name: named, kind: ConfigMap, {_NAMED}, jqFilter: value, keepFullObjectsInMemory: false,"
+    " resynchronizationPeriod: 20s, includeSnapshotsFrom: [named, all]},"
+    f"{{name: coming, kind: ConfigMap, {_SELECTED}, executeHookOnEvent: [Added, Deleted]}},"
+    f"{{name: going, kind: ConfigMap, {_SELECTED}, executeHookOnEvent: [Deleted], queue: q}}"
+    "]}",
+    "hooks/first.sh",
+)
+SECOND = hook(
+    "{configVersion: v1, schedule: [{name: tick, crontab: '* * * * *', group: g}], kubernetes: ["
+    f"{{name: grouped, kind: ConfigMap, {_SELECTED}, group: g}},"
+    f"{{name: together, kind: ConfigMap, {_IN_TEAM}, jqFilter: value, group: g}}"
+    "]}",
+    "hooks/second.sh",
+)
+OLD = hook(
+    "{onKubernetesEvent: [{name: old, kind: ConfigMap, event: [add, update, delete],"
+    " selector: {matchLabels: {app: x}}}]}",
+    "hooks/old.sh",
+)
+HOOKS = (FIRST, SECOND, OLD)
+
+
+def selected(cluster: StoryCluster, binding: KubernetesBinding) -> dict[str, JsonValue]:
+    """What a binding selects, by ``namespace/name``: its value."""
+    team = {stored.name for stored in cluster.now.values() if stored.resource is NAMESPACE and stored.label == TEAM}
+    return {
+        f"{stored.namespace}/{stored.name}": str(stored.value)
+        for stored in cluster.now.values()
+        if stored.resource is CONFIG_MAP
+        and stored.label.startswith(binding.label_selector)
+        and (binding.names is None or stored.name in binding.names)
+        and (binding.namespaces is None or not binding.namespaces.labels or stored.namespace in team)
+    }
+
+
+def written(contexts: tuple[Context, ...]) -> list[JsonObject]:
+    """What a hook reads."""
+    file = io.BytesIO()
+    write_contexts(file, contexts)
+    found: list[JsonObject] = json.loads(file.getvalue())
+    return found
+
+
+def shown(item: JsonValue) -> tuple[str, JsonValue]:
+    """An item's place, as far as it has one, and its value."""
+    document = find(item, "object")
+    place = f"{find_str(document, 'metadata', 'namespace')}/{find_str(document, 'metadata', 'name')}"
+    filtered = isinstance(item, dict) and "filterResult" in item
+    return place, find(item, "filterResult") if filtered else find(document, "data", "v")
+
+
+@dataclass
+class Reader:
+    """One hook of one package, and what it believes of each binding: values by place, or sorted values where it has no places."""
+
+    hooks: PackageHooks
+    hook: Hook
+    cluster: StoryCluster
+    believed: dict[str, dict[str, JsonValue]] = field(default_factory=dict)
+    values: dict[str, list[str]] = field(default_factory=dict)
+    synchronized: set[str] = field(default_factory=set)
+
+    async def synchronize(self, binding: KubernetesBinding, *, succeeds: bool) -> None:
+        """The first run of a binding, unless it had one."""
+        if binding.name in self.synchronized:
+            return
+        if binding.legacy:  # is told events only; what was there before is what it may know of
+            items = self.hooks.monitor(self.hook, binding).synchronize()
+            self._shown(binding.name, [plain(item) for item in items])
+            succeeds = True
+        else:
+            told = written(self.hooks.synchronization(self.hook, binding))
+            await trio.sleep(0.05)
+            if succeeds:
+                self._believe(told)
+        if succeeds:
+            self.synchronized.add(binding.name)
+            self.hooks.monitor(self.hook, binding).unlock()
+
+    async def run(self, queue: str, meanwhile: Callable[[], Awaitable[None]], *, succeeds: bool) -> None:
+        """What waits in a queue is told, and ``meanwhile`` something happens."""
+        box = self.hooks.inbox(self.hook, queue)
+        occurrences = box.offered()
+        for occurrence in occurrences:
+            assert occurrence.event is None or occurrence.binding.name in self.synchronized, "an event too early"
+        if not occurrences:
+            return
+        told = written(self.hooks.contexts(self.hook, occurrences))
+        read = {json.dumps(one["snapshots"], sort_keys=True) for one in told if "snapshots" in one}
+        assert len(read) <= 1, "one run, one moment"
+        await meanwhile()
+        if succeeds:
+            self._believe(told)
+            box.told(occurrences)
+
+    def _believe(self, told: list[JsonObject]) -> None:
+        for context in told:
+            name = find_str(context, "binding")
+            match find(context, "type"):
+                case "Synchronization":
+                    self._shown(name, find_list(context, "objects"))
+                case "Group":
+                    for included in ("grouped", "together"):
+                        self._shown(included, find_list(context, "snapshots", included))
+                case "Event":
+                    self._told(name, find_str(context, "watchEvent"), context)
+                case _:
+                    place = f"{find_str(context, 'resourceNamespace')}/{find_str(context, 'resourceName')}"
+                    verbs = {"add": "Added", "update": "Modified", "delete": "Deleted"}
+                    self._changed(name, verbs[find_str(context, "resourceEvent")], place, None)
+
+    def _shown(self, name: str, items: list[JsonValue]) -> None:
+        if name == "named":
+            self.values[name] = sorted(str(shown(item)[1]) for item in items)
+        else:
+            self.believed[name] = dict(map(shown, items))
+
+    def _told(self, name: str, verb: str, context: JsonObject) -> None:
+        place, value = shown(context)
+        if name != "named":
+            self._changed(name, verb, place, value)
+            return
+        # It is not told of which object; its own snapshot is as new as the run.
+        self._shown(name, find_list(context, "snapshots", name))
+
+    def _changed(self, name: str, verb: str, place: str, value: JsonValue) -> None:
+        believed = self.believed[name]
+        if name != "going":
+            assert (place in believed) == (verb != "Added"), f"{name}: {verb} {place}"
+        if verb == "Deleted":
+            believed.pop(place, None)
+        else:
+            believed[place] = value
+
+    def check(self) -> None:
+        """What it believes is what there is."""
+        for binding in self.hook.config.kubernetes:
+            truth = selected(self.cluster, binding)
+            if binding.name == "named":
+                assert self.values[binding.name] == sorted(map(str, truth.values()))
+                continue
+            believed = self.believed[binding.name]
+            if binding.name == "going":
+                assert believed.keys() <= truth.keys(), "something went unnoticed"
+            elif binding.legacy or binding.name == "coming":
+                assert believed.keys() == truth.keys(), binding.name
+            else:
+                assert believed == truth, binding.name
+            assert self.hooks.settled(self.hook, binding)
+
+
+@dataclass
+class Story:
+    """What happens, one step after the other."""
+
+    cluster: StoryCluster
+    services: HookServices
+    readers: dict[str, list[Reader]] = field(default_factory=dict)
+    value: int = 0
+
+    async def take(self, step: "Step") -> None:
+        """One step."""
+        what, first, second, flag = step
+        cluster, namespace, name = self.cluster, NAMESPACES[first % 2], NAMES[second % 3]
+        self.value += 1
+        match what:
+            case "put":
+                if ("Namespace", "", namespace) not in cluster.now:
+                    cluster.put(NAMESPACE, "", namespace, label="", value=0)
+                cluster.put(CONFIG_MAP, namespace, name, label="app=x" if flag else "", value=self.value // 2)
+            case "delete":
+                cluster.delete(CONFIG_MAP, namespace, name)
+            case "storm":
+                await self._storm(namespace, name, 6)
+            case "label":
+                cluster.put(NAMESPACE, "", namespace, label=TEAM if flag else "", value=0)
+            case "vanish":
+                cluster.delete(NAMESPACE, "", namespace)
+            case "open":
+                await self.open(f"p{first % 2}")
+            case "close":
+                await self.services.stop(f"p{first % 2}")
+                self.readers.pop(f"p{first % 2}", None)
+            case "break" | "forget" | "fail" | "wait":
+                await self._disturb(step)
+            case _:
+                await self._tell(step)
+
+    async def _storm(self, namespace: str, name: str, changes: int) -> None:
+        """An object comes, changes and goes, and each of it is seen."""
+        for number in range(changes):
+            if number % 3 == 2:
+                self.cluster.delete(CONFIG_MAP, namespace, name)
+            else:
+                self.value += 1
+                self.cluster.put(CONFIG_MAP, namespace, name, label="app=x", value=self.value)
+            await trio.sleep(0.01)
+
+    async def _disturb(self, step: "Step") -> None:
+        what, _, second, flag = step
+        if what == "wait":
+            await trio.sleep((0.0, 0.01, 1.0, 25.0)[second % 4])
+            return
+        if what == "forget":
+            self.cluster.forget()
+        elif what == "fail":
+            self.cluster.failing = 1 + second % 3
+        if flag or what == "break":
+            self.cluster.break_watches()
+
+    async def open(self, package: str) -> None:
+        """Start a package, unless it is started or cannot be."""
+        if package in self.readers:
+            return
+        try:
+            hooks = await self.services.start(package, HOOKS, namespace=None)
+        except HookError as error:
+            assert error.transient
+        else:
+            self.readers[package] = [Reader(hooks, one, self.cluster) for one in HOOKS]
+
+    async def _tell(self, step: "Step") -> None:
+        what, first, second, flag = step
+        readers = [reader for package in self.readers.values() for reader in package]
+        if not readers:
+            return
+        reader = readers[first % len(readers)]
+        match what:
+            case "synchronize":
+                bindings = reader.hook.config.kubernetes
+                await reader.synchronize(bindings[second % len(bindings)], succeeds=flag)
+            case "run":
+                storm = partial(self._storm, NAMESPACES[first % 2], NAMES[second % 3], second)
+                await reader.run("q" if second % 2 else "main", storm, succeeds=flag)
+            case "tick":
+                reader.hooks.tick("* * * * *")
+
+    async def end(self) -> None:
+        """Everything is whole again, and every hook is told what waits."""
+        self.cluster.failing = 0
+        await trio.sleep(200)
+        for package in ("p0", "p1"):
+            await self.open(package)
+        for readers in self.readers.values():
+            for reader in readers:
+                for binding in reader.hook.config.kubernetes:
+                    await reader.synchronize(binding, succeeds=True)
+        await trio.sleep(1)
+        for readers in self.readers.values():
+            for reader in readers:
+                for (name, queue), box in reader.hooks.inboxes.items():
+                    while name == reader.hook.name and box.waiting:
+                        await reader.run(queue, trio.lowlevel.checkpoint, succeeds=True)
+                reader.check()
+        self._check_shared()
+
+    def _check_shared(self) -> None:
+        """Both packages know the same, and share what they watch."""
+        one, other = (self.readers[package][0].hooks for package in ("p0", "p1"))
+        assert [monitor.checksum() for monitor in one.monitors()] == [
+            monitor.checksum() for monitor in other.monitors()
+        ]
+        watches = {(one.resource.kind, one.namespace, one.label_selector, one.field_selector): one.subscribers
+                   for one in self.services.watches()}  # fmt: skip
+        assert watches["ConfigMap", "", "app=x", ""] == 2 * 5
+        assert watches["Namespace", "", TEAM, ""] == 2 * 2
+
+
+Step = tuple[str, int, int, bool]
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(
+            ["put"] * 6
+            + ["delete", "label", "wait", "run", "run", "synchronize", "synchronize"] * 2
+            + ["vanish", "break", "forget", "fail", "open", "close", "tick", "storm", "storm"]
+        ),
+        st.integers(0, 5),
+        st.integers(0, 11),
+        st.booleans(),
+    ),
+    max_size=60,
+)
+
+
+@asynccontextmanager
+async def open_story() -> AsyncIterator[Story]:
+    cluster = StoryCluster()
+    client = cluster.client()
+    for number, namespace in enumerate(NAMESPACES):
+        cluster.put(NAMESPACE, "", namespace, label=TEAM if number else "", value=0)
+        cluster.put(CONFIG_MAP, namespace, "a", label="app=x", value=-1)
+    async with open_hook_services(
+        client,
+        value_filters(),
+        lambda: datetime(2024, 1, 1, tzinfo=UTC),
+        UTC,
+        on_event=lambda _hooks, _box: None,
+        on_tick=lambda _crontab: None,
+    ) as services:
+        story = Story(cluster, services)
+        await story.open("p0")
+        yield story
+
+
+async def tell(steps: list[Step]) -> StoryCluster:
+    async with open_story() as story:
+        for step in steps:
+            await story.take(step)
+        await story.end()
+    return story.cluster
+
+
+def told(steps: list[Step]) -> StoryCluster:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(monitor, "Backlog", partial(Backlog, SMALL))
+        patch.setattr(package_hooks, "Inbox", partial(Inbox, limit=SMALL))
+        return trio.run(tell, steps, clock=MockClock(autojump_threshold=0))
+
+
+@settings(max_examples=scaled(1_500, 100))
+@given(STEPS)
+def test_every_hook_knows_the_truth_in_the_end(steps: list[Step]) -> None:
+    told(steps)
+
+
+EVERYTHING: list[Step] = [
+    ("synchronize", 0, 0, True),
+    ("put", 0, 1, True),
+    ("wait", 0, 1, True),
+    ("put", 0, 1, False),
+    ("forget", 0, 0, True),
+    ("put", 1, 2, True),
+    ("fail", 0, 2, True),
+    ("open", 1, 0, True),
+    ("label", 0, 0, True),
+    ("wait", 0, 3, True),
+    ("synchronize", 0, 1, False),
+    ("open", 1, 0, True),
+    ("run", 0, 0, False),
+    ("delete", 0, 0, True),
+    ("vanish", 1, 0, True),
+    ("break", 0, 0, True),
+    ("run", 0, 0, True),
+]
+
+
+A_RUN_IN_A_STORM: list[Step] = [
+    *(("synchronize", 0, number, True) for number in range(5)),
+    ("delete", 0, 0, True),
+    ("wait", 0, 2, True),
+    ("run", 0, 0, True),
+    ("put", 0, 0, True),
+    ("wait", 0, 2, True),
+    ("run", 0, 3, False),
+    ("run", 0, 6, True),
+    ("run", 0, 3, True),
+    ("storm", 1, 1, True),
+]
+
+
+@pytest.mark.parametrize("steps", [EVERYTHING, A_RUN_IN_A_STORM])
+def test_a_story_in_which_much_happens(steps: list[Step]) -> None:
+    for _ in range(scaled(50, 3)):
+        assert told(steps).requests > 20

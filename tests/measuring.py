@@ -1,0 +1,62 @@
+"""How much of a test coverage looks at: tracing more than doubles what Python costs, and soon finds nothing new.
+
+A property is traced for its first TRACED_EXAMPLES examples, and the engine that makes them up never: what the first ones do
+not reach, tests by example have to, which say what they are for. A test marked ``unmeasured`` is not traced at all, and neither
+is any child that it starts: it repeats for certainty's sake what others run once (fuzzing, ``kill -9`` at every step).
+
+Tracing is switched in one frame each time, off and on again: the tracer counts calls and returns, and must see both or neither.
+"""
+
+import functools
+import os
+import sys
+from collections.abc import Callable, Generator
+from typing import Final, Protocol, cast
+
+TRACED_EXAMPLES: Final = 10
+_OF_CHILDREN: Final = "COVERAGE_PROCESS_CONFIG"
+"""By this, children know that they are measured."""
+
+
+class _Handle(Protocol):
+    """What Hypothesis keeps of a test: ``inner_test`` runs one example."""
+
+    inner_test: Callable[..., object]
+
+
+def unmeasured() -> Generator[None, object, object]:
+    """The body of a hook's wrapper: what is run inside is not traced, nor are its children."""
+    trace, of_children = sys.gettrace(), os.environ.pop(_OF_CHILDREN, None)
+    sys.settrace(None)
+    try:
+        return (yield)
+    finally:
+        sys.settrace(trace)
+        if of_children is not None:
+            os.environ[_OF_CHILDREN] = of_children
+
+
+def measured_at_first(test: object) -> Generator[None, object, object]:
+    """The same for a property: its first examples are traced, each of them alone."""
+    handle = cast("_Handle", test)
+    example, trace, examples = handle.inner_test, sys.gettrace(), 0
+
+    @functools.wraps(example)
+    def traced_at_first(*args: object, **kwargs: object) -> object:
+        nonlocal examples
+        examples += 1
+        if examples > TRACED_EXAMPLES:
+            return example(*args, **kwargs)
+        sys.settrace(trace)
+        try:
+            return example(*args, **kwargs)
+        finally:
+            sys.settrace(None)
+
+    handle.inner_test = traced_at_first
+    sys.settrace(None)
+    try:
+        return (yield)
+    finally:
+        sys.settrace(trace)
+        handle.inner_test = example

@@ -1,0 +1,194 @@
+"""Launchers: what is put in front of a program, what is known before it starts, and that the kernel's limits hold."""
+
+import errno
+import os
+import resource
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.process.children import PATH, PATIENT, SHORT, alive_with, shell
+from wharfinger.process.child import run_child
+from wharfinger.process.command import Command, Limits, User
+from wharfinger.process.errors import SpawnError
+from wharfinger.process.launcher import check, launched, needs_launcher
+
+AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can start programs as other users")
+NOBODYS = User(1_100_000_000 + os.getpid(), 1_100_000_000 + os.getpid())
+EVERYTHING = replace(PATIENT, memory_bytes=1 << 30, processes=9, open_files=33, file_bytes=4096)
+
+
+@pytest.fixture
+def public() -> Iterator[Path]:
+    """A folder that other users may enter; pytest's own may not be."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
+
+
+def program(folder: Path, text: str, mode: int = 0o755) -> Path:
+    path = folder / "program"
+    path.write_text(text)
+    path.chmod(mode)
+    return path
+
+
+def test_without_anything_to_do_the_command_is_what_is_started() -> None:
+    command = shell("true")
+    assert not needs_launcher(command, PATIENT)
+    assert launched(command, PATIENT) == command.argv
+
+
+def test_the_user_comes_first_the_wrapper_next_the_limits_last() -> None:
+    command = Command(("/bin/x", "-a"), Path("/"), {}, user=User(7, 8), wrapper=("/sandbox", "--"))
+    words = launched(command, EVERYTHING)
+    assert [Path(words[0]).name, *words[1:5]] == ["setpriv", "--reuid=7", "--regid=8", "--clear-groups", "--"]
+    assert words[5:7] == ("/sandbox", "--")
+    assert [Path(words[7]).name, *words[8:]] == [
+        "prlimit",
+        f"--as={1 << 30}:{1 << 30}",
+        "--nproc=9:9",
+        "--nofile=33:33",
+        "--fsize=4096:4096",
+        "--",
+        "/bin/x",
+        "-a",
+    ]
+    assert "--no-new-privs" in launched(replace(command, wrapper=()), PATIENT)
+
+
+def test_no_limit_is_above_what_this_process_may_have() -> None:
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    words = launched(shell("true"), replace(PATIENT, open_files=hard + 1000))
+    assert words[1] == f"--nofile={hard}:{hard}"
+
+
+def test_a_missing_launcher_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/no/such/folder")
+    with pytest.raises(SpawnError, match="cannot start prlimit: it is not on PATH; install util-linux"):
+        launched(shell("true"), EVERYTHING)
+
+
+async def test_the_limits_are_the_programs_own_and_its_environment_is_as_it_was(tag: str) -> None:
+    command = shell(
+        "ulimit -v; ulimit -n; ulimit -f; tr '\\0' '\\n' </proc/self/environ | cut -d= -f1 | sort | tr '\\n' ' '", tag
+    )
+    command = replace(command, env={**command.env, "a.b-c": "kept"})
+    bare = await run_child(replace(command, argv=("/usr/bin/env",)), PATIENT)
+    limited = await run_child(replace(command, argv=("/usr/bin/env",)), EVERYTHING)
+    names = [sorted(line.split("=")[0] for line in one.stdout.decode().splitlines()) for one in (bare, limited)]
+    assert names[0] == names[1]
+    assert "a.b-c" in names[1]
+    said = (await run_child(command, EVERYTHING)).stdout.decode().split()
+    assert said[:2] == [str((1 << 30) // 1024), "33"]
+
+
+async def test_a_file_that_grows_too_large_is_a_signal(tag: str, tmp_path: Path) -> None:
+    outcome = await run_child(replace(shell("head -c 9000 /dev/zero >f", tag), cwd=tmp_path), EVERYTHING)
+    assert outcome.returncode != 0
+    assert (tmp_path / "f").stat().st_size == 4096
+
+
+@AS_ROOT
+async def test_another_user_is_in_no_other_group_and_gets_no_more_rights(tag: str) -> None:
+    outcome = await run_child(
+        replace(shell("id -u; id -g; id -G; grep NoNewPrivs /proc/self/status", tag), user=NOBODYS), SHORT
+    )
+    number = str(NOBODYS.uid).encode()
+    assert outcome.stdout.split() == [number, number, number, b"NoNewPrivs:", b"1"]
+
+
+@AS_ROOT
+async def test_who_throws_session_and_environment_away_is_found_by_its_user(tag: str) -> None:
+    script = "setsid env -i sh -c 'trap \"\" TERM HUP; sleep 1000' </dev/null >/dev/null 2>&1 & echo; exit 0"
+    outcome = await run_child(replace(shell(script, tag), user=NOBODYS), SHORT)
+    assert outcome.ok
+    assert outcome.survivors_left == 0
+    assert alive_with(tag) == []
+    assert [folder for folder in Path("/proc").glob("[0-9]*") if owner(folder) == NOBODYS.uid] == []
+
+
+def owner(folder: Path) -> int:
+    try:
+        status = (folder / "status").read_text()
+    except OSError:
+        return 0
+    return 0 if "State:\tZ" in status else int(status.split("Uid:")[1].split()[0])
+
+
+@pytest.mark.parametrize("limits", [PATIENT, EVERYTHING], ids=["by the kernel", "by a launcher"])
+@pytest.mark.parametrize(
+    ("text", "mode", "why"),
+    [
+        ("echo hello\n", 0o755, "exec format error"),
+        ("", 0o755, "exec format error"),
+        ("#!/bin/sh\n", 0o644, "not executable"),
+        ("#!/no/such/interpreter\n", 0o755, "the interpreter it names"),
+    ],
+)
+async def test_what_cannot_be_started_is_told_in_the_same_words(
+    tmp_path: Path, tag: str, text: str, mode: int, why: str, limits: Limits
+) -> None:
+    command = Command((str(program(tmp_path, text, mode)),), Path("/"), {"PATH": PATH})
+    with pytest.raises(SpawnError, match=why):
+        await run_child(command, limits)
+
+
+@pytest.mark.parametrize("limits", [PATIENT, EVERYTHING], ids=["by the kernel", "by a launcher"])
+@pytest.mark.parametrize(
+    ("argv", "why"),
+    [(("no-such-program",), "not on PATH"), (("/no/such",), "no such file"), (("/usr",), "it is a folder")],
+)
+async def test_what_is_not_there_is_told_in_the_same_words(
+    tag: str, argv: tuple[str, ...], why: str, limits: Limits
+) -> None:
+    with pytest.raises(SpawnError, match=why):
+        await run_child(Command(argv, Path("/"), {"PATH": PATH}), limits)
+
+
+def test_a_first_line_without_an_interpreter_names_none(tmp_path: Path) -> None:
+    found = program(tmp_path, "#!\n")
+    with pytest.raises(OSError, match="No such file") as caught:
+        check(Command((str(found),), Path("/"), {}), found)
+    assert caught.value.errno == errno.ENOENT
+
+
+def test_a_program_that_may_be_run_and_not_read_is_left_to_the_kernel(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError
+
+    found = program(tmp_path, "no program")
+    monkeypatch.setattr(Path, "open", refuse)
+    check(Command((str(found),), Path("/"), {}), found)
+
+
+def test_a_way_that_the_user_may_not_go_is_named(public: Path) -> None:
+    closed = public / "closed"
+    closed.mkdir(mode=0o700)
+    found = program(closed, "#!/bin/sh\n")
+    command = Command((str(found),), Path("/"), {}, user=NOBODYS)
+    with pytest.raises(SpawnError, match=f"{closed}, which it is in, may not be entered by user {NOBODYS.uid}"):
+        check(command, found)
+    check(replace(command, user=User(os.geteuid(), os.getegid())), found)
+    closed.chmod(0o711)
+    check(command, found)
+    found.chmod(0o744)
+    with pytest.raises(OSError, match="Permission denied"):
+        check(command, found)
+
+
+def test_an_interpreter_that_the_user_cannot_reach_is_refused(public: Path) -> None:
+    closed = public / "closed"
+    closed.mkdir(mode=0o700)
+    interpreter = program(closed, "#!/bin/sh\n")
+    script = public / "script"
+    script.write_text(f"#!{interpreter}\n")
+    script.chmod(0o755)
+    command = Command((str(script),), Path("/"), {}, user=NOBODYS)
+    with pytest.raises(SpawnError, match="may not be entered"):
+        check(command, script)

@@ -1,0 +1,41 @@
+"""Seven modules that decide about each other by their enabled scripts, in a modules directory.
+
+What each wants to see on: ``gamma`` wants alpha, ``delta`` gamma, ``zeta`` delta, ``eta`` epsilon; ``alpha`` and ``epsilon`` want
+nothing, and ``beta`` never wants to be on.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from tests.packages.charts import write
+
+NEEDS: Final[Mapping[str, str]] = {
+    "alpha": "",
+    "beta": "nobody",
+    "gamma": "alpha",
+    "delta": "gamma",
+    "epsilon": "",
+    "zeta": "delta",
+    "eta": "epsilon",
+}
+SCRIPT: Final = """\
+#!/usr/bin/env bash
+set -euo pipefail
+needs={needs}
+if [[ -z $needs ]] || jq -e --arg name "$needs" '.global.enabledModules | index($name)' "$VALUES_PATH" >/dev/null; then
+  echo true >"$MODULE_ENABLED_RESULT"
+else
+  echo false >"$MODULE_ENABLED_RESULT"
+  echo "there is no $needs" >"$MODULE_ENABLED_REASON"
+fi
+"""
+
+
+def write_modules(folder: Path) -> Path:
+    """The modules directory, with all of them switched on."""
+    for number, (name, needs) in enumerate(NEEDS.items(), 1):
+        place = write(folder / f"{number}00-{name}", {"enabled": SCRIPT.format(needs=f'"{needs}"'), "values.yaml": ""})
+        (place / "enabled").chmod(0o755)
+    write(folder, {"values.yaml": "".join(f"{name}Enabled: true\n" for name in NEEDS)})
+    return folder

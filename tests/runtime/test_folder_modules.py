@@ -1,0 +1,67 @@
+"""Module folders as addon-operator has them, installed from a folder PackageRepository by the whole pipeline.
+
+A weight before the name, a link instead of a folder, no version anywhere: each is usual in a modules directory.
+"""
+
+from pathlib import Path
+
+from tests.packages.charts import write
+from tests.runtime.world import World, open_world
+from wharfinger.formats.json_value import JsonObject, find_str
+from wharfinger.runtime.identity import SYSTEM_NAMESPACE
+
+MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: of-tuner}\ndata: {sleep: '{{ .Values.sysctlTuner.sleep }}'}\n"
+HOOK = """\
+#!/usr/bin/env bash
+if [[ "${1:-}" == --config ]]; then echo '{"configVersion": "v1", "beforeHelm": 1}'; exit; fi
+sleep=$(jq .sysctlTuner.sleep "$VALUES_PATH")
+echo '[{"op": "add", "path": "/sysctlTuner/sleep", "value": '$((sleep * 2))'}]' >"$VALUES_JSON_PATCH_PATH"
+"""
+
+
+def tuner(folder: Path, values: str = "sysctlTuner: {sleep: 600}\n") -> Path:
+    """A module with a hook that doubles what is set."""
+    write(folder, {"values.yaml": values, "templates/map.yaml": MAP, "hooks/double.sh": HOOK})
+    (folder / "hooks" / "double.sh").chmod(0o755)
+    return folder
+
+
+async def slept(world: World) -> str:
+    await world.until_state("", "sysctl-tuner", "Ready")
+    return find_str(await world.config_map(SYSTEM_NAMESPACE, "of-tuner"), "data", "sleep")
+
+
+def asked(package: str, **more: str) -> JsonObject:
+    return {"packageName": package, **more}
+
+
+async def test_a_module_folder_with_a_weight_and_no_version(tmp_path: Path) -> None:
+    tuner(tmp_path / "modules" / "002-sysctl-tuner")
+    async with open_world(tmp_path) as world:
+        await world.local_repository(tmp_path / "modules")
+        await world.create_module("sysctl-tuner", package="002-sysctl-tuner", version="0.0.0")
+        assert await slept(world) == "1200"
+        definition = world.runtime.instances["sysctl-tuner"].loaded()
+        assert (definition.weight, definition.name, definition.version) == (2, "sysctl-tuner", "0.0.0")
+
+
+async def test_a_link_to_a_module_folder(tmp_path: Path) -> None:
+    """The link's own name is the module's, whatever the folder is called, and it may lead out of the modules directory."""
+    tuner(tmp_path / "elsewhere" / "checkout", "sleep: 7\n")
+    (tmp_path / "modules").mkdir()
+    (tmp_path / "modules" / "010-sysctl-tuner").symlink_to(tmp_path / "elsewhere" / "checkout")
+    async with open_world(tmp_path) as world:
+        await world.local_repository(tmp_path / "modules")
+        await world.create_module("sysctl-tuner", package="010-sysctl-tuner", version="0.0.0")
+        assert await slept(world) == "14"
+        assert world.runtime.instances["sysctl-tuner"].loaded().weight == 10
+
+
+async def test_a_module_folder_with_the_version_of_its_chart(tmp_path: Path) -> None:
+    folder = tuner(tmp_path / "modules" / "sysctl-tuner")
+    write(folder, {"Chart.yaml": "apiVersion: v2\nname: sysctl-tuner\nversion: 0.3.1\n"})
+    async with open_world(tmp_path) as world:
+        await world.local_repository(tmp_path / "modules")
+        await world.create_module("sysctl-tuner", version="0.3.1")
+        assert await slept(world) == "1200"
+        assert world.runtime.instances["sysctl-tuner"].loaded().version == "0.3.1"

@@ -1,0 +1,44 @@
+"""Global hooks that fail: who is held up by them, and for how long."""
+
+from pathlib import Path
+
+from tests.runtime.test_bring_tasks import has_reason
+from tests.runtime.test_rounds import a_module, begin, global_hooks, hook, noted
+from tests.runtime.world import open_world
+from wharfinger.formats.json_value import find_str
+
+
+async def test_who_waits_for_a_broken_beforeall_hook_waits_for_some_attempts(tmp_path: Path) -> None:
+    """Its own values are known by then, so others are run with them; it is tried again all the same."""
+    notes = tmp_path / "notes"
+    global_hooks(tmp_path, {"all.sh": hook(notes, '"beforeAll": 1') + f"[ -e {tmp_path}/mended ]\n"})
+    a_module(tmp_path, "alpha", {"own.sh": hook(notes, '"afterHelm": 1')})
+    async with open_world(tmp_path) as world:
+        await begin(world, "alpha")
+        await world.until_state("", "alpha", "Ready")
+        assert noted(notes)[:2] == ["all.sh:beforeAll", "all.sh:beforeAll"]
+        (tmp_path / "mended").touch()
+        await world.until_state("", "global", "Ready")
+
+
+async def test_global_hooks_that_cannot_be_read_hold_up_what_is_new(tmp_path: Path) -> None:
+    global_hooks(tmp_path, {"all.sh": "#!/bin/sh\necho 'configVersion: v1'\n"})
+    a_module(tmp_path, "alpha", {})
+    async with open_world(tmp_path) as world:
+        await begin(world, "alpha")
+        await world.until("", "global", has_reason("HookInvalid"))
+        await world.until("", "alpha", lambda obj: find_str(obj, "status", "summary", "state") != "")
+        node = world.runtime.scheduler.snapshot("alpha")
+        assert node is None or [each.name for each in node.lacks] == ["-1"]
+
+
+async def test_an_afterall_hook_that_fails_is_run_again(tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    global_hooks(tmp_path, {"all.sh": hook(notes, '"afterAll": 1') + f"[ -e {tmp_path}/mended ]\n"})
+    async with open_world(tmp_path) as world:
+        await begin(world)
+        degraded = await world.until("", "global", has_reason("EventHookFailed"))
+        assert "all.sh" in find_str(degraded, "status", "summary", "message")
+        (tmp_path / "mended").touch()
+        await world.until_state("", "global", "Ready")
+        assert set(noted(notes)) == {"all.sh:afterAll"}

@@ -1,0 +1,60 @@
+"""Options about hooks: where folders are, in both spellings, and what is wrong with them."""
+
+import argparse
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from wharfinger.cluster.resource import ObjectKey
+from wharfinger.runtime.hook_options import AddonFolders, add_hooks, addon_folders, folders_problem
+from wharfinger.runtime.resources import CONFIG_MAP
+from wharfinger.runtime.restart_policy import Repeat
+
+
+def parsed(*arguments: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    add_hooks(parser)
+    return parser.parse_args(arguments)
+
+
+def folders(*arguments: str, environment: Mapping[str, str] | None = None) -> AddonFolders:
+    return addon_folders(parsed(*arguments), environment or {})
+
+
+def test_nothing_is_the_default() -> None:
+    args = parsed()
+    assert not addon_folders(args, {})
+    assert folders_problem(addon_folders(args, {})) == ""
+    assert (args.on_startup, args.synchronization) == (Repeat.LAYOUT, Repeat.LAYOUT)
+
+
+def test_folders_are_named_by_options_or_the_environment(tmp_path: Path) -> None:
+    for name in ("a", "b", "g"):
+        (tmp_path / name).mkdir()
+    a, b, g = (tmp_path / name for name in ("a", "b", "g"))
+    given = folders("--modules-dir", f"{a}:{b}", "--modules-dir", f"{a}", "--global-hooks-dir", f"{g}")
+    assert given == AddonFolders((a, b), g)
+    assert given.folders() == (a, b, g)
+    assert folders_problem(given) == ""
+    for modules, global_hooks in (
+        ("ADDON_OPERATOR_MODULES_DIR", "ADDON_OPERATOR_GLOBAL_HOOKS_DIR"),
+        ("MODULES_DIR", "GLOBAL_HOOKS_DIR"),
+    ):
+        assert folders(environment={modules: f"{a}:{b}", global_hooks: f"{g}"}) == given
+    both = {"MODULES_DIR": f"{b}", "ADDON_OPERATOR_MODULES_DIR": f"{a}"}
+    assert folders(environment=both).modules == (a,)
+    assert folders("--modules-dir", f"{b}", environment=both).modules == (b,)
+
+
+def test_what_is_wrong_is_said(tmp_path: Path) -> None:
+    assert "not a folder" in folders_problem(folders("--modules-dir", str(tmp_path / "none")))
+    alone = folders("--config-map", "ns/addon-operator")
+    assert alone.config_map == ObjectKey(CONFIG_MAP, "ns", "addon-operator")
+    assert "there are none" in folders_problem(alone)
+
+
+@pytest.mark.parametrize("arguments", [("--config-map", "x"), ("--on-startup", "never"), ("--synchronization", "")])
+def test_what_cannot_be_is_refused(arguments: tuple[str, str]) -> None:
+    with pytest.raises(SystemExit):
+        parsed(*arguments)

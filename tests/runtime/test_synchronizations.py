@@ -1,0 +1,103 @@
+"""What a hook knows over a restart: it is shown everything again only where something differs from that."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from tests.runtime.test_hook_runs import bash, config_map, hooked
+from tests.runtime.world import Ground, World, one_error, open_ground
+from wharfinger.cluster.resource import ObjectKey
+from wharfinger.hooks.hook_services import HookServices
+from wharfinger.packages.definition import Layout
+from wharfinger.queue.slots import SlotLimits
+from wharfinger.runtime.instance import Tools
+from wharfinger.runtime.resources import CONFIG_MAP
+from wharfinger.runtime.restart_policy import Repeat
+
+CONFIG = "configVersion: v1\nkubernetes: [{name: maps, kind: ConfigMap, labelSelector: {matchLabels: {watch: me}}, jqFilter: .data}]\n"
+
+
+class Always(Ground):
+    """A daemon that synchronises at every start."""
+
+    def make_tools(self, services: HookServices, limits: SlotLimits | None = None) -> Tools:
+        return replace(Ground.make_tools(self, services, limits), synchronization=Repeat.ALWAYS)
+
+
+def told(folder: Path) -> list[str]:
+    path = folder / "notes"
+    return path.read_text().splitlines() if path.exists() else []
+
+
+@asynccontextmanager
+async def watching(tmp_path: Path) -> AsyncIterator[Ground]:
+    """A package whose hook notes what it is told of one ConfigMap, installed by a daemon that has ended."""
+    note = """jq -r '.[] | "\\(.type) \\([.objects[]?, .] | map(.filterResult.a // empty) | join("+"))"' "$BINDING_CONTEXT_PATH" """
+    with one_error():
+        async with open_ground(tmp_path) as ground:
+            async with ground.open_world() as world:
+                await world.repository()
+                folder = hooked(tmp_path / "hooked", {"watch.sh": bash(CONFIG, f"{note} >>{tmp_path}/notes")})
+                await world.push_folder(folder, "hooked", "1.0.0")
+                await world.client.create(config_map("one", {"watch": "me"}))
+                await world.create("prod", "app", package="hooked")
+                await world.until_state("prod", "app", "Ready")
+            assert told(tmp_path) == ["Synchronization 1"]
+            yield ground
+
+
+async def ready(world: World) -> None:
+    await world.request("prod", "app")
+    await world.until_state("prod", "app", "Ready")
+
+
+async def set_to(ground: Ground, value: str) -> None:
+    await ground.client.merge_patch(ObjectKey(CONFIG_MAP, "prod", "one"), {"data": {"a": value}})
+
+
+async def test_who_knows_everything_is_not_shown_it_again(tmp_path: Path) -> None:
+    async with watching(tmp_path) as ground:
+        async with ground.open_world() as world:
+            await ready(world)
+        assert told(tmp_path) == ["Synchronization 1"]
+
+
+async def test_what_changed_while_nobody_looked_is_shown(tmp_path: Path) -> None:
+    async with watching(tmp_path) as ground:
+        await set_to(ground, "2")
+        async with ground.open_world() as world:
+            await ready(world)
+        assert told(tmp_path) == ["Synchronization 1", "Synchronization 2"]
+
+
+async def test_what_was_told_as_an_event_is_known_and_the_record_never_says_too_much(tmp_path: Path) -> None:
+    """From before an event is told until the hooks are at rest, the record says nothing: a process may be killed meanwhile."""
+    async with watching(tmp_path) as ground:
+        async with ground.open_world() as world:
+            await ready(world)
+            record = world.runtime.instances["prod.app"].record
+            assert record is not None
+            assert [key for key, _ in record.state.synchronized] == ["hooks/watch.sh#0"]
+            await set_to(ground, "3")
+            await world.until_notes(tmp_path / "notes", {"Event"})
+            assert record.state.synchronized == ()
+            await set_to(ground, "4")
+            await world.until_notes(tmp_path / "notes", {"4"})
+            await world.runtime.queues.wait_idle("prod.app")
+        known = told(tmp_path)
+        async with ground.open_world() as world:
+            await ready(world)
+        assert told(tmp_path) == known
+
+
+async def test_who_is_to_be_shown_everything_at_every_start_is(tmp_path: Path) -> None:
+    async with watching(tmp_path) as ground:
+        again = Always(*(getattr(ground, name) for name in Ground.__slots__))
+        async with again.open_world() as world:
+            await ready(world)
+        assert told(tmp_path) == ["Synchronization 1", "Synchronization 1"]
+
+
+def test_which_layouts_do_it_again() -> None:
+    assert [Repeat.LAYOUT.always(layout) for layout in (Layout.PACKAGE, Layout.MODULE_FOLDER)] == [False, True]
