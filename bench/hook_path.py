@@ -50,7 +50,7 @@ WITH_JQ: Final = f'at=$(jq -r ".[-1].object.data.at" "$BINDING_CONTEXT_PATH")\n{
 
 
 def measure() -> Iterator[Ratio]:
-    """A hook of bash alone, without containment and with that of the daemon's defaults, and one that reads its context with jq."""
+    """A hook of bash alone, with and without the limits that are the default, and one that reads its context with jq."""
     yield trio.run(_measure, "bash hook, event to patch, no limits", PLAIN, NO_CONTAINMENT)
     yield trio.run(_measure, "bash hook, event to patch", PLAIN, DEFAULT)
     yield trio.run(_measure, "bash hook with jq, event to patch", WITH_JQ, DEFAULT)

@@ -10,6 +10,8 @@ ends the block of :func:`open_shared_watches`, after the other subscribers were 
 
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from contextvars import copy_context
+from functools import partial
 from random import random
 
 import trio
@@ -30,6 +32,7 @@ class SharedWatches:
         self._client = client
         self._jitter = jitter
         self._nursery = nursery
+        self._context = copy_context()
         self._streams: dict[WatchTarget, ObjectStream] = {}
 
     @contextmanager
@@ -52,7 +55,8 @@ class SharedWatches:
         stream = self._streams.get(target)
         if stream is None:
             stream = self._streams[target] = ObjectStream(self._client, target, self._jitter)
-            self._nursery.start_soon(stream.run, name=f"watch {target}")
+            # Not in the context of who happened to come first: whose call a list is, and what logs say of it, is nobody's.
+            self._context.run(partial(self._nursery.start_soon, stream.run, name=f"watch {target}"))
         subscription = stream.join(on_change, relist_s)
         try:
             yield subscription

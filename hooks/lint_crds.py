@@ -47,6 +47,8 @@ def _of_document(document: JsonValue, lines: Lines, name: str) -> Iterator[LintF
     if not isinstance(document, dict):
         return
     kind, version = document.get("kind"), document.get("apiVersion")
+    if not isinstance(kind, str) or not isinstance(version, str):  # package check has said so
+        return
     if kind != KIND:
         why = f"{kind} is no {KIND}; it is applied before everything else all the same"
         yield finding(name, lines.of(("kind",)), Severity.WARNING, why)

@@ -22,7 +22,7 @@ from wharfinger.hooks.discovery import Hook, HookKind, read_hooks
 from wharfinger.hooks.errors import HookError
 from wharfinger.hooks.filters import Filters
 from wharfinger.hooks.hook_files import HookFile, HookFiles
-from wharfinger.hooks.lint_sources import LintFinding, finding
+from wharfinger.hooks.lint_sources import PLACE, LintFinding, finding
 from wharfinger.hooks.own_package import filter_problems
 from wharfinger.packages.package_check import Severity
 
@@ -82,7 +82,7 @@ def _refused(file: HookFile, answer: bytes, error: HookConfigError) -> Iterator[
     try:
         read_yaml(answer, what="it")
     except YamlError as broken:
-        yield finding(printed.name, broken.line or 1, Severity.ERROR, str(broken).partition(": ")[2])
+        yield finding(printed.name, broken.line or 1, Severity.ERROR, PLACE.sub("", str(broken).partition(": ")[2], count=1))
         return
     if file.batch:
         named = error.hook.removeprefix(f"{file.name}:")

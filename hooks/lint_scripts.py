@@ -27,7 +27,7 @@ MAX_SCRIPT: Final = 1024 * 1024
 _ELF: Final = b"\x7fELF"
 _LIMITS: Final = Limits(wall_s=10.0, stdout_bytes=64 * 1024)
 _SHELLS: Final = re.compile(rb"#!\s*(?:/usr/bin/env\s+(?:-S\s+)?)?(?:\S*/)?(bash|sh|dash)\b")
-_BASH_LINE: Final = re.compile(r"^[^\n]*?: line (\d+): ([^\n]*)$", re.MULTILINE)
+_SAID_OF_LINE: Final = re.compile(r"^[^\n]*?: (?:line )?(\d+): ([^\n]*)$", re.MULTILINE)
 _EXECUTE_BITS: Final = 0o111
 
 
@@ -98,7 +98,7 @@ async def _syntax(shell: str, path: Path, name: str) -> list[LintFinding]:
     except ProcessError as error:
         return [finding(name, 1, Severity.WARNING, f"its syntax was not checked: {error}")]
     said = outcome.stderr.decode(errors="replace")
-    found = [finding(name, int(line), Severity.ERROR, f"{shell}: {why}") for line, why in _BASH_LINE.findall(said)[:5]]
+    found = [finding(name, int(line), Severity.ERROR, f"{shell}: {why}") for line, why in _SAID_OF_LINE.findall(said)[:5]]
     if outcome.ok:
         return [finding(each.file, each.line, Severity.WARNING, each.message) for each in found]
     return found or [

@@ -19,7 +19,9 @@ from wharfinger.packages.package_files import PackageFiles
 PACKAGE: Final = "."
 """The file of a finding that is about no file."""
 MAX_MESSAGE: Final = 1_000
-_PLACE: Final = re.compile(r"(?:line (\d+)(?:, column \d+)?:? ?)")
+PLACE: Final = re.compile(r"^line (\d+)(?:, column \d+)?:? ?")
+"""How a reader of YAML begins what it says."""
+_LAST_STEP: Final = re.compile(r"(?:\.[^.\[\]]*|\[[^\[]*\]|^[^.]*|.)\Z", re.DOTALL)
 _TEMPLATE: Final = re.compile(r"\b((?:charts/[^/\s:]+/)*templates/[^\s:)]+):(\d+)")
 
 
@@ -86,7 +88,7 @@ class Sources:
         file = self._file(head)
         if not colon or not file:
             return finding(PACKAGE, 0, severity, f"{where}: {message}" if where else message)
-        if found := _PLACE.match(rest):
+        if found := PLACE.match(rest):
             return finding(file, int(found[1]), severity, rest[found.end() :])
         return finding(file, self._nearest(file, rest), severity, rest)
 
@@ -105,6 +107,6 @@ class Sources:
         while where and len(where) < MAX_MESSAGE:
             if (line := self.line(file, where)) is not None:
                 return line
-            where = re.sub(r"(?:^|\.)[^.\[]*$|\[[^\[]*$", "", where)
+            where = _LAST_STEP.sub("", where)
         documents = self.documents(file)
         return documents[0].first if documents else 1

@@ -1,8 +1,8 @@
 """Empty folders of runs that are over, for runs to come: removing a folder costs more than all that is done with its files.
 
 A folder is made and removed for each run of a hook, and while making one takes microseconds, removing one was seen to take until
-the next tick of the kernel's clock (ext4, Linux 6.18: 4 ms), as long as a small hook runs. So a few that were emptied are kept and
-given another name. Only a folder as this process would make it is kept: its own, 0700, without attributes that the hook
+the next tick of the kernel's clock (ext4, Linux 6.18: 4 ms), as long as a small hook runs. So a few that were emptied are
+kept and given another name. Only a folder as this process would make it is kept: its own, 0700, without attributes that the hook
 gave it; never one that belonged to a user of a run's own. All functions here block; several threads may use them at once.
 """
 

@@ -17,16 +17,15 @@ other modules were gone. What is wrong with one module is a warning; if the modu
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json_value import JsonObject
 from wharfinger.formats.merge_patch import overlaid
-from wharfinger.packages.definition import UNNUMBERED_WEIGHT, Definition
+from wharfinger.packages.definition import UNNUMBERED_WEIGHT
 from wharfinger.packages.errors import ArtifactError
 from wharfinger.packages.module_folder import (
     ENABLED_SUFFIX,
@@ -80,14 +79,6 @@ class ModulesDirs:
 def read_modules_dirs(paths: Sequence[Path]) -> ModulesDirs:
     """Look through modules directories. Blocking. Raises ArtifactError naming the directory and what is wrong with it."""
     return _Reading(tuple(paths), tuple(_values_of(path) for path in paths)).all()
-
-
-def over_static(definition: Definition, static: JsonObject) -> Definition:
-    """A definition whose own static values lie over those of its modules directory. Raises ArtifactError."""
-    try:
-        return replace(definition, static_values=overlaid(static, definition.static_values))
-    except FormatError as error:
-        raise ArtifactError(f"{VALUES_FILE}: {error}") from error
 
 
 class _Reading:

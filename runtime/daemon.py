@@ -13,7 +13,7 @@ import os
 import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, tzinfo
 from functools import partial
 from pathlib import Path
@@ -32,8 +32,10 @@ from wharfinger.cluster.http_session import ClientOptions
 from wharfinger.cluster.release_engine import ReleaseEngine
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.cluster.work_queue import WorkKeys
+from wharfinger.hooks import shell_library
 from wharfinger.hooks.config_reader import ProcessConfigReader
 from wharfinger.hooks.containment import NO_CONTAINMENT, Containment
+from wharfinger.hooks.hook_metrics import HookMetrics
 from wharfinger.hooks.hook_services import HookServices
 from wharfinger.hooks.jq_pool import open_jq_pool
 from wharfinger.hooks.process_runner import ProcessHookRunner
@@ -251,7 +253,10 @@ async def _open_runtime(
         bundle=config.bundle,
         bootstrapped_by=config.bootstrapped_by,
     )
-    slots = Slots(config.slots)
+    contained = replace(config.containment, extra_binds={**shell_library.binds(), **config.containment.extra_binds})
+    inherited = shell_library.environment(os.environ)
+    slots, measured = Slots(config.slots), HookMetrics()
+    inspector.measured = measured
     limited = LimitedClient(client, slots)
     async with open_store(state) as store, open_jq_pool(ledger) as filters, open_cel_pool(ledger) as rules:
 
@@ -262,8 +267,8 @@ async def _open_runtime(
                 renderer=HelmRenderer(config.helm, scratch, ledger, RenderLimits(at_once=config.slots.renders)),
                 cluster=limited,
                 releases=ReleaseEngine(limited, field_manager=FIELD_MANAGER, now=now, holder=HOLDER),
-                hook_runner=ProcessHookRunner(scratch, limits, ledger, containment=config.containment),
-                config_reader=ProcessConfigReader(ledger, containment=config.containment),
+                hook_runner=ProcessHookRunner(scratch, limits, ledger, environment=inherited, containment=contained),
+                config_reader=ProcessConfigReader(ledger, environment=inherited, containment=contained),
                 filters=filters,
                 rules=rules,
                 hook_services=services,
@@ -271,6 +276,7 @@ async def _open_runtime(
                 journal=journal,
                 slots=slots,
                 stopping=WorkScope("the daemon"),
+                metrics=measured,
                 on_startup=config.on_startup,
                 synchronization=config.synchronization,
             )

@@ -14,6 +14,7 @@ from typing import Final
 import trio
 
 from wharfinger.formats.json_value import JsonObject
+from wharfinger.formats.redaction import redact_object
 from wharfinger.formats.redaction_text import TextRedactor
 from wharfinger.hooks.config import MAIN_QUEUE
 from wharfinger.hooks.context_file import Context
@@ -23,7 +24,7 @@ from wharfinger.hooks.metric_operations import MetricOperation, read_metric_oper
 from wharfinger.hooks.object_operations import despite_failure, read_operations
 from wharfinger.hooks.object_patches import apply_operations
 from wharfinger.hooks.run_metrics import HookRunSample, RunOutcome
-from wharfinger.hooks.runner import HookOutcome, HookRun
+from wharfinger.hooks.runner import HookOutcome, HookRun, LogRecord
 from wharfinger.packages.values import hook_values
 from wharfinger.queue.slots import Kind
 from wharfinger.runtime.failures import EXPECTED, HookRunError
@@ -35,6 +36,7 @@ log = logging.getLogger(__name__)
 
 MAX_LOGGED: Final = 1_000
 """Lines of one run."""
+_LEVELS: Final = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 
 
 @dataclass(slots=True)
@@ -58,7 +60,7 @@ async def run_hook(
     cause.begun = trio.current_time()
     outcome: list[HookOutcome] = []
     try:
-        changed = await _run(instance, tools, reporter, hook, contexts, outcome)
+        changed = await _run(instance, tools, reporter, hook, contexts, cause, outcome)
     except EXPECTED as error:
         failed = RunOutcome.ALLOWED_ERROR if cause.allow_failure else RunOutcome.ERROR
         _measured(instance, tools, hook, cause, failed, outcome)
@@ -92,17 +94,24 @@ async def wait_hooks_quiet(instance: Instance) -> None:
 class HookLog:
     """What a hook prints, logged while it runs: masked, and not without end."""
 
-    def __init__(self, instance: Instance, hook: Hook) -> None:
-        self._redact = TextRedactor(instance.secrets).redact
+    def __init__(self, instance: Instance, hook: Hook, cause: Cause | None = None) -> None:
+        self._secrets = instance.secrets
+        self._redact = TextRedactor(self._secrets).redact
         self._hook = hook.name
-        self._lines = 0
+        self._about: JsonObject = {"hook": hook.name}
+        if cause is not None:
+            self._about |= {"binding": cause.binding, "queue": cause.queue}
+        self._records = 0
 
-    def line(self, text: str) -> None:
-        """One more line."""
-        self._lines += 1
-        if self._lines <= MAX_LOGGED:
-            log.info("%s: %s", self._hook, self._redact(text))
-        elif self._lines == MAX_LOGGED + 1:
+    def record(self, record: LogRecord) -> None:
+        """One more record: a line of text, or an object."""
+        self._records += 1
+        if self._records <= MAX_LOGGED:
+            said = redact_object(dict(record.fields), secrets=self._secrets) if record.fields else {}
+            fields = {**said, **self._about, "output": record.stream}
+            level = _LEVELS[record.level]
+            log.log(level, "%s: %s", self._hook, self._redact(record.message), extra={"fields": fields})
+        elif self._records == MAX_LOGGED + 1:
             log.warning("%s: more than %d lines; the rest of this run is not logged", self._hook, MAX_LOGGED)
 
 
@@ -112,10 +121,11 @@ async def _run(
     reporter: Reporter,
     hook: Hook,
     contexts: Sequence[Context],
+    cause: Cause,
     ended: list[HookOutcome],
 ) -> bool:
     """``ended`` is given the outcome once the hook has ended, whatever comes after."""
-    run = _run_of(instance, reporter, hook, contexts, instance.configured.settings, instance.values)
+    run = _run_of(instance, reporter, hook, contexts, instance.configured.settings, instance.values, cause)
     async with tools.slots.use(Kind.HOOK, instance.id.name):
         outcome = await tools.hook_runner.run(run)
     ended.append(outcome)
@@ -138,6 +148,7 @@ def _run_of(
     contexts: Sequence[Context],
     settings: JsonObject,
     values: JsonObject,
+    cause: Cause | None = None,
 ) -> HookRun:
     definition = instance.loaded()
     global_values = reporter.global_values()
@@ -151,7 +162,7 @@ def _run_of(
         # A global hook sees what every package sees under `global`.
         values={GLOBAL: global_values} if is_global(instance.id) else hook_values(definition, global_values, values),
         config_values=hook_values(definition, {}, settings),
-        on_line=HookLog(instance, hook).line,
+        on_record=HookLog(instance, hook, cause).record,
     )
 
 

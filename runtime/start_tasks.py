@@ -121,6 +121,7 @@ async def rest_hooks(instance: Instance, tools: Tools) -> None:
     instance.startup_done = frozenset()
     instance.failing.clear()
     await wait_hooks_quiet(instance)
+    tools.metrics.forget(instance.id.name)
     await tools.hook_services.stop(instance.id.name)
 
 

@@ -1,12 +1,15 @@
 """Shared watches on a control plane in memory, and what ends them."""
 
+from contextvars import ContextVar
+
+import httpx
 import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from tests.cluster.client_contract import CONFIG_MAP, NAMESPACE, config_map, key
 from tests.cluster.clusters import memory_cluster
-from tests.cluster.faulty_transport import Hang, Reply
+from tests.cluster.faulty_transport import Answer, Hang, Reply
 from tests.cluster.watch_script import Told, WatchScript, obj, page, watch, watches_of
 from wharfinger.cluster.raw_object import RawChange
 from wharfinger.cluster.shared_watches import open_shared_watches
@@ -137,6 +140,22 @@ async def test_one_that_raises_ends_the_block_after_the_others_were_told(autojum
             ):
                 await trio.sleep_forever()
     assert told.take() == ["ADDED a"]
+
+
+async def test_a_stream_runs_in_nobodys_context(autojump_clock: MockClock) -> None:
+    package = ContextVar("package", default="")
+    seen: list[str] = []
+
+    class Noting(WatchScript):
+        def __call__(self, request: httpx.Request) -> Answer:
+            seen.append(package.get())
+            return super().__call__(request)
+
+    async with watches_of(Noting([page(version=5)])) as (watches, _):
+        package.set("shop")
+        with watches.subscribe(CONFIG_MAP, "default", "", "", Told()):
+            await wait_all_tasks_blocked()
+    assert seen == ["", ""]
 
 
 async def test_a_period_reaches_the_stream(autojump_clock: MockClock) -> None:

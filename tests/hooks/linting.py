@@ -26,7 +26,8 @@ def package(tmp_path: Path, files: Mapping[str, str], *, name: str = "web") -> P
 
 def asking(config: str, *, rest: str = "") -> str:
     """A hook in bash that prints this when it is run with ``--config``."""
-    return f"#!/usr/bin/env bash\nif [ \"${{1:-}}\" = --config ]; then\ncat <<'END'\n{textwrap.dedent(config)}\nEND\nexit\nfi\n{rest}\n"
+    printed = f"cat <<'END'\n{textwrap.dedent(config)}\nEND\n"
+    return f'#!/usr/bin/env bash\nif [ "${{1:-}}" = --config ]; then\n{printed}exit\nfi\n{rest}\n'
 
 
 def lint(capsys: pytest.CaptureFixture[str], folder: Path, *arguments: str) -> tuple[int, list[str]]:

@@ -19,6 +19,7 @@ from wharfinger.packages.crd_files import read_crds
 from wharfinger.packages.definition import Definition, read_definition
 from wharfinger.packages.depends_on import depends_on_checksum, read_depends_on
 from wharfinger.packages.errors import ArtifactError, RenderError
+from wharfinger.packages.modules_dir import read_modules_dirs
 from wharfinger.packages.package_file import PackageFile, read_module_file, read_package_file
 from wharfinger.packages.package_files import open_files
 from wharfinger.packages.renderer import Rendered
@@ -174,6 +175,26 @@ _DEPENDS_ON_WORDS: Final = [
     *(b"kind: Module", b"kind: Application", b"name: ", b"namespace: ", b"version: ", b"prod", b"web", b">=1", b"||"),
     *(b"[", b"]", b"{", b"}", b"- ", b": ", b", ", b"'", b"null", b"1", b"A", b"-", b".", b"/", b"\xff", b"\n"),
 ]
+_MODULES_DIR_SEEDS: Final = [
+    b"global: {domain: a, map: {b: [1]}}\nwebShop: {size: 1, list: [a]}\nwebShopEnabled: true\nblogEnabled: false\n",
+    b"webShopEnabled: false\nwebShop:\n  inner:\n    deep: a longer text that may well be cut somewhere\n",
+    b"size: 3\ntext: flat\n",
+]
+_MODULES_DIR_WORDS: Final = [
+    *(
+        b"global: ",
+        b"webShop: ",
+        b"webShopEnabled: ",
+        b"Enabled: true\n",
+        b"true",
+        b"false",
+        b"yes",
+        b"null",
+        b"'",
+        b"&a ",
+    ),
+    *(b"[", b"]", b"{", b"}", b"- ", b": ", b", ", b"1", b"\n", b"\xff", b"*a", b"<<: *a", b"  ", b"#"),
+]
 _WORDS: Final = [
     *(b"mandatory", b"conditional", b"anyOf", b"noneOf", b"modules", b"constraint", b"!optional", b"requirements"),
     *(b"applications", b"subscriptions: [a]\n", b"prod/db", b"/", b"enabledInBundles", b"licensing: "),
@@ -307,16 +328,35 @@ def _overrides(data: bytes, _: Path) -> None:
     assert len(set(unmatched)) == len(unmatched)
 
 
+def _modules_dir(data: bytes, folder: Path) -> None:
+    """The input is what a directory says, and what its module says of itself."""
+    tree = folder / "modules"
+    try:
+        (tree / "010-web-shop").mkdir(parents=True)
+        (tree / "values.yaml").write_bytes(data)
+        (tree / "010-web-shop" / "values.yaml").write_bytes(data)
+        found = read_modules_dirs([tree])
+        assert [module.name for module in found.modules] == ["web-shop"]
+        assert found.enabled.keys() <= found.static.keys() == {"web-shop"}
+        assert not any("\n" in warning for warning in found.warnings)
+    except ArtifactError as error:
+        raise FormatError(str(error)) from error
+    finally:
+        shutil.rmtree(tree)
+
+
 TARGETS: Final = {
     "package-file": Target("package-file", _package_file),
     "package": Target("package", _package),
     "conversions": Target("conversions", _conversions),
     "overrides": Target("overrides", _overrides),
+    "modules-dir": Target("modules-dir", _modules_dir),
     "depends-on": Target("depends-on", _depends_on),
 }
 
 if __name__ == "__main__":
     fuzz_inputs._CORPORA["package"] = fuzz_inputs._of(_SEEDS, _WORDS)
+    fuzz_inputs._CORPORA["modules-dir"] = fuzz_inputs._of(_MODULES_DIR_SEEDS, _MODULES_DIR_WORDS)
     fuzz_inputs._CORPORA["conversions"] = fuzz_inputs._of(_CONVERSION_SEEDS, _CONVERSION_WORDS)
     fuzz_inputs._CORPORA["overrides"] = fuzz_inputs._of(_OVERRIDE_SEEDS, _OVERRIDE_WORDS)
     fuzz_inputs._CORPORA["depends-on"] = fuzz_inputs._of(_DEPENDS_ON_SEEDS, _DEPENDS_ON_WORDS)

@@ -1,17 +1,15 @@
 """Modules directories: which modules there are, what lies beside them, and what is wrong with them."""
 
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.packages.charts import write
-from wharfinger.formats.json_value import MAX_DEPTH, JsonObject
 from wharfinger.packages import modules_dir
 from wharfinger.packages.definition import UNNUMBERED_WEIGHT, read_definition
 from wharfinger.packages.errors import ArtifactError
-from wharfinger.packages.modules_dir import FoundModule, ModulesDirs, over_static, read_modules_dirs
+from wharfinger.packages.modules_dir import FoundModule, ModulesDirs, read_modules_dirs
 
 
 def look(*paths: Path) -> ModulesDirs:
@@ -111,22 +109,6 @@ def test_static_values_and_flags(tmp_path: Path) -> None:
     # What the directory says of a module counts more than what the module says of itself.
     assert found.enabled == {"web-shop": False, "blog": True, "wiki": True}
     assert found.warnings == ()
-
-
-def test_the_modules_own_values_lie_over_those_of_its_directory(tmp_path: Path) -> None:
-    write(
-        tmp_path,
-        {"values.yaml": "web: {a: 1, b: {c: 1, d: [1]}}", "web/values.yaml": "web: {b: {d: [2]}}", "web/enabled": ""},
-    )
-    found = look(tmp_path)
-    definition = read_definition(tmp_path / "web", name="web", version="1.0.0", in_modules_dir=True)
-    assert over_static(definition, found.static["web"]).static_values == {"a": 1, "b": {"c": 1, "d": [2]}}
-    assert over_static(definition, {"b": 1}).static_values == {"b": {"d": [2]}}
-    deep: JsonObject = {}
-    for _ in range(MAX_DEPTH + 2):
-        deep = {"b": deep}
-    with pytest.raises(ArtifactError, match=r"values\.yaml: nested deeper"):
-        over_static(replace(definition, static_values=deep), deep)
 
 
 @pytest.mark.parametrize(

@@ -162,3 +162,53 @@ async def test_a_package_without_a_chart_has_nothing_to_render(tmp_path: Path) -
 def app_key(name: str) -> ObjectKey:
     """An Application in ``prod``."""
     return ObjectKey(APPLICATION, "prod", name)
+
+
+async def test_what_a_hook_prints_as_json_is_a_record_with_fields_and_masked(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG, logger="wharfinger")
+    said = '{"level":"warn","msg":"disk is low","disk":"sda","note":"hunter2-secret","password":"x1y2z3"}'
+    hook = bash(ON_STARTUP, f"echo '{said}'")
+    async with open_world(tmp_path) as world:
+        folder = hooked(tmp_path / "hooked", {"a.sh": hook})
+        schema = folder / "openapi" / "settings.yaml"
+        schema.write_text("type: object\nproperties: {token: {type: string, writeOnly: true}}\n")
+        await world.repository()
+        await world.push_folder(folder, "hooked", "1.0.0")
+        await world.create("prod", "app", package="hooked", settings={"token": "hunter2-secret"})
+        await world.until_state("prod", "app", "Ready")
+    record = next(record for record in caplog.records if record.getMessage() == "hooks/a.sh: disk is low")
+    assert record.levelname == "WARNING"
+    fields = vars(record)["fields"]
+    assert fields["hook_disk"] == "sda"
+    assert (fields["hook"], fields["binding"], fields["queue"], fields["output"]) == (
+        "hooks/a.sh",
+        "onStartup",
+        "main",
+        "stdout",
+    )
+    assert "hunter2-secret" not in str(fields)
+    assert "x1y2z3" not in str(fields)
+
+
+async def test_metrics_of_a_run_that_succeeded_are_published_until_the_hooks_rest(tmp_path: Path) -> None:
+    metric: JsonObject = {"name": "depth", "action": "set", "value": 3, "labels": {"queue": "mail"}}
+    async with open_world(tmp_path) as world:
+        await installed(world, tmp_path, leaving(metric, variable="METRICS_PATH"), state="Ready")
+        published = world.runtime.tools.metrics.exposition_hooks()
+        assert 'depth{hook="hooks/a.sh",module="app",namespace="prod",queue="mail"} 3' in published
+        measured = world.runtime.tools.metrics.exposition()
+        counted = 'success_total{module="app",namespace="prod",hook="hooks/a.sh",binding="onStartup",queue="main"} 1'
+        assert f"wharfinger_hook_run_{counted}" in measured
+        await world.delete("prod", "app")
+        await world.until_gone("prod", "app")
+        assert "depth" not in world.runtime.tools.metrics.exposition_hooks()
+
+
+async def test_metrics_that_are_none_fail_the_run_and_are_not_published(tmp_path: Path) -> None:
+    bad: JsonObject = {"name": "depth", "action": "set"}
+    async with open_world(tmp_path) as world:
+        message = await installed(world, tmp_path, leaving(bad, variable="METRICS_PATH"), state="Failed")
+        assert "got bad metrics" in message
+        assert world.runtime.tools.metrics.exposition_hooks() == ""

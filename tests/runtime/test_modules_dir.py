@@ -211,7 +211,7 @@ async def test_a_wrong_config_map_is_not_followed_and_said(tmp_path: Path, caplo
             problem = annotation(place, "global", PROBLEM)
             assert "Wrong-key: not the name of a module" in problem
             assert "global: expected settings by name, found a list; nothing of it is taken over" in problem
-            assert controller.problems == (problem,)
+            assert list(controller.problems) == [problem]
             assert place.spec("web")["settings"] == {"size": 4}
             assert [record.message for record in caplog.records].count(problem) == 1
             await place.set(web="size: 6")

@@ -2,18 +2,20 @@
 
 import json
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.packages.charts import write
 from wharfinger.formats.json_value import JsonObject, JsonValue
+from wharfinger.formats.merge_patch import overlaid
 from wharfinger.hooks.errors import HookError
 from wharfinger.hooks.results import CONFIG_VALUES_PATCH, VALUES_PATCH, read_values_patch
 from wharfinger.hooks.values_patch import ValuesPatchError, apply_values_patch, compacted, reapplied
 from wharfinger.packages.cel_pool import CelLimits, CelPool, open_cel_pool
 from wharfinger.packages.definition import Definition, read_definition
-from wharfinger.packages.modules_dir import over_static, read_modules_dirs
+from wharfinger.packages.modules_dir import read_modules_dirs
 from wharfinger.packages.values import (
     RenderContext,
     SettingsError,
@@ -152,7 +154,8 @@ def test_the_layers_from_the_lowest_to_the_highest(tmp_path: Path) -> None:
         own="moduleName: {b: module, c: module}",
     )
     write(tmp_path, {"values.yaml": "moduleName: {a: directory, b: directory}\nmoduleNameEnabled: true"})
-    definition = over_static(definition, read_modules_dirs([tmp_path]).static["module-name"])
+    static = read_modules_dirs([tmp_path]).static["module-name"]
+    definition = replace(definition, static_values=overlaid(static, definition.static_values))
     configured = read_config_map({"moduleName": "c: user\nd: user"}, ["module-name"]).modules["module-name"].settings
     values = merged_values(definition, configured)
     assert values == {
