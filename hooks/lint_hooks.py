@@ -10,23 +10,30 @@ Beyond what the daemon refuses: snapshots that are asked for and not needed, a s
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
+
+import trio
 
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json_value import JsonObject, as_object, find_list, find_str
-from wharfinger.formats.yaml_lines import Lines, Path, yaml_lines
+from wharfinger.formats.yaml_lines import Lines, yaml_lines
+from wharfinger.formats.yaml_lines import Path as Place
 from wharfinger.formats.yaml_reader import YamlError, read_yaml
 from wharfinger.hooks.config import HookConfig, HookConfigError, HookScope, KubernetesBinding, check_hook_config
 from wharfinger.hooks.config_reader import BATCH_ARGUMENTS, CONFIG_ARGUMENTS, ConfigReader
+from wharfinger.hooks.config_webhooks import CONVERSION, MUTATING, VALIDATING
 from wharfinger.hooks.discovery import Hook, HookKind, read_hooks
 from wharfinger.hooks.errors import HookError
 from wharfinger.hooks.filters import Filters
 from wharfinger.hooks.hook_files import HookFile, HookFiles
+from wharfinger.hooks.lint_scripts import MAX_SCRIPT
 from wharfinger.hooks.lint_sources import PLACE, LintFinding, finding
 from wharfinger.hooks.own_package import filter_problems
 from wharfinger.packages.package_check import Severity
 
 _NO_LINES: Final = Lines({})
+_SNAPSHOTS: Final = b"snapshots"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +44,7 @@ class Printed:
     document: JsonObject
     lines: Lines
 
-    def at(self, path: Path, severity: Severity, message: str) -> LintFinding:
+    def at(self, path: Place, severity: Severity, message: str) -> LintFinding:
         """A finding about one of its values."""
         return finding(self.name, self.lines.of(path), severity, message)
 
@@ -65,7 +72,26 @@ async def _lint_hook(file: HookFile, reader: ConfigReader, filters: Filters) -> 
         for number, why in await filter_problems(hook, filters):
             found.append(printed.at(_path(hook, "kubernetes", number, "jqFilter"), Severity.ERROR, _named(hook, why)))
         found += _oddities(hook, printed)
+    if not file.batch and not await trio.to_thread.run_sync(_may_read_snapshots, file):
+        found += _unread_snapshots(printed)
     return found
+
+
+def _may_read_snapshots(file: HookFile) -> bool:
+    """Whether the hook is a program, or a script that has the word in it. Blocking."""
+    path = Path(file.argv[0]) if file.argv else file.executable
+    with suppress(OSError), path.open("rb") as opened:
+        text = opened.read(MAX_SCRIPT + 1)
+        return not text.startswith(b"#!") or len(text) > MAX_SCRIPT or _SNAPSHOTS in text
+    return True
+
+
+def _unread_snapshots(printed: Printed) -> Iterator[LintFinding]:
+    for key in ("kubernetes", "schedule", VALIDATING, MUTATING, CONVERSION):
+        for number, binding in enumerate(find_list(printed.document, key)):
+            if find_list(binding, "includeSnapshotsFrom"):
+                why = "includeSnapshotsFrom: nothing in the hook reads snapshots (unless what it sources does); leave it out"
+                yield printed.at((key, number, "includeSnapshotsFrom"), Severity.WARNING, why)
 
 
 def _printed(file: HookFile, answer: bytes) -> Printed:
@@ -82,7 +108,9 @@ def _refused(file: HookFile, answer: bytes, error: HookConfigError) -> Iterator[
     try:
         read_yaml(answer, what="it")
     except YamlError as broken:
-        yield finding(printed.name, broken.line or 1, Severity.ERROR, PLACE.sub("", str(broken).partition(": ")[2], count=1))
+        yield finding(
+            printed.name, broken.line or 1, Severity.ERROR, PLACE.sub("", str(broken).partition(": ")[2], count=1)
+        )
         return
     if file.batch:
         named = error.hook.removeprefix(f"{file.name}:")
@@ -101,7 +129,7 @@ class _Places:
         self._lines = printed.lines
         self._alone = dict(_problems_alone(printed.document))
 
-    def of(self, problem: str) -> Path:
+    def of(self, problem: str) -> Place:
         keys = tuple(problem.partition(" ")[0].rstrip(":").strip("'").split("."))
         for binding, problems in self._alone.items():
             if problem in problems:
@@ -109,7 +137,7 @@ class _Places:
                 return self._below(binding, keys) or binding
         return self._below((), keys)
 
-    def _below(self, binding: Path, keys: tuple[str, ...]) -> Path:
+    def _below(self, binding: Place, keys: tuple[str, ...]) -> Place:
         """The first value in a binding that has these keys, or the most of them; () where it has none."""
         while keys:
             for path in self._lines.matching(keys):
@@ -119,7 +147,7 @@ class _Places:
         return ()
 
 
-def _problems_alone(document: JsonObject) -> Iterator[tuple[Path, list[str]]]:
+def _problems_alone(document: JsonObject) -> Iterator[tuple[Place, list[str]]]:
     """Each binding of a document, and what is wrong with a document that has no other."""
     version = {key: document[key] for key in ("configVersion",) if key in document}
     for key, bindings in document.items():
@@ -147,7 +175,7 @@ def _oddities(hook: Hook, printed: Printed) -> Iterator[LintFinding]:
         return
     included = {name for name in _included(config) if name}
     for number, binding in enumerate(find_list(printed.document, "kubernetes")):
-        where: Path = ("kubernetes", number)
+        where: Place = ("kubernetes", number)
         name = find_str(binding, "name", default="kubernetes")
         if _is_silent(config.kubernetes[number]) and name not in included and not _has_all_snapshots(config):
             why = f"nothing runs the hook for {name!r}, and no binding includes its snapshot: it is watched in vain"
@@ -157,7 +185,7 @@ def _oddities(hook: Hook, printed: Printed) -> Iterator[LintFinding]:
             yield from _unused_snapshots(config, printed, (key, number), find_str(binding, "group"))
 
 
-def _unused_snapshots(config: HookConfig, printed: Printed, where: Path, group: str) -> Iterator[LintFinding]:
+def _unused_snapshots(config: HookConfig, printed: Printed, where: Place, group: str) -> Iterator[LintFinding]:
     """Names under includeSnapshotsFrom that change nothing: twice, or of the same group, which is included anyway."""
     key, number = where[0], where[1]
     names = [str(name) for name in find_list(printed.document, key, number, "includeSnapshotsFrom")]
@@ -205,14 +233,14 @@ def _runs_never(config: HookConfig) -> bool:
     return not (runs or watched or config.validating or config.mutating or config.conversions)
 
 
-def _path(hook: Hook, *steps: str | int) -> Path:
+def _path(hook: Hook, *steps: str | int) -> Place:
     """Where a hook's own value is in what its executable prints."""
     if hook.kind is HookKind.BATCH:
         return ("hooks", int(hook.argv[-1]), *steps)
     return ("readiness", *steps) if hook.kind is HookKind.READINESS else steps
 
 
-def _batch_path(error: HookConfigError) -> Path:
+def _batch_path(error: HookConfigError) -> Place:
     index = error.hook.rpartition(":")[2]
     if error.hook.endswith("-readiness"):
         return ("readiness",)

@@ -11,7 +11,7 @@ from typing import Final
 
 from wharfinger.formats.json_value import JsonObject
 from wharfinger.hooks.lint_sources import PACKAGE, LintFinding, Sources, finding
-from wharfinger.packages.definition import Definition, Layout
+from wharfinger.packages.definition import Definition
 from wharfinger.packages.errors import RenderError
 from wharfinger.packages.helm_renderer import HelmRenderer
 from wharfinger.packages.module_folder import TEMPLATES_FOLDER
@@ -61,7 +61,8 @@ async def lint_templates(sources: Sources, definition: Definition, rendering: Re
 
 
 def _nothing_rendered(sources: Sources, definition: Definition) -> list[LintFinding]:
-    if definition.layout is not Layout.CHART and not sources.files.has_folder(TEMPLATES_FOLDER):
+    """A package with hooks may well wait for what they find out."""
+    if definition.hooks or not sources.files.has_folder(TEMPLATES_FOLDER):
         return []
     return [finding(PACKAGE, 0, Severity.WARNING, "its templates render to nothing with these settings")]
 

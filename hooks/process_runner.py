@@ -95,6 +95,7 @@ class ProcessHookRunner:
             return await self._run(run, cell)
 
     async def _run(self, run: HookRun, cell: Cell) -> HookOutcome:
+        removed = False
         folder = await trio.to_thread.run_sync(self._make_folder, run, cell.user, limiter=self._file_workers)
         try:
             lines, records = _listening(run)
@@ -104,9 +105,12 @@ class ProcessHookRunner:
             lines.end()
             for record in records:
                 record.end()
-            results = await trio.to_thread.run_sync(_read_results, folder, outcome.ok, limiter=self._file_workers)
+            results, removed = await trio.to_thread.run_sync(
+                self._take_results, folder, outcome.ok, limiter=self._file_workers
+            )
         finally:
-            await self._remove(folder)
+            if not removed:
+                await self._remove(folder)
         for fault in results.faults:
             lines.note(f"not read after the failure: {fault}")
         return replace(_outcome(outcome, results, lines), wall_s=wall_s)
@@ -117,6 +121,11 @@ class ProcessHookRunner:
         if user is not None:
             open_way(self._scratch.absolute(), self._containment.state_dir or self._scratch.absolute())
         return folder
+
+    def _take_results(self, folder: RunFolder, succeeded: bool) -> tuple[_Results, bool]:  # noqa: FBT001 - as below
+        """What is in the folder, and whether it could be removed on the way. Blocking. Raises HookError."""
+        results = _read_results(folder, succeeded)
+        return results, folder.user is None and folder.remove_if_plain(self._spares)
 
     async def _execute(self, run: HookRun, cell: Cell, folder: RunFolder, lines: LogLines) -> Outcome:
         environment = {**self._environment, **run.environment, **folder.variables()}

@@ -92,6 +92,22 @@ class RunFolder:
         if self.user is not None and status.st_uid != self.user.uid:
             raise HookError(self.hook, "the hook put a file of somebody else in its place", file=variable)
 
+    def remove_if_plain(self, spares: SpareFolders) -> bool:
+        """Remove it where nothing is in it but its own files, which takes a moment; False where `remove` has to be asked.
+
+        Never raises: what is in the way here is for `remove` to tell.
+        """
+        try:
+            for name in {*INPUTS.values(), *self.outputs().values()}:
+                (self.path / name).unlink(missing_ok=True)
+            if any(self.path.iterdir()):
+                return False
+            if not spares.keep(self.path):
+                self.path.rmdir()
+        except OSError:
+            return False
+        return True
+
     def remove(self, spares: SpareFolders | None = None) -> None:
         """Remove the folder with all that is in it, what the daemon wrote first; ``spares`` may have it when it is empty.
 

@@ -323,6 +323,7 @@ class Operations:
                 instance,
                 statuses.removing(instance.status, "Removing", "the release is being uninstalled", runtime.now()),
             )
+            self.runtime.rounds.decided(name, on=False)
             self.tell_scheduler(NodeRemoved(name))
             self._enqueue_removal(instance, scope)
         return False
@@ -355,6 +356,8 @@ class Operations:
         self.runtime.rounds.look()
 
     def _perform(self, orders: PackageOrders) -> None:
+        if orders.decided is not None:
+            self.runtime.rounds.decided(orders.name, on=orders.decided.allowed)
         instance = self.runtime.instances.get(orders.name)
         if instance is None:
             return

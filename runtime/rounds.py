@@ -18,7 +18,7 @@ anything.
 """
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from wharfinger.formats.json_value import checksum
@@ -54,6 +54,8 @@ class Rounds:
     """Of the afterAll hooks while they run, or are to be run again."""
     _on: frozenset[str] = frozenset()
     """Who was on when the round began."""
+    _turned: set[str] = field(default_factory=set)
+    """Who is on and was not then, or the other way round."""
     _seen: str = ""
     """The global values that packages were last run with."""
     _again: int = 0
@@ -73,6 +75,13 @@ class Rounds:
         for name, enabled in sorted({**told, **wanted}.items()):
             self.runtime.operations.tell_scheduler(FlagSet(name, enabled))
 
+    def decided(self, name: str, *, on: bool) -> None:
+        """It was decided whether a package is on, or it is gone."""
+        if name != GLOBAL and on is not (name in self._on):
+            self._turned.add(name)
+        else:
+            self._turned.discard(name)
+
     def begins(self) -> None:
         """The Module ``global`` is about to be run: afterAll hooks that fail give way, others are let finish."""
         self._settling = False
@@ -89,7 +98,7 @@ class Rounds:
         values = checksum(instance.values)
         changed = self._seen != values
         self._seen, self._settling = values, True
-        self._on = self._others()
+        self._on_now()
         if changed:
             for name in sorted(self._on):
                 if (other := self.runtime.instances.get(name)) is not None:
@@ -105,8 +114,8 @@ class Rounds:
         if self._settling:
             if self.runtime.scheduler.at_rest:
                 self._end(instance)
-        elif self._seen and self._after_all is None and self._others() != self._on:
-            self._on = self._others()
+        elif self._seen and self._after_all is None and self._turned:
+            self._on_now()
             self.runtime.operations.tell_scheduler(Rescheduled(GLOBAL, "EnabledModulesChanged"))
 
     def gone(self) -> None:
@@ -114,8 +123,9 @@ class Rounds:
         self._settling, self._seen, self._again, self._after_all = False, "", 0, None
         self.adopt_flags()
 
-    def _others(self) -> frozenset[str]:
-        return self.runtime.scheduler.enabled_names() - {GLOBAL}
+    def _on_now(self) -> None:
+        self._on = self.runtime.scheduler.enabled_names() - {GLOBAL}
+        self._turned.clear()
 
     def _failing(self) -> bool:
         instance = self.runtime.instances.get(GLOBAL)

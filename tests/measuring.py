@@ -10,7 +10,7 @@ Tracing is switched in one frame each time, off and on again: the tracer counts 
 import functools
 import os
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from typing import Final, Protocol, cast
 
 TRACED_EXAMPLES: Final = 10
@@ -18,10 +18,16 @@ _OF_CHILDREN: Final = "COVERAGE_PROCESS_CONFIG"
 """By this, children know that they are measured."""
 
 
+class _Example(Protocol):
+    """A test with all that Hypothesis makes up for it."""
+
+    def __call__(self, *args: object, **kwargs: object) -> object: ...
+
+
 class _Handle(Protocol):
     """What Hypothesis keeps of a test: ``inner_test`` runs one example."""
 
-    inner_test: Callable[..., object]
+    inner_test: _Example
 
 
 def unmeasured() -> Generator[None, object, object]:

@@ -36,6 +36,7 @@ from wharfinger.formats.openapi_schema import closed, compile_schema, extended, 
 from wharfinger.formats.redaction import redact_text, redact_value
 from wharfinger.formats.schema_validations import SchemaRules
 from wharfinger.formats.version_constraint import ConstraintError, parse_constraint, parse_version
+from wharfinger.formats.yaml_lines import yaml_lines
 from wharfinger.formats.yaml_reader import YamlLimits, read_yaml, read_yaml_all
 from wharfinger.formats.yaml_writer import write_yaml, write_yaml_all
 
@@ -62,6 +63,15 @@ def _yaml_stream(data: bytes, _: Path) -> None:
     documents = read_yaml_all(data, what="fuzz", limits=_YAML)
     again = read_yaml_all(write_yaml_all(documents), what="written")
     assert canonical_json(list(again)) == canonical_json(list(documents))
+
+
+def _yaml_lines(data: bytes, _: Path) -> None:
+    """Nothing is refused; what is in a text that can be read has a place in it."""
+    for lines in yaml_lines(data):
+        assert lines.first >= 1
+        assert all(lines.first <= line <= len(data) + 1 for line in lines.places.values())
+        assert all(lines.of((*path, "none")) >= lines.first for path in lines.places)
+    read_yaml_all(data, what="fuzz", limits=_YAML)
 
 
 def _json(data: bytes, _: Path) -> None:
@@ -253,6 +263,7 @@ def _recurse(data: bytes) -> None:
 TARGETS: Final = {
     "yaml": Target("yaml", _yaml),
     "yaml-stream": Target("yaml", _yaml_stream),
+    "yaml-lines": Target("yaml", _yaml_lines),
     "json": Target("json", _json),
     "redaction": Target("redaction", _redaction),
     "archive": Target("tar", _archive),

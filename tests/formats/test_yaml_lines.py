@@ -57,7 +57,16 @@ def test_each_value_has_the_line_of_its_key_or_of_what_is_around_it(path: Path, 
 
 @pytest.mark.parametrize(
     ("text", "line"),
-    [("a", 2), ("b[0].y[1]", 6), ("b.0.y.1", 6), ("b[1].x.q", 7), ("f.g.h", 16), ("b[2]", None), ("x", None), ("", None)],
+    [
+        ("a", 2),
+        ("b[0].y[1]", 6),
+        ("b.0.y.1", 6),
+        ("b[1].x.q", 7),
+        ("f.g.h", 16),
+        ("b[2]", None),
+        ("x", None),
+        ("", None),
+    ],
 )
 def test_a_field_is_found_as_messages_name_it(text: str, line: int | None) -> None:
     (lines,) = yaml_lines(TEXT)

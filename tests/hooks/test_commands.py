@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.hooks.scripts import bash, python, write_hook
+from tests.hooks.linting import asking, package
+from tests.hooks.scripts import bash, batch, python, write_hook
 from tests.process.children import is_alive
 from wharfinger.__main__ import main
 from wharfinger.formats.json_value import find, find_list
@@ -259,3 +260,60 @@ def test_a_signal_ends_the_hook_and_all_it_started(number: signal.Signals, tmp_p
     assert err.splitlines()[-1] == "error: interrupted; the hook and all it started were ended"
     assert not any(is_alive(pid) for pid in pids)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["10-hook.sh"]
+
+
+def test_all_hooks_of_a_package_are_asked_and_all_that_are_refused_are_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = {
+        "package.yaml": "name: web\nversion: 1.0.0\nbatchHooks: [hooks/main]\n",
+        "hooks/a.sh": asking("configVersion: v1\nonStartup: 1"),
+        "hooks/b.sh": asking("configVersion: v1\nkubernetes: [{kind: Pod, jqFilter: '.a |'}]"),
+        "hooks/c.sh": asking("configVersion: v2"),
+        "hooks/off.sh": "",
+    }
+    folder = package(tmp_path, files)
+    batch(folder / "hooks", {"version": "v1", "hooks": [{"metadata": {"name": "one"}, "beforeHelm": 5}]})
+    assert main(["hook", "config", str(folder), "-o", "json"]) == 1
+    out, err = capsys.readouterr()
+    assert [(hook["name"], hook["kind"]) for hook in json.loads(out)["hooks"]] == [
+        ("hooks/a.sh", "shell"),
+        ("hooks/main:one:0", "batch"),
+    ]
+    assert json.loads(out)["hooks"][1]["config"] == {"configVersion": "v1", "beforeHelm": 5}
+    warned, b, c = err.splitlines()
+    assert warned == "warning: hooks/off.sh: no executable permissions, chmod +x is required to run this hook"
+    assert b.startswith(
+        "error: hook hooks/b.sh: its configuration is refused: kubernetes.jqFilter is invalid: jq: error:"
+    )
+    assert c.startswith("error: hook hooks/c.sh: ")
+
+
+def test_a_folder_that_is_no_package_has_no_hooks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "none").mkdir()
+    assert main(["hook", "config", str(tmp_path / "none")]) == 1
+    out, err = capsys.readouterr()
+    assert (out, "nothing says what it is" in err) == ("", True)
+
+
+def test_hooks_of_the_operator_ask_for_other_things(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    hook = write_hook(tmp_path, asking("configVersion: v1\nbeforeAll: 1"))
+    assert main(["hook", "config", str(hook)]) == 1
+    assert "only global hooks have it" in capsys.readouterr().err
+    assert main(["hook", "config", "--global", str(hook), "-o", "json"]) == 0
+    alone = json.loads(capsys.readouterr().out)
+    assert main(["hook", "config", "--global", str(tmp_path), "-o", "json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)["hooks"]
+    assert found["config"] == alone == {"configVersion": "v1", "beforeAll": 1}
+
+
+def test_the_library_for_bash_is_where_it_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["hook", "shell-lib"]) == 0
+    assert (Path(capsys.readouterr().out.strip()) / "shell_lib.sh").is_file()
+    assert main(["hook", "shell-lib", "--install", str(tmp_path)]) == 0
+    written = [Path(line) for line in capsys.readouterr().out.splitlines()]
+    assert tmp_path / "shell_lib.sh" in written
+    assert all(path.is_file() for path in written)
+    (tmp_path / "file").write_text("")
+    assert main(["hook", "shell-lib", "--install", str(tmp_path / "file")]) == 1
+    assert "File exists" in capsys.readouterr().err

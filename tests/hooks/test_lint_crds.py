@@ -30,16 +30,25 @@ spec:
     ("change", "found"),
     [
         (("", ""), []),
-        (("name: pages.example.com", "name: page"), ['3: error: metadata.name: Invalid value: "page": must be spec.names']),
+        (
+            ("name: pages.example.com", "name: page"),
+            ['3: error: metadata.name: Invalid value: "page": must be spec.names'],
+        ),
         (("group: example.com", "group: [a]"), ["4: error: spec: Invalid value: "]),
         (("scope: Namespaced", "scop: x"), ["4: error: spec.scope: Required value"]),
-        (("storage: true", "storage: false"), ["8: error: spec.versions: Invalid value: must have exactly one version"]),
+        (
+            ("storage: true", "storage: false"),
+            ["8: error: spec.versions: Invalid value: must have exactly one version"],
+        ),
         (("served: true", "served: false"), ["8: warning: spec.versions: none is served, so nobody can use the kind"]),
         (("spec: {type: object}", "spec: {tpye: object}"), ["16: warning: tpye: no keyword", "*"]),
         (("type: object\n", "type: objekt\n"), ["13: warning: "]),
         (("definition/v1", "x"), []),
         (("k8s.io/v1", "k8s.io/v1beta1"), ["1: error: apiVersion: apiextensions.k8s.io/v1beta1 is not served by any"]),
-        (("CustomResourceDefinition", "Page"), ["2: warning: Page is no CustomResourceDefinition; it is applied before"]),
+        (
+            ("CustomResourceDefinition", "Page"),
+            ["2: warning: Page is no CustomResourceDefinition; it is applied before"],
+        ),
         (("  versions:", "  - versions:"), ["*"]),
     ],
 )

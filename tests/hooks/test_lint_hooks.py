@@ -6,6 +6,7 @@ import pytest
 
 from tests.hooks.linting import asking, lint, package
 from tests.hooks.scripts import batch
+from wharfinger.formats.json_value import JsonObject
 
 TWO = """\
 configVersion: v1
@@ -23,7 +24,7 @@ kubernetes:
 
 def told(capsys: pytest.CaptureFixture[str], tmp_path: Path, config: str) -> list[str]:
     """The findings about the document of one hook, without its name."""
-    _, found = lint(capsys, package(tmp_path, {"hooks/a.sh": asking(config)}), "--no-templates")
+    _, found = lint(capsys, package(tmp_path, {"hooks/a.sh": asking(config, rest="# snapshots")}), "--no-templates")
     return [line.removeprefix("hooks/a.sh --config:") for line in found]
 
 
@@ -86,7 +87,9 @@ KEPT = "\n- {name: kept, kind: Pod, executeHookOnEvent: [], executeHookOnSynchro
     [
         (
             f"configVersion: v1\nonStartup: 1\nkubernetes:{KEPT}",
-            ["4: warning: nothing runs the hook for 'kept', and no binding includes its snapshot: it is watched in vain"],
+            [
+                "4: warning: nothing runs the hook for 'kept', and no binding includes its snapshot: it is watched in vain"
+            ],
         ),
         (
             f"configVersion: v1\nkubernetes:{KEPT}",
@@ -141,8 +144,10 @@ def test_a_hook_that_does_not_answer_is_told_by_its_file(tmp_path: Path, capsys:
 
 
 def test_hooks_in_one_executable_are_told_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = package(tmp_path, {"package.yaml": "name: web\nversion: 1.0.0\nbatchHooks: [hooks/main]\n", "hooks/x.md": ""})
-    document = {
+    folder = package(
+        tmp_path, {"package.yaml": "name: web\nversion: 1.0.0\nbatchHooks: [hooks/main]\n", "hooks/x.md": ""}
+    )
+    document: JsonObject = {
         "version": "v1",
         "hooks": [
             {"metadata": {"name": "one"}, "onStartup": 1},
@@ -174,6 +179,22 @@ def test_hooks_in_one_executable_are_told_apart(tmp_path: Path, capsys: pytest.C
 def test_what_is_declared_as_several_hooks_and_is_none_is_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = package(tmp_path, {"package.yaml": "name: web\nversion: 1.0.0\nbatchHooks: [hooks/main]\n", "hooks/x.md": ""})
+    folder = package(
+        tmp_path, {"package.yaml": "name: web\nversion: 1.0.0\nbatchHooks: [hooks/main]\n", "hooks/x.md": ""}
+    )
     code, (found,) = lint(capsys, folder, "--no-templates")
     assert (code, found.startswith("hooks/main: error: hook hooks/main: it is declared in batchHooks")) == (1, True)
+
+
+UNREAD = "includeSnapshotsFrom: nothing in the hook reads snapshots (unless what it sources does); leave it out"
+
+
+def test_snapshots_that_no_script_reads_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = "configVersion: v1\nkubernetes:\n- {name: a, kind: Pod}\nschedule:\n- crontab: '@daily'\n  includeSnapshotsFrom: [a]"
+    folder = package(tmp_path, {"hooks/a.sh": asking(config)})
+    assert lint(capsys, folder, "--no-templates") == (
+        0,
+        [f"hooks/a.sh --config:6: warning: {UNREAD}"],
+    )
+    folder = package(tmp_path, {"hooks/a.sh": asking(config, rest="jq '.[0].snapshots' $BINDING_CONTEXT_PATH")})
+    assert lint(capsys, folder, "--no-templates") == (0, [])

@@ -3,9 +3,11 @@
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.hooks.linting import lint, package
-from wharfinger.formats.json_value import JsonValue
+from wharfinger.formats.json_value import JsonValue, find
 from wharfinger.hooks.lint_schemas import MAX_SCHEMAS, misspelt
 
 
@@ -86,3 +88,22 @@ def test_without_a_values_schema_that_of_the_settings_counts(
         1,
         ["values.yaml:2: error: a: expected an integer, found a string"],
     )
+
+
+WORDS = (
+    st.sampled_from(["properties", "items", "anyOf", "type", "tpye", "default", "not", "x-extend", "x-extnd"])
+    | st.text()
+)
+SCHEMAS = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=4),
+)
+
+
+@given(SCHEMAS)
+def test_any_document_is_looked_through(document: JsonValue) -> None:
+    for path, why in misspelt(document):
+        found: JsonValue = document
+        for step in path:
+            found = find(found, step)
+        assert str(path[-1])[:40] in why

@@ -17,7 +17,10 @@ from wharfinger.hooks.lint_scripts import MAX_SCRIPT, lint_enabled, lint_script
         (b"#! /usr/bin/env -S bash -e\n((\n", ["x:2: error: bash: "]),
         (b"#!/usr/bin/python3\nif\n", []),
         (b"#!/bin/bash\necho `\n", ["x:2: error: bash: unexpected EOF"]),
-        (b"#!/bin/bash\ncat <<END\n", ["x:2: warning: bash: warning: here-document at line 2 delimited by end-of-file"]),
+        (
+            b"#!/bin/bash\ncat <<END\n",
+            ["x:2: warning: bash: warning: here-document at line 2 delimited by end-of-file"],
+        ),
         (b"", ["x:1: error: it is empty"]),
         (b" \n", ["x:1: error: it is empty"]),
         (b"echo\n", ["x:1: error: no shebang"]),

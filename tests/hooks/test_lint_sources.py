@@ -3,6 +3,8 @@
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.hooks.linting import package
 from wharfinger.hooks.lint_sources import MAX_MESSAGE, Sources, finding, in_order
@@ -65,3 +67,14 @@ def test_what_cannot_be_read_has_no_lines(tmp_path: Path) -> None:
     (folder / "folder").mkdir()
     sources = Sources(open_files(folder, "web"))
     assert (sources.text("folder"), sources.documents("folder"), sources.line("none", "a")) == (None, (), None)
+
+
+@given(
+    message=st.text(max_size=60)
+    | st.sampled_from([f"{name}: " for name in FILES]).flatmap(lambda a: st.text().map(a.__add__))
+)
+def test_any_message_leads_somewhere(tmp_path_factory: pytest.TempPathFactory, message: str) -> None:
+    sources = Sources(open_files(package(tmp_path_factory.getbasetemp(), FILES, name="any"), "any"))
+    told = sources.located(Severity.ERROR, message)
+    assert told.file == "." or told.line >= 1
+    assert str(told).isprintable()

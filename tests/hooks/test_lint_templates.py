@@ -20,7 +20,10 @@ CHART = "apiVersion: v2\nname: web\nversion: 1.0.0\n"
         ({"templates/a.yaml": "a: b: c\n"}, [".: error: "]),
         ({"templates/a.yaml": "{{ if false }}{{ end }}"}, [".: warning: its templates render to nothing"]),
         ({"images_digests.json": "{}"}, []),
-        ({"templates/a.yaml": PAGE, "values.yaml": "Application: 1\n"}, [".: warning: the templates were not rendered: "]),
+        (
+            {"templates/a.yaml": PAGE, "values.yaml": "Application: 1\n"},
+            [".: warning: the templates were not rendered: "],
+        ),
     ],
 )
 def test_what_helm_refuses_is_told_at_its_line(
@@ -34,7 +37,11 @@ def test_what_helm_refuses_is_told_at_its_line(
 def test_a_plain_chart_is_rendered_with_its_own_values_and_its_hooks_are_its_own_affair(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    files = {"Chart.yaml": CHART, "values.yaml": "a: {b: x}\n", "templates/a.yaml": f"{PAGE}data: {{c: {{{{ .Values.a.b }}}}}}"}
+    files = {
+        "Chart.yaml": CHART,
+        "values.yaml": "a: {b: x}\n",
+        "templates/a.yaml": f"{PAGE}data: {{c: {{{{ .Values.a.b }}}}}}",
+    }
     folder = package(tmp_path, files)
     (folder / "package.yaml").unlink()
     assert lint(capsys, folder) == (0, [])

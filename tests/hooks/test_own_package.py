@@ -14,7 +14,9 @@ def test_a_hook_is_its_packages_whose_hooks_folder_is_nearest(tmp_path: Path) ->
     folder = package(tmp_path, {"hooks/deep/a.sh": "#!/bin/bash\n"}, name="web")
     assert package_around(folder / "hooks/deep/a.sh") == folder
     assert section_of_hook(folder / "hooks/deep/a.sh") == "web"
-    assert section_of_hook(package(tmp_path, {"package.yaml": "name: two-words\n"}, name="x") / "hooks/a.sh") == "twoWords"
+    assert (
+        section_of_hook(package(tmp_path, {"package.yaml": "name: two-words\n"}, name="x") / "hooks/a.sh") == "twoWords"
+    )
     assert package_around(tmp_path / "a.sh") is None
     assert section_of_hook(tmp_path / "a.sh") == ""
 

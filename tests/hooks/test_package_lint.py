@@ -1,6 +1,5 @@
 """What a package is looked over for, where its parts hang together."""
 
-import os
 from pathlib import Path
 
 import pytest
@@ -52,7 +51,7 @@ def test_a_module_folder_is_a_package_too(tmp_path: Path, capsys: pytest.Capture
 
 def test_a_folder_of_hooks_that_is_out_of_bounds_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = package(tmp_path, {"hooks/a.sh": asking("configVersion: v1\nonStartup: 1")})
-    deep = folder / "hooks" / os.sep.join(["d"] * 40)
+    deep = folder.joinpath("hooks", *"d" * 40)
     deep.mkdir(parents=True)
     code, (told,) = lint(capsys, folder, "--no-templates")
     assert (code, told.startswith("hooks: error: hook hooks: folders nested deeper than")) == (1, True), told

@@ -28,6 +28,9 @@ from wharfinger.hooks.spare_folders import SpareFolders
 from wharfinger.process.command import Limits
 from wharfinger.process.ledger import open_ledger
 
+LEAVES_MORE = 'touch "${METRICS_PATH%/*}/more"'
+"""So that its folder is not done with at once."""
+
 MakeRunner = Callable[[float], ProcessHookRunner]
 
 
@@ -171,7 +174,7 @@ async def test_a_folder_that_cannot_be_removed_is_logged_and_changes_nothing(
         raise OSError("device or resource busy")
 
     monkeypatch.setattr(RunFolder, "remove", refuse)
-    assert (await make(PATIENT).run(run_of(bash(tmp_path, ":")))).succeeded
+    assert (await make(PATIENT).run(run_of(bash(tmp_path, LEAVES_MORE)))).succeeded
     assert "hook 10-hook.sh: its folder" in caplog.text
     assert "device or resource busy" in caplog.text
 
@@ -188,7 +191,7 @@ async def test_a_removal_without_end_holds_nothing_up(
     monkeypatch.setattr(RunFolder, "remove", hang)
     monkeypatch.setattr(process_runner, "REMOVE_S", 0.01)
     with caplog.at_level(logging.WARNING):
-        assert (await make(PATIENT).run(run_of(bash(tmp_path, ":")))).succeeded
+        assert (await make(PATIENT).run(run_of(bash(tmp_path, LEAVES_MORE)))).succeeded
     assert "is still being removed" in caplog.text
     end.set()
     await trio.testing.wait_all_tasks_blocked()
@@ -218,7 +221,7 @@ async def test_a_cancelled_run_waits_only_a_moment_for_its_folder(
 
     monkeypatch.setattr(RunFolder, "remove", remove_slowly)
     with trio.CancelScope() as scope:
-        await make(PATIENT).run(replace(run_of(bash(tmp_path, "echo ready")), on_line=on_line))
+        await make(PATIENT).run(replace(run_of(bash(tmp_path, f"{LEAVES_MORE}; echo ready")), on_line=on_line))
     assert scope.cancelled_caught
     (left,) = left_in(scratch)
     assert f"hook 10-hook.sh: its folder {left} is still being removed" in caplog.text

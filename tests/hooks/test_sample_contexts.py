@@ -9,7 +9,7 @@ from tests.hooks.linting import asking
 from tests.hooks.python_filters import PythonFilters
 from tests.hooks.scripts import write_hook
 from wharfinger.__main__ import main
-from wharfinger.formats.json_value import JsonValue, find, find_list, find_str
+from wharfinger.formats.json_value import JsonValue, find, find_list, find_object, find_str
 from wharfinger.hooks.config import read_hook_config
 from wharfinger.hooks.filters import FilterError
 from wharfinger.hooks.sample_contexts import sample_contexts
@@ -99,8 +99,8 @@ def test_there_is_one_for_each_way_in_which_a_hook_is_run(tmp_path: Path, capsys
     assert find(found, 4, "snapshots", "grouped", 0, "object", "apiVersion") == "apps/v1"
     # A filter that counts on what is not there fails on a made-up object; and what is not kept is not shown.
     assert found[5] == {"binding": "small", "type": "Event", "watchEvent": "Modified", "filterResult": None}
-    assert list(find(found, 6, "snapshots") or ()) == ["pods"]
-    assert sorted(find(found, 7, "snapshots") or ()) == ["grouped", "pods", "silent", "small"]
+    assert list(find_object(found, 6, "snapshots")) == ["pods"]
+    assert sorted(find_object(found, 7, "snapshots")) == ["grouped", "pods", "silent", "small"]
 
 
 def test_webhooks_are_asked_in_reviews(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -110,7 +110,9 @@ def test_webhooks_are_asked_in_reviews(tmp_path: Path, capsys: pytest.CaptureFix
     assert find(found[0], "review", "request", "object") is None
     assert find(found[0], "review", "request", "oldObject", "apiVersion") == "apps/v1"
     assert find(found[0], "snapshots", "silent", 0, "object", "kind") == "Pod"
-    assert find(found[1], "review", "request", "operation") == find(found[2], "review", "request", "operation") == "CREATE"
+    assert (
+        find(found[1], "review", "request", "operation") == find(found[2], "review", "request", "operation") == "CREATE"
+    )
     assert find(found[2], "review", "request", "object", "apiVersion") == "v1"
     assert (find(found[3], "fromVersion"), find(found[3], "toVersion")) == ("v1", "example.com/v2")
     assert find(found[3], "review", "request", "desiredAPIVersion") == "example.com/v2"

@@ -84,3 +84,29 @@ def test_a_run_folder_comes_from_the_spares_and_goes_there(tmp_path: Path) -> No
     assert second.path.stat().st_ino == inode
     second.remove()
     assert names(tmp_path) == []
+
+
+def test_a_folder_with_nothing_else_in_it_is_done_with_at_once(tmp_path: Path) -> None:
+    spares, run = SpareFolders(tmp_path), run_of(tmp_path / "hook.sh")
+    folder = make_run_folder(tmp_path, run, None, spares)
+    Path(folder.variables()["METRICS_PATH"]).unlink()
+    assert folder.remove_if_plain(spares)
+    assert [name.split("-")[0] for name in names(tmp_path)] == ["spare"]
+
+
+@pytest.mark.parametrize("what", ["a file", "a folder in a file's place", "opened"])
+def test_a_folder_with_more_in_it_is_left_to_be_removed(tmp_path: Path, what: str) -> None:
+    spares, run = SpareFolders(tmp_path), run_of(tmp_path / "hook.sh")
+    folder = make_run_folder(tmp_path, run, None, spares)
+    match what:
+        case "a file":
+            (folder.path / "more").write_text("")
+        case "opened":
+            folder.path.chmod(0o755)
+        case _:
+            metrics = Path(folder.variables()["METRICS_PATH"])
+            metrics.unlink()
+            metrics.mkdir()
+    assert folder.remove_if_plain(spares) == (what == "opened")
+    assert folder.path.exists() == (what != "opened")
+    assert not [name for name in names(tmp_path) if name.startswith("spare")]

@@ -171,6 +171,8 @@ class Reader:
             self.believed[name] = dict(map(shown, items))
 
     def _told(self, name: str, verb: str, context: JsonObject) -> None:
+        asked_for = next(one.verbs for one in self.hook.config.kubernetes if one.name == name)
+        assert verb in asked_for, f"{name}: {verb}"
         place, value = shown(context)
         if name != "named":
             self._changed(name, verb, place, value)

@@ -41,6 +41,7 @@ from wharfinger.packages.pusher import load_package, push_package
 from wharfinger.packages.registry import Registry
 from wharfinger.packages.source import Source, open_source, source_text
 from wharfinger.process.command import Limits
+from wharfinger.queue.backoff import BackoffPolicy
 from wharfinger.queue.scope import WorkScope
 from wharfinger.queue.slots import SlotLimits, Slots
 from wharfinger.runtime.controller import open_controller
@@ -312,6 +313,7 @@ class Ground:
     login: Credentials | None
     journal: Journal
     bootstrapped_by: ObjectKey | None = None
+    backoff: BackoffPolicy | None = None
 
     @asynccontextmanager
     async def open_world(self) -> AsyncIterator[World]:
@@ -366,6 +368,7 @@ class Ground:
                 now=lambda: datetime.now(UTC),
                 on_change=keys.add,
                 on_status=changed,
+                backoff=self.backoff,
             ) as runtime,
             open_controller(self.through, runtime, keys, writer, local_packages=[self.folder]),
         ):

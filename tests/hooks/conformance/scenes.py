@@ -1,0 +1,146 @@
+"""A hook and a cluster as a scenario has them: what the hook says of itself, what there is, and what it is told of that.
+
+All that is between the two is real: a control plane in this process, shared watches, monitors, and jq in its worker processes.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Final
+
+import trio
+import trio.testing
+
+from tests.cluster.clusters import memory_cluster
+from tests.hooks.conformance.telling import asking, read
+from wharfinger.cluster.client import ClusterClient
+from wharfinger.cluster.http_client import HttpClusterClient
+from wharfinger.cluster.resource import ObjectKey, name_of, namespace_of
+from wharfinger.cluster.shared_watches import open_shared_watches
+from wharfinger.formats.json_value import JsonObject, JsonValue, find, find_object, find_str
+from wharfinger.formats.yaml_reader import read_yaml, read_yaml_all
+from wharfinger.hooks.config import MAIN_QUEUE
+from wharfinger.hooks.context_file import Context
+from wharfinger.hooks.contexts import synchronized_together
+from wharfinger.hooks.discovery import Hook
+from wharfinger.hooks.jq_pool import open_jq_pool
+from wharfinger.hooks.package_hooks import PackageHooks, open_package_hooks
+
+PATIENCE_S: Final = 30
+QUIET_S: Final = 0.005
+"""Between two looks at what the hook would be told: so long nobody here had anything to do."""
+_OF_THE_SERVER: Final = ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields")
+
+
+class Cluster:
+    """A cluster that becomes what a text says."""
+
+    def __init__(self, client: HttpClusterClient) -> None:
+        self.client = client
+        self._there: dict[tuple[str, str, str], JsonObject] = {}
+
+    async def become(self, state: str) -> None:
+        """From now on these objects are there and no others of earlier states: written in their order, then deleted."""
+        wanted = {_name(obj): obj for obj in read_yaml_all(state, what="state") if isinstance(obj, dict)}
+        for name, obj in wanted.items():
+            if name not in self._there:
+                await self.client.create(obj)
+            elif self._there[name] != obj:
+                metadata = {**find_object(obj, "metadata"), "resourceVersion": await self._version(obj)}
+                await self.client.replace({**obj, "metadata": metadata})
+        for name, obj in self._there.items():
+            if name not in wanted:
+                await self.client.delete(await self._key(obj))
+        self._there = wanted
+
+    async def _key(self, obj: JsonObject) -> ObjectKey:
+        resource = await self.client.resource_type(*(find_str(obj, name) for name in ("apiVersion", "kind")))
+        return ObjectKey(resource, namespace_of(obj), name_of(obj))
+
+    async def _version(self, obj: JsonObject) -> str:
+        return find_str(await self.client.get(await self._key(obj)), "metadata", "resourceVersion")
+
+
+class Scene:
+    """A hook that is followed, as its runtime does it; every text that is compared is the file of one run."""
+
+    def __init__(self, cluster: Cluster, opened: PackageHooks, hook: Hook) -> None:
+        self.cluster = cluster
+        self._opened = opened
+        self._hook = hook
+
+    def starts(self, *expected: str) -> None:
+        """The runs in which the hook is synchronised; ``expected`` are their files, as YAML."""
+        files: list[JsonValue] = []
+        for bindings in synchronized_together(self._hook.config):
+            if bindings[0].on_synchronization:
+                files.append(_read(self._opened.synchronization(self._hook, *bindings)))
+            for binding in bindings:
+                self._opened.monitor(self._hook, binding).unlock()
+        assert files == [read_yaml(text, what="expected") for text in expected]
+
+    async def becomes(self, state: str, expected: str) -> None:
+        """The cluster becomes ``state``, and a run that begins when all of it was seen finds ``expected`` in its file."""
+        await self.cluster.become(state)
+        await self.tells(expected)
+
+    async def ticks(self, crontab: str, expected: str) -> None:
+        """A time has come."""
+        self._opened.tick(crontab)
+        await self.tells(expected)
+
+    async def tells(self, expected: str) -> None:
+        """A run that begins when all was seen that there is to be seen finds this in its file."""
+        wanted, told = read_yaml(expected, what="expected"), None
+        box = self._opened.inbox(self._hook, MAIN_QUEUE)
+        with trio.move_on_after(PATIENCE_S):
+            while told != wanted:
+                await trio.testing.wait_all_tasks_blocked(QUIET_S)
+                occurrences = box.offered()
+                told = _read(self._opened.contexts(self._hook, occurrences))
+        assert told == wanted
+        box.told(occurrences)
+
+
+@asynccontextmanager
+async def scene(config: str, state: str = "") -> AsyncIterator[Scene]:
+    """A hook that says ``config`` of itself, in a cluster where this is there already."""
+    hook = asking(config)
+    async with memory_cluster() as client:
+        cluster = Cluster(client)
+        await cluster.become(state)
+        async with following(client, hook) as opened:
+            yield Scene(cluster, opened, hook)
+
+
+@asynccontextmanager
+async def following(client: ClusterClient, hook: Hook) -> AsyncIterator[PackageHooks]:
+    """A hook as a package's only one."""
+    async with (
+        open_jq_pool(None) as filters,
+        open_shared_watches(client) as shared,
+        open_package_hooks(
+            "p", (hook,), client, shared, filters, namespace=None, on_event=lambda _hooks, _box: None
+        ) as opened,
+    ):
+        yield opened
+
+
+def _name(obj: JsonObject) -> tuple[str, str, str]:
+    return find_str(obj, "kind"), namespace_of(obj), name_of(obj)
+
+
+def _read(contexts: tuple[Context, ...]) -> JsonValue:
+    """What a hook reads in its file, but for what only the server knows of an object."""
+    return _bare([*read(*contexts)])
+
+
+def _bare(value: JsonValue) -> JsonValue:
+    if isinstance(value, list):
+        return [_bare(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    if not find(value, "metadata", "uid"):
+        return {key: _bare(each) for key, each in value.items()}
+    metadata = find(value, "metadata")
+    assert isinstance(metadata, dict)
+    return {**value, "metadata": {key: each for key, each in metadata.items() if key not in _OF_THE_SERVER}}

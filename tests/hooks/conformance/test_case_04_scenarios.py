@@ -1,0 +1,262 @@
+"""Case 4: seven scenarios, from what a hook says of itself and what there is in a cluster to the files that its runs find.
+
+States and contexts are written as YAML, whole: what a scenario does not say is not there. Each state takes the place of the one
+before. What must not be told would be found in the file of the step after.
+"""
+
+from typing import Final
+
+from tests.cluster.client_contract import widget_crd
+from tests.hooks.conformance.scenes import scene
+from wharfinger.formats.yaml_writer import write_yaml
+
+_EVERY_MINUTE: Final = "* * * * *"
+
+
+def config_map(name: str, value: str, namespace: str = "default", app: str = "x") -> str:
+    metadata = f"{{name: {name}, namespace: {namespace}, labels: {{app: {app}}}}}"
+    return f"{{apiVersion: v1, kind: ConfigMap, metadata: {metadata}, data: {{v: '{value}'}}}}"
+
+
+def secret(name: str) -> str:
+    return f"{{apiVersion: v1, kind: Secret, metadata: {{name: {name}, namespace: default}}, type: Opaque}}"
+
+
+def widget(name: str, size: int) -> str:
+    metadata = f"{{name: {name}, namespace: default}}"
+    return f"{{apiVersion: example.test/v1, kind: Widget, metadata: {metadata}, spec: {{size: {size}}}}}"
+
+
+def state(*objects: str) -> str:
+    return "\n---\n".join(objects)
+
+
+async def test_what_is_there_and_what_becomes_of_it() -> None:
+    """The first run is shown everything; later ones what was added, changed and removed, each thing as it was then."""
+    config = """
+kubernetes:
+- {name: maps, apiVersion: v1, kind: ConfigMap, namespace: {nameSelector: {matchNames: [default]}},
+   labelSelector: {matchLabels: {app: x}}}
+"""
+    a, b, c = config_map("a", "1"), config_map("b", "2"), config_map("c", "3")
+    others = (config_map("a", "9", "kube-public"), config_map("z", "9", app="other"))
+    async with scene(config, state(b, a, *others)) as told:
+        told.starts(f"[{{binding: maps, type: Synchronization, objects: [{{object: {a}}}, {{object: {b}}}]}}]")
+        changed = config_map("a", "5")
+        await told.becomes(
+            state(c, changed, *others),
+            f"""
+- {{binding: maps, type: Event, watchEvent: Added, object: {c}}}
+- {{binding: maps, type: Event, watchEvent: Modified, object: {changed}}}
+- {{binding: maps, type: Event, watchEvent: Deleted, object: {b}}}
+""",
+        )
+        await told.becomes(state(changed), f"[{{binding: maps, type: Event, watchEvent: Deleted, object: {c}}}]")
+
+
+async def test_what_a_filter_makes_of_objects_that_are_not_kept() -> None:
+    """A change that the filter does not see is none; a filter that gives nothing gives null, one that gives more a list."""
+    config = """
+kubernetes:
+- {name: maps, kind: ConfigMap, labelSelector: {matchLabels: {app: x}}, keepFullObjectsInMemory: false,
+   jqFilter: '.data.v | split(",")[] | tonumber', includeSnapshotsFrom: [maps]}
+"""
+    one, none = config_map("a", "1"), config_map("b", "")
+    async with scene(config, state(one, none)) as told:
+        items = "[{filterResult: 1}, {filterResult: null}]"
+        told.starts(f"[{{binding: maps, type: Synchronization, objects: {items}, snapshots: {{maps: {items}}}}}]")
+        await told.cluster.become(state(one.replace("data: {", "data: {w: other, "), none))
+        await told.becomes(
+            state(config_map("a", "1,2"), none),
+            """
+- binding: maps
+  type: Event
+  watchEvent: Modified
+  filterResult: [1, 2]
+  snapshots: {maps: [{filterResult: [1, 2]}, {filterResult: null}]}
+""",
+        )
+        await told.becomes(
+            state(config_map("a", "1,2")),
+            """
+- binding: maps
+  type: Event
+  watchEvent: Deleted
+  filterResult: null
+  snapshots: {maps: [{filterResult: [1, 2]}]}
+""",
+        )
+
+
+async def test_snapshots_of_other_bindings() -> None:
+    """Those that a binding includes, its own too, as they are when the run begins; what is not there yet is an empty list."""
+    config = """
+kubernetes:
+- {name: maps, kind: ConfigMap, labelSelector: {matchLabels: {app: x}}, includeSnapshotsFrom: [secrets, maps]}
+- {name: secrets, kind: Secret, nameSelector: {matchNames: [s, t]}, jqFilter: .metadata.name, executeHookOnEvent: []}
+"""
+    a, s, t = config_map("a", "1"), secret("s"), secret("t")
+    seen_s, seen_t = f"{{object: {s}, filterResult: s}}", f"{{object: {t}, filterResult: t}}"
+    async with scene(config, state(s)) as told:
+        told.starts(
+            f"[{{binding: maps, type: Synchronization, objects: [], snapshots: {{maps: [], secrets: [{seen_s}]}}}}]",
+            f"[{{binding: secrets, type: Synchronization, objects: [{seen_s}]}}]",
+        )
+        # Nobody is told of secrets, but whoever runs next sees them.
+        await told.becomes(
+            state(t, s, secret("u"), a),
+            f"""
+- binding: maps
+  type: Event
+  watchEvent: Added
+  object: {a}
+  snapshots: {{maps: [{{object: {a}}}], secrets: [{seen_s}, {seen_t}]}}
+""",
+        )
+        await told.becomes(
+            state(t),
+            f"""
+- {{binding: maps, type: Event, watchEvent: Deleted, object: {a}, snapshots: {{maps: [], secrets: [{seen_t}]}}}}
+""",
+        )
+
+
+async def test_a_group_is_told_as_one() -> None:
+    """Whatever happened, its snapshots are what it is told, once in a row; what has no group is told beside it as ever."""
+    config = """
+kubernetes:
+- {name: maps, kind: ConfigMap, labelSelector: {matchLabels: {app: x}}, group: all}
+- {name: secrets, kind: Secret, group: all, jqFilter: .metadata.name, keepFullObjectsInMemory: false}
+- {name: spaces, kind: Namespace, nameSelector: {matchNames: [one]}, jqFilter: .status.phase, includeSnapshotsFrom: [maps]}
+"""
+    a, b, c, s = config_map("a", "1"), config_map("b", "2"), config_map("c", "3"), secret("s")
+    one = """{
+      apiVersion: v1, kind: Namespace, metadata: {name: one, labels: {kubernetes.io/metadata.name: one}},
+      spec: {finalizers: [kubernetes]}, status: {phase: Active}}"""
+    async with scene(config, state(a, s)) as told:
+        only_a = f"[{{object: {a}}}]"
+        told.starts(
+            f"""
+- {{binding: secrets, type: Group, groupName: all, snapshots: {{maps: {only_a}, secrets: [{{filterResult: s}}]}}}}
+- {{binding: spaces, type: Synchronization, objects: [], snapshots: {{maps: {only_a}}}}}
+"""
+        )
+        all_three = f"[{{object: {a}}}, {{object: {b}}}, {{object: {c}}}]"
+        await told.becomes(
+            state(a, b, c, s),
+            f"""
+- {{binding: maps, type: Group, groupName: all, snapshots: {{maps: {all_three}, secrets: [{{filterResult: s}}]}}}}
+""",
+        )
+        await told.becomes(
+            state(a, b, c),
+            f"[{{binding: secrets, type: Group, groupName: all, snapshots: {{maps: {all_three}, secrets: []}}}}]",
+        )
+        await told.becomes(
+            state(a, b, c, one),
+            f"""
+- binding: spaces
+  type: Event
+  watchEvent: Added
+  object: {one}
+  filterResult: Active
+  snapshots: {{maps: {all_three}}}
+""",
+        )
+
+
+async def test_times_that_come() -> None:
+    """Every binding of exactly that crontab is told, with the snapshots as they are then."""
+    config = """
+schedule:
+- {name: plain, crontab: "* * * * *"}
+- {name: with-maps, crontab: "* * * * *", includeSnapshotsFrom: [maps]}
+- {name: grouped, crontab: "* * * * *", group: all}
+- {name: other, crontab: "0 * * * *"}
+kubernetes:
+- {name: maps, kind: ConfigMap, labelSelector: {matchLabels: {app: x}}, executeHookOnEvent: [],
+   executeHookOnSynchronization: false, jqFilter: .data.v, keepFullObjectsInMemory: false}
+- {name: secrets, kind: Secret, group: all, executeHookOnEvent: [], executeHookOnSynchronization: false}
+"""
+
+    def times(maps: str) -> str:
+        return f"""
+- {{binding: plain, type: Schedule}}
+- {{binding: with-maps, type: Schedule, snapshots: {{maps: {maps}}}}}
+- {{binding: grouped, type: Group, groupName: all, snapshots: {{secrets: []}}}}
+"""
+
+    async with scene(config, config_map("a", "1")) as told:
+        told.starts()
+        await told.ticks(_EVERY_MINUTE, times("[{filterResult: '1'}]"))
+        await told.cluster.become(state(config_map("a", "2"), config_map("b", "3")))
+        await told.ticks(_EVERY_MINUTE, times("[{filterResult: '2'}, {filterResult: '3'}]"))
+        await told.ticks("0 * * * *", "[{binding: other, type: Schedule}]")
+
+
+async def test_a_hook_that_is_not_run_for_what_is_there() -> None:
+    """`executeHookOnSynchronization: false`: no first run; events come, and what was there before is in no Added of theirs."""
+    config = """
+kubernetes:
+- {name: maps, kind: ConfigMap, labelSelector: {matchLabels: {app: x}}, executeHookOnSynchronization: false,
+   includeSnapshotsFrom: [maps]}
+"""
+    a, b = config_map("a", "1"), config_map("b", "2")
+    async with scene(config, a) as told:
+        told.starts()
+        await told.becomes(
+            state(a, b),
+            f"""
+- binding: maps
+  type: Event
+  watchEvent: Added
+  object: {b}
+  snapshots: {{maps: [{{object: {a}}}, {{object: {b}}}]}}
+""",
+        )
+        await told.becomes(
+            b,
+            f"[{{binding: maps, type: Event, watchEvent: Deleted, object: {a}, snapshots: {{maps: [{{object: {b}}}]}}}}]",
+        )
+
+
+async def test_a_kind_of_a_custom_resource_definition() -> None:
+    """It goes by its names like any other, from when its definition is there."""
+    definition = write_yaml(widget_crd())
+    config = """
+kubernetes:
+- {name: big, kind: widgets, jqFilter: "{size: .spec.size, big: (.spec.size > 5)}"}
+"""
+    async with scene(config, state(definition, widget("w", 1))) as told:
+        told.starts(
+            f"""
+- binding: big
+  type: Synchronization
+  objects: [{{object: {widget("w", 1)}, filterResult: {{size: 1, big: false}}}}]
+"""
+        )
+        await told.becomes(
+            state(definition, widget("w", 7), widget("v", 12)),
+            f"""
+- binding: big
+  type: Event
+  watchEvent: Modified
+  object: {widget("w", 7)}
+  filterResult: {{size: 7, big: true}}
+- binding: big
+  type: Event
+  watchEvent: Added
+  object: {widget("v", 12)}
+  filterResult: {{size: 12, big: true}}
+""",
+        )
+        await told.becomes(
+            state(definition, widget("v", 12)),
+            f"""
+- binding: big
+  type: Event
+  watchEvent: Deleted
+  object: {widget("w", 7)}
+  filterResult: {{size: 7, big: true}}
+""",
+        )
