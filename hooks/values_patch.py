@@ -31,7 +31,7 @@ MAX_IN_LIST: Final = 100
 
 FLAG_SUFFIX: Final = "Enabled"
 """``/<moduleName>Enabled``: what a global hook says of a Module."""
-_FLAG_VALUES: Final = (True, False, "true", "false")
+_FLAG_TEXTS: Final = ("true", "false")
 
 _Path: TypeAlias = tuple[str, ...]
 
@@ -69,9 +69,13 @@ def _is_flag(operation: JsonObject, number: int) -> bool:
         raise ValuesPatchError(
             f"values patch: operation {number}: {steps[0][:80]} may be added and removed, nothing else"
         )
-    if find_str(operation, "op") == "add" and operation.get("value") not in _FLAG_VALUES:
+    if find_str(operation, "op") == "add" and not _is_flag_value(operation.get("value")):
         raise ValuesPatchError(f"values patch: operation {number}: {steps[0][:80]} must be true or false")
     return True
+
+
+def _is_flag_value(value: JsonValue) -> bool:
+    return isinstance(value, bool) or value in _FLAG_TEXTS
 
 
 def _check_place(operation: JsonObject, number: int, root: str) -> None:

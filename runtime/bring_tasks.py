@@ -26,7 +26,7 @@ from wharfinger.hooks.errors import HookError
 from wharfinger.hooks.filters import FilterError
 from wharfinger.packages.address import tag_of_version
 from wharfinger.packages.conversions import check_conversions
-from wharfinger.packages.definition import Definition, read_definition
+from wharfinger.packages.definition import Definition, Layout, read_definition
 from wharfinger.packages.digest import Digest
 from wharfinger.packages.errors import PackageError
 from wharfinger.packages.global_folder import read_global_definition
@@ -169,12 +169,16 @@ async def read_package(instance: Instance, tools: Tools) -> None:
     if instance.tree is None:
         raise AssertionError(f"{instance.id}: nothing is installed")
     tree, name, version = instance.tree, instance.package, instance.version
+    static = instance.wanted.static_values
     if is_global(instance.id):
         definition = await trio.to_thread.run_sync(lambda: read_global_definition(tree, version=version))
     else:
-        definition = await trio.to_thread.run_sync(lambda: read_definition(tree, name=name, version=version))
-    if instance.wanted.static_values:
-        static = overlaid(instance.wanted.static_values, definition.static_values)
+        kept = static is not None
+        definition = await trio.to_thread.run_sync(
+            lambda: read_definition(tree, name=name, version=version, in_modules_dir=kept)
+        )
+    if static:
+        static = overlaid(static, definition.static_values)
         definition = replace(definition, static_values=static)
     check_kind(definition, instance.id)
     check_needs(definition, instance.id)
@@ -215,7 +219,9 @@ async def ask_enabled_script(instance: Instance, tools: Tools, reporter: Reporte
         return
     asked_about = instance.wanted_settings.checksum
     wanted = (await newest_settings(instance, tools)).settings
-    seen = globals_for(instance.id.name, reporter.global_values())
+    before = instance.saw = reporter.modules_before(instance)
+    ordered = definition.layout is Layout.MODULE_FOLDER
+    seen = globals_for(instance.id.name, reporter.global_values(), before if ordered else None)
     values = hook_values(definition, seen, values_of(instance, wanted))
     config_values = hook_values(definition, {}, wanted)
     key = vote_key(instance.fetched().descriptor.digest, instance.wanted, values, config_values)

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import cast
 
 import trio
-from wharfinger.hooks.containment_options import add_containment_options, containment_of
 
 from wharfinger.cluster.connection import ConnectionConfigError
 from wharfinger.cluster.embedded import EmbeddedError
 from wharfinger.cluster.resource import ObjectKey
+from wharfinger.hooks import shell_library
+from wharfinger.hooks.containment_options import ContainmentError, add_containment_options, containment_of
 from wharfinger.packages.errors import StoreError
 from wharfinger.process.errors import LedgerError
 from wharfinger.queue.backoff import BackoffPolicy
@@ -165,6 +166,10 @@ def run(args: argparse.Namespace) -> int:
     folders = addon_folders(args)
     if problem := _wrong_options(args) or folders_problem(folders):
         return _failed(problem, code=2)
+    try:
+        containment = containment_of(args, state_dir=state_dir.resolve(), extra_binds=shell_library.binds())
+    except ContainmentError as error:
+        return _failed(str(error), code=2)
     # Absolute, all of them: helm runs in a folder of its own.
     config = DaemonConfig(
         kubeconfig=kubeconfig.resolve() if kubeconfig else None,
@@ -183,7 +188,7 @@ def run(args: argparse.Namespace) -> int:
         folders=folders,
         on_startup=args.on_startup,
         synchronization=args.synchronization,
-        containment=containment_of(args, state_dir=state_dir.resolve()),
+        containment=containment,
         metrics_address=args.metrics_address,
         slots=SlotLimits(**{field.name: getattr(args, f"max_{field.name}") for field in fields(SlotLimits)}),
         backoff=BackoffPolicy(initial_s=args.retry_first, max_s=args.retry_max),

@@ -33,8 +33,10 @@ from wharfinger.cluster.release_engine import ReleaseEngine
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.cluster.work_queue import WorkKeys
 from wharfinger.hooks import shell_library
+from wharfinger.hooks.cell import try_cell
 from wharfinger.hooks.config_reader import ProcessConfigReader
 from wharfinger.hooks.containment import NO_CONTAINMENT, Containment
+from wharfinger.hooks.errors import HookError
 from wharfinger.hooks.hook_metrics import HookMetrics
 from wharfinger.hooks.hook_services import HookServices
 from wharfinger.hooks.jq_pool import open_jq_pool
@@ -61,7 +63,7 @@ from wharfinger.runtime.restart_policy import Repeat
 from wharfinger.runtime.service import Facts, open_runtime
 from wharfinger.runtime.service_manager import ServiceManager, open_watchdog
 from wharfinger.runtime.snapshots import RuntimeInspector
-from wharfinger.runtime.state_dir import empty_folder, hold_state_dir
+from wharfinger.runtime.state_dir import StartError, empty_folder, hold_state_dir
 from wharfinger.runtime.status_writer import StatusWriter
 
 log = logging.getLogger(__name__)
@@ -217,6 +219,7 @@ async def _open_all(
         await stack.enter_async_context(serve_inspector(config.socket, inspector))
         if config.metrics_address:
             await stack.enter_async_context(serve_metrics(config.metrics_address, inspector))
+        await _try_containment(config.containment)
         version = await _prepare_cluster(client, connection)
         await stack.enter_async_context(
             _open_runtime(config, state, scratch, ledger, journal, client, version, inspector)
@@ -253,8 +256,8 @@ async def _open_runtime(
         bundle=config.bundle,
         bootstrapped_by=config.bootstrapped_by,
     )
-    contained = replace(config.containment, extra_binds={**shell_library.binds(), **config.containment.extra_binds})
     inherited = shell_library.environment(os.environ)
+    folders = await trio.to_thread.run_sync(_with_global, config.folders, state)
     slots, measured = Slots(config.slots), HookMetrics()
     inspector.measured = measured
     limited = LimitedClient(client, slots)
@@ -267,8 +270,10 @@ async def _open_runtime(
                 renderer=HelmRenderer(config.helm, scratch, ledger, RenderLimits(at_once=config.slots.renders)),
                 cluster=limited,
                 releases=ReleaseEngine(limited, field_manager=FIELD_MANAGER, now=now, holder=HOLDER),
-                hook_runner=ProcessHookRunner(scratch, limits, ledger, environment=inherited, containment=contained),
-                config_reader=ProcessConfigReader(ledger, environment=inherited, containment=contained),
+                hook_runner=ProcessHookRunner(
+                    scratch, limits, ledger, environment=inherited, containment=config.containment
+                ),
+                config_reader=ProcessConfigReader(ledger, environment=inherited, containment=config.containment),
                 filters=filters,
                 rules=rules,
                 hook_services=services,
@@ -297,28 +302,44 @@ async def _open_runtime(
                 runtime,
                 keys,
                 writer,
-                local_packages=(*config.local_packages, *_homes(config.folders)),
+                local_packages=(*config.local_packages, *folders.folders()),
                 enabled_by_default=None if config.bundle else True,
             ),
         ):
             inspector.runtime = runtime
             async with AsyncExitStack() as stack:
-                if config.folders:
+                if folders:
                     await stack.enter_async_context(
                         open_modules_dir(
                             client,
-                            config.folders.modules,
-                            global_hooks=config.folders.global_hooks,
-                            config_map=config.folders.config_map,
+                            folders.modules,
+                            global_hooks=folders.global_hooks,
+                            config_map=folders.config_map,
                         )
                     )
                 yield
 
 
-def _homes(folders: AddonFolders) -> tuple[Path, ...]:
-    """Where repositories may lie for these folders: the one of global hooks is a package in the folder around it."""
-    around = (folders.global_hooks.parent,) if folders.global_hooks is not None else ()
-    return (*folders.modules, *around)
+async def _try_containment(containment: Containment) -> None:
+    """Say what hooks are held by, and that it works here. Raises StartError: a daemon that cannot start a hook is no use."""
+    for measure in containment.enforced():
+        if measure.holds:
+            log.info("hooks: %s", measure.what)
+        else:
+            log.warning("hooks: not enforced: %s: %s", measure.what, measure.why)
+    try:
+        await try_cell(containment)
+    except HookError as error:
+        raise StartError(f"hooks cannot be contained as asked for: {error}") from error
+
+
+def _with_global(folders: AddonFolders, state: Path) -> AddonFolders:
+    """Where there are modules, there are global values, with or without global hooks: an empty folder stands for none. Blocks."""
+    if not folders or folders.global_hooks is not None:
+        return folders
+    empty = state / "no-global-hooks"
+    empty.mkdir(mode=0o700, exist_ok=True)
+    return replace(folders, global_hooks=empty)
 
 
 async def _prepare_cluster(client: ClusterClient, connection: Connection) -> str:

@@ -32,10 +32,18 @@ def vote_key(package: Digest, wanted: Directives, values: JsonObject, config_val
     return checksum([package.text, asked, values, config_values])
 
 
-def globals_for(name: str, global_values: JsonObject) -> JsonObject:
-    """What a script sees under ``global``: all but its own package, of which it is yet to say whether it is on."""
+def globals_for(name: str, global_values: JsonObject, before: tuple[str, ...] | None = None) -> JsonObject:
+    """What a script sees under ``global``: all but its own package, of which it is yet to say whether it is on.
+
+    With ``before`` only these: module folders are asked in their order, and each knows of those before it (spec hook-protocol
+    §5.6). So no two of them can wait for each other, or switch each other off and on for ever.
+    """
     enabled = global_values.get("enabledModules")
     if not isinstance(enabled, list):
         return global_values
     own = (name, f"{name}-crd")
-    return {**global_values, "enabledModules": [each for each in enabled if each not in own]}
+    seen = [each for each in enabled if each not in own]
+    if before is not None:
+        told = {*before, *(f"{each}-crd" for each in before)}
+        seen = [each for each in seen if each in told]
+    return {**global_values, "enabledModules": seen}

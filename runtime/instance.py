@@ -134,6 +134,10 @@ class Instance:
     manifest: Manifest | None = None
     tree: Path | None = None
     definition: Definition | None = None
+    saw: tuple[str, ...] = ()
+    """The Modules before it that were on when its enabled script was asked last."""
+    voting: WorkScope | None = None
+    """Of that, while it is asked again."""
     joined: Definition | None = None
     """What the scheduler's node is made of."""
     refused: Failure | None = None
@@ -333,6 +337,10 @@ class Reporter(Protocol):
 
     def event_hook_done(self, instance: Instance, hook: str, lane: str, error: str) -> None:
         """An event hook ran in a lane; ``error`` is empty if it succeeded."""
+        ...
+
+    def modules_before(self, instance: "Instance") -> tuple[str, ...]:
+        """The Modules of a lower order that are on: what a module folder's enabled script sees of the others."""
         ...
 
     def global_values(self) -> JsonObject:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from wharfinger.cluster.resource import ObjectKey
 from wharfinger.formats.json_value import (
     JsonObject,
     checksum,
@@ -24,7 +25,7 @@ from wharfinger.packages.global_folder import GLOBAL_PACKAGE
 from wharfinger.packages.module_folder import GLOBAL_NAME
 from wharfinger.packages.modules_dir import FoundModule
 from wharfinger.runtime.config_map import ModuleSettings
-from wharfinger.runtime.resources import ENABLED_BY_DEFAULT, GROUP, REQUESTED, VERSION
+from wharfinger.runtime.resources import ENABLED_BY_DEFAULT, GROUP, REQUESTED, SETTINGS_MAP, VERSION
 from wharfinger.runtime.static_values import MAX_STATIC, STATIC_VALUES
 
 MANAGED_BY: Final = "wharfinger.dev/managed-by"
@@ -97,8 +98,10 @@ def repository_object(folder: Path) -> JsonObject:
     return _object("PackageRepository", repository_name(folder), {}, {"folder": {"path": str(folder)}})
 
 
-def module_object(wanted: WantedModule, live: JsonObject | None) -> JsonObject:
+def module_object(wanted: WantedModule, live: JsonObject | None, settings_map: ObjectKey | None = None) -> JsonObject:
     """A Module as it is applied over ``live`` (None: it is not there yet). Raises ArtifactError where it cannot be.
+
+    ``settings_map``: where its settings come from, and where its hooks change them.
 
     What a person has asked for meanwhile (to look at everything again) stays asked for.
     """
@@ -116,6 +119,8 @@ def module_object(wanted: WantedModule, live: JsonObject | None) -> JsonObject:
         annotations[GLOBAL_HOOKS] = "true"
     else:
         annotations[ENABLED_BY_DEFAULT] = "true" if wanted.enabled_by_default else "false"
+    if settings_map is not None:
+        annotations[SETTINGS_MAP] = f"{settings_map.namespace}/{settings_map.name}"
     if wanted.problem:
         annotations[PROBLEM] = wanted.problem[:MAX_PROBLEM]
     spec: JsonObject = {

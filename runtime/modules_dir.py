@@ -196,7 +196,7 @@ class ModulesDir:
         for module in wanted:
             key = ObjectKey(MODULE, "", module.name)
             try:
-                obj = module_object(module, self._modules.get(key))
+                obj = module_object(module, self._modules.get(key), self._config[1] if self._config else None)
             except (ArtifactError, FormatError) as error:
                 self._say(str(key), str(error))
                 continue

@@ -22,11 +22,10 @@ What the scheduler orders is performed one package after the other, also when pe
 
 import logging
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import TYPE_CHECKING, assert_never
 
 from wharfinger.formats.json_value import JsonObject
-from wharfinger.packages.definition import Definition
+from wharfinger.packages.definition import Definition, Layout
 from wharfinger.packages.requirements import resolved, with_depends_on
 from wharfinger.queue.scope import WorkScope
 from wharfinger.queue.service import MAIN_LANE, QueueFull
@@ -73,6 +72,10 @@ class Operations:
         self.runtime = runtime
         self._orders = Orders()
         self._performing = False
+        self._seeing: set[str] = set()
+        """Module folders with an enabled script, which sees who else is on."""
+        self._turned = False
+        """Something was decided since those were looked at."""
 
     # --- update ----------------------------------------------------------------------------------------------------------
 
@@ -109,6 +112,7 @@ class Operations:
         self._end_crds(instance, "loaded anew")
         self._join(instance, instance.definition)
         self.ask_scripts_again()
+        self._ask_if_it_sees_others(instance)
 
     def needs_changed(self, instance: Instance) -> None:
         """What its resource says it depends on is something else; what is being loaded says so itself when it is.
@@ -177,10 +181,21 @@ class Operations:
             instance = self.runtime.instances.get(name)
             if instance is None or instance.definition is None or self.runtime.statements.missing(name):
                 continue
-            if (scope := self.runtime.lifecycle.begin_vote(name)) is not None:
-                tasks = self._pipeline(instance, scope).vote()
-                done = {tasks[0].name: partial(self.restate_requirements, instance)}
-                self._enqueue(tasks, scope, done, lane=VOTE_LANE)
+            self._ask_again(instance)
+
+    def _ask_again(self, instance: Instance) -> None:
+        """Have its enabled script look at who is on now, unless that is what it is just being asked about."""
+        before = self.runtime.modules_before(instance)
+        if before == instance.saw and instance.voting is not None and not instance.voting.cancelled:
+            return
+        if (scope := self.runtime.lifecycle.begin_vote(instance.id.name)) is not None:
+            instance.saw, instance.voting = before, scope
+            tasks = self._pipeline(instance, scope).vote()
+            self._enqueue(tasks, scope, {tasks[0].name: lambda: self._asked_again(instance)}, lane=VOTE_LANE)
+
+    def _asked_again(self, instance: Instance) -> None:
+        instance.voting = None
+        self.restate_requirements(instance)
 
     def _has_voted(self, instance: Instance, reason: str) -> None:
         self.restate_requirements(instance)
@@ -323,6 +338,8 @@ class Operations:
                 instance,
                 statuses.removing(instance.status, "Removing", "the release is being uninstalled", runtime.now()),
             )
+            self._turned = True
+            self._seeing.discard(name)
             self.runtime.rounds.decided(name, on=False)
             self.tell_scheduler(NodeRemoved(name))
             self._enqueue_removal(instance, scope)
@@ -354,9 +371,31 @@ class Operations:
         finally:
             self._performing = False
         self.runtime.rounds.look()
+        self._ask_who_sees_others()
+
+    def _ask_who_sees_others(self) -> None:
+        """Ask the enabled scripts of module folders before which other Modules are on than when they were asked last."""
+        if not self._turned:
+            return
+        self._turned = False
+        for name in sorted(self._seeing):
+            if (instance := self.runtime.instances.get(name)) is not None:
+                self._ask_if_it_sees_others(instance)
+
+    def _ask_if_it_sees_others(self, instance: Instance) -> None:
+        name, definition = instance.id.name, instance.definition
+        if definition is None or not definition.enabled_script or definition.layout is not Layout.MODULE_FOLDER:
+            self._seeing.discard(name)
+            return
+        self._seeing.add(name)
+        if self.runtime.lifecycle.is_loading(name):
+            return  # Load asks it, and `_loaded` looks at it again
+        if self.runtime.modules_before(instance) != instance.saw:
+            self._ask_again(instance)
 
     def _perform(self, orders: PackageOrders) -> None:
         if orders.decided is not None:
+            self._turned = True
             self.runtime.rounds.decided(orders.name, on=orders.decided.allowed)
         instance = self.runtime.instances.get(orders.name)
         if instance is None:

@@ -161,6 +161,10 @@ class Reports:
         """Have a hook told what waits in its inbox."""
         self.runtime.submit(self.runtime.build_kube_tasks(HookEvent(hooks, inbox)))
 
+    def modules_before(self, instance: Instance) -> tuple[str, ...]:
+        """The Modules of a lower order that are on."""
+        return self.runtime.modules_before(instance)
+
     def global_values(self) -> JsonObject:
         """What every package sees under ``global``."""
         return self.runtime.global_values()

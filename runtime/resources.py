@@ -106,8 +106,8 @@ class Directives:
     """It may be changed or removed although others need it as it is."""
     default: bool | None = None
     """Whether a Module is on where nobody says so (ENABLED_BY_DEFAULT); None: that is not said either."""
-    static_values: JsonObject = field(default_factory=dict, hash=False)
-    """Of a Module from a modules directory: what that directory says, below what the module itself says."""
+    static_values: JsonObject | None = field(default=None, hash=False)
+    """Of a Module from a modules directory: what that directory says, below what the module itself says. None: it is of none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +222,7 @@ def _directives(obj: JsonObject, identity: PackageId) -> Directives:
         ),
         ignore_dependents=ignores_dependents(obj),
         default=_default(obj) if isinstance(identity, ModuleId) else None,
-        static_values=(read_static_values(obj) or {}) if isinstance(identity, ModuleId) else {},
+        static_values=read_static_values(obj) if isinstance(identity, ModuleId) else None,
     )
 
 

@@ -217,6 +217,20 @@ class Runtime:
             known = overlaid(known, own.values)
         return {**known, "enabledModules": enabled}
 
+    def modules_before(self, instance: Instance) -> tuple[str, ...]:
+        """The Modules of a lower order that are on, by name."""
+        if instance.definition is None:
+            return ()
+        place = instance.definition.weight, instance.id.name
+        return tuple(
+            name
+            for name, each in sorted(self.instances.items())
+            if isinstance(each.id, ModuleId)
+            and each.definition is not None
+            and (each.definition.weight, name) < place
+            and self.scheduler.enabled(name)
+        )
+
     # --- events --------------------------------------------------------------------------------------------------------
 
     def build_kube_tasks(self, event: HookEvent) -> Tasks:

@@ -97,6 +97,10 @@ class ScopedReporter:
         """See Reporter: what a hook did is true whoever asked for it."""
         self.reporter.event_hook_done(instance, hook, lane, error)
 
+    def modules_before(self, instance: Instance) -> tuple[str, ...]:
+        """See Reporter."""
+        return self.reporter.modules_before(instance)
+
     def global_values(self) -> JsonObject:
         """See Reporter."""
         return self.reporter.global_values()

@@ -10,10 +10,10 @@ import logging
 from collections.abc import Sequence
 from typing import Final
 
-from wharfinger.cluster.errors import ConflictError
+from wharfinger.cluster.errors import ConflictError, NotFoundError
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.formats.errors import FormatError
-from wharfinger.formats.json_value import JsonObject, JsonValue, as_object, find_object
+from wharfinger.formats.json_value import JsonObject, JsonValue, as_object, find_object, find_str
 from wharfinger.formats.yaml_reader import read_yaml
 from wharfinger.formats.yaml_writer import write_yaml
 from wharfinger.hooks.values_patch import apply_values_patch, compacted
@@ -85,7 +85,7 @@ async def _patch_once(
     place = find_object(source, "metadata", "annotations").get(SETTINGS_MAP)
     if isinstance(place, str) and place:
         namespace, _, name = place.partition("/")
-        source = await tools.cluster.get(ObjectKey(CONFIG_MAP, namespace, name))
+        source = await _config_map(tools, ObjectKey(CONFIG_MAP, namespace, name))
         before = _section(source, root)
     else:
         before = find_object(source, "spec", "settings")
@@ -103,7 +103,19 @@ async def _patch_once(
         changed: JsonObject = {**source, "data": {**find_object(source, "data"), root: write_yaml(after)}}
     else:
         changed = {**source, "spec": {**find_object(source, "spec"), "settings": after}}
-    await tools.cluster.replace(changed)
+    if find_str(changed, "metadata", "resourceVersion"):
+        await tools.cluster.replace(changed)
+    else:
+        await tools.cluster.create(changed)
+
+
+async def _config_map(tools: Tools, key: ObjectKey) -> JsonObject:
+    """The ConfigMap; where there is none yet, one to be created."""
+    try:
+        return await tools.cluster.get(key)
+    except NotFoundError:
+        metadata: JsonObject = {"namespace": key.namespace, "name": key.name}
+        return {"apiVersion": "v1", "kind": CONFIG_MAP.kind, "metadata": metadata}
 
 
 def _section(config_map: JsonObject, root: str) -> JsonObject:

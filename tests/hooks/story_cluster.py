@@ -22,6 +22,8 @@ CONFIG_MAP = ResourceType("", "v1", "ConfigMap", "configmaps", namespaced=True)
 NAMESPACE = ResourceType("", "v1", "Namespace", "namespaces", namespaced=False)
 KINDS = {"configmap": CONFIG_MAP, "namespace": NAMESPACE}
 PAGE = 2
+TEAM = "team=a"
+"""The label of a namespace that is selected."""
 GONE = GoneError(410, "Expired", "too old")
 
 

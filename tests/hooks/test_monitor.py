@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 
 import pytest
 import trio
@@ -30,7 +29,7 @@ from wharfinger.cluster.raw_object import RawPage
 from wharfinger.cluster.resource import ResourceType
 from wharfinger.cluster.shared_watches import open_shared_watches
 from wharfinger.formats.json_value import find
-from wharfinger.hooks.config import KubernetesBinding, NamespaceSelector, WatchVerb
+from wharfinger.hooks.config import NamespaceSelector, WatchVerb
 from wharfinger.hooks.errors import HookError
 from wharfinger.hooks.jq_pool import open_jq_pool
 from wharfinger.hooks.monitor import LIST_FILTERS, PLAIN, Monitor, open_monitors
@@ -290,83 +289,6 @@ async def test_what_waits_in_numbers_waits_packed(autojump_clock: MockClock) -> 
             filters.gate.set()
             await settle()
             assert watched.take() == [(ADDED, name) for name in names]
-
-
-async def test_it_is_settled_once_all_that_was_seen_is_told(autojump_clock: MockClock) -> None:
-    async with memory_cluster() as client:
-        filters = value_filters()
-        async with watching(client, VALUE, filters) as watched:
-            seen = [watched.monitor.settled]
-            await watched.monitor.wait_listed()
-            seen.append(watched.monitor.settled)
-            watched.monitor.unlock()
-            seen.append(watched.monitor.settled)
-            filters.gate = trio.Event()
-            await write(client, obj("a", v="1"))
-            await settle()
-            seen.append(watched.monitor.settled)
-            filters.gate.set()
-            await settle()
-            assert [*seen, watched.monitor.settled] == [False, False, True, False, True]
-        async with watching(client, binding(kind="Unheard")) as watched:
-            with pytest.raises(HookError):
-                await watched.monitor.wait_listed()
-            watched.monitor.unlock()
-            assert not watched.monitor.settled
-
-
-async def test_the_checksum_tells_whether_there_is_something_new_to_show(autojump_clock: MockClock) -> None:
-    async def checksum_of(changed: KubernetesBinding, namespace: str | None = None) -> str:
-        async with watching(client, changed, namespace=namespace) as watched:
-            await watched.monitor.wait_listed()
-            return watched.monitor.checksum()
-
-    async with memory_cluster() as client:
-        await write(client, obj("a", v="1"), obj("b", v="2"))
-        before = await checksum_of(VALUE)
-        whole = replace(VALUE, jq_filter="")
-        before_whole = await checksum_of(whole)
-        assert before.startswith("sha256:")
-        assert await checksum_of(replace(VALUE, queue="other", allow_failure=True)) == before
-        await write(client, obj("a", v="1", w="unseen"))
-        assert await checksum_of(VALUE) == before
-        assert await checksum_of(whole) != before_whole
-        others = [
-            await checksum_of(replace(VALUE, name="x")),
-            await checksum_of(replace(VALUE, keep_full_objects=False)),
-            await checksum_of(replace(VALUE, names=("a", "b"))),
-            await checksum_of(replace(VALUE, namespaces=None)),
-            await checksum_of(VALUE, namespace="default"),
-        ]
-        await write(client, obj("a", v="2"))
-        others.append(await checksum_of(VALUE))
-        await client.delete(key("a"))
-        others.append(await checksum_of(VALUE))
-        assert len({before, *others}) == 8
-
-
-async def test_monitors_of_the_same_share_one_watch(autojump_clock: MockClock) -> None:
-    async with memory_cluster() as client, open_shared_watches(client) as watches:
-        await write(client, obj("a", v="1"))
-        told: list[MonitorEvent] = []
-        monitors = [
-            Monitor(client, watches, value_filters(), wanted, hook="h", namespace=None, emit=told.append)
-            for wanted in (VALUE, replace(VALUE, jq_filter=""), replace(VALUE, resynchronization_s=60.0))
-        ]
-        async with open_monitors(monitors):
-            for monitor in monitors:
-                await monitor.wait_listed()
-                monitor.unlock()
-            (shared,) = watches.statistics()
-            assert (shared.subscribers, shared.objects) == (3, 1)
-            await write(client, obj("a", v="2"))
-            await settle()
-            assert [event.verb for event in told] == [MODIFIED] * 3
-            await trio.sleep(200)
-            (shared,) = watches.statistics()
-            assert shared.lists >= 4
-            assert len(told) == 3, "a list that brings nothing new is not told"
-        assert watches.statistics() == ()
 
 
 async def test_statistics(autojump_clock: MockClock) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.packages.charts import write
 from tests.runtime.test_bring_tasks import has_reason
 from tests.runtime.world import World, open_world
-from wharfinger.formats.json_value import JsonObject, find_str
+from wharfinger.formats.json_value import JsonObject, find_list, find_str
 from wharfinger.hooks import enabled_script
 from wharfinger.packages.digest import Digest
 from wharfinger.runtime.bring_tasks import ask_enabled_script
@@ -142,6 +142,10 @@ class Globally:
 
     def voted(self, _instance: Instance, enabled: bool | None, reason: str, *, failed: bool) -> None:
         self.votes.append((enabled, reason, failed))
+
+    def modules_before(self, _instance: Instance) -> tuple[str, ...]:
+        """All that are on, by name."""
+        return tuple(str(each) for each in find_list(self.global_values_now, "enabledModules"))
 
     def global_values(self) -> JsonObject:
         return self.global_values_now

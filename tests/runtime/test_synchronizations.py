@@ -15,7 +15,11 @@ from wharfinger.runtime.instance import Tools
 from wharfinger.runtime.resources import CONFIG_MAP
 from wharfinger.runtime.restart_policy import Repeat
 
-CONFIG = "configVersion: v1\nkubernetes: [{name: maps, kind: ConfigMap, labelSelector: {matchLabels: {watch: me}}, jqFilter: .data}]\n"
+CONFIG = """\
+configVersion: v1
+kubernetes: [{name: maps, kind: ConfigMap, labelSelector: {matchLabels: {watch: me}}, jqFilter: .data}]
+"""
+NOTE = """jq -r '.[] | "\\(.type) \\([.objects[]?, .] | map(.filterResult.a // empty) | join("+"))"' "$BINDING_CONTEXT_PATH" """
 
 
 class Always(Ground):
@@ -33,12 +37,11 @@ def told(folder: Path) -> list[str]:
 @asynccontextmanager
 async def watching(tmp_path: Path) -> AsyncIterator[Ground]:
     """A package whose hook notes what it is told of one ConfigMap, installed by a daemon that has ended."""
-    note = """jq -r '.[] | "\\(.type) \\([.objects[]?, .] | map(.filterResult.a // empty) | join("+"))"' "$BINDING_CONTEXT_PATH" """
     with one_error():
         async with open_ground(tmp_path) as ground:
             async with ground.open_world() as world:
                 await world.repository()
-                folder = hooked(tmp_path / "hooked", {"watch.sh": bash(CONFIG, f"{note} >>{tmp_path}/notes")})
+                folder = hooked(tmp_path / "hooked", {"watch.sh": bash(CONFIG, f"{NOTE} >>{tmp_path}/notes")})
                 await world.push_folder(folder, "hooked", "1.0.0")
                 await world.client.create(config_map("one", {"watch": "me"}))
                 await world.create("prod", "app", package="hooked")

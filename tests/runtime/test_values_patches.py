@@ -26,7 +26,9 @@ def module_folder(folder: Path, operations: str) -> None:
     (folder / "hooks" / "set.sh").chmod(0o755)
 
 
-CHANGE = '{"op":"add","path":"/tuner/a","value":2}\n[{"op":"remove","path":"/tuner/b"},{"op":"add","path":"/tuner/c","value":[3]}]'
+CHANGE = """\
+{"op":"add","path":"/tuner/a","value":2}
+[{"op":"remove","path":"/tuner/b"},{"op":"add","path":"/tuner/c","value":[3]}]"""
 """Not repeatable, as it removes: the second run of the hook would fail if the first had not been seen."""
 REPEATABLE = '{"op":"add","path":"/tuner/a","value":2}'
 

@@ -90,8 +90,9 @@ class Scene:
 
     async def tells(self, expected: str) -> None:
         """A run that begins when all was seen that there is to be seen finds this in its file."""
-        wanted, told = read_yaml(expected, what="expected"), None
+        wanted = read_yaml(expected, what="expected")
         box = self._opened.inbox(self._hook, MAIN_QUEUE)
+        occurrences, told = box.offered(), None
         with trio.move_on_after(PATIENCE_S):
             while told != wanted:
                 await trio.testing.wait_all_tasks_blocked(QUIET_S)
