@@ -20,6 +20,7 @@ from wharfinger.formats.jq_protocol import (
     JqRefusal,
     JqRequest,
     JqResults,
+    JqText,
     RefusalKind,
     decode_answer,
     encode_request,
@@ -151,6 +152,35 @@ def test_an_input_that_is_no_json_is_refused() -> None:
     said = decode_answer(answer(Programs(), JqRequest(".", b"[1")))
     assert isinstance(said, JqRefusal)
     assert said.kind is RefusalKind.RUN
+
+
+@pytest.mark.parametrize(
+    ("program", "text", "gives"),
+    [
+        ("[.[]]", b'{"b": 2.0, "a": 1}', b"[1,2]"),
+        ("empty", b"null", b"null"),
+        (".[]", b'[{"z":1,"a":1e2}, 2]', b'[{"a":100,"z":1},2]'),
+    ],
+)
+def test_the_whole_of_it_as_one_canonical_text(program: str, text: bytes, gives: bytes) -> None:
+    assert decode_answer(answer(Programs(), JqRequest(program, text, whole=True))) == JqText(gives)
+
+
+@pytest.mark.parametrize(
+    ("program", "text", "why"),
+    [
+        (".", b"[1", "the object: "),
+        (".", b"[" * 300 + b"]" * 300, "the object: nested deeper"),
+        ("reduce range(300) as $i (.; [.])", b"1", "its result: nested deeper"),
+        (".a.b", b'{"a":"secret"}', "Cannot index string with string"),
+        ("(", b"1", "syntax error"),
+    ],
+)
+def test_why_there_is_no_text(program: str, text: bytes, why: str) -> None:
+    said = decode_answer(answer(Programs(), JqRequest(program, text, whole=True)))
+    assert isinstance(said, JqRefusal)
+    assert why in said.message
+    assert "secret" not in said.message
 
 
 def test_programs_are_kept_and_the_oldest_forgotten() -> None:

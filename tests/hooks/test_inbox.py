@@ -96,6 +96,8 @@ def test_of_a_group_the_last_stays_beyond_the_limit() -> None:
         event(MODIFIED, state=1),
     ]
     assert essential(story) == [story[3], story[4], story[5], story[6]]
+    tick = Occurrence(OFTEN, None)
+    assert essential([tick, *story]) == [tick, story[3], story[4], story[5], story[6]]
     assert list(filled(*story).waiting) == story
 
 

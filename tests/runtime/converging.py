@@ -1,5 +1,6 @@
 """A place where hooks note that they run, and who looks at the notes when everything has come to rest."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -15,8 +16,9 @@ from wharfinger.runtime.resources import CONFIG_MAP
 
 SETTINGS: Final = ObjectKey(CONFIG_MAP, "prod", "settings")
 """The ConfigMap of settings, where a test has one."""
-NEVER: Final = "0 0 29 2 *"
-"""A crontab that comes by itself on no day that a test is run; but for one in four years."""
+NEVER: Final = "0 29 2 *"
+"""What follows the minute in a crontab that comes by itself on one day in four years."""
+NOTHING: Final[Mapping[str, str]] = {}
 PATIENCE_S: Final = 60
 QUIET_S: Final = 0.01
 HOOK: Final = """\
@@ -26,25 +28,21 @@ if [[ ${1:-} == --config ]]; then echo 'CONFIG'; exit; fi
 colour=$(jq -r '.global.colour // "-"' "$VALUES_PATH")
 echo "NAME $(jq -r '[.[] | .binding + (if .type then ":" + .type else "" end)] | join(",")' "$BINDING_CONTEXT_PATH") $colour" >>NOTES
 case $(jq -r '.[0].binding' "$BINDING_CONTEXT_PATH") in
-"") ;;
-PATCHES
+MORE
 esac
 """
 
 
-def hook(folder: Path, name: str, config: str, **patches: str) -> str:
-    """A hook that notes who it is, why it runs, and the colour that it sees.
-
-    ``patches``: by binding, what it writes then, as shell commands; ``$patch`` is the file of values patches.
-    """
-    lines = (f'{binding}) patch="$VALUES_JSON_PATCH_PATH"; {command} ;;' for binding, command in patches.items())
-    script = HOOK.replace("CONFIG", config).replace("NAME", name).replace("PATCHES", "\n".join(lines))
+def hook(folder: Path, name: str, config: str, does: Mapping[str, str] = NOTHING) -> str:
+    """A hook that notes who it is, why it runs, and the colour that it sees; ``does``: by binding, more commands."""
+    lines = (f"{binding}) {commands} ;;" for binding, commands in does.items())
+    script = HOOK.replace("CONFIG", config).replace("NAME", name).replace("MORE", "\n".join(lines))
     return script.replace("NOTES", str(folder / "notes"))
 
 
 def add(path: str, value: str) -> str:
-    """What puts a value in place; it is JSON, in the shell's words."""
-    return f'echo "{{\\"op\\":\\"add\\",\\"path\\":\\"{path}\\",\\"value\\":{value}}}" >"$patch"'
+    """A command that patches a value; it is JSON, in the shell's words."""
+    return f'echo "{{\\"op\\":\\"add\\",\\"path\\":\\"{path}\\",\\"value\\":{value}}}" >>"$VALUES_JSON_PATCH_PATH"'
 
 
 def write_hooks(folder: Path, files: dict[str, str]) -> Path:
@@ -84,7 +82,7 @@ class Notes:
         """Wait until that many hooks have run and everything is at rest: it was these, in this order. The notes begin anew."""
         await self.until(len(expected))
         await self.rest()
-        assert self.lines() == list(expected)
+        assert self.lines() == list(expected), "\n".join(("these have run:", *self.lines()))
         self.path.unlink(missing_ok=True)
 
     async def configure(self, **data: str) -> None:
@@ -99,6 +97,6 @@ class Notes:
         obj: JsonObject = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {**data}}
         await self.world.client.apply(obj, field_manager="person", force=True)
 
-    def tick(self) -> None:
-        """The time of `NEVER` has come."""
-        self.world.runtime.submit(self.world.runtime.build_schedule_tasks(NEVER))
+    def tick(self, minute: int) -> None:
+        """That time of `NEVER` has come."""
+        self.world.runtime.submit(self.world.runtime.build_schedule_tasks(f"{minute} {NEVER}"))

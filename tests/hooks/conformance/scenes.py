@@ -76,7 +76,7 @@ class Scene:
                 files.append(_read(self._opened.synchronization(self._hook, *bindings)))
             for binding in bindings:
                 self._opened.monitor(self._hook, binding).unlock()
-        assert files == [read_yaml(text, what="expected") for text in expected]
+        assert files == [read_yaml(text, what="expected") for text in expected], files
 
     async def becomes(self, state: str, expected: str) -> None:
         """The cluster becomes ``state``, and a run that begins when all of it was seen finds ``expected`` in its file."""
@@ -98,7 +98,7 @@ class Scene:
                 await trio.testing.wait_all_tasks_blocked(QUIET_S)
                 occurrences = box.offered()
                 told = _read(self._opened.contexts(self._hook, occurrences))
-        assert told == wanted
+        assert told == wanted, told
         box.told(occurrences)
 
 

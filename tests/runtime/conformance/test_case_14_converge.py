@@ -40,49 +40,63 @@ def watching(name: str, more: str = "") -> str:
     return f'"kubernetes": [{{"name": "{name}-maps", "kind": "ConfigMap", {selector}{more}}}]'
 
 
-def ticking(name: str) -> str:
-    return f'"schedule": [{{"name": "{name}-tick", "crontab": "{NEVER}"}}]'
+def ticking(name: str, minute: int) -> str:
+    return f'"schedule": [{{"name": "{name}-tick", "crontab": "{minute} {NEVER}"}}]'
 
 
 def config(*bindings: str) -> str:
     return f'{{"configVersion": "v1", {", ".join(bindings)}}}'
 
 
-def value_of(place: str) -> str:
-    """What the object of the first event has in a place of its data."""
-    return f'\\"$(jq -r .[0].object.data.{place} "$BINDING_CONTEXT_PATH")\\"'
+def of_event(key: str) -> str:
+    """What the object of an event has in its data."""
+    return f'\\"$(jq -r .[0].object.data.{key} "$BINDING_CONTEXT_PATH")\\"'
 
 
 def write_folders(folder: Path) -> None:
     quiet = ', "executeHookOnSynchronization": false'
-    watched = {"01-maps": add("/global/colour", value_of("colour"))}
-    one = hook(folder, "01", config('"onStartup": 20', '"beforeAll": 20', watching("01", quiet)), **watched)
-    two = hook(
-        folder,
-        "02",
-        config('"onStartup": 1', '"beforeAll": 10', ticking("02")),
-        **{"02-tick": add("/gammaEnabled", '$(cat "$(dirname "$0")/../../gamma" 2>/dev/null || echo true)')},
+    write_hooks(
+        folder / "global-hooks" / "hooks",
+        {
+            "hook01.sh": hook(
+                folder,
+                "01",
+                config('"onStartup": 20', '"beforeAll": 20', watching("01", quiet)),
+                {"01-maps": add("/global/colour", of_event("colour"))},
+            ),
+            "hook02.sh": hook(
+                folder,
+                "02",
+                config('"onStartup": 1', '"beforeAll": 10', ticking("02", 2)),
+                {"02-tick": add("/gammaEnabled", f"$(cat {folder}/gamma)") + ";" + add("/betaEnabled", "true")},
+            ),
+            "hook03.sh": hook(
+                folder, "03", config('"onStartup": 10', '"afterAll": 10', watching("03", quiet), ticking("03", 3))
+            ),
+        },
     )
-    three = hook(folder, "03", config('"onStartup": 10', '"afterAll": 10', watching("03", quiet), ticking("03")))
-    write_hooks(folder / "global-hooks", {"hooks/hook01.sh": one, "hooks/hook02.sh": two, "hooks/hook03.sh": three})
-    bindings = ('"onStartup": 1', '"beforeHelm": 1', '"afterHelm": 1', watching("alpha"), ticking("alpha"))
-    patches = {
-        "alpha-tick": add("/alpha/more", '\\"tick\\"'),
-        "alpha-maps": f'[[ $(jq -r ".[0].type" "$BINDING_CONTEXT_PATH") == Event ]] && {add("/alpha/more", value_of("more"))} || true',
-    }
-    for name in ("beta", "gamma"):
-        own = hook(folder, name, config('"beforeHelm": 1', '"afterDeleteHelm": 1'))
-        write_hooks(
-            folder / "modules" / f"200-{name}", {"hooks/hook01.sh": own, "openapi/values.yaml": "type: object\n"}
-        )
     write_hooks(
         folder / "modules",
         {
             "values.yaml": "global: {colour: grey}\nalpha: {size: 1}\nalphaEnabled: true\nbetaEnabled: true\n",
-            "100-alpha/hooks/hook01.sh": hook(folder, "alpha", config(*bindings), **patches),
             "100-alpha/templates/map.yaml": MAP,
+            "100-alpha/hooks/hook01.sh": hook(
+                folder,
+                "alpha",
+                config('"onStartup": 1', '"beforeHelm": 1', '"afterHelm": 1', watching("alpha"), ticking("alpha", 1)),
+                {
+                    "alpha-tick": add("/alpha/more", '\\"tick\\"'),
+                    "alpha-maps": f'[ $(jq -r ".[0].type" "$BINDING_CONTEXT_PATH") != Event ] || {add("/alpha/more", of_event("more"))}',
+                    "afterHelm": f'[ $(jq .alpha.size "$VALUES_PATH") != 3 ] || {add("/alpha/more", "3")}',
+                },
+            ),
+            **{f"200-{name}/hooks/hook01.sh": switched(folder, name) for name in ("beta", "gamma")},
         },
     )
+
+
+def switched(folder: Path, name: str) -> str:
+    return hook(folder, name, config('"onStartup": 1', '"beforeHelm": 1', '"afterDeleteHelm": 1'))
 
 
 @asynccontextmanager
@@ -131,3 +145,80 @@ async def test_a_change_of_a_modules_settings(tmp_path: Path) -> None:
         await notes.configure(alpha="size: 2", betaEnabled="false")
         await notes.tell("alpha beforeHelm grey", "alpha afterHelm grey")
         assert await of_alpha(notes, "size") == "2"
+
+
+async def test_an_afterhelm_hook_that_changes_values(tmp_path: Path) -> None:
+    """What it made of them is brought to the cluster at once; beforeHelm hooks, which the peer runs again, are not."""
+    async with converged(tmp_path) as notes:
+        await notes.configure(alpha="size: 3", betaEnabled="false")
+        await notes.tell("alpha beforeHelm grey", "alpha afterHelm grey", "alpha afterHelm grey")
+        assert await of_alpha(notes, "more") == "3"
+
+
+async def test_events_of_a_modules_hook(tmp_path: Path) -> None:
+    """Where they changed its values, that module is run again, alone; where they did not, nobody is."""
+    async with converged(tmp_path) as notes:
+        await notes.label("alpha", more="watched")
+        await notes.tell("alpha alpha-maps:Event grey", "alpha beforeHelm grey", "alpha afterHelm grey")
+        assert await of_alpha(notes, "more") == "watched"
+        notes.tick(1)
+        await notes.tell("alpha alpha-tick:Schedule grey", "alpha beforeHelm grey", "alpha afterHelm grey")
+        assert await of_alpha(notes, "more") == "tick"
+        notes.tick(1)
+        await notes.tell("alpha alpha-tick:Schedule grey")
+
+
+async def test_events_of_a_global_hook(tmp_path: Path) -> None:
+    """Where they changed the global values, a round begins; where they did not, nothing does."""
+    async with converged(tmp_path) as notes:
+        notes.tick(3)
+        await notes.tell("03 03-tick:Schedule grey")
+        await notes.label("03", colour="black")
+        await notes.tell("03 03-maps:Event grey")
+        await notes.label("01", colour="blue")
+        await notes.tell(
+            "01 01-maps:Event grey",
+            "02 beforeAll blue",
+            "01 beforeAll blue",
+            "alpha beforeHelm blue",
+            "alpha afterHelm blue",
+            "03 afterAll blue",
+        )
+        assert await of_alpha(notes, "colour") == "blue"
+
+
+async def test_a_global_hook_switches_modules(tmp_path: Path) -> None:
+    """A round begins, in which only they have something to do. What the ConfigMap says of beta counts more."""
+    async with converged(tmp_path) as notes:
+        (tmp_path / "gamma").write_text("true")
+        notes.tick(2)
+        await notes.tell(
+            "02 02-tick:Schedule grey",
+            "02 beforeAll grey",
+            "01 beforeAll grey",
+            "gamma onStartup grey",
+            "gamma beforeHelm grey",
+            "03 afterAll grey",
+        )
+        await notes.world.until_state("", "gamma", "Ready")
+        await notes.world.until_state("", "beta", "Disabled")
+        (tmp_path / "gamma").write_text("false")
+        notes.tick(2)
+        await notes.tell(
+            "02 02-tick:Schedule grey",
+            "02 beforeAll grey",
+            "01 beforeAll grey",
+            "gamma afterDeleteHelm grey",
+            "03 afterAll grey",
+        )
+
+
+async def test_the_config_map_switches_modules(tmp_path: Path) -> None:
+    """As a flag does."""
+    async with converged(tmp_path) as notes:
+        await notes.configure(betaEnabled="true")
+        await notes.tell(
+            "02 beforeAll grey", "01 beforeAll grey", "beta onStartup grey", "beta beforeHelm grey", "03 afterAll grey"
+        )
+        await notes.configure(betaEnabled="false")
+        await notes.tell("02 beforeAll grey", "01 beforeAll grey", "beta afterDeleteHelm grey", "03 afterAll grey")
