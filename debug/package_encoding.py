@@ -5,11 +5,11 @@ Shapes; what a package has not is left out::
     packages:  {apps: {<name>: package}, modules: {<name>: package}}
     package:   {name, kind, namespace, definition: {name, version, digest}, installed: {version, digest}, release_revision,
                 status: {state, message, tip, conditions: [...], suspended?, maintenance?, progress?, warnings?: [...]},
-                settings, values, hooks: [{name, bindings, runs, last_run?, last_error?, waiting?, lost?}], queue: queue,
+                settings, values, hooks: [{name, bindings, runs, last_run?, last_error?, waiting?, reduced?}], queue: queue,
                 waits_for?: [...], operations?: [{operation, completed, in_flight?, interrupted?, earlier?}],
                 monitors?: [monitor], crds?: {established, kinds}, unmatched_overrides?: [...]}
     progress:  {completed, remaining, waiting_for}
-    monitor:   {hook, binding, listed, locked, objects, informers, waiting, events, dropped, last_error?}
+    monitor:   {hook, binding, listed, locked, objects, watches, waiting, events, dropped, last_error?}
 
 ``definition`` is what is wanted. `PackageSnapshot.secrets` is left out.
 """
@@ -113,8 +113,8 @@ def _hook_to_json(hook: HookSnapshot) -> JsonObject:
         result["last_error"] = hook.last_error
     if hook.waiting:
         result["waiting"] = hook.waiting
-    if hook.lost:
-        result["lost"] = hook.lost
+    if hook.reduced:
+        result["reduced"] = hook.reduced
     return result
 
 
@@ -126,7 +126,7 @@ def _hook_from_json(value: JsonValue) -> HookSnapshot:
         last_run=None if find(value, "last_run") is None else read_time(value, "last_run"),
         last_error=find_str(value, "last_error"),
         waiting=find_int(value, "waiting"),
-        lost=find_int(value, "lost"),
+        reduced=find_int(value, "reduced"),
     )
 
 
@@ -231,7 +231,7 @@ def _monitor_to_json(monitor: MonitorSnapshot) -> JsonObject:
         "listed": monitor.listed,
         "locked": monitor.locked,
         "objects": monitor.objects,
-        "informers": monitor.informers,
+        "watches": monitor.watches,
         "waiting": monitor.waiting,
         "events": monitor.events,
         "dropped": monitor.dropped,
@@ -248,7 +248,7 @@ def _monitor_from_json(value: JsonValue) -> MonitorSnapshot:
         listed=read_flag(value, "listed"),
         locked=read_flag(value, "locked"),
         objects=find_int(value, "objects"),
-        informers=find_int(value, "informers"),
+        watches=find_int(value, "watches"),
         waiting=find_int(value, "waiting"),
         events=find_int(value, "events"),
         dropped=find_int(value, "dropped"),

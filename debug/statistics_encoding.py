@@ -4,7 +4,7 @@ Shape; ``filters``, ``rules`` and ``store`` may be missing::
 
     {queues: {queues, tasks, running, backing_off, parked, retired, dropped, failures, bugs},
      slots: {<kind>: {limit, used, waiting}}, trying_crds: [<package>], schedules: {crontabs, ticks, next_due?},
-     monitors: {monitors, listed, objects, informers, waiting, events, dropped},
+     monitors: {monitors, listed, objects, watches, waiting, events, dropped},
      filters: {workers, requests, replaced}, rules: {...}, store: {locked, temporary, pinned}}
 """
 

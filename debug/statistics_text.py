@@ -30,7 +30,7 @@ def _rows(statistics: StatisticsSnapshot) -> Iterator[tuple[str, str, str]]:
     now = f"{tasks.running} running, {tasks.backing_off} backing off, {tasks.parked} parked"
     past = f"{tasks.retired} done, {tasks.dropped} dropped, {tasks.failures} failed, {tasks.bugs} bugs"
     yield "tasks", f"{tasks.tasks} in {tasks.queues} queues: {now}", past
-    now = f"{monitors.informers} informers, {monitors.objects} objects, {monitors.waiting} changes waiting"
+    now = f"{monitors.watches} watches, {monitors.objects} objects, {monitors.waiting} changes waiting"
     past = f"{monitors.events} events, {monitors.dropped} changes dropped"
     yield "monitors", f"{monitors.monitors}, {monitors.listed} of them listed: {now}", past
     due = "" if schedules.next_due is None else f", next at {time_text(schedules.next_due)}"

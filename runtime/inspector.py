@@ -59,7 +59,7 @@ class HookSnapshot:
     """One hook: what it is bound to (``onStartup 10``, ``kubernetes configmaps``, ``schedule nightly 0 3 * * *``), how it went.
 
     ``last_run`` is when its last run ended, None before the first; ``last_error`` is empty when that run succeeded.
-    ``waiting`` are events and times that it has not been told yet, ``lost`` those that gave way because there were too many.
+    ``waiting`` are events and times that it has not been told yet, ``reduced`` those that gave way to something newer.
     """
 
     name: str
@@ -68,7 +68,7 @@ class HookSnapshot:
     last_run: datetime | None
     last_error: str
     waiting: int = 0
-    lost: int = 0
+    reduced: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class MonitorSnapshot:
     listed: bool
     locked: bool
     objects: int
-    informers: int
+    watches: int
     waiting: int
     events: int
     dropped: int
@@ -354,7 +354,7 @@ class MonitorCounts:
     monitors: int
     listed: int
     objects: int
-    informers: int
+    watches: int
     waiting: int
     events: int
     dropped: int

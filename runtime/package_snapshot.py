@@ -181,7 +181,7 @@ def _hook(hook: Hook, instance: Instance) -> HookSnapshot:
         history.last_run,
         history.last_error,
         waiting=sum(len(box.waiting) for box in own),
-        lost=sum(box.reduced for box in own),
+        reduced=sum(box.reduced for box in own),
     )
 
 
@@ -193,7 +193,7 @@ def _monitor(monitor: Monitor) -> MonitorSnapshot:
         listed=found.listed,
         locked=found.locked,
         objects=found.objects,
-        informers=found.watches,
+        watches=found.watches,
         waiting=found.inbox + found.gathered,
         events=found.added + found.modified + found.deleted,
         dropped=found.dropped,

@@ -68,7 +68,7 @@ def _monitors(runtime: Runtime) -> MonitorCounts:
         monitors=len(found),
         listed=sum(one.listed for one in found),
         objects=sum(one.objects for one in found),
-        informers=sum(one.watches for one in found),
+        watches=sum(one.watches for one in found),
         waiting=sum(one.inbox + one.gathered for one in found),
         events=sum(one.added + one.modified + one.deleted for one in found),
         dropped=sum(one.dropped for one in found),

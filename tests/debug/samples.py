@@ -231,7 +231,7 @@ HOOKS = st.builds(
     last_run=st.none() | _MOMENTS,
     last_error=_TEXT,
     waiting=_COUNT,
-    lost=_COUNT,
+    reduced=_COUNT,
 )
 MONITORS = st.builds(
     MonitorSnapshot,
@@ -240,7 +240,7 @@ MONITORS = st.builds(
     listed=st.booleans(),
     locked=st.booleans(),
     objects=_COUNT,
-    informers=_COUNT,
+    watches=_COUNT,
     waiting=_COUNT,
     events=_COUNT,
     dropped=_COUNT,

@@ -96,7 +96,7 @@ def test_what_goes_on_in_a_package_has_the_documented_shape() -> None:
                 "listed": True,
                 "locked": False,
                 "objects": 7,
-                "informers": 1,
+                "watches": 1,
                 "waiting": 2,
                 "events": 40,
                 "dropped": 1,

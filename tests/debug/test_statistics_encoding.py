@@ -38,7 +38,7 @@ def test_the_documented_shape() -> None:
             "monitors": 12,
             "listed": 11,
             "objects": 340,
-            "informers": 14,
+            "watches": 14,
             "waiting": 2,
             "events": 900,
             "dropped": 1,

@@ -84,6 +84,9 @@ class Notes:
         self.said.append((f"event hook {hook} in {lane}", None))
         self.messages.append(error)
 
+    def modules_before(self, instance: Instance) -> tuple[str, ...]:
+        return ()
+
     def global_values(self) -> JsonObject:
         return {}
 

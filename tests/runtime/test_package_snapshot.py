@@ -250,7 +250,7 @@ async def test_what_the_hooks_of_a_package_follow_and_what_the_journal_has(tmp_p
         finally:
             gate.touch()  # or nothing would ever end
         assert found.monitors == (MonitorSnapshot("hooks/a.sh", "maps", True, False, 2, 1, 0, 1, 0, ""),)
-        assert (found.hooks[0].waiting, found.hooks[0].lost) == (1, 0)
+        assert (found.hooks[0].waiting, found.hooks[0].reduced) == (1, 0)
 
 
 def test_operations_are_told_apart_by_package() -> None:
