@@ -7,10 +7,10 @@ from wharfinger.debug.statistics_text import statistics_lines
 from wharfinger.debug.text import is_safe
 
 TABLES = """\
-WHAT          NOW                                                                   SINCE THE START
-tasks         12 in 3 queues: 2 running, 4 backing off, 1 parked                    5210 done, 17 dropped, 40 failed, 0 bugs
+WHAT          NOW                                                                 SINCE THE START
+tasks         12 in 3 queues: 2 running, 4 backing off, 1 parked                  5210 done, 17 dropped, 40 failed, 0 bugs
 monitors      12, 11 of them listed: 14 watches, 340 objects, 2 changes waiting   900 events, 1 changes dropped
-schedules     3 crontabs, next at 2026-05-17T12:30:45.123456Z                       17 ticks
+schedules     3 crontabs, next at 2026-05-17T12:30:45.123456Z                     17 ticks
 definitions   tried for: ingress, metrics
 store         2 locks held, 1 temporary names, 4 packages not deployed yet
 
