@@ -23,3 +23,7 @@ class Throttle:
     def take(self, now: float) -> None:
         """A run begins. One that did not wait is counted all the same."""
         self._full_at = max(self._full_at, now) + self.interval.total_seconds()
+
+    def give_back(self) -> None:
+        """A run that was to begin did not."""
+        self._full_at -= self.interval.total_seconds()

@@ -17,6 +17,7 @@ not give a number away while a group or a session bears it).
 
 import errno
 import os
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -26,6 +27,9 @@ from wharfinger.process.proc_stat import ProcessStat, parse_start_ticks, parse_s
 ENVIRON_BYTES_MAX: Final = 8 * 1024 * 1024
 """The kernel allows 6 MiB for arguments and environment together (execve(2), "Limits on size")."""
 _READ_BYTES: Final = 128 * 1024
+YOUNG_S: Final = 1.0
+"""Numbers of processes do not go round within this: there are at least 32,768."""
+_TICKS: Final = os.sysconf("SC_CLK_TCK")
 _STAT_BYTES: Final = 4 * 1024
 """More than fifty numbers and a name."""
 
@@ -111,16 +115,32 @@ def _proves(one: Seen, mark: Mark) -> bool:
     return mark.token in one.tokens and one.stat.sid == mark.pid
 
 
-def scan(since_ticks: int, *, users: bool = False) -> list[Seen]:
+def scan(since_ticks: int, *, users: bool = False, above: int = 0) -> list[Seen]:
     """Everybody in /proc who started at or after ``since_ticks`` (clock ticks since boot), but kernel threads and ourselves.
 
-    ``users``: ask for whom each runs as, too. Blocking: some ten microseconds a process.
+    ``users``: ask for whom each runs as, too. ``above``: only numbers over this one are looked at. Blocking: some ten
+    microseconds for each process that is looked at.
     """
-    me = (
-        os.getpid()
-    )  # a daemon that a hook of its dead forerunner started has that one's token, and must not end itself
-    found = (look(pid, since_ticks, users=users) for pid in _numbers("/proc") if pid != me)
+    # A daemon that a hook of its dead forerunner started has that one's token, and must not end itself.
+    me = os.getpid()
+    found = (look(pid, since_ticks, users=users) for pid in _numbers("/proc") if pid > above and pid != me)
     return [one for one in found if one is not None]
+
+
+def numbers_before(marks: Sequence[Mark], born: bytes) -> int:
+    """A number up to which nobody can belong to ``marks``, whose leaders are held; ``born`` is the one given out last.
+
+    The kernel gives numbers in ascending order and begins anew at the top (``alloc_pid``), which takes it far longer than
+    YOUNG_S. So of leaders that are younger, and not above the last number, all descendants have higher ones. 0 where that cannot
+    be said. Who may choose numbers (CAP_CHECKPOINT_RESTORE) is out of reach without a user of his own, as ``setsid env -i`` is.
+    """
+    now = time.clock_gettime(time.CLOCK_BOOTTIME) * _TICKS
+    oldest = min(mark.start_ticks for mark in marks)
+    numbers = [mark.pid for mark in marks]
+    plain = all(mark.held and mark.pid > 0 and mark.uid == 0 for mark in marks)
+    if not plain or now - oldest >= YOUNG_S * _TICKS or not born.isdigit() or int(born) < max(numbers):
+        return 0
+    return min(numbers) - 1
 
 
 def look(pid: int, since_ticks: int = 0, *, users: bool = False) -> Seen | None:

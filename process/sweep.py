@@ -27,7 +27,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from typing import Final
 
-from wharfinger.process.descendants import Mark, Seen, belonging_to_each, last_pid, look, scan
+from wharfinger.process.descendants import Mark, Seen, belonging_to_each, last_pid, look, numbers_before, scan
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,9 @@ def _round(hunts: Sequence[Hunt]) -> None:
     for hunt in hunts:
         hunt.freeze_group()
     born = last_pid()
-    seen = scan(min(mark.start_ticks for mark in marks), users=_asks_for_users(marks))
+    seen = scan(
+        min(mark.start_ticks for mark in marks), users=_asks_for_users(marks), above=numbers_before(marks, born)
+    )
     youngest_undecided = max((one.stat.start_ticks for one in seen if one.undecided), default=-1)
     found = belonging_to_each(seen, marks)
     for part in _parts(list(zip(hunts, found, strict=True))):

@@ -18,7 +18,7 @@ from wharfinger.hooks.package_hooks import PackageHooks
 from wharfinger.hooks.throttle import Throttle
 from wharfinger.queue.scope import WorkScope
 from wharfinger.queue.service import TaskFailed
-from wharfinger.runtime.failures import EXPECTED, classify
+from wharfinger.runtime.failures import EXPECTED, Expected, classify
 from wharfinger.runtime.hook_runs import Cause, run_hook
 from wharfinger.runtime.instance import Instance, Reporter, Tools
 from wharfinger.runtime.synchronizations import about_to_tell
@@ -67,9 +67,11 @@ class EventHookTask:
 
     async def execute(self) -> None:
         """Run the hook for what has gathered. Raises TaskFailed; what it was told waits on then."""
+        if not self.inbox.waiting:
+            return
         await self._hold_back()
         occurrences = self.inbox.offered()
-        if not occurrences:
+        if not occurrences:  # what waited was reduced to nothing
             return
         try:
             await about_to_tell(self.instance, self.hook)
@@ -78,10 +80,9 @@ class EventHookTask:
             cause = Cause(head.name, self.inbox.queue, head.allow_failure)
             changed = await run_hook(self.instance, self.tools, self.reporter, self.hook, told, cause)
         except Exception as error:
-            failed = failed_event(self.instance, self.reporter, self.hook, self.lane, error)
             if not occurrences[0].binding.allow_failure or not isinstance(error, EXPECTED):
-                raise failed from error
-            log.warning("%s: %s; it is allowed to fail", self.instance.id, failed.message)
+                raise failed_event(self.instance, self.reporter, self.hook, self.lane, error) from error
+            _log_allowed(self.instance, self.hook, error)
             changed = False
         self.inbox.told(occurrences)
         self.reporter.event_hook_done(self.instance, self.hook.name, self.lane, "")
@@ -95,9 +96,17 @@ class EventHookTask:
         config = self.hook.config
         if config.min_interval is None:
             return
-        throttle = self.instance.throttles.setdefault(self.hook.name, Throttle(config.min_interval, config.burst))
-        await trio.sleep(max(0.0, throttle.wait_s(trio.current_time())))
+        throttle = self.instance.throttles.get(self.hook.name)
+        if throttle is None or (throttle.interval, throttle.burst) != (config.min_interval, config.burst):
+            throttle = self.instance.throttles[self.hook.name] = Throttle(config.min_interval, config.burst)
+        # Taken before it is waited for: in another lane the same hook may wait, too, for the run after this one.
+        wait_s = throttle.wait_s(trio.current_time())
         throttle.take(trio.current_time())
+        try:
+            await trio.sleep(wait_s)
+        except trio.Cancelled:
+            throttle.give_back()
+            raise
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,11 +159,16 @@ async def synchronize(
         except EXPECTED as error:
             if not head.allow_failure:
                 raise
-            why = classify(error, instance.masked).message
-            log.warning("%s: %s failed, which it is allowed to: %s", instance.id, hook.name, why)
+            _log_allowed(instance, hook, error)
     for binding in bindings:
         hooks.monitor(hook, binding).unlock()
     return changed
+
+
+def _log_allowed(instance: Instance, hook: Hook, error: Expected) -> None:
+    """A failure that is none of the package's: it is told here, and nowhere in its status."""
+    why = classify(error, instance.masked).message
+    log.warning("%s: %s failed, which it is allowed to: %s", instance.id, hook.name, why)
 
 
 def named(bindings: tuple[KubernetesBinding, ...]) -> str:

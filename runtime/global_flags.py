@@ -10,6 +10,7 @@ from typing import Final
 from wharfinger.formats.json_patch import pointer_steps
 from wharfinger.formats.json_value import JsonObject, JsonValue, find, find_str
 from wharfinger.hooks.values_patch import FLAG_SUFFIX
+from wharfinger.runtime.identity import GLOBAL
 
 _VALUES: Final[dict[JsonValue, bool]] = {True: True, False: False, "true": True, "false": False}
 
@@ -22,6 +23,8 @@ def flags_in(patches: Iterable[JsonValue]) -> dict[str, bool]:
         if len(steps) != 1 or not steps[0].endswith(FLAG_SUFFIX):
             continue
         module = module_of(steps[0])
+        if not may_be_flagged(module):
+            continue
         found.pop(module, None)
         if find_str(patch, "op") == "add" and (said := flag_of(find(patch, "value"))) is not None:
             found[module] = said
@@ -41,6 +44,11 @@ def flag_document(patches: Iterable[JsonValue]) -> JsonObject:
 def flag_of(value: JsonValue) -> bool | None:
     """``true``, ``false``, or the same as text; None for anything else."""
     return _VALUES.get(value) if isinstance(value, bool | str) else None
+
+
+def may_be_flagged(name: str) -> bool:
+    """Whether a global hook has a say in whether that is on: in Modules, but for the one whose hook it is."""
+    return "." not in name and name != GLOBAL
 
 
 def module_of(flag: str) -> str:

@@ -5,12 +5,15 @@ they speak of all Modules. See :mod:`~wharfinger.runtime.rounds` for when what i
 """
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
-from wharfinger.formats.json_value import checksum
 from wharfinger.hooks import contexts
+from wharfinger.hooks.discovery import Hook
+from wharfinger.queue.scope import WorkScope
+from wharfinger.queue.service import TaskFailed
 from wharfinger.runtime.event_tasks import failed_event
+from wharfinger.runtime.failures import EXPECTED, classify
 from wharfinger.runtime.hook_runs import Cause, run_hook
 from wharfinger.runtime.instance import Instance, Reporter, Tools
 from wharfinger.runtime.start_tasks import bound_hooks, snapshots_of
@@ -33,19 +36,36 @@ async def run_global(instance: Instance, tools: Tools, reporter: Reporter) -> No
         reporter.progressed(instance, Stage.APPLIED, "StartingHooks", f"running {hook.name} ({BEFORE_ALL})")
         context = contexts.helm_binding(BEFORE_ALL, snapshots_of(instance, hook))
         await run_hook(instance, tools, reporter, hook, (context,), Cause(BEFORE_ALL))
-    record, values = await instance.recorded(tools.cluster), checksum(instance.values)
-    await record.update(lambda state: state.applied_as("", values, instance.wanted_settings.checksum))
+    record, settings = await instance.recorded(tools.cluster), instance.wanted_settings.checksum
+    await record.update(lambda state: state.applied_as("", state.values, settings))
     reporter.released(instance, 0)
     instance.verified = True
 
 
+@dataclass(slots=True)
+class AfterAllTurn:
+    """One time that the afterAll hooks are run: from when everybody came to rest until all of them have succeeded."""
+
+    values: str
+    """Checksum of the global values that everybody was run with."""
+    scope: WorkScope = field(default_factory=lambda: WorkScope("afterAll hooks"))
+    failed: bool = False
+    """It is to be tried again."""
+    superseded: bool = False
+    """Another round waits until it is over."""
+
+
 @dataclass(frozen=True, slots=True)
 class AfterAllTask:
-    """The afterAll hooks, one after the other; the first that fails ends the list, and all of it is run again."""
+    """The afterAll hooks, one after the other; the first that fails ends the list, and all of it is run again.
+
+    Unless another round waits behind it: that begins with what may have been mended, and has its own time for them.
+    """
 
     instance: Instance
     tools: Tools
     reporter: Reporter
+    turn: AfterAllTurn
     lane: ClassVar[str] = "afterAll"
 
     @property
@@ -55,10 +75,29 @@ class AfterAllTask:
 
     async def execute(self) -> None:
         """Run them. Raises TaskFailed."""
-        for hook in bound_hooks(self.instance.hooks, AFTER_ALL):
-            context = contexts.helm_binding(AFTER_ALL, snapshots_of(self.instance, hook))
-            try:
-                await run_hook(self.instance, self.tools, self.reporter, hook, (context,), Cause(AFTER_ALL))
-            except Exception as error:
-                raise failed_event(self.instance, self.reporter, hook, self.lane, error) from error
-            self.reporter.event_hook_done(self.instance, hook.name, self.lane, "")
+        try:
+            await self._record()
+            for hook in bound_hooks(self.instance.hooks, AFTER_ALL):
+                await self._run(hook)
+        except TaskFailed as failure:
+            self.turn.failed = True
+            if not self.turn.superseded:
+                raise
+            log.info("%s: %s; another round has begun", self.instance.id, failure.message)
+
+    async def _record(self) -> None:
+        """From now on a process that starts need not run everybody for these values. Raises TaskFailed."""
+        try:
+            record = await self.instance.recorded(self.tools.cluster)
+            await record.update(lambda state: state.applied_as("", self.turn.values, state.settings))
+        except EXPECTED as error:
+            raise TaskFailed(classify(error, self.instance.masked).message, permanent=False) from error
+
+    async def _run(self, hook: Hook) -> None:
+        """Raises TaskFailed."""
+        context = contexts.helm_binding(AFTER_ALL, snapshots_of(self.instance, hook))
+        try:
+            await run_hook(self.instance, self.tools, self.reporter, hook, (context,), Cause(AFTER_ALL))
+        except Exception as error:
+            raise failed_event(self.instance, self.reporter, hook, self.lane, error) from error
+        self.reporter.event_hook_done(self.instance, hook.name, self.lane, "")

@@ -23,10 +23,9 @@ from typing import TYPE_CHECKING, Final
 
 from wharfinger.formats.json_value import checksum
 from wharfinger.packages.requirements import NO_REQUIREMENTS
-from wharfinger.queue.scope import WorkScope
 from wharfinger.runtime.failures import Failure
-from wharfinger.runtime.global_flags import flags_in
-from wharfinger.runtime.global_tasks import AfterAllTask
+from wharfinger.runtime.global_flags import flags_in, may_be_flagged
+from wharfinger.runtime.global_tasks import AfterAllTask, AfterAllTurn
 from wharfinger.runtime.identity import GLOBAL
 from wharfinger.runtime.instance import Instance
 from wharfinger.runtime.scheduler import FlagSet, Node, NodeAdded, Rescheduled, Verdict
@@ -48,32 +47,43 @@ class Rounds:
     """The rounds of one runtime, which it belongs to."""
 
     runtime: "Runtime"
+    _running: bool = False
+    """The Module's own run is under way, or to come: its end is the beginning of everybody's turn."""
     _settling: bool = False
     """Others run; the afterAll hooks are to come."""
-    _after_all: WorkScope | None = None
-    """Of the afterAll hooks while they run, or are to be run again."""
+    _after_all: AfterAllTurn | None = None
+    """The afterAll hooks run, or are to be run again."""
     _on: frozenset[str] = frozenset()
     """Who was on when the round began."""
     _turned: set[str] = field(default_factory=set)
     """Who is on and was not then, or the other way round."""
+    _flags: dict[str, bool] | None = None
+    """What Modules were switched to; None: it is not known what an earlier process was told."""
     _seen: str = ""
     """The global values that packages were last run with."""
     _again: int = 0
     """Rounds in a row that afterAll hooks have begun."""
 
     def expect(self) -> None:
-        """There are global hooks, or will be: nobody is run before they were, since what is run is made of global values."""
-        if self.runtime.scheduler.node(GLOBAL) is None:
-            unread = Node(GLOBAL, "", NO_REQUIREMENTS, order=GLOBAL_ORDER, floor=Verdict.ENABLE, script=True)
-            self.runtime.operations.tell_scheduler(NodeAdded(unread))
+        """There are global hooks, or will be: nobody is run before they were, since what is run is made of global values.
+
+        Until it is known whom they had switched on, that is taken to be everybody who is installed: nobody is taken away for not
+        having been read in time.
+        """
+        if self.runtime.scheduler.node(GLOBAL) is not None:
+            return
+        unread = Node(GLOBAL, "", NO_REQUIREMENTS, order=GLOBAL_ORDER, floor=Verdict.ENABLE, script=True)
+        self.runtime.operations.tell_scheduler(NodeAdded(unread))
+        for name in sorted(filter(may_be_flagged, self.runtime.statements.unheard)):
+            self.runtime.operations.tell_scheduler(FlagSet(name, enabled=True))
 
     def adopt_flags(self) -> None:
-        """What global hooks say of Modules may have changed."""
+        """What global hooks say of Modules may have changed: a round begins, after whose beforeAll hooks it counts."""
         instance = self.runtime.instances.get(GLOBAL)
-        told = dict.fromkeys(self.runtime.scheduler.flagged())
-        wanted = flags_in(instance.patches) if instance is not None else {}
-        for name, enabled in sorted({**told, **wanted}.items()):
-            self.runtime.operations.tell_scheduler(FlagSet(name, enabled))
+        if instance is None or self._running or self._after_all is not None or not self._goes_on():
+            return
+        if flags_in(instance.patches) != self._flags:
+            self.runtime.operations.tell_scheduler(Rescheduled(GLOBAL, "ModulesSwitched"))
 
     def decided(self, name: str, *, on: bool) -> None:
         """It was decided whether a package is on, or it is gone."""
@@ -84,64 +94,96 @@ class Rounds:
 
     def begins(self) -> None:
         """The Module ``global`` is about to be run: afterAll hooks that fail give way, others are let finish."""
-        self._settling = False
-        instance = self.runtime.instances.get(GLOBAL)
+        self._running, self._settling = True, False
+        instance, turn = self.runtime.instances.get(GLOBAL), self._after_all
         if not self._seen and instance is not None and instance.record is not None:
             self._seen = instance.record.state.values  # those of an earlier process
-        if self._after_all is not None and self._failing():
-            self._after_all.cancel("another round begins")
-            self._after_all = None
+        if turn is not None and turn.failed:
+            self._end_turn("another round begins")
+        elif turn is not None:
+            turn.superseded = True
 
     def has_run(self, instance: Instance) -> None:
         """The beforeAll hooks are through: it is everybody's turn."""
-        self.adopt_flags()
+        self._switch()
         values = checksum(instance.values)
-        changed = self._seen != values
-        self._seen, self._settling = values, True
+        changed, self._seen = self._seen != values, values
         self._on_now()
         if changed:
             for name in sorted(self._on):
                 if (other := self.runtime.instances.get(name)) is not None:
                     other.verified = True  # what an earlier process applied was made of other values
                 self.runtime.operations.tell_scheduler(Rescheduled(name, "GlobalValuesChanged"))
+        self._running, self._settling = (
+            False,
+            True,
+        )  # not before everybody was told: who is suspended is through at once
         self.look()
 
     def look(self) -> None:
-        """Something ended, or was decided: the round may be over, or another one due."""
+        """Something ended, or was decided: the round may be over, or cut short, or another one due."""
         instance = self.runtime.instances.get(GLOBAL)
-        if instance is None or instance.started is None or not self.runtime.scheduler.enabled(GLOBAL):
+        if instance is None:
             return
-        if self._settling:
+        if self._flags is None and instance.record is not None:
+            self._switch()
+        if not self._goes_on():
+            self._settling = False
+            self._end_turn("the global hooks are put to rest")
+        elif self._running or instance.started is None:
+            return
+        elif self._settling:
             if self.runtime.scheduler.at_rest:
                 self._end(instance)
-        elif self._seen and self._after_all is None and self._turned:
+        elif self._after_all is None and self._turned:
             self._on_now()
             self.runtime.operations.tell_scheduler(Rescheduled(GLOBAL, "EnabledModulesChanged"))
 
     def gone(self) -> None:
         """There are no global hooks any more."""
-        self._settling, self._seen, self._again, self._after_all = False, "", 0, None
-        self.adopt_flags()
+        self._end_turn("the global hooks are gone")
+        self._running, self._settling, self._seen, self._again = False, False, "", 0
+        self._switch()
+        self._flags = None
+
+    def _goes_on(self) -> bool:
+        """Whether the Module is on and stays as it is: no version is brought, and it is neither suspended nor removed."""
+        lifecycle = self.runtime.lifecycle
+        comes_or_goes = lifecycle.is_loading(GLOBAL) or lifecycle.is_suspended(GLOBAL) or lifecycle.is_removing(GLOBAL)
+        return self.runtime.scheduler.enabled(GLOBAL) and not comes_or_goes
 
     def _on_now(self) -> None:
         self._on = self.runtime.scheduler.enabled_names() - {GLOBAL}
         self._turned.clear()
 
-    def _failing(self) -> bool:
-        instance = self.runtime.instances.get(GLOBAL)
-        return instance is not None and any(lane == AfterAllTask.lane for _, lane in instance.failing)
+    def _switch(self) -> None:
+        """Modules are on, or not, as global hooks have said last."""
+        instance, scheduler = self.runtime.instances.get(GLOBAL), self.runtime.scheduler
+        wanted = flags_in(instance.patches) if instance is not None else {}
+        if wanted != self._flags:
+            self._flags = wanted
+            for name in sorted({*scheduler.flagged(), *wanted}):
+                self.runtime.operations.tell_scheduler(FlagSet(name, wanted.get(name)))
 
     def _end(self, instance: Instance) -> None:
         """Everybody is at rest: the afterAll hooks, in the Module's main lane."""
         self._settling = False
-        self._after_all = WorkScope("afterAll hooks")
-        task = AfterAllTask(instance, self.runtime.tools, self.runtime.reports)
-        before = checksum(instance.values)
-        self.runtime.queues.enqueue(GLOBAL, task, self._after_all, on_done=lambda: self._ended(instance, before))
+        turn = self._after_all = AfterAllTurn(self._seen)
+        task = AfterAllTask(instance, self.runtime.tools, self.runtime.reports, turn)
+        before = _made_by_hooks(instance)
+        self.runtime.queues.enqueue(GLOBAL, task, turn.scope, on_done=lambda: self._ended(instance, turn, before))
 
-    def _ended(self, instance: Instance, before: str) -> None:
+    def _end_turn(self, cause: str) -> None:
+        """Interrupt the afterAll hooks; nothing if they do not run. What comes behind them in the lane must not wait for them."""
+        turn, self._after_all = self._after_all, None
+        if turn is not None:
+            turn.scope.cancel(cause)
+
+    def _ended(self, instance: Instance, turn: AfterAllTurn, before: str) -> None:
         self._after_all = None
-        if checksum(instance.values) == before:
+        if turn.superseded:
+            return  # the round that waits sees what they changed
+        if _made_by_hooks(instance) == before:
             self._again = 0
             self.look()
         elif self._again < MAX_ROUNDS:
@@ -155,3 +197,8 @@ class Rounds:
                 "else changes"
             )
             self.runtime.reports.failed(instance, Stage.HOOKS, Failure("ValuesLoop", message, permanent=True))
+
+
+def _made_by_hooks(instance: Instance) -> str:
+    """A checksum of what hooks can change: the global values, and whom they have switched."""
+    return checksum([instance.values, dict(flags_in(instance.patches))])

@@ -15,6 +15,8 @@ import pytest
 from tests.programs import PATIENCE_S, ROOT, program, run
 from tests.scale import FULL
 
+pytestmark = pytest.mark.unmeasured
+
 DEMO = (sys.executable, "examples/demo.py")
 STAGES = (
     "ReadyOnFilesystem",
@@ -130,8 +132,6 @@ import signal, sys
 from pathlib import Path
 sys.path.insert(0, "examples")
 import demo, demo_processes
-
-pytestmark = pytest.mark.unmeasured
 demo_processes.STOPS_WITHIN_S = 100_000
 
 def run(self, *, stay):

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.unmeasured
+
 ROOT = Path(__file__).resolve().parents[2]
 COREUTILS = (
     "sh",
@@ -42,8 +44,6 @@ dev = []
 """
 BACKEND = """\
 import zipfile
-
-pytestmark = pytest.mark.unmeasured
 
 def build_editable(wheel_directory, config_settings=None, metadata_directory=None):
     with zipfile.ZipFile(f"{wheel_directory}/nothing-1-py3-none-any.whl", "w") as wheel:

@@ -36,6 +36,15 @@ def test_one_that_did_not_wait_makes_the_next_wait_longer() -> None:
     assert throttle.wait_s(0.0) == 10
 
 
+def test_a_run_that_did_not_begin_is_not_counted() -> None:
+    throttle = Throttle(timedelta(seconds=5), 2)
+    throttle.take(0.0)
+    throttle.take(0.0)
+    throttle.take(0.0)
+    throttle.give_back()
+    assert throttle.wait_s(0.0) == 5
+
+
 @given(st.integers(1, 20), st.integers(1, 5), st.lists(st.integers(0, 60), max_size=60))
 def test_never_more_than_the_burst_and_what_time_gave(interval: int, burst: int, pauses: list[int]) -> None:
     throttle = Throttle(timedelta(seconds=interval), burst)

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.process.children import PATH, TAG, python
-from wharfinger.process.descendants import Mark, Seen, belonging, last_pid, look, read_stat, scan
+from wharfinger.process.descendants import Mark, Seen, belonging, last_pid, look, numbers_before, read_stat, scan
 from wharfinger.process.proc_stat import MARKER, ProcessStat
 
 LEADER, BORN = 100, 5000
@@ -214,3 +215,33 @@ def test_a_birth_moves_the_last_number(tag: str) -> None:
 def test_numbers_that_nobody_has(pid: int) -> None:
     assert read_stat(pid) is None
     assert look(pid) is None
+
+
+def young(pid: int) -> Mark:
+    """A held leader that was started just now."""
+    return Mark("mine", pid, int(time.clock_gettime(time.CLOCK_BOOTTIME) * os.sysconf("SC_CLK_TCK")), held=True)
+
+
+def test_nobody_of_young_leaders_has_a_number_below_theirs() -> None:
+    assert numbers_before([young(120), young(100)], b"130") == 99
+
+
+@pytest.mark.parametrize(
+    ("marks", "born"),
+    [
+        ([young(100), young(120)], b"110"),  # the numbers went round
+        ([replace(young(100), start_ticks=1)], b"130"),  # old: they may have
+        ([replace(young(100), held=False)], b"130"),  # somebody else may have its number
+        ([replace(young(100), uid=70000)], b"130"),  # whoever runs as that user belongs to it
+        ([young(0)], b"130"),
+        ([young(100)], b""),
+    ],
+)
+def test_otherwise_everybody_is_looked_at(marks: list[Mark], born: bytes) -> None:
+    assert numbers_before(marks, born) == 0
+
+
+def test_a_scan_above_a_number_leaves_out_what_is_below() -> None:
+    with running("sh", "-c", "echo ready; read _", env={}) as child:
+        assert child.pid in numbers(scan(0, above=child.pid - 1))
+        assert child.pid not in numbers(scan(0, above=child.pid))

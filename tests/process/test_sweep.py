@@ -126,11 +126,11 @@ def test_many_runs_are_pinned_in_parts(tag: str, monkeypatch: pytest.MonkeyPatch
 def test_a_group_is_frozen_before_it_is_looked_at(tag: str, monkeypatch: pytest.MonkeyPatch) -> None:
     states: list[int] = []
 
-    def look_and_scan(since_ticks: int, *, users: bool) -> list[Seen]:
+    def look_and_scan(since_ticks: int, *, users: bool, above: int) -> list[Seen]:
         ended = os.waitid(os.P_PID, mark.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
         assert ended is not None
         states.append(ended.si_code)
-        return scan(since_ticks, users=users)
+        return scan(since_ticks, users=users, above=above)
 
     monkeypatch.setattr("wharfinger.process.sweep.scan", look_and_scan)
     with leader("echo $$; exec sleep 5", tag) as (mark, _):
@@ -179,7 +179,7 @@ def test_a_round_without_descriptors_is_not_the_last(tag: str) -> None:
 
 
 def test_what_else_goes_wrong_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(_since_ticks: int, *, users: bool) -> list[Seen]:
+    def broken(_since_ticks: int, *, users: bool, above: int) -> list[Seen]:
         raise PermissionError(errno.EACCES, "no /proc")
 
     monkeypatch.setattr("wharfinger.process.sweep.scan", broken)

@@ -24,6 +24,7 @@ from wharfinger.queue.scope import WorkScope
 from wharfinger.queue.service import TaskFailed
 from wharfinger.runtime.event_tasks import EventHookTask, failed_event
 from wharfinger.runtime.failures import HookRunError
+from wharfinger.runtime.instance import Instance
 from wharfinger.runtime.resources import CONFIG_MAP
 from wharfinger.runtime.settings import ResolvedSettings
 
@@ -120,6 +121,24 @@ async def test_a_hook_that_may_fail_is_logged_masked_and_forgotten(
         assert "hunter2-secret" not in caplog.text
 
 
+async def test_an_event_run_that_may_fail_is_none_of_its_packages_problems(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Not for a moment: whoever waits for the package, or is told of its failures, is not told of this one."""
+    config = (WATCHING % "main").replace("queue: main", "executeHookOnSynchronization: false, allowFailure: true")
+    hook = bash(config, f'echo ran >>"{tmp_path}/notes"; exit 1')
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        await world.push_folder(hooked(tmp_path / "hooked", {"a.sh": hook}), "hooked", "1.0.0")
+        await world.create("prod", "app", package="hooked")
+        await world.until_state("prod", "app", "Ready")
+        await world.client.create(config_map("m1", {"a": "b"}))
+        await world.until_notes(tmp_path / "notes", {"ran"})
+        await world.runtime.queues.wait_idle("prod.app")
+    assert "which it is allowed to" in caplog.text
+    assert "EventHookFailed" not in caplog.text
+
+
 async def test_a_defect_is_retried_and_shown_not_swallowed() -> None:
     notes_, one = Notes(), instance()
     one.wanted_settings = ResolvedSettings({"p": "hunter22"}, ("hunter22",), frozenset({("p",)}))
@@ -144,15 +163,55 @@ async def test_nothing_to_tell_is_no_run() -> None:
     assert notes_.said == []
 
 
+def throttled(interval: str) -> Hook:
+    return a_hook(f"settings: {{executionMinInterval: {interval}, executionBurst: 1}}\n" + WATCHING % "main")
+
+
+async def begun(hook: Hook, one: Instance, queue: str = "main") -> float:
+    """When a run begins for what waits; the run itself is a defect here, told at once."""
+    inbox = Inbox(hook, queue)
+    inbox.add(Occurrence(hook.config.kubernetes[0], None))
+    with pytest.raises(TaskFailed):
+        await EventHookTask(hook, inbox, package_hooks(hook), one, NO_TOOLS, Notes(), WorkScope("hooks")).execute()
+    return trio.current_time()
+
+
 async def test_a_hook_says_itself_how_often_it_runs(autojump_clock: trio.testing.MockClock) -> None:
-    notes_, one = Notes(), instance()
-    hook = a_hook("settings: {executionMinInterval: 1h, executionBurst: 1}\n" + WATCHING % "main")
-    task = EventHookTask(hook, Inbox(hook, "main"), package_hooks(hook), one, NO_TOOLS, notes_, WorkScope("hooks"))
-    begun = trio.current_time()
-    await task.execute()
-    assert trio.current_time() == begun
-    await task.execute()
-    assert trio.current_time() == begun + 3600
+    hook, one, start = throttled("1h"), instance(), trio.current_time()
+    assert [await begun(hook, one) - start for _ in range(3)] == [0, 3600, 7200]
+
+
+async def test_it_runs_so_often_in_all_its_queues_together(autojump_clock: trio.testing.MockClock) -> None:
+    hook, one, start = throttled("1h"), instance(), trio.current_time()
+    times: list[float] = []
+
+    async def note(queue: str) -> None:
+        times.append(await begun(hook, one, queue) - start)
+
+    async with trio.open_nursery() as nursery:
+        for queue in ("one", "two", "three"):
+            nursery.start_soon(note, queue)
+    assert times == [0, 3600, 7200]
+
+
+async def test_what_had_nothing_to_tell_and_what_was_interrupted_does_not_count(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    hook, one, start = throttled("1h"), instance(), trio.current_time()
+    idle = EventHookTask(hook, Inbox(hook, "main"), package_hooks(hook), one, NO_TOOLS, Notes(), WorkScope("hooks"))
+    await idle.execute()
+    assert await begun(hook, one) == start
+    with trio.move_on_after(60):
+        await begun(hook, one)
+    assert await begun(hook, one) - start == 3600
+
+
+async def test_another_version_of_a_hook_has_its_own_say(autojump_clock: trio.testing.MockClock) -> None:
+    one = instance()
+    await begun(throttled("1h"), one)
+    new = throttled("1s")
+    first = await begun(new, one)
+    assert await begun(new, one) - first == 1
 
 
 def test_what_a_failed_event_says() -> None:
