@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 
 import yaml
 
-from wharfinger.formats.yaml_reader import DEFAULT_MAX_BYTES
+from wharfinger.formats.yaml_reader import DEFAULT_MAX_BYTES, has_too_many_directives
 
 MAX_PLACES: Final = 100_000
 """Values of one text whose places are kept."""
@@ -113,6 +113,8 @@ def yaml_lines(data: bytes) -> tuple[Lines, ...]:
 
     Raises nothing: what cannot be read has no places.
     """
+    if has_too_many_directives(data):
+        return ()
     found: list[Lines] = []
     reader = _Reader()
     try:

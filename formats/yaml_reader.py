@@ -125,6 +125,11 @@ _MOST_TAG_DIRECTIVES: Final = 64
 _TAG_DIRECTIVE: Final = re.compile(rb"^%TAG\b", re.MULTILINE)
 
 
+def has_too_many_directives(raw: bytes) -> bool:
+    """Whether libyaml would take long over its %TAG directives: it compares each with all before it."""
+    return raw.count(b"%TAG") > _MOST_TAG_DIRECTIVES and len(_TAG_DIRECTIVE.findall(raw)) > _MOST_TAG_DIRECTIVES
+
+
 def _utf8(data: bytes | str, what: str, limits: YamlLimits) -> bytes:
     """The text as UTF-8 bytes, within the limit, without a byte order mark."""
     if len(data) > limits.max_bytes:
@@ -143,8 +148,7 @@ def _utf8(data: bytes | str, what: str, limits: YamlLimits) -> bytes:
     if len(raw) > limits.max_bytes:
         raise YamlError(what, f"{len(raw)} bytes is over the limit of {limits.max_bytes}")
     raw = raw.removeprefix(b"\xef\xbb\xbf")
-    if raw.count(b"%TAG") > _MOST_TAG_DIRECTIVES and len(_TAG_DIRECTIVE.findall(raw)) > _MOST_TAG_DIRECTIVES:
-        # libyaml compares each with all before it.
+    if has_too_many_directives(raw):
         raise YamlError(what, f"more than {_MOST_TAG_DIRECTIVES} %TAG directives")
     return raw
 

@@ -63,7 +63,12 @@ class Cell:
 
     def ended(self, outcome: Outcome) -> None:
         """To be told how the run ended."""
-        if self._lease is not None and (outcome.survivors_left or outcome.survivors_killed):
+        if outcome.survivors_left or outcome.survivors_killed:
+            self.left_something()
+
+    def left_something(self) -> None:
+        """To be told that something of its user may still be there: it is looked for before another run has that user."""
+        if self._lease is not None:
             self._lease.suspect = True
 
     def _prepared(
@@ -85,6 +90,7 @@ class Cell:
                 writable=folder,
                 extra_binds=held.extra_binds,
                 cwd=cwd,
+                socket=self._socket(),
             )
         places = self._places(folder)
         return Command((str(program), *argv[1:]), cwd, {**environment, **places}, user=self.user, wrapper=wrapper)
@@ -96,6 +102,11 @@ class Cell:
         found = {tree for tree in trees if tree is not None}
         return tuple(sorted(found)) if found else tuple(sorted({program.parent, cwd}))
 
+    def _socket(self) -> Path | None:
+        """The daemon's, where its mode lets the hook in: a user of the run's own has no way to it, and none to cover it."""
+        socket = self._containment.socket
+        return socket if socket is not None and self.user is None and socket.is_socket() else None
+
     def _places(self, folder: Path | None) -> dict[str, str]:
         if self.user is not None and folder is not None:
             own = str(folder / TEMPORARY)
@@ -106,7 +117,7 @@ class Cell:
 async def try_cell(containment: Containment) -> None:
     """Run a program that does nothing in a cell, before any hook depends on it. Raises HookError where that fails."""
     async with open_cell(containment, _TRIAL) as cell:
-        command = await cell.command(("/bin/true",), Path("/"), {})
+        command = await cell.command(("/bin/true",), Path("/usr"), {})
         try:
             outcome = await run_child(command, containment.limits(Limits(wall_s=_TRIAL_S, stdout_bytes=0)))
         except ProcessError as error:

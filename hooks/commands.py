@@ -6,6 +6,7 @@ the library for hooks in bash is.
 """
 
 import argparse
+import os
 from pathlib import Path
 from typing import cast
 
@@ -24,7 +25,7 @@ from wharfinger.hooks.printing import add_output, refuse, rendered, say, tell
 from wharfinger.hooks.run_command import add_run
 from wharfinger.hooks.sample_contexts import sample_contexts
 from wharfinger.hooks.shell_library import FOLDER as SHELL_FOLDER
-from wharfinger.hooks.shell_library import install
+from wharfinger.hooks.shell_library import environment, install
 from wharfinger.packages.errors import PackageError
 
 
@@ -98,7 +99,7 @@ async def _ask_one(path: Path, scope: HookScope) -> tuple[JsonObject, list[Excep
     file = hook_file(path)
     async with open_jq_pool(None, workers=1) as filters:
         try:
-            (hook,) = await read_hooks(file, ProcessConfigReader(), scope)
+            (hook,) = await read_hooks(file, _reader(), scope)
             await check_filters(hook, filters)
         except HookError as error:
             return {}, [error]
@@ -115,7 +116,7 @@ async def _ask_package(path: Path, scope: HookScope) -> tuple[JsonObject, list[E
         tell(f"warning: {warning}")
     found: list[JsonValue] = []
     errors: list[Exception] = []
-    reader = ProcessConfigReader()
+    reader = _reader()
     async with open_jq_pool(None, workers=1) as filters:
         for file in files.hooks:
             try:
@@ -144,10 +145,15 @@ def _context(args: argparse.Namespace) -> int:
 async def _samples(path: Path, scope: HookScope) -> tuple[JsonObject, ...] | Exception:
     async with open_jq_pool(None, workers=1) as filters:
         try:
-            (hook,) = await read_hooks(hook_file(path), ProcessConfigReader(), scope)
+            (hook,) = await read_hooks(hook_file(path), _reader(), scope)
             return await sample_contexts(hook.config, filters)
         except (HookError, FilterError) as error:
             return error
+
+
+def _reader() -> ProcessConfigReader:
+    """Asks hooks as the daemon does."""
+    return ProcessConfigReader(environment={**os.environ, **environment(os.environ)})
 
 
 def _shell_library(args: argparse.Namespace) -> int:

@@ -19,7 +19,8 @@ from wharfinger.hooks.config import MAX_BYTES
 from wharfinger.hooks.containment import NO_CONTAINMENT, Containment
 from wharfinger.hooks.errors import HookError
 from wharfinger.hooks.hook_files import HookFile
-from wharfinger.hooks.hook_users import remove_files_of
+from wharfinger.hooks.hook_users import remove_remains_of
+from wharfinger.hooks.log_lines import last_words
 from wharfinger.process.child import run_child
 from wharfinger.process.command import Ending, Limits, Outcome
 from wharfinger.process.environment import NO_BYTECODE, child_environment
@@ -29,7 +30,6 @@ from wharfinger.process.ledger import ProcessLedger
 CONFIG_ARGUMENTS: Final = ("--config",)
 BATCH_ARGUMENTS: Final = ("hook", "config")
 CONFIG_LIMITS: Final = Limits(wall_s=30.0, stdout_bytes=MAX_BYTES)
-_MAX_REASON_CHARS: Final = 1024
 _CACHE_BYTES: Final = 8 * 1024 * 1024
 _CACHE_ENTRIES: Final = 4_096
 _BLOCK: Final = 1024 * 1024
@@ -90,7 +90,7 @@ class ProcessConfigReader:
                 outcome = await run_child(command, self._limits, ledger=self._ledger)
                 cell.ended(outcome)
                 if cell.user is not None:
-                    await trio.to_thread.run_sync(remove_files_of, cell.user.uid)
+                    await trio.to_thread.run_sync(remove_remains_of, cell.user.uid)
         except SpawnError as error:
             if "exec format error" in error.why:
                 why = (
@@ -123,7 +123,7 @@ def _question(hook: HookFile) -> tuple[str, ...]:
 
 def _failed(hook: HookFile, outcome: Outcome) -> HookError:
     """Out of time or killed from outside is worth another try; a hook that fails by itself is not."""
-    said = outcome.stderr.decode(errors="replace").strip()[-_MAX_REASON_CHARS:]
+    said = last_words(outcome.stderr)
     why = f"cannot get its configuration: {' '.join(_question(hook))} ended with {outcome.describe()}"
     by_itself = outcome.ending is Ending.EXITED and outcome.returncode > 0
     return HookError(

@@ -36,8 +36,8 @@ class Containment:
     """How hooks are contained. ``sandbox`` is bubblewrap's program.
 
     ``state_dir`` is the daemon's: a sandbox shows nothing of it but the hook's package and the folder of its run, and with users
-    of their own hooks are let through it to these two. ``extra_binds`` is what else stands in a sandbox: place there to
-    what is shown there, read-only.
+    of their own hooks are let through it to these two. ``socket`` is the daemon's, too, wherever it lies. ``extra_binds`` is what
+    else stands in a sandbox: place there to what is shown there, read-only.
     """
 
     users: HookUsers | None = None
@@ -47,6 +47,7 @@ class Containment:
     open_files: int | None = None
     file_bytes: int | None = None
     state_dir: Path | None = None
+    socket: Path | None = None
     extra_binds: Mapping[str, Path] = field(default_factory=dict)
 
     def limits(self, limits: Limits) -> Limits:

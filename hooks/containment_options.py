@@ -67,9 +67,13 @@ def add_containment_options(parser: argparse.ArgumentParser) -> None:
 
 
 def containment_of(
-    args: argparse.Namespace, *, state_dir: Path | None = None, extra_binds: Mapping[str, Path] | None = None
+    args: argparse.Namespace,
+    *,
+    state_dir: Path | None = None,
+    socket: Path | None = None,
+    extra_binds: Mapping[str, Path] | None = None,
 ) -> Containment:
-    """What the options ask for. ``state_dir`` is the daemon's, ``extra_binds`` what a sandbox shows besides.
+    """What the options ask for. ``state_dir`` and ``socket`` are the daemon's, ``extra_binds`` what a sandbox shows besides.
 
     Raises ContainmentError.
     """
@@ -88,6 +92,7 @@ def containment_of(
         open_files=args.hook_open_files,
         file_bytes=args.hook_file_size,
         state_dir=state_dir.resolve() if state_dir is not None else None,
+        socket=socket.resolve() if socket is not None else None,
         extra_binds=extra_binds or {},
     )
 

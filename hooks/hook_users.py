@@ -1,10 +1,10 @@
 """Users of the hooks' own: each run that goes on has one that nobody else has, from a range that is this daemon's alone.
 
 A user is what neither a session nor an environment can be thrown away from: whatever a run leaves behind, everything that
-runs as its user belongs to it, and is ended with it (:mod:`wharfinger.process.descendants`). What it wrote outside of its folder
-is removed from where everybody may write. Invariant: a user is handed out only when nothing runs as it any more; one that a
-killed daemon may have left running, or that had processes left over, is looked at first. Those that are dead and that nobody
-has reaped yet count for the limit on processes, so they are waited for, for a moment.
+runs as its user belongs to it, and is ended with it (:mod:`wharfinger.process.descendants`). What it left outside of its folder
+is removed from where everybody may write, and from the kernel. Invariant: a user is handed out only when nothing runs as it any
+more; one that a killed daemon may have left running, or that had processes left over, is looked at first. Those that are dead and
+that nobody has reaped yet count for the limit on processes, so they are waited for, for a moment.
 
 Packages are this daemon's files and nobody else's, so such a user is let through to the one it needs (`open_tree`): what is
 opened is read only, and never anything but the package.
@@ -23,12 +23,16 @@ from typing import Final
 import trio
 
 from wharfinger.hooks.errors import HookError
+from wharfinger.hooks.sysv_ipc import remove_ipc_of
 from wharfinger.process.command import User
 from wharfinger.process.descendants import Mark, scan
 from wharfinger.process.remove_tree import remove_tree
 from wharfinger.process.sweep import sweep
 
-PUBLIC_FOLDERS: Final = (Path("/tmp"), Path("/var/tmp"), Path("/dev/shm"))  # noqa: S108 - where anybody may write
+PUBLIC_FOLDERS: Final = tuple(
+    Path("/", *words) for words in (("tmp",), ("var", "tmp"), ("dev", "shm"), ("run", "lock"))
+)
+"""Where anybody may write."""
 TREES: Final = Path("store", "trees")
 """Where packages are in the state folder, a folder each (``packages/disk_store.py``)."""
 _SWEEP_S: Final = 5.0
@@ -88,6 +92,12 @@ def _end_all_of(hook: str, uid: int) -> None:
     deadline = time.monotonic() + _REAPED_S
     while any(one.uid == uid for one in scan(0, users=True)) and time.monotonic() < deadline:
         select.poll().poll(_AGAIN_MS)
+    remove_remains_of(uid)
+
+
+def remove_remains_of(uid: int) -> None:
+    """Remove what the user left outside of processes and folders of its own. Blocking; what cannot be removed stays."""
+    remove_ipc_of(uid)
     remove_files_of(uid)
 
 
@@ -115,17 +125,19 @@ def package_tree(path: Path, state_dir: Path) -> Path | None:
 
 
 def open_tree(path: Path, state_dir: Path) -> None:
-    """Let everybody read the package that this file is in, and pass what is above it. Blocking, once for each package.
+    """Let everybody read the package that this file is in, once for each package, and pass what is above it. Blocking.
 
     Raises OSError.
     """
     tree = package_tree(path, state_dir)
-    if tree is None or tree.stat().st_mode & _ENTER:
+    if tree is None:
+        return
+    open_way(tree.parent, state_dir)  # a daemon that starts closes its state folder, whatever was open
+    if tree.stat().st_mode & _ENTER:
         return
     for folder, folders, files in os.walk(tree, topdown=False):
         for name in (*folders, *files):
             _open_entry(Path(folder, name))
-    open_way(tree.parent, state_dir)
     _allow(tree, tree.stat().st_mode, _READ | _ENTER)  # last: it says that all below is done
 
 

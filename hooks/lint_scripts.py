@@ -98,7 +98,9 @@ async def _syntax(shell: str, path: Path, name: str) -> list[LintFinding]:
     except ProcessError as error:
         return [finding(name, 1, Severity.WARNING, f"its syntax was not checked: {error}")]
     said = outcome.stderr.decode(errors="replace")
-    found = [finding(name, int(line), Severity.ERROR, f"{shell}: {why}") for line, why in _SAID_OF_LINE.findall(said)[:5]]
+    found = [
+        finding(name, int(line), Severity.ERROR, f"{shell}: {why}") for line, why in _SAID_OF_LINE.findall(said)[:5]
+    ]
     if outcome.ok:
         return [finding(each.file, each.line, Severity.WARNING, each.message) for each in found]
     return found or [

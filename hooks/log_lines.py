@@ -12,7 +12,24 @@ from typing import Final
 MAX_LINE_CHARS: Final = 10_000
 MAX_LINES: Final = 5_000
 TRUNCATED: Final = ":truncated"
+MAX_REASON_CHARS: Final = 1024
 _UTF8_MAX: Final = 4
+
+
+def last_words(stderr: bytes) -> str:
+    """The end of what was written, for a message: at most MAX_REASON_CHARS.
+
+    It begins with a line, or within a longer one with a word: of a secret cut in two nobody would know any more that it is one.
+    """
+    said = stderr.decode(errors="replace").strip()
+    if len(said) <= MAX_REASON_CHARS:
+        return said
+    shown = said[-MAX_REASON_CHARS - 1 :]
+    for begin in ("\n", " "):
+        _, found, rest = shown.partition(begin)
+        if found:
+            return rest.strip()
+    return f"a word of over {MAX_REASON_CHARS} characters"
 
 
 class LineBuffer:

@@ -9,6 +9,7 @@ label that is empty is none, and for the store. The buckets of a histogram are t
 Invariants:
 
 * No family has a sample name of another one: a histogram has its own and those with ``_bucket``, ``_sum`` and ``_count``.
+* No two packages have the same series, whatever their hooks label it with: who was first keeps it.
 * No series is in two groups, none in no group; what is empty (a group, a family, a package) is not kept.
 * What all of it takes as text is counted exactly, or more, never less: `MetricLimits` bound it, for each package and together, so
   no hook can make the daemon large or its answers slow. What does not fit is refused, and everything else goes on.
@@ -220,6 +221,8 @@ class MetricStore:
         self, package: str, family: _Family, kind: MetricKind, labels: Labels, group: str, value: float | Histogram
     ) -> None:
         """A new series. Raises Refused where there is no room for it."""
+        if any(labels in other.series for other in self._families.get(family.name, {}).values()):
+            raise Refused(f"{family.name}: another package has it with the same labels")
         text = labels_text(labels)
         samples = samples_of(value.bounds) if isinstance(value, Histogram) else 1
         width = samples * (len(text.encode()) - sum(len(label) + _LABEL for label, _ in labels) + 1)

@@ -3,7 +3,7 @@
 The hook gets the daemon's environment (but what is not for children) and the file variables, its working folder, /dev/null as
 stdin, and a time limit; what it prints becomes log lines and records while it runs (spec hook-protocol §1.3, §1.6, §3). What
 else holds it is for :mod:`wharfinger.hooks.containment`. Its folder is removed on every way out, and with it whatever a user of
-the run's own left where anybody may write.
+the run's own left elsewhere.
 
 What a failed run left behind. A hook that failed may still have asked for object patches that report its failure
 (spec/runtime §7.3), so results are read after a failure too; but then a file that cannot be read is a line in the log and
@@ -13,6 +13,7 @@ nothing more, because the failure is the news. After a success it is a HookError
 import logging
 import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -23,8 +24,8 @@ from wharfinger.formats.json_value import JsonValue
 from wharfinger.hooks.cell import Cell, open_cell
 from wharfinger.hooks.containment import NO_CONTAINMENT, Containment
 from wharfinger.hooks.errors import HookError
-from wharfinger.hooks.hook_users import open_way, remove_files_of
-from wharfinger.hooks.log_lines import LogLines
+from wharfinger.hooks.hook_users import open_way, remove_remains_of
+from wharfinger.hooks.log_lines import LogLines, last_words
 from wharfinger.hooks.log_records import RecordBuffer
 from wharfinger.hooks.results import (
     CONFIG_VALUES_PATCH,
@@ -51,7 +52,6 @@ REMOVE_S: Final = 10.0
 """How long a run waits for its folder to be removed; what takes longer goes on behind it."""
 REMOVE_CANCELLED_S: Final = 0.2
 """How long a run that is cancelled waits for that: what comes after it must begin within a second."""
-_MAX_REASON_CHARS: Final = 1024
 _MAX_FILE_WORKERS: Final = 8
 
 
@@ -110,7 +110,7 @@ class ProcessHookRunner:
             )
         finally:
             if not removed:
-                await self._remove(folder)
+                await self._remove(folder, cell)
         for fault in results.faults:
             lines.note(f"not read after the failure: {fault}")
         return replace(_outcome(outcome, results, lines), wall_s=wall_s)
@@ -119,7 +119,13 @@ class ProcessHookRunner:
         """Blocking. Raises HookError."""
         folder = make_run_folder(self._scratch, run, user, self._spares)
         if user is not None:
-            open_way(self._scratch.absolute(), self._containment.state_dir or self._scratch.absolute())
+            try:
+                open_way(self._scratch.absolute(), self._containment.state_dir or self._scratch.absolute())
+            except OSError as error:
+                with suppress(OSError):
+                    folder.remove()
+                why = f"the way to its files cannot be opened to the user it runs as: {error}"
+                raise HookError(run.name, why, transient=True) from error
         return folder
 
     def _take_results(self, folder: RunFolder, succeeded: bool) -> tuple[_Results, bool]:  # noqa: FBT001 - as below
@@ -140,19 +146,19 @@ class ProcessHookRunner:
         cell.ended(outcome)
         return outcome
 
-    async def _remove(self, folder: RunFolder) -> None:
+    async def _remove(self, folder: RunFolder, cell: Cell) -> None:
         """Wait for REMOVE_S, shielded; a cancellation, before or meanwhile, leaves REMOVE_CANCELLED_S of that."""
         patience = trio.CancelScope(shield=True, deadline=trio.current_time() + REMOVE_S)
         over = trio.Event()
         async with trio.open_nursery() as removal:
-            removal.start_soon(self._removed, folder, patience, over)
+            removal.start_soon(self._removed, folder, cell, patience, over)
             try:
                 await over.wait()
             except trio.Cancelled:
                 patience.deadline = min(patience.deadline, trio.current_time() + REMOVE_CANCELLED_S)
                 raise
 
-    async def _removed(self, folder: RunFolder, patience: trio.CancelScope, over: trio.Event) -> None:
+    async def _removed(self, folder: RunFolder, cell: Cell, patience: trio.CancelScope, over: trio.Event) -> None:
         with patience:
             try:
                 # A thread of its own: where it had to wait for one, the folder could stay when the patience is over.
@@ -161,6 +167,7 @@ class ProcessHookRunner:
             except OSError as error:
                 log.warning("hook %s: its folder %s could not be removed: %s", folder.hook, folder.path, error)
         if patience.cancelled_caught:
+            cell.left_something()
             log.warning("hook %s: its folder %s is still being removed", folder.hook, folder.path)
         over.set()
 
@@ -176,7 +183,7 @@ def _listening(run: HookRun) -> tuple[LogLines, tuple[RecordBuffer, ...]]:
 def _remove_all(folder: RunFolder, spares: SpareFolders) -> None:
     """Blocking. Raises OSError where the folder cannot be removed."""
     if folder.user is not None:
-        remove_files_of(folder.user.uid)
+        remove_remains_of(folder.user.uid)
     folder.remove(spares)
 
 
@@ -224,7 +231,5 @@ def _outcome(outcome: Outcome, results: _Results, lines: LogLines) -> HookOutcom
 
 def _describe(outcome: Outcome) -> str:
     """How it ended and, after a failure, the last that it wrote to stderr."""
-    said = outcome.stderr.decode(errors="replace").strip()
-    if outcome.ok or not said:
-        return outcome.describe()
-    return f"{outcome.describe()}: {said[-_MAX_REASON_CHARS:]}"
+    said = last_words(outcome.stderr)
+    return outcome.describe() if outcome.ok or not said else f"{outcome.describe()}: {said}"

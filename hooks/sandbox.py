@@ -4,6 +4,9 @@ It sees the machine's files read-only, its own processes only, ``/tmp`` of its o
 package and the folder of its run, and that folder it may write. It keeps the network: hooks talk to clusters. What it
 started ends with it, whatever that did, since the first process of a PID namespace takes all others with it.
 
+A socket that is shown read-only can be spoken to all the same, so the daemon's own is covered where it lies outside of its state.
+Others in ``/run`` are as reachable as for any program of the user that the hook runs as.
+
 ``--die-with-parent`` is not used: that signal comes when the *thread* that started the child ends (prctl(2)).
 """
 
@@ -23,14 +26,20 @@ def sandboxed(
     writable: Path | None,
     extra_binds: Mapping[str, Path],
     cwd: Path,
+    socket: Path | None = None,
 ) -> tuple[str, ...]:
-    """What is put in front of the hook's command line. ``shown`` is what may be read of what is hidden, none of it a link."""
+    """What is put in front of the hook's command line. ``shown`` is what may be read of what is hidden, none of it a link.
+
+    ``socket`` is the daemon's; None where there is none to be seen.
+    """
     hidden = (Path("/var/tmp"), *((state_dir,) if state_dir is not None else ()))  # noqa: S108 - it gets one of its own
     options = [str(bubblewrap), *_ALONE, *_machine()]
     for made, option in (("/dev", "--dev"), ("/proc", "--proc"), ("/tmp", "--tmpfs")):  # noqa: S108
         options += [option, made]
     for folder in hidden:
         options += ["--tmpfs", str(folder)]
+    if socket is not None and not any(socket.is_relative_to(folder) for folder in (Path("/tmp"), *hidden)):  # noqa: S108
+        options += ["--ro-bind", "/dev/null", str(socket)]
     for path in shown:
         options += ["--ro-bind", str(path), str(path)]
     if writable is not None:

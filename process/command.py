@@ -120,7 +120,7 @@ def _signal_name(number: int) -> str:
 
 
 OutputSink = Callable[[bytes], None]
-"""Gets output as it arrives, in the order of arrival, in chunks of at most 64 KiB; must not block."""
+"""Gets output as it arrives, in the order of arrival, in chunks of at most 16 KiB; must not block."""
 
 
 @dataclass(frozen=True, slots=True)

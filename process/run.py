@@ -53,7 +53,11 @@ from wharfinger.process.spawn import Spawned, spawn
 from wharfinger.process.sweep import SweepResult
 
 CHUNK_BYTES: Final = 64 * 1024
-"""The largest piece that is read, written or handed to a sink at once."""
+"""The largest piece that is read or written at once."""
+PUMPED_BYTES: Final = 16 * 1024
+"""The largest piece that is handed to a sink: it may be thousands of lines, and nobody has a turn while they are looked at."""
+BUSY_S: Final = 0.001
+"""A sink that takes longer over a piece is given the next one only after a rest as long as that."""
 SWEEP_S: Final = 5.0
 """How long one sweep may go on; then whoever is left is reported, and stays in the ledger."""
 SPAWN_TRIES: Final = 6
@@ -142,9 +146,15 @@ class Run:
         return final
 
     async def pump(self, fd: int, take: Callable[[bytes], None]) -> None:
-        """Drain one pipe to its end, whatever becomes of the bytes: a child that cannot write cannot clean up."""
-        while chunk := await read_some(fd):
+        """Drain one pipe to its end, whatever becomes of the bytes: a child that cannot write cannot clean up.
+
+        A child that writes faster than its output can be looked at waits, and not all others: half of the time is theirs.
+        """
+        while chunk := await read_some(fd, PUMPED_BYTES):
+            begun = trio.current_time()
             take(chunk)
+            if (taken_s := trio.current_time() - begun) > BUSY_S:
+                await trio.sleep(taken_s)
         self.post(PipeClosed())
 
     def stuck_error(self) -> StuckError:

@@ -160,6 +160,7 @@ def run(args: argparse.Namespace) -> int:
         return _failed(f"no {args.helm!r} on PATH; install Helm 3.14 or newer, or name it with --helm")
     state_dir = cast("Path | None", args.state_dir) or default_state_dir()
     named_socket = cast("Path | None", args.socket) or _socket_variable()
+    socket = (named_socket or default_socket(state_dir)).resolve()
     kubeconfig = cast("Path | None", args.kubeconfig)
     if args.embedded and (kubeconfig is not None or args.context):
         return _failed("--embedded brings its own cluster; leave out --kubeconfig and --context", code=2)
@@ -167,7 +168,9 @@ def run(args: argparse.Namespace) -> int:
     if problem := _wrong_options(args) or folders_problem(folders):
         return _failed(problem, code=2)
     try:
-        containment = containment_of(args, state_dir=state_dir.resolve(), extra_binds=shell_library.binds())
+        containment = containment_of(
+            args, state_dir=state_dir.resolve(), socket=socket, extra_binds=shell_library.binds()
+        )
     except ContainmentError as error:
         return _failed(str(error), code=2)
     # Absolute, all of them: helm runs in a folder of its own.
@@ -175,7 +178,7 @@ def run(args: argparse.Namespace) -> int:
         kubeconfig=kubeconfig.resolve() if kubeconfig else None,
         context=args.context,
         state_dir=state_dir.resolve(),
-        socket=(named_socket or default_socket(state_dir)).resolve(),
+        socket=socket,
         helm=Path(helm).absolute(),
         grace_s=args.grace,
         embedded=args.embedded,

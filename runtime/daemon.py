@@ -256,7 +256,7 @@ async def _open_runtime(
         bundle=config.bundle,
         bootstrapped_by=config.bootstrapped_by,
     )
-    inherited = shell_library.environment(os.environ)
+    inherited = {**os.environ, **shell_library.environment(os.environ)}
     folders = await trio.to_thread.run_sync(_with_global, config.folders, state)
     slots, measured = Slots(config.slots), HookMetrics()
     inspector.measured = measured
@@ -339,6 +339,9 @@ def _with_global(folders: AddonFolders, state: Path) -> AddonFolders:
         return folders
     empty = state / "no-global-hooks"
     empty.mkdir(mode=0o700, exist_ok=True)
+    (empty / "README.md").write_text(
+        "Stands for a folder of global hooks, where there is none.\n"
+    )  # nothing is no package
     return replace(folders, global_hooks=empty)
 
 

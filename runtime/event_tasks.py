@@ -81,7 +81,7 @@ class EventHookTask:
             changed = await run_hook(self.instance, self.tools, self.reporter, self.hook, told, cause)
         except Exception as error:
             if not occurrences[0].binding.allow_failure or not isinstance(error, EXPECTED):
-                raise failed_event(self.instance, self.reporter, self.hook, self.lane, error) from error
+                raise failed_event(self.instance, self.reporter, self.hook, self.lane, error, self.scope) from error
             _log_allowed(self.instance, self.hook, error)
             changed = False
         self.inbox.told(occurrences)
@@ -111,7 +111,7 @@ class EventHookTask:
 
 @dataclass(frozen=True, slots=True)
 class SynchronizeTask:
-    """The first run for bindings that are synchronised together, and that their package does not wait for."""
+    """The first run for bindings that are synchronised together, and that their package does not wait for; ``scope`` as above."""
 
     hook: Hook
     bindings: tuple[KubernetesBinding, ...]
@@ -119,6 +119,7 @@ class SynchronizeTask:
     instance: Instance
     tools: Tools
     reporter: Reporter
+    scope: WorkScope
 
     @property
     def name(self) -> str:
@@ -131,7 +132,7 @@ class SynchronizeTask:
         try:
             changed = await synchronize(self.instance, self.tools, self.reporter, self.hooks, self.hook, self.bindings)
         except Exception as error:
-            raise failed_event(self.instance, self.reporter, self.hook, lane, error) from error
+            raise failed_event(self.instance, self.reporter, self.hook, lane, error, self.scope) from error
         self.reporter.event_hook_done(self.instance, self.hook.name, lane, "")
         if changed:
             self.reporter.values_changed(self.instance, self.hook.name)
@@ -176,12 +177,18 @@ def named(bindings: tuple[KubernetesBinding, ...]) -> str:
     return ", ".join(binding.name for binding in bindings)
 
 
-def failed_event(instance: Instance, reporter: Reporter, hook: Hook, lane: str, error: Exception) -> TaskFailed:
-    """Report that an event hook failed, and what its queue is told: that it is to be tried again, whatever it was."""
+def failed_event(
+    instance: Instance, reporter: Reporter, hook: Hook, lane: str, error: Exception, scope: WorkScope | None = None
+) -> TaskFailed:
+    """Report that an event hook failed, and what its queue is told: that it is to be tried again, whatever it was.
+
+    Where the hooks were put to rest while it failed (their ``scope`` is cancelled) nobody has that problem any more.
+    """
     if isinstance(error, EXPECTED):
         message = classify(error, instance.masked).message
     else:
         log.error("%s: %s: a bug in what runs it", instance.id, hook.name, exc_info=error)
         message = instance.masked(f"Internal: {type(error).__name__}: {error}")
-    reporter.event_hook_done(instance, hook.name, lane, message)
+    if scope is None or not scope.cancelled:
+        reporter.event_hook_done(instance, hook.name, lane, message)
     return TaskFailed(message, permanent=False)

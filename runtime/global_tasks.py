@@ -14,9 +14,9 @@ from wharfinger.queue.scope import WorkScope
 from wharfinger.queue.service import TaskFailed
 from wharfinger.runtime.event_tasks import failed_event
 from wharfinger.runtime.failures import EXPECTED, classify
-from wharfinger.runtime.hook_runs import Cause, run_hook
+from wharfinger.runtime.hook_runs import Cause, run_hook, snapshots_of
 from wharfinger.runtime.instance import Instance, Reporter, Tools
-from wharfinger.runtime.start_tasks import bound_hooks, snapshots_of
+from wharfinger.runtime.start_tasks import bound_hooks
 from wharfinger.runtime.status import Stage
 from wharfinger.runtime.waits import waiting
 

@@ -11,13 +11,15 @@ import trio
 
 from wharfinger.formats.json_value import JsonObject
 from wharfinger.formats.openapi_schema import Problem
+from wharfinger.hooks import contexts
 from wharfinger.hooks.discovery import Hook, HookKind
 from wharfinger.packages.values import SettingsError
-from wharfinger.runtime.hook_runs import ask_hook
+from wharfinger.runtime.hook_runs import ask_hook, snapshots_of
 from wharfinger.runtime.instance import Instance, Reporter, Tools
 from wharfinger.runtime.status import Stage
 from wharfinger.runtime.waits import waiting
 
+READINESS: Final = "readiness"
 READY_AGAIN_S: Final = 5.0
 """Between two questions whether it is ready."""
 
@@ -29,7 +31,7 @@ async def check_by_hook(
     hook = _of_kind(instance, HookKind.SETTINGS_CHECK)
     if hook is None:
         return
-    if why := await ask_hook(instance, tools, reporter, hook, settings=settings, values=values):
+    if why := await ask_hook(instance, tools, reporter, hook, (), settings=settings, values=values):
         raise SettingsError([Problem("", f"{hook.name} refuses them: {why}")])
 
 
@@ -38,12 +40,16 @@ async def await_ready_by_hook(instance: Instance, tools: Tools, reporter: Report
     hook = _of_kind(instance, HookKind.READINESS)
     if hook is None:
         return
-    while why := await ask_hook(
-        instance, tools, reporter, hook, settings=instance.configured.settings, values=instance.values
-    ):
+    while why := await _ask_ready(instance, tools, reporter, hook):
         reporter.progressed(instance, Stage.SCALED, "NotReady", f"{hook.name}: {why}")
         with waiting(tools):
             await trio.sleep(READY_AGAIN_S)
+
+
+async def _ask_ready(instance: Instance, tools: Tools, reporter: Reporter, hook: Hook) -> str:
+    context = contexts.helm_binding(READINESS, snapshots_of(instance, hook))
+    settings = instance.configured.settings
+    return await ask_hook(instance, tools, reporter, hook, (context,), settings=settings, values=instance.values)
 
 
 def _of_kind(instance: Instance, kind: HookKind) -> Hook | None:

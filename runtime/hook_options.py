@@ -75,8 +75,7 @@ def add_hooks(parser: argparse.ArgumentParser) -> None:
     ):
         starts.add_argument(
             option,
-            type=Repeat,
-            choices=tuple(Repeat),
+            type=_repeat,
             default=Repeat.LAYOUT,
             metavar="|".join(Repeat),
             help=f"{what} (default: %(default)s)",
@@ -111,6 +110,13 @@ def config_map_key(text: str) -> ObjectKey:
     if not (slash and is_package_name(namespace) and is_object_name(name)):
         raise argparse.ArgumentTypeError(f"{text[:320]!r} is not NAMESPACE/CONFIGMAP")
     return ObjectKey(CONFIG_MAP, namespace, name)
+
+
+def _repeat(text: str) -> Repeat:
+    try:
+        return Repeat(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is none of {', '.join(Repeat)}") from error
 
 
 def _first(environment: Mapping[str, str], names: tuple[str, ...]) -> str:

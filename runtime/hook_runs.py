@@ -7,7 +7,7 @@ failed, and is run again with fresh snapshots.
 """
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -21,6 +21,7 @@ from wharfinger.hooks.context_file import Context
 from wharfinger.hooks.discovery import Hook
 from wharfinger.hooks.errors import HookError
 from wharfinger.hooks.metric_operations import MetricOperation, read_metric_operations
+from wharfinger.hooks.monitor_core import Item
 from wharfinger.hooks.object_operations import despite_failure, read_operations
 from wharfinger.hooks.object_patches import apply_operations
 from wharfinger.hooks.run_metrics import HookRunSample, RunOutcome
@@ -36,6 +37,8 @@ log = logging.getLogger(__name__)
 
 MAX_LOGGED: Final = 1_000
 """Lines of one run."""
+MAX_PROBLEMS: Final = 10
+"""Operations of one run that are told to have failed."""
 _LEVELS: Final = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 
 
@@ -76,13 +79,27 @@ async def run_hook(
 
 
 async def ask_hook(
-    instance: Instance, tools: Tools, reporter: Reporter, hook: Hook, *, settings: JsonObject, values: JsonObject
+    instance: Instance,
+    tools: Tools,
+    reporter: Reporter,
+    hook: Hook,
+    contexts: Sequence[Context],
+    *,
+    settings: JsonObject,
+    values: JsonObject,
 ) -> str:
     """Run a hook that answers with its exit status and changes nothing; empty for a yes, else what it said. Raises HookError."""
-    run = _run_of(instance, reporter, hook, (), settings, values)
+    run = _run_of(instance, reporter, hook, contexts, settings, values)
     async with tools.slots.use(Kind.HOOK, instance.id.name):
         outcome = await tools.hook_runner.run(run)
     return "" if outcome.succeeded else instance.masked(outcome.exit_description)
+
+
+def snapshots_of(instance: Instance, hook: Hook) -> dict[str, tuple[Item, ...]]:
+    """All that a hook watches, as it is now; empty lists while its package's hooks are at rest."""
+    if instance.started is not None:
+        return instance.started.all_snapshots(hook)
+    return {binding.name: () for binding in hook.config.kubernetes}
 
 
 async def wait_hooks_quiet(instance: Instance) -> None:
@@ -129,12 +146,16 @@ async def _run(
     async with tools.slots.use(Kind.HOOK, instance.id.name):
         outcome = await tools.hook_runner.run(run)
     ended.append(outcome)
+    # Before anything is applied: what is wrong with a file is wrong with the run.
+    metrics = read_metric_operations(outcome.metrics, hook=hook.name) if outcome.succeeded else ()
     problems = await _apply_object_patches(instance, tools, hook, outcome)
     if not outcome.succeeded:
         raise HookRunError(hook.name, outcome.exit_description)
-    metrics = read_metric_operations(outcome.metrics, hook=hook.name)
     if problems:
-        raise HookRunError(hook.name, "; ".join(problems))
+        more = len(problems) - MAX_PROBLEMS
+        raise HookRunError(
+            hook.name, "; ".join((*problems[:MAX_PROBLEMS], *([f"and {more} more"] if more > 0 else ())))
+        )
     _publish(instance, tools, hook, metrics)
     if outcome.config_values_patch:
         await patch_settings(instance, tools, hook.name, outcome.config_values_patch)
@@ -182,9 +203,12 @@ async def _apply_object_patches(instance: Instance, tools: Tools, hook: Hook, ou
     return tuple(str(failure) for failure in failures)
 
 
-def _publish(instance: Instance, tools: Tools, hook: Hook, operations: Iterable[MetricOperation]) -> None:
-    for warning in tools.metrics.apply(instance.id.name, hook.name, operations, masked=instance.masked):
-        log.warning("%s: metrics: %s", hook.name, instance.masked(warning))
+def _publish(instance: Instance, tools: Tools, hook: Hook, operations: Sequence[MetricOperation]) -> None:
+    if not operations:
+        return
+    masked = TextRedactor(instance.secrets).redact  # there may be tens of thousands of labels
+    for warning in tools.metrics.apply(instance.id.name, hook.name, operations, masked=masked):
+        log.warning("%s: metrics: %s", hook.name, masked(warning))
 
 
 def _measured(

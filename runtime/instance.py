@@ -196,6 +196,8 @@ class Instance:
     """By this process."""
     verified: bool = False
     """It was applied, or found applied, by this process."""
+    secrets_of_all: Callable[[], tuple[str, ...]] = tuple
+    """Texts of others that it is shown all the same, and must not show: those of the global values."""
     running_hooks: int = 0
     hooks_quiet: Signal = field(default_factory=Signal)
 
@@ -250,12 +252,12 @@ class Instance:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """Texts that must not be shown: settings from Secrets, and what the package's schemas call writeOnly.
+        """Texts that must not be shown: settings from Secrets, and what the package's schemas call writeOnly; also global ones.
 
         Those of the settings before count until the new ones have been taken over.
         """
         known = (self.wanted_settings, self.newest, self.configured)
-        found = {text for settings in known for text in settings.secrets}
+        found = {*self.secrets_of_all(), *(text for settings in known for text in settings.secrets)}
         for document in (*(settings.settings for settings in known), self.values):
             found |= texts_at(document, self._write_only(document))
         return tuple(sorted(found))

@@ -5,8 +5,8 @@ A traceback follows its record, each line of it marked.
 What else a record says comes as ``extra={"fields": {...}}``: plain JSON values by name. In text they follow the message, in JSON
 they stand beside it, and none of them takes the place of what every record has.
 
-The package comes from a context variable that a queue's worker binds, so no call has to pass it along. Values of fields are
-escaped: a log line is one line, whatever a registry or a chart puts into a message.
+The package comes from a context variable that a queue's worker binds, so no call has to pass it along. Names and values of
+fields are escaped: a log line is one line, whatever a registry, a chart or a hook puts into a message.
 """
 
 import json
@@ -46,8 +46,8 @@ class _Formatter(logging.Formatter):
         if trace:
             fields["traceback"] = trace
         if self._form is LogFormat.JSON:
-            return json.dumps(fields, ensure_ascii=False)
-        said = "".join(f" {name}={_shown(value)}" for name, value in _extra(record).items())
+            return _escaped_in_json(json.dumps(fields, ensure_ascii=False))
+        said = "".join(f" {_shown(name)}={_shown(value)}" for name, value in _extra(record).items())
         line = f"{moment} {record.levelname:<7} {fields['msg']}{said}{f' [{package}]' if package else ''}"
         lines = [line, *(f"    | {part}" for part in trace.splitlines())]
         return "\n".join(_escaped(part) for part in lines)
@@ -68,6 +68,13 @@ def _shown(value: JsonValue) -> str:
 
 def _escaped(line: str) -> str:
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in line)
+
+
+def _escaped_in_json(line: str) -> str:
+    """JSON leaves more than text may have as it is: ends of lines beyond ASCII, and what a terminal takes for a command."""
+    if line.isprintable():
+        return line
+    return "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in line)
 
 
 def set_up_logging(form: LogFormat, level: str, stream: TextIO | None = None) -> None:

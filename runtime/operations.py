@@ -329,7 +329,7 @@ class Operations:
             instance = runtime.instances.get(name)
             if instance is None:
                 status = statuses.restored(generation, written, runtime.now())
-                instance = runtime.instances[name] = Instance(identity, status)
+                instance = runtime.new_instance(identity, status)
             if instance.source is None:  # this process was never told what is wanted of it
                 instance.wanted_settings = settings or instance.wanted_settings
             self._end_crds(instance, "removal started")

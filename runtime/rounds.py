@@ -8,7 +8,11 @@ A round begins when the Module is loaded or its settings change, when one of its
 Module on or off, and when the set of Modules that are on has changed otherwise. Packages run again in a round where the global
 values are not those that they were run with. The round ends when nobody runs, or may yet run by itself; what has failed is not
 waited for, or one broken package would keep the afterAll hooks from ever running. AfterAll hooks that changed the global
-values begin another round, up to MAX_ROUNDS in a row, after which the loop is named instead of being run for ever.
+values or a switch begin another round, up to MAX_ROUNDS in a row, after which the loop is named instead of being run for ever.
+
+Whom global hooks have switched on or off is looked at when the beforeAll hooks of a round are through. A round that is cut short
+(the Module is put to rest, or brought in another version) leaves nothing behind: its afterAll hooks are interrupted. The
+values that everybody was run with are recorded at its end, so a process that was ended in a round begins with everybody.
 
 From when the Module is known until it has run once, nobody else is run: its node holds the first order before anything of it
 was read. A broken global hook so holds up what is new; what is installed stays as it is.

@@ -130,9 +130,8 @@ async def pause(instance: Instance, tools: Tools, _reporter: Reporter) -> None:
 async def take_away(instance: Instance, tools: Tools, reporter: Reporter) -> None:
     """Disable, and the release with it; what is loaded stays loaded, to be enabled again."""
     record = await instance.recorded(tools.cluster)
-    await record.update(
-        lambda state: state.applied_as("", "", "")
-    )  # before anything is gone: it is not to be taken for there
+    # Before anything is gone: it is not to be taken for there, and what its hooks made of what they were shown goes, too.
+    await record.update(lambda state: state.applied_as("", "", "").synchronized_with({}))
     if any(bound_hooks(instance.hooks, binding) for binding in DELETE_BINDINGS):
         await adopt_wanted(instance, tools)
     await _uninstall(instance, tools, reporter, during_removal=False)

@@ -26,13 +26,14 @@ import trio
 
 from wharfinger.formats.json_value import JsonObject, JsonValue
 from wharfinger.formats.merge_patch import overlaid
+from wharfinger.hooks.discovery import HookKind
 from wharfinger.packages.depends_on import depends_on_checksum
 from wharfinger.packages.resource_overrides import overrides_checksum
 from wharfinger.packages.source import Source, source_text
 from wharfinger.queue.service import Queues
 from wharfinger.runtime import status as statuses
 from wharfinger.runtime.event_tasks import EventHookTask, HookEvent, Tasks
-from wharfinger.runtime.identity import GLOBAL, AppId, ModuleId, PackageId
+from wharfinger.runtime.identity import GLOBAL, AppId, ModuleId, PackageId, is_global
 from wharfinger.runtime.inspector import PackageSnapshot, SettingsAnswer
 from wharfinger.runtime.instance import Instance, Tools
 from wharfinger.runtime.journal import JournalError
@@ -125,7 +126,7 @@ class Runtime:
         instance = self.instances.get(identity.name)
         if instance is None:
             status = statuses.restored(generation, written, self.now())
-            instance = self.instances[identity.name] = Instance(identity, status)
+            instance = self.new_instance(identity, status)
         self.set_status(instance, statuses.blocked(instance.status, generation, reason, message, self.now()))
 
     def remove_app(
@@ -203,7 +204,7 @@ class Runtime:
         Where there is the Module ``global``, its values are part of it.
         """
         modules = [self.instances[name] for name in sorted(self.instances) if "." not in name]
-        on = [module for module in modules if self.scheduler.enabled(module.id.name)]
+        on = [each for each in modules if self.scheduler.enabled(each.id.name) and not is_global(each.id)]
         # A name with -crd says that the module's definitions are there, which may be long before the module itself is.
         enabled: list[JsonValue] = [
             *(module.id.name for module in on),
@@ -242,6 +243,9 @@ class Runtime:
         if instance is None or instance.hook_scope is None or instance.hook_scope.cancelled:
             return {}
         inbox = event.inbox
+        if inbox.hook.kind is HookKind.READINESS:
+            inbox.told(inbox.offered())  # it is asked when that is due, with its snapshots
+            return {}
         task = EventHookTask(
             inbox.hook, inbox, event.hooks, instance, self.tools, self.reports, scope=instance.hook_scope
         )
@@ -329,13 +333,25 @@ class Runtime:
         instance = self.instances.get(name)
         if instance is None:
             status = statuses.restored(spec.generation, spec.status, self.now())
-            instance = self.instances[name] = Instance(spec.id, status, wanted=spec.directives)
+            instance = self.new_instance(spec.id, status)
+            instance.wanted = spec.directives
         if instance.wanted.requested != spec.directives.requested:
             instance.refresh = True
         instance.package, instance.version = spec.package, spec.version
         instance.source, instance.wanted_settings, instance.wanted = source, settings, spec.directives
         self.set_status(instance, statuses.set_maintenance(instance.status, spec.directives.maintenance, self.now()))
         return instance
+
+    def new_instance(self, identity: PackageId, status: PackageStatus) -> Instance:
+        """A package that was not known until now."""
+        instance = self.instances[identity.name] = Instance(identity, status)
+        if not is_global(identity):
+            instance.secrets_of_all = self._global_secrets
+        return instance
+
+    def _global_secrets(self) -> tuple[str, ...]:
+        own = self.instances.get(GLOBAL)
+        return own.secrets if own is not None else ()
 
     def _snapshot(self, instance: Instance) -> PackageSnapshot:
         return package_snapshot(instance, self.queues.dump_one(instance.id.name))

@@ -76,9 +76,8 @@ class ScopedReporter:
         self.reporter.hook_ran(instance, hook, error)
 
     def values_changed(self, instance: Instance, hook: str) -> None:
-        """See Reporter."""
-        if not self.scope.cancelled:
-            self.reporter.values_changed(instance, hook)
+        """See Reporter: a hook that nobody waits for may change them long after the operation that began it."""
+        self.reporter.values_changed(instance, hook)
 
     def voted(self, instance: Instance, enabled: bool | None, reason: str, *, failed: bool) -> None:  # noqa: FBT001
         """See Reporter."""

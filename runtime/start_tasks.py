@@ -14,9 +14,8 @@ from wharfinger.formats.json_value import JsonObject
 from wharfinger.hooks import contexts
 from wharfinger.hooks.config import MAIN_QUEUE as HOOK_MAIN_QUEUE
 from wharfinger.hooks.config import HookConfig
-from wharfinger.hooks.discovery import Hook
+from wharfinger.hooks.discovery import Hook, HookKind
 from wharfinger.hooks.errors import HookError
-from wharfinger.hooks.monitor_core import Item
 from wharfinger.hooks.package_hooks import PackageHooks
 from wharfinger.packages.definition import Layout
 from wharfinger.packages.values import SettingsError, check_settings, check_values_rules, merged_values
@@ -24,7 +23,7 @@ from wharfinger.queue.scope import WorkScope
 from wharfinger.runtime.configuration import comparable_settings, newest_settings
 from wharfinger.runtime.event_tasks import SynchronizeTask, lane_of, named, synchronize
 from wharfinger.runtime.hook_checks import check_by_hook
-from wharfinger.runtime.hook_runs import Cause, run_hook, wait_hooks_quiet
+from wharfinger.runtime.hook_runs import Cause, run_hook, snapshots_of, wait_hooks_quiet
 from wharfinger.runtime.instance import Instance, Reporter, Tools
 from wharfinger.runtime.status import Stage
 from wharfinger.runtime.synchronizations import knows_all, remember
@@ -102,7 +101,7 @@ async def startup(instance: Instance, tools: Tools, reporter: Reporter) -> None:
         instance.started = await tools.hook_services.start(
             instance.id.name, instance.hooks, namespace=instance.isolation
         )
-    await _synchronize_all(instance, tools, reporter, instance.started)
+    await _synchronize_all(instance, tools, reporter, instance.started, instance.hook_scope)
     if not early:
         await _run_startup_hooks(instance, tools, reporter)
     if not tools.synchronization.always(instance.loaded().layout):
@@ -179,30 +178,36 @@ async def _run_startup_hooks(instance: Instance, tools: Tools, reporter: Reporte
         instance.startup_done |= {hook.name}
 
 
-async def _synchronize_all(instance: Instance, tools: Tools, reporter: Reporter, hooks: PackageHooks) -> None:
+async def _synchronize_all(
+    instance: Instance, tools: Tools, reporter: Reporter, hooks: PackageHooks, scope: WorkScope
+) -> None:
     again = tools.synchronization.always(instance.loaded().layout)
-    for hook in instance.hooks:
-        for number, bindings in enumerate(contexts.synchronized_together(hook.config)):
-            key = (hook.name, bindings[0].name, number)
-            if key in hooks.synchronized:
-                continue
-            head = bindings[0]
-            if not again and all(knows_all(instance, hook, binding) for binding in bindings):
-                for binding in bindings:
-                    hooks.monitor(hook, binding).unlock()
-            elif head.wait_for_synchronization or head.queue == HOOK_MAIN_QUEUE:
-                doing = f"synchronising {hook.name} with {named(bindings)}"
-                reporter.progressed(instance, Stage.HOOKS, "StartingHooks", doing)
-                await synchronize(instance, tools, reporter, hooks, hook, bindings)
-            else:
-                task = SynchronizeTask(hook, bindings, hooks, instance, tools, reporter)
-                if not reporter.run_later(instance, task, lane_of(head.queue)):
-                    raise HookError(hook.name, "its synchronisation found no room in the queue", transient=True)
-            hooks.synchronized.add(key)
-
-
-def snapshots_of(instance: Instance, hook: Hook) -> dict[str, tuple[Item, ...]]:
-    """All that a hook watches, as it is now; empty lists while its package's hooks are at rest."""
-    if instance.started is not None:
-        return instance.started.all_snapshots(hook)
-    return {binding.name: () for binding in hook.config.kubernetes}
+    runs = [
+        (hook, bindings, (hook.name, bindings[0].name, number))
+        for hook in instance.hooks
+        for number, bindings in enumerate(contexts.synchronized_together(hook.config))
+    ]
+    # A readiness hook is asked when that is due, and told nothing.
+    # Found out before the first of them: once a hook was told of one binding, the record says of none what it knows.
+    known = {
+        key
+        for hook, bindings, key in runs
+        if hook.kind is HookKind.READINESS
+        or (not again and all(knows_all(instance, hook, binding) for binding in bindings))
+    }
+    for hook, bindings, key in runs:
+        if key in hooks.synchronized:
+            continue
+        head = bindings[0]
+        if key in known:
+            for binding in bindings:
+                hooks.monitor(hook, binding).unlock()
+        elif head.wait_for_synchronization or head.queue == HOOK_MAIN_QUEUE:
+            doing = f"synchronising {hook.name} with {named(bindings)}"
+            reporter.progressed(instance, Stage.HOOKS, "StartingHooks", doing)
+            await synchronize(instance, tools, reporter, hooks, hook, bindings)
+        else:
+            task = SynchronizeTask(hook, bindings, hooks, instance, tools, reporter, scope)
+            if not reporter.run_later(instance, task, lane_of(head.queue)):
+                raise HookError(hook.name, "its synchronisation found no room in the queue", transient=True)
+        hooks.synchronized.add(key)

@@ -89,8 +89,9 @@ def rest_as_installed(runtime: Runtime, identity: PackageId, obj: JsonObject, st
     runtime.lifecycle.reconcile(name, DesiredState("", package, version, "", suspended=True))
     written = find_object(obj, "status")
     status = statuses.restored(find_int(written, "observedGeneration"), written, runtime.now())
-    resting = Directives(suspended=True)
-    runtime.instances[name] = Instance(identity, status, package, version, wanted=resting, record=stock.record)
+    instance = runtime.new_instance(identity, status)
+    instance.package, instance.version, instance.record = package, version, stock.record
+    instance.wanted = Directives(suspended=True)
     if isinstance(identity, ModuleId):
         runtime.operations.tell_scheduler(IntentSet(name, enabled=True))
     try:

@@ -30,6 +30,7 @@ COREUTILS = (
     "jq",
     "openssl",
     "systemd-analyze",
+    "bwrap",
 )
 PROJECT = """\
 [build-system]

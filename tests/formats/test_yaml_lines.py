@@ -146,3 +146,9 @@ def test_every_value_that_is_written_has_a_line_and_lines_never_go_back(document
     for document in read:
         (alone,) = yaml_lines(write_yaml(document).encode())
         assert list(alone.places) == _paths(document)
+
+
+def test_directives_that_would_take_forever_are_not_looked_at() -> None:
+    """300,000 of them took minutes; such a text is refused by who reads it, too."""
+    text = b"".join(b"%%TAG !a%d! x\n" % number for number in range(300_000)) + b"--- a\n"
+    assert yaml_lines(text) == ()

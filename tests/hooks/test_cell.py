@@ -47,6 +47,18 @@ async def test_a_user_of_whom_something_was_left_is_looked_at_again(
         assert len(looked) == expected
 
 
+async def test_a_user_whose_files_are_still_being_removed_is_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[int] = []
+    monkeypatch.setattr("wharfinger.hooks.hook_users._end_all_of", lambda _hook, uid: looked.append(uid))
+    containment = Containment(users=users())
+    for _ in range(2):
+        async with open_cell(containment, "h") as cell:
+            cell.left_something()
+    assert len(looked) == 2
+    async with open_cell(NO_CONTAINMENT, "h") as cell:
+        cell.left_something()
+
+
 async def test_a_sandbox_shows_the_package_however_it_was_named() -> None:
     with state_folder() as state:
         hooks = package_in(state)

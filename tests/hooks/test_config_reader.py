@@ -107,3 +107,15 @@ async def test_a_hook_is_asked_as_a_user_of_its_own_and_leaves_nothing_to_the_ne
         left, uid = (await reader.config_of(hook_file(path))).decode().split()
     assert uid == str(own.first)
     assert not Path(left).exists()
+
+
+@pytest.mark.skipif(not IS_ROOT, reason="only root can start programs as other users")
+async def test_a_user_is_let_through_to_the_package_after_a_restart_too() -> None:
+    """A daemon that starts makes its state folder its own again, and what it opened before was taken for still open."""
+    with state_folder() as state:
+        hook = hook_file(bash(package_in(state), "echo said"))
+        containment = Containment(users=users(), state_dir=state)
+        for _ in range(2):
+            state.chmod(0o700)
+            restarted = ProcessConfigReader(environment={"PATH": PATH}, containment=containment)
+            assert await restarted.config_of(hook) == b"said\n"

@@ -39,11 +39,13 @@ def test_every_option(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "--hook-processes=64",
         "--hook-open-files=256",
     )
-    found = containment_of(args, state_dir=tmp_path, extra_binds={"/shell_lib.sh": program})
+    socket = tmp_path / "x" / ".." / "debug.sock"
+    found = containment_of(args, state_dir=tmp_path, socket=socket, extra_binds={"/shell_lib.sh": program})
     assert found.users is not None
     assert (found.users.first, found.users.last) == (400_000, 400_003)
     assert (found.sandbox, found.memory_bytes, found.file_bytes) == (program, 2 * 1024**3, None)
     assert (found.processes, found.open_files) == (64, 256)
+    assert found.socket == tmp_path / "debug.sock"
     assert (found.state_dir, dict(found.extra_binds)) == (tmp_path, {"/shell_lib.sh": program})
 
 

@@ -306,3 +306,16 @@ def test_pieces_of_bytes_alone_are_refused() -> None:
     for piece in BYTES[1:]:
         with pytest.raises(HookError, match="METRICS_PATH"):
             read_metric_operations(read_metrics(b'{"name":"a","set":' + piece, hook="h"), hook="h")
+
+
+def test_nobody_has_the_series_of_another_by_labelling_its_own_so() -> None:
+    """A Module's hook may label with any namespace, a global one with any module: what is another's then is refused."""
+    metrics = HookMetrics()
+    published = {"name": "depth", "action": "set", "value": 1}
+    for package in ("prod.web", "web"):
+        assert ran(metrics, published, package=package) == ()
+    forged = {**published, "value": 2, "group": "g"}
+    refused = ("depth: another package has it with the same labels",)
+    assert ran(metrics, {**forged, "labels": {"namespace": "prod"}}, package="web") == refused
+    assert ran(metrics, {**forged, "labels": {"module": "web"}}, package="global") == refused
+    assert set(scraped(metrics)["depth"].samples.values()) == {1}

@@ -131,6 +131,9 @@ def test_a_package_is_opened_to_readers_and_its_neighbours_are_not() -> None:
         (state / "journal.db").chmod(0o600)
         for _ in range(2):
             open_tree(hooks / "hook.sh", state)
+            assert mode(state) == 0o701
+            state.chmod(0o700)  # as a daemon does that starts
+        open_tree(hooks / "hook.sh", state)
         tree = hooks.parents[1]
         assert [mode(path) for path in (state, state / "store", tree.parent)] == [0o701, 0o701, 0o701]
         assert [mode(path) for path in (tree, tree / "package", hooks)] == [0o705] * 3

@@ -6,6 +6,9 @@ without a limit of the kernel on it, and its own count bounds it besides.
 """
 
 import os
+import shutil
+import socket
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -255,11 +258,18 @@ async def test_nothing_of_the_daemon_is_there_for_a_user_of_its_own(prison: Pris
 @pytest.mark.parametrize("prison", [CONTAINED[1]], indirect=True)
 async def test_what_its_user_wrote_elsewhere_is_removed(prison: Prison) -> None:
     hook = bash(
-        prison.package, "mkdir -p /tmp/$UID/deep; touch /tmp/$UID/deep/file /tmp/$UID.file; chmod 000 /tmp/$UID"
+        prison.package,
+        """
+        mkdir -p /tmp/$UID/deep; touch /tmp/$UID/deep/file /tmp/$UID.file; chmod 000 /tmp/$UID
+        ipcmk -M 4096
+        [ ! -w /run/lock ] || touch /run/lock/$UID
+        """,
     )
     own = prison.containment.users
     assert own is not None
     assert (await prison.run(hook)).succeeded
+    assert str(own.first) not in Path("/proc/sysvipc/shm").read_text()
+    assert not Path("/run/lock", str(own.first)).exists()
     assert not Path("/tmp", str(own.first)).exists()
     assert not Path("/tmp", f"{own.first}.file").exists()
 
@@ -283,6 +293,31 @@ async def test_a_sandbox_hides_the_daemon_and_shows_what_it_is_told(prison: Pris
     )
     outcome = await Prison(prison.state, prison.package, there, prison.tag).run(hook)
     assert outcome.log_lines == ("scratch", "store", "read-only", "from the library", "library.sh", "alone")
+
+
+@NEEDS_SANDBOX
+@pytest.mark.parametrize("prison", CONTAINED[2:], indirect=True)
+async def test_a_sandbox_has_no_way_to_the_daemons_socket(prison: Prison) -> None:
+    """A socket can be spoken to through a mount that is read-only, and its mode lets the daemon's user in."""
+    folder = Path(tempfile.mkdtemp(prefix="wharfinger-socket-", dir=Path.home()))
+    try:
+        with socket.socket(socket.AF_UNIX) as daemons:
+            path = folder / "debug.sock"
+            daemons.bind(str(path))
+            daemons.listen()
+            path.chmod(0o600)
+            connect = f'perl -MSocket -e \'socket(S, AF_UNIX, SOCK_STREAM, 0); connect(S, sockaddr_un("{path}")) or die "$!\\n"\''
+            hook = bash(prison.package, f"{connect} 2>&1 && echo connected || true")
+            own = prison.containment.users is not None
+            covered, bare = replace(prison.containment, socket=path), prison.containment
+            for containment, said in (
+                (covered, "Permission denied" if own else "Connection refused"),
+                (bare, "Permission denied" if own else "connected"),
+            ):
+                held = Prison(prison.state, prison.package, containment, prison.tag)
+                assert (await held.run(hook)).log_lines == (said,)
+    finally:
+        shutil.rmtree(folder)
 
 
 class nothing_raised:  # noqa: N801 - used like pytest.raises

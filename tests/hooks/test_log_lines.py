@@ -2,7 +2,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wharfinger.hooks.log_lines import MAX_LINE_CHARS, MAX_LINES, TRUNCATED, LineBuffer, LogLines
+from wharfinger.hooks.log_lines import (
+    MAX_LINE_CHARS,
+    MAX_LINES,
+    MAX_REASON_CHARS,
+    TRUNCATED,
+    LineBuffer,
+    LogLines,
+    last_words,
+)
 
 
 def lines_of(*chunks: bytes) -> list[str]:
@@ -88,3 +96,23 @@ def test_so_many_lines_are_kept_however_short_they_are() -> None:
     log = LogLines(1024 * 1024)
     log.stdout.feed(b"x\n" * (MAX_LINES + 7))
     assert log.kept() == ("(7 earlier lines are left out)", *("x",) * MAX_LINES)
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("", ""),
+        (" \n", ""),
+        ("why\n", "why"),
+        ("first\n" + "x" * MAX_REASON_CHARS, "x" * MAX_REASON_CHARS),
+        ("secret\n" + "y" * 1020 + "\nwhy", "y" * 1020 + "\nwhy"),
+        ("the secret\n" + "y" * 1010 + "\nwhy", "y" * 1010 + "\nwhy"),
+        ("the password\n" + "y" * 1030 + "\nwhy", "why"),
+        ("a password is " + "y" * 1020, "is " + "y" * 1020),
+        ("password" + "y" * 1019, "a word of over 1024 characters"),
+    ],
+)
+def test_the_last_words_never_begin_within_one(said: str, expected: str) -> None:
+    found = last_words(said.encode())
+    assert found == expected
+    assert len(found) <= MAX_REASON_CHARS

@@ -58,15 +58,15 @@ def test_a_group_expires_as_a_whole_and_alone() -> None:
     publish(store, Set("g", "a", {"x": "1"}, 1))
     publish(store, Add("g", "b_total", {}, 1))
     publish(store, Set("h", "a", {"x": "2"}, 2))
-    publish(store, Set("g", "a", {"x": "1"}, 3), package="other")
+    publish(store, Set("g", "a", {"x": "3"}, 3), package="other")
     store.expire("p", "g")
-    assert scraped(store)["a"].samples == {("a", (("x", "2"),)): 2, ("a", (("x", "1"),)): 3}
+    assert scraped(store)["a"].samples == {("a", (("x", "2"),)): 2, ("a", (("x", "3"),)): 3}
     assert "b_total" not in scraped(store)
     store.expire("p", "never")
     store.expire("nobody", "g")
     store.forget("p")
     store.forget("nobody")
-    assert scraped(store)["a"].samples == {("a", (("x", "1"),)): 3}
+    assert scraped(store)["a"].samples == {("a", (("x", "3"),)): 3}
     store.forget("other")
     assert replace(store.statistics(), refused=0) == MetricStore(LIMITS).statistics()
     assert [*store._families, *store._kinds, *store._owners, *store._packages] == []
@@ -88,6 +88,17 @@ def test_an_empty_label_is_a_missing_one() -> None:
     publish(store, Add("g", "a", {}, 1))
     publish(store, Add("g", "a", {"x": "1", "y": ""}, 1))
     assert exposition(store.lines()).splitlines()[1:] == ['a{x=""} 2', 'a{x="1"} 1']
+
+
+def test_no_two_packages_have_the_same_series() -> None:
+    store = MetricStore(LIMITS)
+    publish(store, Set("g", "a", {"x": "1"}, 1), package="one")
+    with pytest.raises(Refused, match="a: another package has it with the same labels"):
+        publish(store, Set("g", "a", {"x": "1", "y": ""}, 2), package="two")
+    publish(store, Set("g", "a", {"x": "2"}, 2), package="two")
+    store.forget("one")
+    publish(store, Set("g", "a", {"x": "1"}, 3), package="two")
+    assert scraped(store)["a"].samples == {("a", pairs(x="1")): 3, ("a", pairs(x="2")): 2}
 
 
 def test_labels_are_widened_for_each_package_and_narrowed_again() -> None:
@@ -162,8 +173,8 @@ def test_what_is_refused_changes_nothing(first: Publication, second: Publication
 
 def test_a_name_is_free_again_once_nobody_uses_it() -> None:
     store = MetricStore(LIMITS)
-    publish(store, Observe("g", "a", {}, 1, (1,)), package="one")
-    publish(store, Observe("g", "a", {}, 1, (2,)), package="two")
+    publish(store, Observe("g", "a", {}, 1, (1,)), package="one", module="one")
+    publish(store, Observe("g", "a", {}, 1, (2,)), package="two", module="two")
     store.forget("one")
     with pytest.raises(Refused, match="a: it is a histogram"):
         publish(store, Set("g", "a", {}, 1))

@@ -13,12 +13,14 @@ from pathlib import Path
 import pytest
 import trio
 
+from tests.hooks.contained import IS_ROOT, state_folder, users
 from tests.hooks.runner_contract import CONTRACT, PATIENT, Contract
 from tests.hooks.scripts import bash, python, run_of, write_hook
 from tests.process.children import PATH
 from tests.scale import scaled
 from wharfinger.formats.json_value import JsonValue
 from wharfinger.hooks import process_runner
+from wharfinger.hooks.containment import Containment
 from wharfinger.hooks.errors import HookError
 from wharfinger.hooks.process_runner import ProcessHookRunner
 from wharfinger.hooks.run_folder import INPUTS, OUTPUTS, RunFolder
@@ -165,6 +167,20 @@ async def test_a_folder_that_cannot_be_made_is_a_transient_error(tmp_path: Path)
     with pytest.raises(HookError, match="its files could not be prepared") as caught:
         await runner.run(run_of(bash(tmp_path, ":")))
     assert caught.value.transient
+
+
+@pytest.mark.skipif(not IS_ROOT, reason="only root can start programs as other users")
+async def test_nothing_is_left_where_the_way_to_its_folder_cannot_be_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_folder: Path, _top: Path) -> None:
+        raise OSError("read-only file system")
+
+    monkeypatch.setattr(process_runner, "open_way", refuse)
+    with state_folder() as state:
+        runner = ProcessHookRunner(state / "scratch", limits(PATIENT), containment=Containment(users=users()))
+        with pytest.raises(HookError, match="cannot be opened to the user it runs as: read-only") as caught:
+            await runner.run(run_of(bash(state, ":")))
+        assert caught.value.transient
+        assert list((state / "scratch").iterdir()) == []
 
 
 async def test_a_folder_that_cannot_be_removed_is_logged_and_changes_nothing(

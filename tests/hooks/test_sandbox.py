@@ -44,3 +44,22 @@ def test_links_in_the_root_stay_links_and_nothing_else_is_shown_twice() -> None:
     assert links == {str(entry.readlink()) for entry in Path("/").iterdir() if entry.is_symlink()}
     assert "--bind" not in words
     assert not any(first == "--ro-bind" and second in {"/proc", "/dev", "/tmp"} for first, second in pairwise(words))
+
+
+def test_the_daemons_socket_is_covered_where_it_can_be_seen() -> None:
+    def words(socket: str) -> str:
+        return " ".join(
+            sandboxed(
+                Path("/b"),
+                state_dir=Path("/var/lib/w"),
+                shown=(),
+                writable=None,
+                extra_binds={},
+                cwd=Path("/"),
+                socket=Path(socket),
+            )
+        )
+
+    assert "--ro-bind /dev/null /run/w/debug.sock " in words("/run/w/debug.sock")
+    for hidden in ("/var/lib/w/run/debug.sock", "/tmp/debug.sock", "/var/tmp/debug.sock"):
+        assert hidden not in words(hidden)

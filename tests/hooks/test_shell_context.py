@@ -63,6 +63,12 @@ GET: dict[str, str] = {
     "object.metadata.finalizers": '[\n  "a",\n  "b"\n]\n',
     "object.metadata.finalizers[]": "a\nb\n",
     "object.metadata.labels['2nd']": "b\n",
+    "object | [.][0].metadata.labels.with-dash": "yes\n",
+    "object | [.][].metadata.with-dash[0].with-dash": "null\n",
+    "object | [.][0].metadata.labels.with-dash | length": "3\n",
+    'object | [.][0].metadata.labels["app.kubernetes.io/name"]': "web\n",
+    'object | [.][0].metadata.labels["no.with-dash.here"]': "null\n",
+    "object.numbers | .one - .negative": "4\n",
     "object.metadata.finalizers | length": "2\n",
     "object.flags | .on and .off": "false\n",
 }

@@ -1,15 +1,17 @@
 """The shell around the ending machine by itself; what it does for commands and workers is in test_child and test_worker."""
 
+import math
 import os
 import signal
 
 import pytest
 import trio
+from trio.testing import MockClock
 
 from tests.process.children import SHORT, alive_with, shell
 from wharfinger.process.ending import Ended
 from wharfinger.process.errors import SpawnError
-from wharfinger.process.run import CHUNK_BYTES, Run, read_some, start, wait_zombie, write_all
+from wharfinger.process.run import BUSY_S, CHUNK_BYTES, PUMPED_BYTES, Run, read_some, start, wait_zombie, write_all
 
 
 async def test_a_run_that_is_asked_to_end_is_reaped(tag: str) -> None:
@@ -89,3 +91,37 @@ async def test_writing_to_nobody(tag: str) -> None:
             await write_all(writing, b"x")
     finally:
         os.close(writing)
+
+
+async def test_who_writes_faster_than_it_can_be_looked_at_leaves_half_of_the_time_to_others(
+    tag: str, mock_clock: MockClock
+) -> None:
+    """A flood of lines took the loop for a quarter of a second at a time, and nearly all of it."""
+    child = await start(shell("exit 0", tag), None)
+    read, write = os.pipe()
+    try:
+        run = Run(child, "sh", SHORT)
+        os.set_blocking(read, False)
+        os.write(write, b"x" * (2 * PUMPED_BYTES + 1))
+        os.close(write)
+        pieces: list[tuple[int, float]] = []
+
+        def take(chunk: bytes) -> None:
+            pieces.append((len(chunk), trio.current_time()))
+            mock_clock.jump(100 * BUSY_S)
+
+        mock_clock.autojump_threshold = 0
+        await run.pump(read, take)
+        begun = pieces[0][1]
+        assert [(size, pytest.approx(at - begun)) for size, at in pieces] == [
+            (PUMPED_BYTES, 0.0),
+            (PUMPED_BYTES, 200 * BUSY_S),
+            (1, 400 * BUSY_S),
+        ]
+        mock_clock.autojump_threshold = math.inf
+        mock_clock.rate = 1
+        run.ask_end()
+        await run.to_end({}, pipes=1, ledger=None)
+    finally:
+        os.close(read)
+        child.close()

@@ -216,6 +216,10 @@ async def test_another_version_of_a_hook_has_its_own_say(autojump_clock: trio.te
 
 def test_what_a_failed_event_says() -> None:
     notes_ = Notes()
-    told = failed_event(instance(), notes_, a_hook(WATCHING % "main"), "hooks/main", HookRunError("hooks/a.sh", "x"))
+    hook, error, scope = a_hook(WATCHING % "main"), HookRunError("hooks/a.sh", "x"), WorkScope("hooks")
+    told = failed_event(instance(), notes_, hook, "hooks/main", error, scope)
     assert (str(told), told.permanent) == ("hooks/a.sh: x", False)
+    assert notes_.messages == ["hooks/a.sh: x"]
+    scope.cancel("they are put to rest")
+    assert str(failed_event(instance(), notes_, hook, "hooks/main", error, scope)) == "hooks/a.sh: x"
     assert notes_.messages == ["hooks/a.sh: x"]

@@ -4,7 +4,7 @@ import pytest
 
 from wharfinger.formats.json_value import JsonObject, JsonValue
 from wharfinger.hooks.values_patch import ValuesPatchError, apply_values_patch, compacted
-from wharfinger.runtime.global_flags import flag_document, flag_of, flags_in, module_of
+from wharfinger.runtime.global_flags import flag_document, flag_of, flags_in, may_be_flagged, module_of
 
 
 def add(path: str, value: JsonValue) -> JsonObject:
@@ -21,6 +21,12 @@ def test_flags_are_read_from_patches_and_nothing_else_is() -> None:
     ]
     assert flags_in(patches) == {"sysctl-tuner": True, "other": False}
     assert flag_document(patches) == {"sysctlTunerEnabled": "true", "otherEnabled": False, "oddEnabled": "maybe"}
+
+
+def test_of_whom_global_hooks_have_a_say() -> None:
+    """Not of Applications, and not of the Module whose hooks they are: it could never take that back."""
+    assert flags_in([add("/globalEnabled", value=False), add("/prod.webEnabled", value=False)]) == {}
+    assert [may_be_flagged(name) for name in ("web", "global", "prod.web")] == [True, False, False]
 
 
 def test_the_last_word_counts_also_after_compaction() -> None:

@@ -13,7 +13,7 @@ set -eu
 case "$1 $2" in
 "hook config")
   echo '{"version": "v1", "hooks": [{"metadata": {"name": "start"}, "onStartup": 1}],'
-  echo ' "readiness": {}, "has_settings_check": true}'
+  echo ' "readiness": {"kubernetes": [{"name": "maps", "kind": "ConfigMap"}]}, "has_settings_check": true}'
   ;;
 "hook run") echo "$APPLICATION_NAMESPACE/$APPLICATION_NAME run $3" >>FOLDER/notes ;;
 "hook ready") [ -e FOLDER/ready ] || { echo "still warming up" >&2; exit 1; } ;;

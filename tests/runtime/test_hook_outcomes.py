@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.packages.charts import write
 from tests.runtime.test_hook_runs import VALUES, bash, hooked
 from tests.runtime.test_start_tasks import notes, noting
 from tests.runtime.world import World, open_ground, open_world
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.formats.json_value import JsonObject, find_str
-from wharfinger.runtime.hook_runs import MAX_LOGGED
+from wharfinger.runtime.hook_runs import MAX_LOGGED, MAX_PROBLEMS
+from wharfinger.runtime.instance import Instance
 from wharfinger.runtime.resources import APPLICATION, SECRET
 from wharfinger.runtime.snapshots import RuntimeInspector
 
@@ -71,6 +73,26 @@ async def test_patches_that_say_nothing_fail_the_hook(tmp_path: Path, then: str,
         assert why in message
 
 
+async def test_metrics_that_cannot_be_read_leave_objects_as_they_were(tmp_path: Path) -> None:
+    made: JsonObject = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "made", "namespace": "prod"}}
+    nameless = 'echo \'{"action": "set", "value": 1}\' >"$METRICS_PATH"'
+    hook = leaving({"operation": "Create", "object": made}, variable="KUBERNETES_PATCH_PATH", then=nameless)
+    async with open_world(tmp_path) as world:
+        assert "name: required for set" in await installed(world, tmp_path, hook, state="Failed")
+        assert await world.config_map("prod", "made") is None
+
+
+async def test_of_many_operations_that_fail_some_are_told(tmp_path: Path) -> None:
+    patch: JsonObject = {"operation": "MergePatch", "kind": "ConfigMap", "mergePatch": {"data": {"a": "b"}}}
+    lost = [{**patch, "name": f"lost-{number}"} for number in range(MAX_PROBLEMS + 5)]
+    async with open_world(tmp_path) as world:
+        hook = leaving(*lost, variable="KUBERNETES_PATCH_PATH")
+        message = await installed(world, tmp_path, hook, state="Failed")
+        assert f"lost-{MAX_PROBLEMS - 1}" in message
+        assert f"lost-{MAX_PROBLEMS}:" not in message
+        assert message.endswith("and 5 more")
+
+
 async def test_the_settings_are_not_a_hooks_to_patch(tmp_path: Path) -> None:
     patch: JsonObject = {"op": "add", "path": "/hooked/mode", "value": "fast"}
     async with open_world(tmp_path) as world:
@@ -94,6 +116,55 @@ async def test_a_hook_that_prints_without_end_is_not_logged_without_end(
     said = [record.message for record in caplog.records if record.message.startswith("hooks/a.sh: ")]
     assert len(said) == MAX_LOGGED + 1
     assert said[-1] == f"hooks/a.sh: more than {MAX_LOGGED} lines; the rest of this run is not logged"
+
+
+SECRET_OF_ALL = {
+    "global-hooks/hooks/all.sh": bash("{configVersion: v1, beforeAll: 1}", ":"),
+    "global-hooks/openapi/config-values.yaml": "type: object\nproperties: {token: {type: string, writeOnly: true}}\n",
+    "global-hooks/openapi/values.yaml": "x-extend: {schema: config-values.yaml}\ntype: object\n",
+    "alpha/hooks/own.sh": bash(
+        "{configVersion: v1, beforeHelm: 1}",
+        'token=$(jq -r .global.token "$VALUES_PATH"); echo "the token is $token"\n'
+        'echo "{\\"name\\": \\"m\\", \\"set\\": 1, \\"labels\\": {\\"t\\": \\"$token\\"}}" >"$METRICS_PATH"',
+    ),
+}
+
+
+async def test_what_is_secret_in_the_global_values_is_masked_in_what_any_hook_says(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, logger="wharfinger")
+    write(tmp_path / "modules", SECRET_OF_ALL)
+    for name in ("global-hooks/hooks/all.sh", "alpha/hooks/own.sh"):
+        (tmp_path / "modules" / name).chmod(0o755)
+    async with open_world(tmp_path) as world:
+        await world.local_repository(tmp_path / "modules")
+        settings: JsonObject = {"settings": {"token": "hunter22-secret"}}
+        await world.create_module("global", package="global-hooks", version="0.0.0", spec=settings)
+        await world.create_module("alpha", version="0.0.0")
+        await world.until_state("", "alpha", "Ready")
+        published = world.runtime.tools.metrics.exposition_hooks()
+    assert "the token is" in caplog.text
+    assert 'module="alpha"' in published
+    assert "hunter22-secret" not in caplog.text + published
+
+
+async def test_what_is_to_be_masked_is_gathered_a_few_times_however_much_is_published(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gathered: list[str] = []
+
+    def secrets(instance: Instance) -> tuple[str, ...]:
+        gathered.append(instance.id.name)
+        return ()
+
+    monkeypatch.setattr(Instance, "secrets", property(secrets))
+    line = '{\\"name\\": \\"m\\", \\"set\\": 1, \\"labels\\": {\\"a\\": \\"$i\\", \\"b\\": \\"$i\\"}}'
+    hook = bash(ON_STARTUP, f'for i in $(seq 500); do echo "{line}"; done >"$METRICS_PATH"')
+    async with open_world(tmp_path) as world:
+        await installed(world, tmp_path, hook, state="Ready")
+        assert world.runtime.tools.metrics.exposition_hooks().count('b="') == 500
+    assert len(gathered) < 50
 
 
 async def test_an_unreadable_record_is_said_and_does_not_hold_a_removal_up(tmp_path: Path) -> None:

@@ -34,6 +34,24 @@ def test_json_is_one_object_a_line() -> None:
     assert record["time"].endswith("Z")
 
 
+def test_json_is_one_line_for_who_reads_lines_and_no_command_for_a_terminal() -> None:
+    stream = io.StringIO()
+    set_up_logging(LogFormat.JSON, "info", stream)
+    said = "a\x85b\u2028c\x9b31m\x7f \U000e0001 \ud800 ä"
+    log.info("%s", said, extra={"fields": {"hook_k\u2029": said}})
+    (line,) = stream.getvalue().splitlines()
+    assert line.isprintable()
+    assert "ä" in line
+    assert (json.loads(line)["msg"], json.loads(line)["hook_k\u2029"]) == (said, said)
+
+
+def test_the_name_of_a_field_cannot_look_like_more_than_a_name() -> None:
+    stream = io.StringIO()
+    set_up_logging(LogFormat.TEXT, "info", stream)
+    log.info("said", extra={"fields": {"hook_a level=error [other]\nx": "v"}})
+    assert stream.getvalue().endswith('said "hook_a level=error [other]\\nx"=v\n')
+
+
 FIELDS = {"hook_a": "b", "hook_n": {"x": [1]}, "hook_s": "two words", "hook_e": "", "level": "forged", "time": "forged"}
 
 

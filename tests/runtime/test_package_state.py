@@ -197,10 +197,10 @@ async def test_where_it_is_kept() -> None:
 async def test_a_state_of_a_newer_program_is_refused_and_stays_as_it_is() -> None:
     async with open_cluster() as client:
         body = encoded(KEY, "default.shop", PackageState())
-        body["data"] = {"state.json": base64_of('{"schema": 3, "digest": "sha256:a", "future": true}')}
+        body["data"] = {"state.json": base64_of('{"schema": 4, "digest": "sha256:a", "future": true}')}
         await client.create(body)
         record = state_record(client, APP)
-        with pytest.raises(PackageStateError, match="its schema is 3, and this program knows 1 to 2") as caught:
+        with pytest.raises(PackageStateError, match="its schema is 4, and this program knows 1 to 3") as caught:
             await record.read()
         assert not caught.value.transient
         with pytest.raises(PackageStateError):
@@ -230,7 +230,8 @@ async def test_a_state_of_the_first_version_is_read_and_written_in_this_one() ->
         written = json.loads(base64.b64decode(find_str(await client.get(KEY), "data", "state.json")))
         assert written == {
             **json.loads(first),
-            "schema": 2,
+            "schema": 3,
+            "synchronized": {},
             "applied": "f",
             "values": "v",
             "settings": "s",

@@ -1,15 +1,18 @@
-"""Rounds that are cut short: by a restart, by what is wanted of the Module ``global`` itself, by hooks that fail."""
+"""Rounds that are cut short: by a restart, by hooks that fail, by what is wanted of the Module ``global`` itself."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
-import trio
+import pytest
 
-from tests.packages.charts import write
 from tests.runtime.converging import Notes, add, hook, write_hooks
+from tests.runtime.objects import module
 from tests.runtime.test_bring_tasks import has_reason
-from tests.runtime.world import World, one_error, open_ground, open_world
-from wharfinger.formats.json_value import JsonObject, find_str
+from tests.runtime.world import Ground, World, one_error, open_ground, open_world
+from wharfinger.formats.json_value import JsonObject, find_int, find_object, find_str
 from wharfinger.runtime.identity import SYSTEM_NAMESPACE
+from wharfinger.runtime.resources import ENABLED_BY_DEFAULT
 
 MAP = """\
 apiVersion: v1
@@ -17,6 +20,8 @@ kind: ConfigMap
 metadata: {name: of-NAME}
 data: {colour: '{{ .Values.global.colour }}'}
 """
+RED: JsonObject = {"settings": {"colour": "red"}}
+AROUND = '"beforeAll": 1', '"afterAll": 1'
 
 
 def config(*bindings: str) -> str:
@@ -27,43 +32,226 @@ def global_hooks(folder: Path, package: str = "global-hooks", **hooks: str) -> N
     write_hooks(folder / "modules" / package, {f"hooks/{name}.sh": text for name, text in hooks.items()})
 
 
-def a_module(folder: Path, name: str, *bindings: str) -> None:
-    files = {"templates/map.yaml": MAP.replace("NAME", name), "openapi/values.yaml": "type: object\n"}
-    own = hook(folder, name, config(*bindings or ('"beforeHelm": 1', '"afterDeleteHelm": 1')))
-    write_hooks(folder / "modules" / name, files | {"hooks/own.sh": own})
+def a_module(folder: Path, name: str, does: dict[str, str] | None = None, **files: str) -> None:
+    """A module with a map, and a hook that is run before the map is there and after it is gone."""
+    own = hook(folder, name, config('"beforeHelm": 1', '"afterDeleteHelm": 1'), does or {})
+    texts = {"templates/map.yaml": MAP.replace("NAME", name), "openapi/values.yaml": "type: object\n"}
+    write_hooks(folder / "modules" / name, texts | {"hooks/own.sh": own} | files)
 
 
-async def begin(world: World, *names: str, **settings: JsonObject) -> Notes:
+async def begin(world: World, *names: str) -> Notes:
     await world.local_repository(world.folder / "modules")
-    spec: JsonObject = {"settings": settings.get("settings", {})}
-    await world.create_module("global", package="global-hooks", version="0.0.0", spec=spec)
+    await world.create_module("global", package="global-hooks", version="0.0.0")
     for name in names:
         await world.create_module(name, version="0.0.0")
     return Notes(world, world.folder / "notes")
 
 
+async def create_switched_off(world: World, name: str) -> None:
+    """A Module that is off where nobody says otherwise."""
+    obj = module(name, version="0.0.0")
+    find_object(obj, "metadata")["annotations"] = {ENABLED_BY_DEFAULT: "false"}
+    await world.client.create(obj)
+
+
+async def colour(world: World, name: str) -> str:
+    return find_str(await world.config_map(SYSTEM_NAMESPACE, f"of-{name}"), "data", "colour")
+
+
+@asynccontextmanager
+async def restarting(folder: Path) -> AsyncIterator[Ground]:
+    with one_error():
+        async with open_ground(folder) as ground:
+            yield ground
+
+
 async def test_after_a_restart_there_is_one_round(tmp_path: Path) -> None:
-    """And what only a global hook has on is not taken away until it has said so again."""
-    flag = add("/gammaEnabled", "true")
-    global_hooks(tmp_path, all=hook(tmp_path, "all", config('"beforeAll": 1', '"afterAll": 1'), {"beforeAll": flag}))
+    """Although everybody turns on in it; and what only a global hook has on is not taken away before that has said so again."""
+    global_hooks(tmp_path, all=hook(tmp_path, "all", config(*AROUND), {"beforeAll": add("/gammaEnabled", "true")}))
     a_module(tmp_path, "alpha")
     a_module(tmp_path, "gamma")
-    with one_error():
-        async with open_ground(tmp_path) as ground:
-            async with ground.open_world() as world:
-                notes = await begin(world, "alpha")
-                await notes.tell("all beforeAll -", "alpha beforeHelm -", "all afterAll -")
-                await world.create_module("gamma", version="0.0.0")
-                await world.annotate("", "gamma", "wharfinger.dev/enabled-by-default", "false")
-                await world.until_state("", "gamma", "Ready")
-                await notes.rest()
-                notes.path.unlink()
-            async with ground.open_world() as world:
-                notes = Notes(world, tmp_path / "notes")
-                await notes.until(4)
-                await notes.rest()
-                lines = notes.lines()
-                assert sorted(lines) == sorted(
-                    ("all beforeAll -", "alpha beforeHelm -", "gamma beforeHelm -", "all afterAll -")
-                )
-                assert (lines[0], lines[-1]) == ("all beforeAll -", "all afterAll -")
+    async with restarting(tmp_path) as ground:
+        async with ground.open_world() as world:
+            notes = await begin(world)
+            await notes.tell("all beforeAll -", "all afterAll -")
+            await world.create_module("alpha", version="0.0.0")
+            await create_switched_off(world, "gamma")
+            await world.until_state("", "alpha", "Ready")
+            await world.until_state("", "gamma", "Ready")
+            await notes.rest()
+            notes.path.unlink()
+        async with ground.open_world() as world:
+            notes = Notes(world, tmp_path / "notes")
+            await notes.tell(
+                "all beforeAll -", "alpha beforeHelm -", "all afterAll -", "gamma beforeHelm -", apart="gamma"
+            )
+
+
+async def test_what_nobody_has_on_any_more_goes_after_a_restart(tmp_path: Path) -> None:
+    """That it was installed is no reason to keep it, once it is known what global hooks have said."""
+    global_hooks(tmp_path, all=hook(tmp_path, "all", config(*AROUND)))
+    a_module(tmp_path, "gamma")
+    async with restarting(tmp_path) as ground:
+        async with ground.open_world() as world:
+            notes = await begin(world, "gamma")
+            await notes.tell("all beforeAll -", "gamma beforeHelm -", "all afterAll -")
+        await world.annotate("", "gamma", ENABLED_BY_DEFAULT, "false")
+        async with ground.open_world() as world:
+            notes = Notes(world, tmp_path / "notes")
+            await world.until_state("", "gamma", "Disabled")
+            await notes.until(3)
+            await notes.rest()
+            assert "gamma afterDeleteHelm -" in notes.lines()
+            assert notes.lines()[-1] == "all afterAll -"
+
+
+async def test_who_had_not_been_run_with_the_new_values_is_after_a_restart(tmp_path: Path) -> None:
+    global_hooks(tmp_path, all=hook(tmp_path, "all", config(*AROUND)))
+    files = {"package.yaml": "apiVersion: v2\nname: alpha\ntype: Module\nversion: 0.0.0\n"}
+    a_module(tmp_path, "alpha", {"beforeHelm": f"[ ! -e {tmp_path}/broken ]"}, **files)
+    async with restarting(tmp_path) as ground:
+        async with ground.open_world() as world:
+            notes = await begin(world, "alpha")
+            await notes.tell("all beforeAll -", "alpha beforeHelm -", "all afterAll -")
+            (tmp_path / "broken").touch()
+            await world.change("", "global", RED)
+            await notes.until(2)
+        assert notes.lines()[:2] == ["all beforeAll red", "alpha beforeHelm red"]
+        (tmp_path / "broken").unlink()
+        notes.path.unlink()
+        async with ground.open_world() as world:
+            notes = Notes(world, tmp_path / "notes")
+            await notes.tell("all beforeAll red", "alpha beforeHelm red", "all afterAll red")
+            assert await colour(world, "alpha") == "red"
+
+
+async def test_a_switch_in_a_round_is_no_reason_for_another(tmp_path: Path) -> None:
+    """Who is on is looked at when the beforeAll hooks are through."""
+    flag = f'[ "$colour" != red ] || {add("/gammaEnabled", "true")}'
+    global_hooks(tmp_path, all=hook(tmp_path, "all", config(*AROUND), {"beforeAll": flag}))
+    a_module(tmp_path, "gamma")
+    async with open_world(tmp_path) as world:
+        notes = await begin(world)
+        await create_switched_off(world, "gamma")
+        await notes.tell("all beforeAll -", "all afterAll -")
+        await world.until_state("", "gamma", "Disabled")
+        await world.change("", "global", RED)
+        await notes.tell("all beforeAll red", "gamma beforeHelm red", "all afterAll red")
+
+
+async def test_afterall_hooks_that_switch_without_end_are_named(tmp_path: Path) -> None:
+    flips = (
+        f"n=$(cat {tmp_path}/n 2>/dev/null || true); echo x$n >{tmp_path}/n; {add('/gammaEnabled', '$((${#n} % 2))')}"
+    )
+    flips = flips.replace("$((${#n} % 2))", "$([ $((${#n} % 2)) == 0 ] && echo true || echo false)")
+    global_hooks(tmp_path, all=hook(tmp_path, "all", config('"afterAll": 1'), {"afterAll": flips}))
+    async with open_world(tmp_path) as world:
+        notes = await begin(world)
+        await world.until("", "global", has_reason("ValuesLoop"))
+        await notes.tell(*["all afterAll -"] * 6)
+
+
+async def test_who_is_suspended_does_not_end_a_round(tmp_path: Path) -> None:
+    """Nothing is done for it, so it is through at once; the others are not."""
+    global_hooks(tmp_path, all=hook(tmp_path, "all", config(*AROUND)))
+    a_module(tmp_path, "alpha")
+    a_module(tmp_path, "zeta")
+    async with open_world(tmp_path) as world:
+        notes = await begin(world, "alpha", "zeta")
+        await world.until_state("", "alpha", "Ready")
+        await world.until_state("", "zeta", "Ready")
+        await notes.rest()
+        await world.change("", "alpha", {"suspend": True})
+        await world.until_state("", "alpha", "Suspended")
+        await notes.rest()
+        notes.path.unlink()
+        await world.change("", "global", RED)
+        await notes.tell("all beforeAll red", "zeta beforeHelm red", "all afterAll red")
+
+
+@asynccontextmanager
+async def failing_at_the_end(folder: Path) -> AsyncIterator[Notes]:
+    """An afterAll hook that always fails."""
+    global_hooks(folder, all=hook(folder, "all", config(*AROUND), {"afterAll": "false"}))
+    async with open_world(folder) as world:
+        notes = await begin(world)
+        await world.until("", "global", has_reason("EventHookFailed"))
+        yield notes
+
+
+async def test_a_new_version_mends_an_afterall_hook(tmp_path: Path) -> None:
+    """What is brought does not wait for what it is to mend."""
+    global_hooks(tmp_path, "mended", all=hook(tmp_path, "mended", config(*AROUND)))
+    async with failing_at_the_end(tmp_path) as notes:
+        await notes.world.change("", "global", {"packageName": "mended"})
+        await notes.world.until_state("", "global", "Ready")
+        await notes.rest()
+        assert notes.lines()[-2:] == ["mended beforeAll -", "mended afterAll -"]
+
+
+@pytest.mark.parametrize(("spec", "state"), [({"suspend": True}, "Suspended"), ({"enabled": False}, "Disabled")])
+async def test_global_hooks_are_put_to_rest_although_one_fails(spec: JsonObject, state: str, tmp_path: Path) -> None:
+    async with failing_at_the_end(tmp_path) as notes:
+        await notes.world.change("", "global", spec)
+        await notes.world.until_state("", "global", state)
+        await notes.rest()
+
+
+async def test_global_hooks_are_removed_although_one_fails(tmp_path: Path) -> None:
+    async with failing_at_the_end(tmp_path) as notes:
+        await notes.world.delete("", "global")
+        await notes.world.until_gone("", "global")
+        await notes.rest()
+
+
+async def test_an_afterall_hook_that_fails_gives_way_to_what_came_meanwhile(tmp_path: Path) -> None:
+    """Settings that it needs came while it ran; it is not tried with the old ones until the end of days."""
+    waits = f'until [ -e {tmp_path}/go ]; do sleep 0.01; done; [ "$colour" == red ]'
+    global_hooks(tmp_path, all=hook(tmp_path, "all", config(*AROUND), {"afterAll": waits}))
+    a_module(tmp_path, "alpha")
+    async with open_world(tmp_path) as world:
+        notes = await begin(world, "alpha")
+        await notes.until(3)
+        await world.change("", "global", RED)
+        wanted = world.generations["", "global"]
+        await world.until("", "global", lambda obj: find_int(obj, "status", "observedGeneration") == wanted)
+        (tmp_path / "go").touch()
+        await notes.tell(
+            "all beforeAll -",
+            "alpha beforeHelm -",
+            "all afterAll -",
+            "all beforeAll red",
+            "alpha beforeHelm red",
+            "all afterAll red",
+        )
+
+
+async def test_without_global_hooks_there_are_no_flags(tmp_path: Path) -> None:
+    """Who was on by a flag goes with the Module; whoever else is there stays, and a new Module begins anew."""
+    global_hooks(tmp_path, all=hook(tmp_path, "all", config(*AROUND), {"beforeAll": add("/gammaEnabled", "true")}))
+    a_module(tmp_path, "alpha")
+    a_module(tmp_path, "gamma")
+    async with open_world(tmp_path) as world:
+        notes = await begin(world, "alpha")
+        await create_switched_off(world, "gamma")
+        await world.until_state("", "gamma", "Ready")
+        await world.until_state("", "alpha", "Ready")
+        await notes.rest()
+        notes.path.unlink()
+        await world.delete("", "global")
+        await world.until_gone("", "global")
+        await world.until_state("", "gamma", "Disabled")
+        await notes.tell("gamma afterDeleteHelm -")
+        await world.until_state("", "alpha", "Ready")
+        await world.create_module("global", package="global-hooks", version="0.0.0")
+        await notes.tell("all beforeAll -", "alpha beforeHelm -", "all afterAll -", "gamma beforeHelm -", apart="gamma")
+
+
+async def test_global_hooks_that_nobody_wants_hold_up_nobody(tmp_path: Path) -> None:
+    global_hooks(tmp_path, all="#!/bin/sh\necho 'configVersion: v1'\n")
+    a_module(tmp_path, "alpha")
+    async with open_world(tmp_path) as world:
+        await begin(world, "alpha")
+        await world.until("", "global", has_reason("HookInvalid"))
+        await world.change("", "global", {"enabled": False})
+        await world.until_state("", "alpha", "Ready")

@@ -1,11 +1,13 @@
 """Startup: what runs once, what runs again, and what a failure in the middle repeats."""
 
+import os
 from pathlib import Path
 
 import pytest
+import trio
 
 from tests.packages.charts import write
-from tests.runtime.test_hook_runs import bash, config_map, hooked
+from tests.runtime.test_hook_runs import bash, config_map, hooked, until_data
 from tests.runtime.world import World, open_world
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.formats.json_value import JsonObject, find_str
@@ -166,3 +168,23 @@ async def test_event_hooks_stop_with_the_package(tmp_path: Path) -> None:
 @pytest.mark.parametrize("queue", ["main", "slow"])
 def test_lanes(queue: str) -> None:
     assert lane_of(queue) == f"hooks/{queue}"
+
+
+async def test_what_a_synchronisation_that_nobody_waits_for_changes_is_applied_whenever_it_ends(tmp_path: Path) -> None:
+    """Also long after the operation that began it, which another wish has taken the place of."""
+    os.mkfifo(tmp_path / "go")
+    config = (
+        "configVersion: v1\nkubernetes:\n"
+        "- {kind: ConfigMap, labelSelector: {matchLabels: {a: b}}, queue: slow, waitForSynchronization: false}\n"
+    )
+    patch = '{"op":"add","path":"/hooked/seen","value":3}'
+    hook = bash(config, f"read -r _ <{tmp_path}/go; echo '{patch}' >\"$VALUES_JSON_PATCH_PATH\"")
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        await world.push_folder(hooked(tmp_path / "hooked", {"slow.sh": hook}), "hooked", "1.0.0")
+        await world.create("prod", "app", package="hooked")
+        await world.until_state("prod", "app", "Ready")
+        await world.change("prod", "app", {"settings": {"mode": "fast"}})
+        await world.until_state("prod", "app", "Ready")
+        await trio.to_thread.run_sync((tmp_path / "go").write_text, "on\n")
+        await until_data(world, "out", "seen", "3")

@@ -5,8 +5,9 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from tests.runtime.test_hook_runs import bash, config_map, hooked
-from tests.runtime.world import Ground, World, one_error, open_ground
+from tests.packages.charts import write
+from tests.runtime.test_hook_runs import PACKAGE, bash, config_map, hooked
+from tests.runtime.world import Ground, World, one_error, open_ground, open_world
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.hooks.hook_services import HookServices
 from wharfinger.packages.definition import Layout
@@ -100,6 +101,54 @@ async def test_who_is_to_be_shown_everything_at_every_start_is(tmp_path: Path) -
         async with again.open_world() as world:
             await ready(world)
         assert told(tmp_path) == ["Synchronization 1", "Synchronization 1"]
+
+
+TWO = """\
+configVersion: v1
+kubernetes:
+- {name: first, kind: ConfigMap, labelSelector: {matchLabels: {watch: first}}, jqFilter: .data}
+- {name: second, kind: ConfigMap, labelSelector: {matchLabels: {watch: second}}, jqFilter: .data}
+"""
+
+
+async def test_of_two_bindings_only_the_one_that_differs_is_shown(tmp_path: Path) -> None:
+    async with open_ground(tmp_path) as ground:
+        async with ground.open_world() as world:
+            await world.repository()
+            hook = bash(TWO, f"jq -r '.[].binding' \"$BINDING_CONTEXT_PATH\" >>{tmp_path}/notes")
+            await world.push_folder(hooked(tmp_path / "hooked", {"watch.sh": hook}), "hooked", "1.0.0")
+            for name in ("first", "second"):
+                await world.client.create(config_map(name, {"watch": name}))
+            await world.create("prod", "app", package="hooked")
+            await world.until_state("prod", "app", "Ready")
+        assert told(tmp_path) == ["first", "second"]
+        await ground.client.merge_patch(ObjectKey(CONFIG_MAP, "prod", "first"), {"data": {"a": "2"}})
+        for _ in range(2):
+            async with ground.open_world() as world:
+                await ready(world)
+            assert told(tmp_path) == ["first", "second", "first"]
+
+
+async def test_who_was_taken_away_is_shown_everything_when_it_comes_back(tmp_path: Path) -> None:
+    """What its hooks had made of what they were shown went with it."""
+    watching = CONFIG.replace("kind: ConfigMap", "kind: ConfigMap, namespace: {nameSelector: {matchNames: [prod]}}")
+    hooks = {
+        "watch.sh": bash(watching, f"{NOTE} >>{tmp_path}/notes"),
+        "undo.sh": bash("{configVersion: v1, afterDeleteHelm: 1}", f"echo undone >>{tmp_path}/notes"),
+    }
+    folder = hooked(tmp_path / "hooked", hooks)
+    write(folder, {"package.yaml": PACKAGE.format(name="hooked").replace("Application", "Module")})
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        await world.push_folder(folder, "hooked", "1.0.0")
+        await world.client.create(config_map("one", {"watch": "me"}))
+        await world.create_module("hooked")
+        await world.until_state("", "hooked", "Ready")
+        await world.change("", "hooked", {"enabled": False})
+        await world.until_state("", "hooked", "Disabled")
+        await world.change("", "hooked", {"enabled": True})
+        await world.until_state("", "hooked", "Ready")
+    assert told(tmp_path) == ["Synchronization 1", "undone", "Synchronization 1"]
 
 
 def test_which_layouts_do_it_again() -> None:

@@ -4,7 +4,7 @@
 #
 # A PATH is keys with dots between them: `object.metadata.name`, `objects.0.filterResult`, `labels."app.kubernetes.io/name"`. A key
 # of digits is the index into a list; one in quotes, double or single, is taken as it is. What is not of this form, such as
-# `objects[].filterResult`, is a path for jq.
+# `objects[].filterResult`, is a path for jq, in which keys with a dash need no quotes either.
 #
 # To start jq costs more than all else here. So hook::run has it read the contexts once, and where the file is small, what it
 # found is remembered: a look-up that finds its value there starts nothing. One that misses is no answer;
@@ -105,12 +105,30 @@ context::_parse() {
   done
   if [[ -n "$rest" ]]; then
     keys=""
-    path=".${1#.}"
-    path="${path//\'/\"}"
+    path="$(context::_quoted ".${1#.}")"
   else
     keys="[$keys]"
     path="getpath($keys)"
   fi
+}
+
+# A path for jq, its keys in double quotes where they are in single ones, or have a dash: `objects[0].with-dash`.
+context::_quoted() {
+  local rest="${1//\'/\"}" quoted=""
+  local text='^("[^"]*")(.*)$' word='^([^."]+)(.*)$' dashed='^([[:alnum:]_]+(-[[:alnum:]_]+)+)([][|? ].*)?$'
+  while [[ -n "$rest" ]]; do
+    if [[ "$rest" =~ $text ]]; then
+      quoted+="${BASH_REMATCH[1]}" rest="${BASH_REMATCH[2]}"
+    elif [[ "$rest" =~ $word ]]; then
+      local one="${BASH_REMATCH[1]}"
+      rest="${BASH_REMATCH[2]}"
+      [[ "$quoted" != *. || ! "$one" =~ $dashed ]] || one="\"${BASH_REMATCH[1]}\"${BASH_REMATCH[3]}"
+      quoted+="$one"
+    else
+      quoted+="${rest:0:1}" rest="${rest:1}"
+    fi
+  done
+  printf '%s' "$quoted"
 }
 
 context::_remembered() {

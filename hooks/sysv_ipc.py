@@ -1,0 +1,37 @@
+"""What a user left in the kernel without any process: memory, queues and semaphores of System V (sysvipc(7)).
+
+They stay when whoever made them has ended, hold memory that no limit counts, and would be the next run's that has this user.
+Where a run has a sandbox it has such things to itself, and they end with it. All functions here block.
+"""
+
+import ctypes
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+TABLES: Final = Path("/proc/sysvipc")
+_IPC_RMID: Final = 0  # of the kernel's include/uapi/linux/ipc.h
+_KINDS: Final = (("shm", "shmid"), ("msg", "msqid"), ("sem", "semid"))
+
+
+def remove_ipc_of(uid: int) -> None:
+    """Remove what belongs to the user or was made by it; what is gone by itself, or may not be removed, stays."""
+    system = ctypes.CDLL(None)
+    for kind, identifier in _KINDS:
+        for number in _of_user(kind, identifier, uid):
+            if kind == "sem":
+                system.semctl(number, 0, _IPC_RMID)
+            else:
+                system[f"{kind}ctl"](number, _IPC_RMID, None)
+
+
+def _of_user(kind: str, identifier: str, uid: int) -> Iterator[int]:
+    """The identifiers in one of the tables; none in a kernel that has no such thing."""
+    try:
+        header, *rows = (TABLES / kind).read_text().splitlines()
+    except FileNotFoundError:
+        return
+    for row in rows:
+        entry = dict(zip(header.split(), row.split(), strict=False))
+        if str(uid) in (entry.get("uid"), entry.get("cuid")):
+            yield int(entry[identifier])
