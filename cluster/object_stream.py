@@ -236,9 +236,9 @@ class ObjectStream:
                 ) as events:
                     self._last_error = ""
                     async for event in events:
-                        self._take(event)
-                        if self._cut_short:
+                        if self._cut_short:  # it came in the instant in which this was ended: the list will tell of it
                             break
+                        self._take(event)
             except (ClusterError, ShapeError) as error:
                 return self._failed(error)
             return core.WatchEnded(trio.current_time() - started, self._jitter())

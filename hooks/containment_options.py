@@ -1,11 +1,12 @@
 """The options that contain hooks, for whoever runs them: ``daemon start`` and the tools of package authors."""
 
 import argparse
+import grp
 import os
 import pwd
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, cast
@@ -19,6 +20,8 @@ _NONE: Final = "none"
 _SIZE: Final = re.compile(r"(\d{1,15})(Ki|Mi|Gi|)")
 _UNITS: Final = {"": 1, "Ki": 1024, "Mi": 1024**2, "Gi": 1024**3}
 _USERS: Final = re.compile(r"(\d{1,10})-(\d{1,10})")
+SUBORDINATE: Final = (Path("/etc/subuid"), Path("/etc/subgid"))
+_SUBORDINATE: Final = re.compile(r"^(?P<owner>[^:\n]+):(?P<first>\d{1,10}):(?P<count>\d{1,10})[ \t]*$", re.MULTILINE)
 _MAX_UID: Final = 2**32 - 2
 _MAX_USERS: Final = 10_000
 
@@ -101,11 +104,22 @@ def _check_users(first: int, last: int) -> None:
     """Everything that runs as one of them is going to be killed, so none may be anybody's. Raises ContainmentError."""
     if os.geteuid() != 0:
         raise ContainmentError("--hook-users: only root can run hooks as other users; leave it out")
-    taken = next((entry for entry in pwd.getpwall() if first <= entry.pw_uid <= last), None)
-    if taken is not None:
-        raise ContainmentError(
-            f"--hook-users {first}-{last}: {taken.pw_uid} is {taken.pw_name}; choose users that are nobody's"
-        )
+    for number, whose in _numbers_of_others(first, last):
+        raise ContainmentError(f"--hook-users {first}-{last}: {number} is {whose}; choose users that are nobody's")
+
+
+def _numbers_of_others(first: int, last: int) -> Iterator[tuple[int, str]]:
+    """Numbers of users and of groups that have a name, and those that somebody's containers may run as (subuid(5))."""
+    yield from ((user.pw_uid, user.pw_name) for user in pwd.getpwall() if first <= user.pw_uid <= last)
+    yield from (
+        (group.gr_gid, f"the group {group.gr_name}") for group in grp.getgrall() if first <= group.gr_gid <= last
+    )
+    for table in SUBORDINATE:
+        with suppress(OSError):
+            for found in _SUBORDINATE.finditer(table.read_text(errors="replace")):
+                begin, count = int(found["first"]), int(found["count"])
+                if begin <= last and first < begin + count:
+                    yield max(first, begin), f"among those that {table} gives to {found['owner']}"
 
 
 def _users(text: str) -> tuple[int, int]:

@@ -93,7 +93,8 @@ def check(command: Command, found: Path | None) -> None:
     if command.user is not None:
         for folder in (found.resolve(), command.cwd.resolve()):
             _check_way(folder, command.user)
-    if found.is_dir() or not _may(found.stat(), command.user, stat.S_IXUSR):
+    status = found.stat()
+    if not stat.S_ISREG(status.st_mode) or not _may(status, command.user, stat.S_IXUSR):
         raise OSError(errno.EACCES, os.strerror(errno.EACCES))
     try:
         with found.open("rb") as file:

@@ -223,7 +223,7 @@ async def ask_enabled_script(instance: Instance, tools: Tools, reporter: Reporte
     ordered = definition.layout is Layout.MODULE_FOLDER
     seen = globals_for(instance.id.name, reporter.global_values(), before if ordered else None)
     values = hook_values(definition, seen, values_of(instance, wanted))
-    config_values = hook_values(definition, {}, wanted)
+    config_values = hook_values(definition, reporter.global_settings(), wanted)
     key = vote_key(instance.fetched().descriptor.digest, instance.wanted, values, config_values)
     if (vote := instance.vote) is None or vote.key != key:
         try:

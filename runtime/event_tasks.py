@@ -8,6 +8,7 @@ well, because a lane that stood still would say nothing and drop what happens.
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import trio
 
@@ -76,9 +77,9 @@ class EventHookTask:
         try:
             await about_to_tell(self.instance, self.hook)
             head = occurrences[0].binding
-            told = self.hooks.contexts(self.hook, occurrences)
             cause = Cause(head.name, self.inbox.queue, head.allow_failure)
-            changed = await run_hook(self.instance, self.tools, self.reporter, self.hook, told, cause)
+            telling = partial(self.hooks.contexts, self.hook, occurrences)
+            changed = await run_hook(self.instance, self.tools, self.reporter, self.hook, telling, cause)
         except Exception as error:
             if not occurrences[0].binding.allow_failure or not isinstance(error, EXPECTED):
                 raise failed_event(self.instance, self.reporter, self.hook, self.lane, error, self.scope) from error
@@ -154,9 +155,9 @@ async def synchronize(
     if head.on_synchronization and not head.legacy:
         try:
             await about_to_tell(instance, hook)
-            told = hooks.synchronization(hook, *bindings)
             cause = Cause(head.name, head.queue, head.allow_failure)
-            changed = await run_hook(instance, tools, reporter, hook, told, cause)
+            telling = partial(hooks.synchronization, hook, *bindings)
+            changed = await run_hook(instance, tools, reporter, hook, telling, cause)
         except EXPECTED as error:
             if not head.allow_failure:
                 raise

@@ -5,16 +5,16 @@ they speak of all Modules. See :mod:`~wharfinger.runtime.rounds` for when what i
 """
 
 import logging
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from wharfinger.hooks import contexts
 from wharfinger.hooks.discovery import Hook
 from wharfinger.queue.scope import WorkScope
 from wharfinger.queue.service import TaskFailed
 from wharfinger.runtime.event_tasks import failed_event
 from wharfinger.runtime.failures import EXPECTED, classify
-from wharfinger.runtime.hook_runs import Cause, run_hook, snapshots_of
+from wharfinger.runtime.hook_runs import Cause, run_hook, with_snapshots
 from wharfinger.runtime.instance import Instance, Reporter, Tools
 from wharfinger.runtime.start_tasks import bound_hooks
 from wharfinger.runtime.status import Stage
@@ -34,8 +34,8 @@ async def run_global(instance: Instance, tools: Tools, reporter: Reporter) -> No
     instance.dirty = False
     for hook in bound_hooks(instance.hooks, BEFORE_ALL):
         reporter.progressed(instance, Stage.APPLIED, "StartingHooks", f"running {hook.name} ({BEFORE_ALL})")
-        context = contexts.helm_binding(BEFORE_ALL, snapshots_of(instance, hook))
-        await run_hook(instance, tools, reporter, hook, (context,), Cause(BEFORE_ALL))
+        telling = with_snapshots(instance, hook, BEFORE_ALL)
+        await run_hook(instance, tools, reporter, hook, telling, Cause(BEFORE_ALL))
     record, settings = await instance.recorded(tools.cluster), instance.wanted_settings.checksum
     await record.update(lambda state: state.applied_as("", state.values, settings))
     reporter.released(instance, 0)
@@ -49,23 +49,25 @@ class AfterAllTurn:
     values: str
     """Checksum of the global values that everybody was run with."""
     scope: WorkScope = field(default_factory=lambda: WorkScope("afterAll hooks"))
-    failed: bool = False
-    """It is to be tried again."""
+    at_work: bool = False
+    """They run; otherwise it is waited for something, be it the next attempt."""
     superseded: bool = False
-    """Another round waits until it is over."""
+    """Another round waits until they have run."""
 
 
 @dataclass(frozen=True, slots=True)
 class AfterAllTask:
     """The afterAll hooks, one after the other; the first that fails ends the list, and all of it is run again.
 
-    Unless another round waits behind it: that begins with what may have been mended, and has its own time for them.
+    Unless another round waits behind it: that begins with what may have been mended, and has its own time for them. Who is being
+    taken away is waited for first; ``until_gone`` does.
     """
 
     instance: Instance
     tools: Tools
     reporter: Reporter
     turn: AfterAllTurn
+    until_gone: Callable[[], Awaitable[None]]
     lane: ClassVar[str] = "afterAll"
 
     @property
@@ -75,12 +77,15 @@ class AfterAllTask:
 
     async def execute(self) -> None:
         """Run them. Raises TaskFailed."""
+        with waiting(self.tools):
+            await self.until_gone()
+        self.turn.at_work = True
         try:
             await self._record()
             for hook in bound_hooks(self.instance.hooks, AFTER_ALL):
                 await self._run(hook)
         except TaskFailed as failure:
-            self.turn.failed = True
+            self.turn.at_work = False
             if not self.turn.superseded:
                 raise
             log.info("%s: %s; another round has begun", self.instance.id, failure.message)
@@ -95,9 +100,9 @@ class AfterAllTask:
 
     async def _run(self, hook: Hook) -> None:
         """Raises TaskFailed."""
-        context = contexts.helm_binding(AFTER_ALL, snapshots_of(self.instance, hook))
+        telling = with_snapshots(self.instance, hook, AFTER_ALL)
         try:
-            await run_hook(self.instance, self.tools, self.reporter, hook, (context,), Cause(AFTER_ALL))
+            await run_hook(self.instance, self.tools, self.reporter, hook, telling, Cause(AFTER_ALL))
         except Exception as error:
             raise failed_event(self.instance, self.reporter, hook, self.lane, error) from error
         self.reporter.event_hook_done(self.instance, hook.name, self.lane, "")

@@ -7,7 +7,7 @@ failed, and is run again with fresh snapshots.
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -18,6 +18,7 @@ from wharfinger.formats.redaction import redact_object
 from wharfinger.formats.redaction_text import TextRedactor
 from wharfinger.hooks.config import MAIN_QUEUE
 from wharfinger.hooks.context_file import Context
+from wharfinger.hooks.contexts import helm_binding
 from wharfinger.hooks.discovery import Hook
 from wharfinger.hooks.errors import HookError
 from wharfinger.hooks.metric_operations import MetricOperation, read_metric_operations
@@ -52,18 +53,22 @@ class Cause:
     begun: float = field(default_factory=trio.current_time)
 
 
+Telling = Callable[[], Sequence[Context]]
+"""What a hook is told, made when it is its turn: until then snapshots grow old (spec hook-protocol §2.2)."""
+
+
 async def run_hook(
-    instance: Instance, tools: Tools, reporter: Reporter, hook: Hook, contexts: Sequence[Context], cause: Cause
+    instance: Instance, tools: Tools, reporter: Reporter, hook: Hook, telling: Telling, cause: Cause
 ) -> bool:
-    """Run one hook once and take over what it left; True if it changed the values.
+    """Run one hook once and take over what it left; True if it changed the values. ``telling`` is called once.
 
     Raises HookRunError where it failed, and what applying can raise.
     """
     instance.running_hooks += 1
-    cause.begun = trio.current_time()
+    cause.begun = trio.current_time()  # and again when it is its turn
     outcome: list[HookOutcome] = []
     try:
-        changed = await _run(instance, tools, reporter, hook, contexts, cause, outcome)
+        changed = await _run(instance, tools, reporter, hook, telling, cause, outcome)
     except EXPECTED as error:
         failed = RunOutcome.ALLOWED_ERROR if cause.allow_failure else RunOutcome.ERROR
         _measured(instance, tools, hook, cause, failed, outcome)
@@ -102,6 +107,11 @@ def snapshots_of(instance: Instance, hook: Hook) -> dict[str, tuple[Item, ...]]:
     return {binding.name: () for binding in hook.config.kubernetes}
 
 
+def with_snapshots(instance: Instance, hook: Hook, binding: str) -> Telling:
+    """What a hook is told that runs around something (``beforeHelm``, ``afterAll`` …): that, and all its snapshots."""
+    return lambda: (helm_binding(binding, snapshots_of(instance, hook)),)
+
+
 async def wait_hooks_quiet(instance: Instance) -> None:
     """Return once no hook of the package runs."""
     while instance.running_hooks:
@@ -137,13 +147,14 @@ async def _run(
     tools: Tools,
     reporter: Reporter,
     hook: Hook,
-    contexts: Sequence[Context],
+    telling: Telling,
     cause: Cause,
     ended: list[HookOutcome],
 ) -> bool:
     """``ended`` is given the outcome once the hook has ended, whatever comes after."""
-    run = _run_of(instance, reporter, hook, contexts, instance.configured.settings, instance.values, cause)
     async with tools.slots.use(Kind.HOOK, instance.id.name):
+        cause.begun = trio.current_time()
+        run = _run_of(instance, reporter, hook, telling(), instance.configured.settings, instance.values, cause)
         outcome = await tools.hook_runner.run(run)
     ended.append(outcome)
     # Before anything is applied: what is wrong with a file is wrong with the run.
@@ -182,7 +193,7 @@ def _run_of(
         contexts=tuple(contexts),
         # A global hook sees what every package sees under `global`.
         values={GLOBAL: global_values} if is_global(instance.id) else hook_values(definition, global_values, values),
-        config_values=hook_values(definition, {}, settings),
+        config_values=hook_values(definition, reporter.global_settings(), settings),
         on_record=HookLog(instance, hook, cause).record,
     )
 

@@ -349,6 +349,10 @@ class Reporter(Protocol):
         """What every package sees under ``global``."""
         ...
 
+    def global_settings(self) -> JsonObject:
+        """What of that a user set."""
+        ...
+
 
 Work = Callable[[Instance, Tools, Reporter], Awaitable[None]]
 """What a task does."""

@@ -168,3 +168,7 @@ class Reports:
     def global_values(self) -> JsonObject:
         """What every package sees under ``global``."""
         return self.runtime.global_values()
+
+    def global_settings(self) -> JsonObject:
+        """What of that a user set."""
+        return self.runtime.global_settings()

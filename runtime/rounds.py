@@ -6,9 +6,10 @@ Where there is such a Module, it is the first of all in the order, and its recon
 
 A round begins when the Module is loaded or its settings change, when one of its hooks changed the global values or switched a
 Module on or off, and when the set of Modules that are on has changed otherwise. Packages run again in a round where the global
-values are not those that they were run with. The round ends when nobody runs, or may yet run by itself; what has failed is not
-waited for, or one broken package would keep the afterAll hooks from ever running. AfterAll hooks that changed the global
-values or a switch begin another round, up to MAX_ROUNDS in a row, after which the loop is named instead of being run for ever.
+values are not those that they were run with. The round ends when nobody runs, or may yet run by itself, and who was switched off
+is gone; a run that has failed is not waited for, or one broken package would keep the afterAll hooks from ever running. AfterAll
+hooks that changed the global values or a switch begin another round, up to MAX_ROUNDS in a row, after which the loop is named
+instead of being run for ever.
 
 Whom global hooks have switched on or off is looked at when the beforeAll hooks of a round are through. A round that is cut short
 (the Module is put to rest, or brought in another version) leaves nothing behind: its afterAll hooks are interrupted. The
@@ -97,15 +98,15 @@ class Rounds:
             self._turned.discard(name)
 
     def begins(self) -> None:
-        """The Module ``global`` is about to be run: afterAll hooks that fail give way, others are let finish."""
+        """The Module ``global`` is about to be run: afterAll hooks are let finish, and give way where they only wait."""
         self._running, self._settling = True, False
         instance, turn = self.runtime.instances.get(GLOBAL), self._after_all
         if not self._seen and instance is not None and instance.record is not None:
             self._seen = instance.record.state.values  # those of an earlier process
-        if turn is not None and turn.failed:
-            self._end_turn("another round begins")
-        elif turn is not None:
+        if turn is not None and turn.at_work:
             turn.superseded = True
+        else:
+            self._end_turn("another round begins")
 
     def has_run(self, instance: Instance) -> None:
         """The beforeAll hooks are through: it is everybody's turn."""
@@ -173,9 +174,16 @@ class Rounds:
         """Everybody is at rest: the afterAll hooks, in the Module's main lane."""
         self._settling = False
         turn = self._after_all = AfterAllTurn(self._seen)
-        task = AfterAllTask(instance, self.runtime.tools, self.runtime.reports, turn)
+        task = AfterAllTask(instance, self.runtime.tools, self.runtime.reports, turn, self._until_gone)
         before = _made_by_hooks(instance)
         self.runtime.queues.enqueue(GLOBAL, task, turn.scope, on_done=lambda: self._ended(instance, turn, before))
+
+    async def _until_gone(self) -> None:
+        """Wait until those that were switched off, or are removed, are at their end, hooks and all; however long that takes."""
+        is_removing = self.runtime.lifecycle.is_removing
+        going = [name for name, one in self.runtime.instances.items() if one.disabling is not None or is_removing(name)]
+        for name in going:
+            await self.runtime.queues.wait_idle(name)
 
     def _end_turn(self, cause: str) -> None:
         """Interrupt the afterAll hooks; nothing if they do not run. What comes behind them in the lane must not wait for them."""

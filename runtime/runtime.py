@@ -218,6 +218,11 @@ class Runtime:
             known = overlaid(known, own.values)
         return {**known, "enabledModules": enabled}
 
+    def global_settings(self) -> JsonObject:
+        """What of the global values a user set; hooks find it in CONFIG_VALUES_PATH."""
+        own = self.instances.get(GLOBAL)
+        return own.configured.settings if own is not None else {}
+
     def modules_before(self, instance: Instance) -> tuple[str, ...]:
         """The Modules of a lower order that are on, by name."""
         if instance.definition is None:

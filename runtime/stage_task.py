@@ -104,6 +104,10 @@ class ScopedReporter:
         """See Reporter."""
         return self.reporter.global_values()
 
+    def global_settings(self) -> JsonObject:
+        """See Reporter."""
+        return self.reporter.global_settings()
+
 
 @dataclass(frozen=True, slots=True)
 class StageTask:

@@ -23,7 +23,7 @@ from wharfinger.queue.scope import WorkScope
 from wharfinger.runtime.configuration import comparable_settings, newest_settings
 from wharfinger.runtime.event_tasks import SynchronizeTask, lane_of, named, synchronize
 from wharfinger.runtime.hook_checks import check_by_hook
-from wharfinger.runtime.hook_runs import Cause, run_hook, snapshots_of, wait_hooks_quiet
+from wharfinger.runtime.hook_runs import Cause, run_hook, wait_hooks_quiet, with_snapshots
 from wharfinger.runtime.instance import Instance, Reporter, Tools
 from wharfinger.runtime.status import Stage
 from wharfinger.runtime.synchronizations import knows_all, remember
@@ -135,8 +135,8 @@ async def run_bound(instance: Instance, tools: Tools, reporter: Reporter, bindin
         if steps.done(step) is not None:
             continue
         with steps.taking(step):
-            context = contexts.helm_binding(binding, snapshots_of(instance, hook))
-            if await run_hook(instance, tools, reporter, hook, (context,), Cause(binding)):
+            telling = with_snapshots(instance, hook, binding)
+            if await run_hook(instance, tools, reporter, hook, telling, Cause(binding)):
                 changed.add(hook.name)
     return changed
 
@@ -171,7 +171,7 @@ async def _run_startup_hooks(instance: Instance, tools: Tools, reporter: Reporte
         if hook.name in instance.startup_done or (once and hook.name in record.state.started):
             continue
         reporter.progressed(instance, Stage.HOOKS, "StartingHooks", f"running {hook.name} (onStartup)")
-        await run_hook(instance, tools, reporter, hook, (contexts.on_startup(),), Cause("onStartup"))
+        await run_hook(instance, tools, reporter, hook, lambda: (contexts.on_startup(),), Cause("onStartup"))
         if once:
             name = hook.name
             await record.update(lambda state: state.startup_done(name))  # noqa: B023 - called before the next turn

@@ -1,7 +1,9 @@
 """A stream and its subscribers, in front of servers that do what no healthy one does."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import json
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, asynccontextmanager
+from typing import cast
 
 import httpx
 import pytest
@@ -11,12 +13,14 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 from tests.cluster.client_contract import CONFIG_MAP, NAMESPACE
 from tests.cluster.faulty_transport import FaultyTransport, Hang, Reply, Until, event, status_reply
 from tests.cluster.watch_script import Told, WatchScript, obj, page, watch
+from wharfinger.cluster.client import ClusterClient
 from wharfinger.cluster.connection import Connection
 from wharfinger.cluster.errors import ApiError, UnreachableError
 from wharfinger.cluster.http_client import open_client
 from wharfinger.cluster.http_errors import MalformedAnswerError
 from wharfinger.cluster.object_stream import MIN_RELIST_S, ObjectStream, WatchTarget
-from wharfinger.cluster.raw_object import RawChange
+from wharfinger.cluster.raw_object import RawChange, RawEvent, RawObject, RawPage, read_raw_object
+from wharfinger.cluster.watch_type import WatchType
 from wharfinger.formats.json_value import JsonObject
 
 EXPIRED = status_reply(410, "Expired", "the continue token is too old")
@@ -36,6 +40,38 @@ async def stream_of(script: WatchScript) -> AsyncIterator[ObjectStream]:
             nursery.cancel_scope.cancel()
         assert client.statistics()["watches"] == 0
     assert transport.open_streams == 0
+
+
+def raw(name: str, version: int) -> RawObject:
+    """A ConfigMap in a state, as it came."""
+    return read_raw_object(json.dumps(obj(name, version)).encode(), CONFIG_MAP)
+
+
+class Immediate:
+    """A client whose first watch tells of an object the moment that comes, without looking whether it is cancelled."""
+
+    def __init__(self, comes: trio.Event) -> None:
+        self.comes = comes
+        self.listed = RawPage((raw("a", 5),), "5")
+
+    @asynccontextmanager
+    async def raw_list(self, *_: object, **__: object) -> AsyncIterator[AsyncIterator[RawPage]]:
+        async def pages() -> AsyncGenerator[RawPage, None]:
+            yield self.listed
+
+        async with aclosing(pages()) as found:
+            yield found
+
+    @asynccontextmanager
+    async def raw_watch(self, *_: object, **__: object) -> AsyncIterator[AsyncIterator[RawEvent]]:
+        async def events() -> AsyncGenerator[RawEvent, None]:
+            while True:
+                await self.comes.wait()
+                self.comes = trio.Event()
+                yield RawEvent(WatchType.ADDED, raw("b", 6))
+
+        async with aclosing(events()) as found:
+            yield found
 
 
 def slow(reply: Reply, until: trio.Event) -> Reply:
@@ -201,6 +237,24 @@ async def test_somebody_may_come_while_others_are_told(autojump_clock: MockClock
 
 
 # -- subscribers that leave
+
+
+async def test_somebody_may_come_in_the_instant_in_which_an_event_does() -> None:
+    """The watch has the event already and is to end, and what reads it is not where it can be cancelled (as a socket is)."""
+    comes = trio.Event()
+    client = Immediate(comes)
+    async with trio.open_nursery() as nursery:
+        stream = ObjectStream(cast("ClusterClient", client), TARGET, lambda: 0.0)
+        nursery.start_soon(stream.run)
+        first, second = Told(), Told()
+        await stream.join(first, None).wait_first_list()
+        await wait_all_tasks_blocked()
+        client.listed = RawPage((raw("a", 5), raw("b", 6)), "6")
+        comes.set()
+        await stream.join(second, None).wait_first_list()
+        assert (first.take(), second.take()) == (["ADDED a", "ADDED b"], ["ADDED a", "ADDED b"])
+        assert stream.statistics().events == 0
+        nursery.cancel_scope.cancel()
 
 
 async def test_who_leaves_during_a_list_is_told_nothing_more_of_it(autojump_clock: MockClock) -> None:

@@ -1,12 +1,14 @@
 """The options: what is read, and what is refused with a word on what to do."""
 
 import argparse
+import grp
 import pwd
 from pathlib import Path
 
 import pytest
 
 from tests.hooks.contained import no_sandbox
+from wharfinger.hooks import containment_options
 from wharfinger.hooks.containment import Containment
 from wharfinger.hooks.containment_options import (
     FILE_BYTES,
@@ -72,6 +74,22 @@ def test_users_must_be_nobodys(monkeypatch: pytest.MonkeyPatch) -> None:
     somebody = next(entry for entry in pwd.getpwall() if entry.pw_uid > 0)
     with pytest.raises(ContainmentError, match=f"{somebody.pw_uid} is {somebody.pw_name}"):
         containment_of(parse(f"--hook-users={somebody.pw_uid}-{somebody.pw_uid}"))
+
+
+def test_groups_and_users_of_containers_are_somebodys_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run's group has its user's number; and all that runs as one of the users is killed, rootless containers as well."""
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    table = tmp_path / "subuid"
+    table.write_text("# rootless\nalice:400000:65536\nbroken\nbob:x:1\n")
+    monkeypatch.setattr(containment_options, "SUBORDINATE", (tmp_path / "missing", table))
+    for taken in ("399990-400000", "465535-465540", "400001-400002", "465000-466000"):
+        with pytest.raises(ContainmentError, match="subuid gives to alice; choose users that are nobody's"):
+            containment_of(parse(f"--hook-users={taken}"))
+    monkeypatch.setattr("grp.getgrall", lambda: [grp.struct_group(("staff", "x", 500_000, []))])
+    with pytest.raises(ContainmentError, match="500000 is the group staff"):
+        containment_of(parse("--hook-users=499999-500000"))
+    for free in ("399990-399999", "465536-465540", "500001-500002"):
+        assert containment_of(parse(f"--hook-users={free}")).users is not None
 
 
 @pytest.mark.parametrize(

@@ -236,6 +236,23 @@ def test_a_large_file_is_asked_and_not_remembered(tmp_path: Path) -> None:
     assert run_body(tmp_path, body, context).lines == ["n999", "pods", "1000"]
 
 
+@pytest.mark.parametrize("filler", [1, 1_000_000], ids=["small", "large"])
+def test_jq_that_does_not_read_its_context_is_no_failure(tmp_path: Path, filler: int) -> None:
+    """Of a large one it leaves a broken pipe behind; a file that cannot be read any more is a failure all the same."""
+    body = """
+    __main__() {
+      context::jq --null-input 1
+      context::jq --null-input input_line_number
+      rm "$BINDING_CONTEXT_PATH"
+      context__texts=()
+      context::jq .binding
+      echo went on
+    }
+    """
+    done = run_body(tmp_path, body, {"binding": "a", "filler": "x" * filler})
+    assert (done.status, done.out) == (2, "1\n0\n")
+
+
 def test_many_values_are_not_all_remembered_and_all_found(tmp_path: Path) -> None:
     context: JsonObject = {"binding": "a", "values": list(range(2_000))}
     body = '__main__() { context::get values.3; context::get values.1999; [[ "${#context__values[@]}" == 1000 ]]; }'

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import trio
 
 from tests.process.children import PATH, PATIENT, SHORT, alive_with, shell
 from wharfinger.process.child import run_child
@@ -147,6 +148,17 @@ async def test_what_is_not_there_is_told_in_the_same_words(
 ) -> None:
     with pytest.raises(SpawnError, match=why):
         await run_child(Command(argv, Path("/"), {"PATH": PATH}), limits)
+
+
+async def test_a_pipe_in_the_place_of_the_program_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "program", 0o755)
+    command = Command((str(tmp_path / "program"),), tmp_path, {"PATH": PATH})
+    said = set()
+    for limits in (PATIENT, EVERYTHING):
+        with trio.fail_after(20), pytest.raises(SpawnError) as caught:
+            await run_child(command, limits)
+        said.add(str(caught.value))
+    assert len(said) == 1
 
 
 def test_a_first_line_without_an_interpreter_names_none(tmp_path: Path) -> None:

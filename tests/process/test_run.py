@@ -113,11 +113,8 @@ async def test_who_writes_faster_than_it_can_be_looked_at_leaves_half_of_the_tim
         mock_clock.autojump_threshold = 0
         await run.pump(read, take)
         begun = pieces[0][1]
-        assert [(size, pytest.approx(at - begun)) for size, at in pieces] == [
-            (PUMPED_BYTES, 0.0),
-            (PUMPED_BYTES, 200 * BUSY_S),
-            (1, 400 * BUSY_S),
-        ]
+        assert [size for size, _ in pieces] == [PUMPED_BYTES, PUMPED_BYTES, 1]
+        assert [at - begun for _, at in pieces] == pytest.approx([0, 200 * BUSY_S, 400 * BUSY_S])
         mock_clock.autojump_threshold = math.inf
         mock_clock.rate = 1
         run.ask_end()

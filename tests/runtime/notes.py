@@ -90,6 +90,9 @@ class Notes:
     def global_values(self) -> JsonObject:
         return {}
 
+    def global_settings(self) -> JsonObject:
+        return {}
+
 
 SHOP = AppId("prod", "shop")
 

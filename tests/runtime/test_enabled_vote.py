@@ -150,6 +150,9 @@ class Globally:
     def global_values(self) -> JsonObject:
         return self.global_values_now
 
+    def global_settings(self) -> JsonObject:
+        return {}
+
 
 async def test_what_it_sees_of_others_is_an_input_and_its_own_being_on_is_none(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:

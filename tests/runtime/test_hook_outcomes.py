@@ -149,6 +149,31 @@ async def test_what_is_secret_in_the_global_values_is_masked_in_what_any_hook_sa
     assert "hunter22-secret" not in caplog.text + published
 
 
+async def test_what_the_user_set_for_all_is_in_the_configuration_values_of_every_hook(tmp_path: Path) -> None:
+    """Under the same names as in the values (spec hook-protocol §1.6)."""
+    note = f'jq -c . "$CONFIG_VALUES_PATH" >>"{tmp_path}/notes"'
+    write(
+        tmp_path / "modules",
+        {
+            "global-hooks/hooks/all.sh": bash("{configVersion: v1, beforeAll: 1}", note),
+            "alpha/hooks/own.sh": bash("{configVersion: v1, beforeHelm: 1}", note),
+            "alpha/enabled": f'#!/bin/bash\n{note}\necho true >"$MODULE_ENABLED_RESULT"\n',
+        },
+    )
+    for name in ("global-hooks/hooks/all.sh", "alpha/hooks/own.sh", "alpha/enabled"):
+        (tmp_path / "modules" / name).chmod(0o755)
+    settings: JsonObject = {"settings": {"colour": "blue"}}
+    async with open_world(tmp_path) as world:
+        await world.local_repository(tmp_path / "modules")
+        await world.create_module("global", package="global-hooks", version="0.0.0", spec=settings)
+        await world.until_state("", "global", "Ready")
+        await world.create_module("alpha", version="0.0.0")
+        await world.until_state("", "alpha", "Ready")
+    seen = '{"alpha":{},"global":{"colour":"blue"}}'
+    assert sorted(set(notes(tmp_path))) == [seen, '{"global":{"colour":"blue"}}']
+    assert notes(tmp_path).count(seen) >= 2
+
+
 async def test_what_is_to_be_masked_is_gathered_a_few_times_however_much_is_published(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

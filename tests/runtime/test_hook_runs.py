@@ -1,13 +1,27 @@
 """Hooks of packages in a world: real bash and Python processes, real events, values that flow into the release."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import cast
 
 import trio
+import trio.testing
 
 from tests.packages.charts import ROOT, write
+from tests.runtime.notes import Notes, instance
 from tests.runtime.world import World, open_world
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.formats.json_value import JsonObject, find_str
+from wharfinger.hooks.config_bindings import UNBOUND
+from wharfinger.hooks.context_file import Context
+from wharfinger.hooks.discovery import Hook
+from wharfinger.hooks.hook_metrics import HookMetrics
+from wharfinger.hooks.runner import HookOutcome, HookRun
+from wharfinger.packages.definition import read_definition
+from wharfinger.queue.slots import Kind, SlotLimits, Slots
+from wharfinger.runtime.hook_runs import Cause, run_hook
+from wharfinger.runtime.instance import Tools
 from wharfinger.runtime.resources import CONFIG_MAP
 
 PACKAGE = "apiVersion: v1\ntype: Application\nname: {name}\nversion: 1.0.0\n"
@@ -175,3 +189,50 @@ async def test_a_schedules_tick_runs_its_hooks_with_snapshots(tmp_path: Path) ->
                 if find_str(report, "data", "watched") == "1":
                     break
         await until_data(world, "reload-settings", "watched", "1")
+
+
+@dataclass
+class Watched:
+    """A runner of hooks that do nothing, and how they were run."""
+
+    runs: list[HookRun] = field(default_factory=list)
+    slots: Slots = field(default_factory=lambda: Slots(SlotLimits(hooks=1)))
+    metrics: HookMetrics = field(default_factory=HookMetrics)
+
+    @property
+    def hook_runner(self) -> "Watched":
+        return self
+
+    async def run(self, run: HookRun) -> HookOutcome:
+        self.runs.append(run)
+        return HookOutcome(True, "", (), (), (), (), (), 0.0, 0.0, 0)
+
+
+async def test_a_hook_is_told_what_there_is_when_its_turn_has_come(
+    tmp_path: Path, autojump_clock: trio.testing.MockClock
+) -> None:
+    """Not what there was when it began to wait for others; and the time it waited is none of its own."""
+    one, watched, told = instance(), Watched(), ["old"]
+    one.definition = read_definition(hooked(tmp_path / "hooked", {}), name="hooked", version="1.0.0")
+    one.values = {"seen": 1}
+    hook = Hook("hooks/a.sh", Path("a.sh"), (), Path(), UNBOUND)
+    tools = cast("Tools", watched)
+
+    async def hold() -> None:
+        async with watched.slots.use(Kind.HOOK, "another"):
+            await trio.sleep(100)
+
+    def telling() -> Sequence[Context]:
+        return ({"binding": told[0]},)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(hold)
+        await trio.testing.wait_all_tasks_blocked()
+        nursery.start_soon(run_hook, one, tools, Notes(), hook, telling, Cause("maps"))
+        await trio.testing.wait_all_tasks_blocked()
+        told[0], one.values = "new", {"seen": 2}
+    (run,) = watched.runs
+    assert run.contexts == ({"binding": "new"},)
+    assert run.values["hooked"] == {"seen": 2}
+    sums = [line for line in watched.metrics.exposition().splitlines() if "hook_run_seconds_sum" in line]
+    assert [line.split()[-1] for line in sums] == ["0"]

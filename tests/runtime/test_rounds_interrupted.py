@@ -226,6 +226,25 @@ async def test_an_afterall_hook_that_fails_gives_way_to_what_came_meanwhile(tmp_
         )
 
 
+async def test_afterall_hooks_that_wait_for_who_goes_give_way(tmp_path: Path) -> None:
+    """An uninstallation may take long; settings that come meanwhile are not held up by it."""
+    waits = f"until [ -e {tmp_path}/go ]; do sleep 0.01; done"
+    global_hooks(tmp_path, all=hook(tmp_path, "all", config(*AROUND)))
+    a_module(tmp_path, "gamma", {"afterDeleteHelm": waits})
+    async with open_world(tmp_path) as world:
+        notes = await begin(world, "gamma")
+        await notes.tell("all beforeAll -", "gamma beforeHelm -", "all afterAll -")
+        await world.change("", "gamma", {"enabled": False})
+        await notes.until(2)
+        await world.change("", "global", RED)
+        await notes.until(3)
+        assert notes.lines()[-1] == "all beforeAll red"
+        (tmp_path / "go").touch()
+        await notes.tell(
+            "all beforeAll -", "all beforeAll red", "all afterAll red", "gamma afterDeleteHelm -", apart="gamma"
+        )
+
+
 async def test_without_global_hooks_there_are_no_flags(tmp_path: Path) -> None:
     """Who was on by a flag goes with the Module; whoever else is there stays, and a new Module begins anew."""
     global_hooks(tmp_path, all=hook(tmp_path, "all", config(*AROUND), {"beforeAll": add("/gammaEnabled", "true")}))

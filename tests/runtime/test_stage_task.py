@@ -124,4 +124,4 @@ def test_a_reporter_passes_everything_on_until_its_scope_is_cancelled() -> None:
     reporter.hook_ran(one, "h", "")  # what a hook did is true whoever asked for it
     reporter.values_changed(one, "h")  # and so is what it made of the values
     assert [said for said, _ in notes.said[8:]] == ["ran h", "changed by h"]
-    assert reporter.global_values() == {}
+    assert (reporter.global_values(), reporter.global_settings()) == ({}, {})

@@ -28,7 +28,11 @@ context::jq() {
   if context::_remembered && [[ -n "${context__texts["$index"]-}" ]]; then
     jq "$@" <<<"${context__texts["$index"]}"
   else
-    context::global::jq --compact-output ".[$index]" | jq "$@"
+    local -a ended=(0 0)
+    context::global::jq --compact-output ".[$index]" | jq "$@" || ended=("${PIPESTATUS[@]}")
+    # Who reads nothing (--null-input) or not to the end leaves the other with a broken pipe: that is no failure.
+    ((ended[0] != 141)) || ended[0]=0
+    return "$((ended[1] ? ended[1] : ended[0]))"
   fi
 }
 
