@@ -6,6 +6,7 @@ import os
 import pwd
 import re
 import shutil
+import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Final, cast
 
 from wharfinger.hooks.containment import Containment
 from wharfinger.hooks.hook_users import HookUsers
+from wharfinger.hooks.sandbox import LEAST_VERSION
 
 FILE_BYTES: Final = 256 * 1024 * 1024
 """How large a file of a hook may become where nobody says."""
@@ -22,6 +24,8 @@ _UNITS: Final = {"": 1, "Ki": 1024, "Mi": 1024**2, "Gi": 1024**3}
 _USERS: Final = re.compile(r"(\d{1,10})-(\d{1,10})")
 SUBORDINATE: Final = (Path("/etc/subuid"), Path("/etc/subgid"))
 _SUBORDINATE: Final = re.compile(r"^(?P<owner>[^:\n]+):(?P<first>\d{1,10}):(?P<count>\d{1,10})[ \t]*$", re.MULTILINE)
+_VERSION: Final = re.compile(r"bubblewrap (\d{1,4})\.(\d{1,4})")
+_VERSION_S: Final = 10.0
 _MAX_UID: Final = 2**32 - 2
 _MAX_USERS: Final = 10_000
 
@@ -69,6 +73,20 @@ def add_containment_options(parser: argparse.ArgumentParser) -> None:
         )
 
 
+def _check_bubblewrap(program: str) -> None:
+    """Raises ContainmentError for one that cannot bound what a sandbox has in memory."""
+    try:
+        said = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=_VERSION_S, check=True)
+    except (OSError, subprocess.SubprocessError) as error:
+        raise ContainmentError(f"--hook-sandbox: {program} does not say its version: {error}") from error
+    found = _VERSION.search(said.stdout)
+    if found is None or (int(found[1]), int(found[2])) < LEAST_VERSION:
+        wanted = ".".join(map(str, LEAST_VERSION))
+        raise ContainmentError(
+            f"--hook-sandbox: {program} is {said.stdout.strip()[:80]!r}, and {wanted} or newer is needed"
+        )
+
+
 def containment_of(
     args: argparse.Namespace,
     *,
@@ -87,6 +105,8 @@ def containment_of(
     sandbox = shutil.which(named) if named is not None else None
     if named is not None and sandbox is None:
         raise ContainmentError(f"--hook-sandbox: no {named!r} on PATH; install bubblewrap, or name its program")
+    if sandbox is not None:
+        _check_bubblewrap(sandbox)
     return Containment(
         users=HookUsers(*users) if users is not None else None,
         sandbox=Path(sandbox).absolute() if sandbox is not None else None,

@@ -14,6 +14,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
+SCRATCH_BYTES: Final = 256 * 1024 * 1024
+"""Of each folder that is the sandbox's own: they are in memory, which no other limit counts. Needs bubblewrap 0.7."""
+LEAST_VERSION: Final = (0, 7)
 _MADE: Final = frozenset({"dev", "proc", "tmp"})
 _ALONE: Final = ("--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try", "--cap-drop", "ALL")
 
@@ -34,10 +37,9 @@ def sandboxed(
     """
     hidden = (Path("/var/tmp"), *((state_dir,) if state_dir is not None else ()))  # noqa: S108 - it gets one of its own
     options = [str(bubblewrap), *_ALONE, *_machine()]
-    for made, option in (("/dev", "--dev"), ("/proc", "--proc"), ("/tmp", "--tmpfs")):  # noqa: S108
-        options += [option, made]
-    for folder in hidden:
-        options += ["--tmpfs", str(folder)]
+    options += ["--dev", "/dev", "--proc", "/proc"]
+    for folder in (Path("/tmp"), *hidden):  # noqa: S108
+        options += ["--size", str(SCRATCH_BYTES), "--tmpfs", str(folder)]
     if socket is not None and not any(socket.is_relative_to(folder) for folder in (Path("/tmp"), *hidden)):  # noqa: S108
         options += ["--ro-bind", "/dev/null", str(socket)]
     for path in shown:

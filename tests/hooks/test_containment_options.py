@@ -31,7 +31,7 @@ def test_without_options_only_files_are_bounded() -> None:
 def test_every_option(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.geteuid", lambda: 0)
     program = tmp_path / "bwrap"
-    program.write_text("")
+    program.write_text("#!/bin/sh\necho bubblewrap 0.11.2\n")
     program.chmod(0o755)
     args = parse(
         "--hook-users=400000-400003",
@@ -61,6 +61,22 @@ def test_the_sandbox_is_looked_for_on_path() -> None:
 def test_a_sandbox_that_is_not_there_is_refused() -> None:
     with pytest.raises(ContainmentError, match="no '/no/such' on PATH; install bubblewrap"):
         containment_of(parse("--hook-sandbox=/no/such"))
+
+
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [
+        ("echo bubblewrap 0.6.1", "0.7 or newer is needed"),
+        ("echo something else", "0.7 or newer is needed"),
+        ("exit 3", "does not say its version"),
+    ],
+)
+def test_a_sandbox_that_cannot_bound_its_memory_is_refused(tmp_path: Path, script: str, words: str) -> None:
+    program = tmp_path / "bwrap"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    with pytest.raises(ContainmentError, match=words):
+        containment_of(parse(f"--hook-sandbox={program}"))
 
 
 def test_users_need_root(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,7 @@
 from itertools import pairwise
 from pathlib import Path
 
-from wharfinger.hooks.sandbox import sandboxed
+from wharfinger.hooks.sandbox import SCRATCH_BYTES, sandboxed
 
 
 def test_what_is_hidden_is_hidden_before_what_is_shown_in_it() -> None:
@@ -63,3 +63,11 @@ def test_the_daemons_socket_is_covered_where_it_can_be_seen() -> None:
     assert "--ro-bind /dev/null /run/w/debug.sock " in words("/run/w/debug.sock")
     for hidden in ("/var/lib/w/run/debug.sock", "/tmp/debug.sock", "/var/tmp/debug.sock"):
         assert hidden not in words(hidden)
+
+
+def test_what_is_the_sandboxs_own_is_bounded() -> None:
+    """It is in memory, and no limit of a process counts it."""
+    words = sandboxed(Path("/b"), state_dir=Path("/var/lib/w"), shown=(), writable=None, extra_binds={}, cwd=Path("/"))
+    made = [index for index, word in enumerate(words) if word == "--tmpfs"]
+    assert [words[index + 1] for index in made] == ["/tmp", "/var/tmp", "/var/lib/w"]
+    assert all(words[index - 2 : index] == ("--size", str(SCRATCH_BYTES)) for index in made)
