@@ -13,6 +13,7 @@ from wharfinger.runtime.resources import CONFIG_MAP, is_object_name
 from wharfinger.runtime.restart_policy import Repeat
 
 _MODULES: Final = ("ADDON_OPERATOR_MODULES_DIR", "MODULES_DIR")
+_CONFIG_MAP: Final = ("ADDON_OPERATOR_NAMESPACE", "ADDON_OPERATOR_CONFIG_MAP")
 _GLOBAL: Final = ("ADDON_OPERATOR_GLOBAL_HOOKS_DIR", "GLOBAL_HOOKS_DIR")
 """Both spellings: addon-operator's documents have one, its code reads the other."""
 
@@ -59,7 +60,8 @@ def add_hooks(parser: argparse.ArgumentParser) -> None:
         type=config_map_key,
         default=None,
         metavar="NAMESPACE/CONFIGMAP",
-        help="settings of these modules and whether they are enabled, as addon-operator's ConfigMap has them (default: none)",
+        help="settings of these modules and whether they are enabled, as addon-operator's ConfigMap has them (default: "
+        f"${_CONFIG_MAP[0]} and ${_CONFIG_MAP[1]}, or none)",
     )
     starts = parser.add_argument_group(
         "restarts",
@@ -87,10 +89,11 @@ def addon_folders(args: argparse.Namespace, environment: Mapping[str, str] = os.
     named = cast("list[str]", args.modules_dir) or [_first(environment, _MODULES)]
     modules = tuple(Path(part).resolve() for text in named for part in text.split(":") if part)
     global_hooks = cast("str", args.global_hooks_dir) or _first(environment, _GLOBAL)
+    config_map = cast("ObjectKey | None", args.config_map)
+    if config_map is None and (modules or global_hooks):
+        config_map = _config_map_of(environment)
     return AddonFolders(
-        tuple(dict.fromkeys(modules)),
-        Path(global_hooks).resolve() if global_hooks else None,
-        cast("ObjectKey | None", args.config_map),
+        tuple(dict.fromkeys(modules)), Path(global_hooks).resolve() if global_hooks else None, config_map
     )
 
 
@@ -99,6 +102,8 @@ def folders_problem(folders: AddonFolders) -> str:
     for path in folders.folders():
         if not path.is_dir():
             return f"{path}: not a folder; name one that is there (--modules-dir, --global-hooks-dir)"
+    if folders.global_hooks is not None and not any(path.is_file() for path in folders.global_hooks.rglob("*")):
+        return f"--global-hooks-dir {folders.global_hooks}: there is no file in it; leave the option out where there are no hooks"
     if folders.config_map is not None and not folders:
         return "--config-map says how modules are to be set up, and there are none; give --modules-dir or --global-hooks-dir"
     return ""
@@ -110,6 +115,13 @@ def config_map_key(text: str) -> ObjectKey:
     if not (slash and is_package_name(namespace) and is_object_name(name)):
         raise argparse.ArgumentTypeError(f"{text[:320]!r} is not NAMESPACE/CONFIGMAP")
     return ObjectKey(CONFIG_MAP, namespace, name)
+
+
+def _config_map_of(environment: Mapping[str, str]) -> ObjectKey | None:
+    """As addon-operator's variables name it; None where they do not, or name none that could be."""
+    namespace, name = (environment.get(variable, "") for variable in _CONFIG_MAP)
+    known = is_package_name(namespace) and is_object_name(name)
+    return ObjectKey(CONFIG_MAP, namespace, name) if known else None
 
 
 def _repeat(text: str) -> Repeat:

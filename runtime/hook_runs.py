@@ -32,7 +32,7 @@ from wharfinger.queue.slots import Kind
 from wharfinger.runtime.failures import EXPECTED, HookRunError
 from wharfinger.runtime.identity import GLOBAL, identity_variables, is_global
 from wharfinger.runtime.instance import Instance, Reporter, Tools
-from wharfinger.runtime.values_patches import patch_settings, patch_values
+from wharfinger.runtime.values_patches import check_values_patch, patch_settings, patch_values
 
 log = logging.getLogger(__name__)
 
@@ -169,6 +169,8 @@ async def _run(
         )
     _publish(instance, tools, hook, metrics)
     if outcome.config_values_patch:
+        if outcome.values_patch:  # of a run that fails nothing is kept, so this comes before anything is written
+            await check_values_patch(instance, tools, hook.name, outcome.values_patch)
         await patch_settings(instance, tools, hook.name, outcome.config_values_patch)
     return bool(outcome.values_patch) and await patch_values(instance, tools, hook.name, outcome.values_patch)
 

@@ -119,10 +119,8 @@ class Rounds:
                 if (other := self.runtime.instances.get(name)) is not None:
                     other.verified = True  # what an earlier process applied was made of other values
                 self.runtime.operations.tell_scheduler(Rescheduled(name, "GlobalValuesChanged"))
-        self._running, self._settling = (
-            False,
-            True,
-        )  # not before everybody was told: who is suspended is through at once
+        # Not before everybody was told: who is suspended is through at once, and the round would be over.
+        self._running, self._settling = False, True
         self.look()
 
     def look(self) -> None:

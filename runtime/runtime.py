@@ -124,6 +124,8 @@ class Runtime:
         ``written`` is its status as it was last written.
         """
         instance = self.instances.get(identity.name)
+        if is_global(identity):
+            self.rounds.expect()
         if instance is None:
             status = statuses.restored(generation, written, self.now())
             instance = self.new_instance(identity, status)
@@ -148,10 +150,12 @@ class Runtime:
     def adopt_what_stops(self, spec: PackageSpec) -> None:
         """Of a wish that cannot be acted on (its repository is missing, say): that the package is to be off, or left alone."""
         instance = self.instances.get(spec.id.name)
-        if instance is None or instance.source is None or self.lifecycle.is_removing(spec.id.name):
+        if self.lifecycle.is_removing(spec.id.name):
             return
         if spec.enabled is False:
             self.operations.tell_scheduler(IntentSet(spec.id.name, enabled=False))
+        if instance is None or instance.source is None:
+            return
         if spec.directives.suspended and not self.lifecycle.is_suspended(spec.id.name):
             self._update(spec, instance.source, instance.wanted_settings)
 

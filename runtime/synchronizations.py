@@ -48,9 +48,9 @@ async def about_to_tell(instance: Instance, hook: Hook) -> None:
     if instance.record is None:
         return
     prefix = f"{hook.name}#"
-    if any(key.startswith(prefix) for key, _ in instance.record.state.synchronized):
-        await instance.record.update(
-            lambda state: state.synchronized_with(
-                {key: known for key, known in state.synchronized if not key.startswith(prefix)}
-            )
+    # Always by way of the record, which takes one at a time: what it is to say may just be being written.
+    await instance.record.update(
+        lambda state: state.synchronized_with(
+            {key: known for key, known in state.synchronized if not key.startswith(prefix)}
         )
+    )

@@ -5,9 +5,12 @@ from typing import Final
 from wharfinger.formats.json_value import JsonObject, JsonValue, as_object
 from wharfinger.hooks.values_patch import reapplied
 from wharfinger.packages.values import merged_values
+from wharfinger.runtime.identity import is_global
 from wharfinger.runtime.instance import Instance
 
 MAX_PATHS: Final = 5
+_SHOWN: Final = ("discovery", "modules")
+"""Of what every package sees under ``global``: objects that are there also where nobody has said anything of them."""
 
 
 def values_of(instance: Instance, settings: JsonObject) -> JsonObject:
@@ -16,7 +19,20 @@ def values_of(instance: Instance, settings: JsonObject) -> JsonObject:
     values = merged_values(definition, settings)
     if not instance.patches:
         return values
-    return as_object(reapplied({definition.camel: values}, instance.patches)[definition.camel], definition.camel)
+    document = reapplied({definition.camel: opened(instance, values)}, instance.patches)
+    return closed(instance, as_object(document[definition.camel], definition.camel), values)
+
+
+def opened(instance: Instance, values: JsonObject) -> JsonObject:
+    """The values as patches are applied to them: a global hook is shown two objects that are ours, and may add to them."""
+    return {**{key: {} for key in _SHOWN}, **values} if is_global(instance.id) else values
+
+
+def closed(instance: Instance, values: JsonObject, before: JsonObject) -> JsonObject:
+    """What is left of `opened` values: without what nobody has added to."""
+    if not is_global(instance.id):
+        return values
+    return {key: value for key, value in values.items() if value != {} or key not in _SHOWN or key in before}
 
 
 def changed_paths(before: JsonObject, after: JsonObject) -> tuple[str, ...]:

@@ -8,12 +8,13 @@ such right: their settings belong to whoever wrote the resource.
 
 import logging
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from wharfinger.cluster.errors import ConflictError, NotFoundError
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.formats.errors import FormatError
-from wharfinger.formats.json_value import JsonObject, JsonValue, as_object, find_object, find_str
+from wharfinger.formats.json_value import JsonObject, JsonValue, as_object, checksum, find_object, find_str
 from wharfinger.formats.yaml_reader import read_yaml
 from wharfinger.formats.yaml_writer import write_yaml
 from wharfinger.hooks.values_patch import apply_values_patch, compacted
@@ -23,7 +24,9 @@ from wharfinger.runtime.failures import HookRunError
 from wharfinger.runtime.global_flags import flag_document
 from wharfinger.runtime.identity import is_global
 from wharfinger.runtime.instance import Instance, Tools
+from wharfinger.runtime.package_state import StateRecord
 from wharfinger.runtime.resources import CONFIG_MAP, MODULE, SETTINGS_MAP
+from wharfinger.runtime.values import closed, opened
 
 log = logging.getLogger(__name__)
 
@@ -31,29 +34,54 @@ ATTEMPTS: Final = 4
 """To write settings that somebody else writes, too."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Patched:
+    """What a values patch makes of a package; ``changed``: whether that is anything else than before."""
+
+    values: JsonObject
+    patches: tuple[JsonValue, ...]
+    changed: bool
+
+
+async def check_values_patch(instance: Instance, tools: Tools, hook: str, patch: Sequence[JsonValue]) -> None:
+    """Whether a values patch could be made true now; nothing is. Raises HookRunError, ClusterError."""
+    record = await instance.recorded(tools.cluster)
+    async with instance.values_lock:
+        await _patched(instance, tools, record, hook, patch)
+
+
 async def patch_values(instance: Instance, tools: Tools, hook: str, patch: Sequence[JsonValue]) -> bool:
     """Record a values patch and make it true; True if it changed anything.
 
     Raises HookRunError where it cannot be, ClusterError where it is not recorded.
     """
-    definition, record = instance.loaded(), await instance.recorded(tools.cluster)
-    root = definition.camel
+    record = await instance.recorded(tools.cluster)
     async with instance.values_lock:  # hooks of several queues may end at once
-        try:
-            before = {root: instance.values, **flag_document(record.state.patches)}
-            document = apply_values_patch(before, patch, root=root, flags=is_global(instance.id))
-            values = as_object(document[root], root)
-            report = await check_values_rules(definition, values, instance.values, tools.rules)
-            if report.problems:
-                raise SettingsError(report.problems, subject="values")
-            patches = compacted(record.state.patches, patch, before)
-        except (FormatError, SettingsError) as error:
-            raise HookRunError(hook, f"cannot apply values patch: {error}") from error
-        if document == before:
-            return False
-        await record.update(lambda state: state.patched(patches))
-        instance.values = values
-        return True
+        patched = await _patched(instance, tools, record, hook, patch)
+        if patched.changed:
+            await record.update(lambda state: state.patched(patched.patches))
+            instance.values = patched.values
+        return patched.changed
+
+
+async def _patched(
+    instance: Instance, tools: Tools, record: StateRecord, hook: str, patch: Sequence[JsonValue]
+) -> _Patched:
+    """Raises HookRunError."""
+    definition = instance.loaded()
+    root = definition.camel
+    flags = flag_document(record.state.patches) if is_global(instance.id) else {}  # a module may be called as a flag is
+    before: JsonObject = {**flags, root: opened(instance, instance.values)}
+    try:
+        document = apply_values_patch(before, patch, root=root, flags=is_global(instance.id))
+        values = closed(instance, as_object(document[root], root), instance.values)
+        report = await check_values_rules(definition, values, instance.values, tools.rules)
+        if report.problems:
+            raise SettingsError(report.problems, subject="values")
+        patches = compacted(record.state.patches, patch, before)
+    except (FormatError, SettingsError) as error:
+        raise HookRunError(hook, f"cannot apply values patch: {error}") from error
+    return _Patched(values, patches, changed=checksum(document) != checksum(before))  # true is not 1
 
 
 async def patch_settings(instance: Instance, tools: Tools, hook: str, patch: Sequence[JsonValue]) -> None:
@@ -96,7 +124,7 @@ async def _patch_once(
             raise SettingsError(report.problems, subject="configuration values")
     except (FormatError, SettingsError) as error:
         raise HookRunError(hook, f"cannot apply configuration values patch: {error}") from error
-    if after == before:
+    if checksum(after) == checksum(before):
         return
     log.info("%s: %s changes its settings", instance.id, hook)
     if source.get("kind") == CONFIG_MAP.kind:

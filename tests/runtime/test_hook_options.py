@@ -32,6 +32,7 @@ def test_nothing_is_the_default() -> None:
 def test_folders_are_named_by_options_or_the_environment(tmp_path: Path) -> None:
     for name in ("a", "b", "g"):
         (tmp_path / name).mkdir()
+        (tmp_path / name / "README.md").write_text("something")
     a, b, g = (tmp_path / name for name in ("a", "b", "g"))
     given = folders("--modules-dir", f"{a}:{b}", "--modules-dir", f"{a}", "--global-hooks-dir", f"{g}")
     assert given == AddonFolders((a, b), g)
@@ -58,3 +59,20 @@ def test_what_is_wrong_is_said(tmp_path: Path) -> None:
 def test_what_cannot_be_is_refused(arguments: tuple[str, str]) -> None:
     with pytest.raises(SystemExit):
         parsed(*arguments)
+
+
+def test_a_folder_of_global_hooks_with_nothing_in_it_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "hooks").mkdir()
+    empty = folders("--global-hooks-dir", str(tmp_path))
+    assert "there is no file in it" in folders_problem(empty)
+    (tmp_path / "hooks" / "a.sh").write_text("#!/bin/sh\n")
+    assert folders_problem(empty) == ""
+
+
+def test_the_config_map_may_be_named_as_addon_operator_has_it(tmp_path: Path) -> None:
+    environment = {"ADDON_OPERATOR_NAMESPACE": "ns", "ADDON_OPERATOR_CONFIG_MAP": "settings"}
+    named = folders("--modules-dir", str(tmp_path), environment=environment)
+    assert named.config_map == ObjectKey(CONFIG_MAP, "ns", "settings")
+    assert folders(environment=environment).config_map is None
+    alone = {"ADDON_OPERATOR_CONFIG_MAP": "settings"}
+    assert folders("--modules-dir", str(tmp_path), environment=alone).config_map is None

@@ -129,3 +129,19 @@ async def test_after_all_hooks_that_never_settle_are_named(tmp_path: Path) -> No
         await begin(world)
         await world.until("", "global", has_reason("ValuesLoop"))
         assert noted(notes) == ["all.sh:afterAll"] * 6
+
+
+async def test_global_hooks_add_to_what_they_are_shown(tmp_path: Path) -> None:
+    """``discovery`` and ``modules`` are there in VALUES_PATH, and in nobody's values until somebody adds to them."""
+    notes = tmp_path / "notes"
+    patch = add("/global/discovery/clusterDomain", '"cluster.local"')
+    global_hooks(tmp_path, {"all.sh": hook(notes, '"beforeAll": 1', patch)})
+    async with open_world(tmp_path) as world:
+        await begin(world)
+        await world.until_state("", "global", "Ready")
+        assert find(world.runtime.global_values(), "discovery", "clusterDomain") == "cluster.local"
+        assert find(world.runtime.global_values(), "discovery", "kubernetesVersion")
+        assert world.runtime.instances["global"].values == {"discovery": {"clusterDomain": "cluster.local"}}
+        await world.request("", "global")
+        await world.until_state("", "global", "Ready")
+        assert find(world.runtime.global_values(), "discovery", "clusterDomain") == "cluster.local"

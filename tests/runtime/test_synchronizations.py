@@ -5,16 +5,23 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
+import trio
+import trio.testing
+
 from tests.packages.charts import write
 from tests.runtime.test_hook_runs import PACKAGE, bash, config_map, hooked
 from tests.runtime.world import Ground, World, one_error, open_ground, open_world
+from wharfinger.cluster.client import ClusterClient
 from wharfinger.cluster.resource import ObjectKey
+from wharfinger.formats.json_value import JsonObject
 from wharfinger.hooks.hook_services import HookServices
 from wharfinger.packages.definition import Layout
-from wharfinger.queue.slots import SlotLimits
+from wharfinger.queue.slots import SlotLimits, Slots
 from wharfinger.runtime.instance import Tools
+from wharfinger.runtime.limited_client import LimitedClient
 from wharfinger.runtime.resources import CONFIG_MAP
 from wharfinger.runtime.restart_policy import Repeat
+from wharfinger.runtime.synchronizations import remember
 
 CONFIG = """\
 configVersion: v1
@@ -153,3 +160,41 @@ async def test_who_was_taken_away_is_shown_everything_when_it_comes_back(tmp_pat
 
 def test_which_layouts_do_it_again() -> None:
     assert [Repeat.LAYOUT.always(layout) for layout in (Layout.PACKAGE, Layout.MODULE_FOLDER)] == [False, True]
+
+
+class HeldClient(LimitedClient):
+    """Its writes wait until they may go on."""
+
+    def __init__(self, client: ClusterClient) -> None:
+        super().__init__(client, Slots(SlotLimits()))
+        self.reached, self.go_on = trio.Event(), trio.Event()
+
+    async def replace(self, obj: JsonObject, *, subresource: str = "") -> JsonObject:
+        self.reached.set()
+        await self.go_on.wait()
+        return await super().replace(obj, subresource=subresource)
+
+
+async def test_what_is_told_while_the_record_is_written_is_taken_out_of_it(tmp_path: Path) -> None:
+    async with watching(tmp_path) as ground, ground.open_world() as world:
+        await ready(world)
+        instance = world.runtime.instances["prod.app"]
+        await set_to(ground, "3")
+        await world.until_notes(tmp_path / "notes", {"3"})
+        await world.runtime.queues.wait_idle("prod.app")
+        record, hooks = instance.record, instance.started
+        assert record is not None
+        assert hooks is not None
+        assert record.state.synchronized == ()
+        record.client = held = HeldClient(ground.client)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(remember, instance, world.runtime.tools)
+            await held.reached.wait()
+            await set_to(ground, "4")
+            while not any(box.waiting for box in hooks.inboxes.values()):
+                await trio.lowlevel.checkpoint()
+            await trio.testing.wait_all_tasks_blocked()
+            held.go_on.set()
+        await world.until_notes(tmp_path / "notes", {"4"})
+        await world.runtime.queues.wait_idle("prod.app")
+        assert record.state.synchronized == ()

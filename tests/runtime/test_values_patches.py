@@ -87,3 +87,58 @@ async def test_settings_of_a_package_are_its_users(tmp_path: Path) -> None:
         await world.create("prod", "app", package="hooked")
         failed = await world.until("prod", "app", has_reason("PackageHookFailed"))
         assert "spec.settings and are not a hook's" in str(find(failed, "status", "conditions"))
+
+
+async def test_of_a_run_that_fails_nothing_is_kept(tmp_path: Path) -> None:
+    """Neither file is acted on where one of them is refused."""
+    both = bash(
+        "{configVersion: v1, beforeHelm: 1}",
+        f"echo '{REPEATABLE}' >\"$CONFIG_VALUES_JSON_PATCH_PATH\"\n"
+        """echo '{"op":"remove","path":"/tuner/nothing"}' >"$VALUES_JSON_PATCH_PATH" """,
+    )
+    module_folder(tmp_path / "modules" / "tuner", REPEATABLE)
+    (tmp_path / "modules" / "tuner" / "hooks" / "set.sh").write_text(both)
+    async with open_world(tmp_path) as world:
+        await begin(world)
+        await world.create_module("tuner", version="0.0.0", spec={"settings": {"b": "kept"}})
+        await world.until("", "tuner", has_reason("PackageHookFailed"))
+        assert await settings_of(world) == {"b": "kept"}
+
+
+async def test_a_module_may_be_called_as_a_flag_is(tmp_path: Path) -> None:
+    folder = tmp_path / "modules" / "auto-enabled"
+    steps = [
+        '{"op":"add","path":"/autoEnabled","value":{"a":1}}',
+        '{"op":"add","path":"/autoEnabled/b","value":2}',
+        '{"op":"remove","path":"/autoEnabled/b"}',
+    ]
+    hooks = {
+        f"hooks/{number}.sh": bash(
+            f"{{configVersion: v1, beforeHelm: {number}}}", f"echo '{step}' >\"$VALUES_JSON_PATCH_PATH\""
+        )
+        for number, step in enumerate(steps)
+    }
+    write(folder, {"openapi/values.yaml": "type: object\nadditionalProperties: true\n", **hooks})
+    for name in hooks:
+        (folder / name).chmod(0o755)
+    async with open_world(tmp_path) as world:
+        await begin(world)
+        await world.create_module("auto-enabled", version="0.0.0")
+        await world.until_state("", "auto-enabled", "Ready")
+        assert world.runtime.instances["auto-enabled"].values == {"a": 1}
+
+
+async def test_true_is_another_value_than_1(tmp_path: Path) -> None:
+    folder = tmp_path / "modules" / "tuner"
+    hook = bash(
+        "{configVersion: v1, beforeHelm: 1}",
+        """echo '{"op":"add","path":"/tuner/n","value":true}' >"$VALUES_JSON_PATCH_PATH" """,
+    )
+    values = "type: object\nadditionalProperties: true\n"
+    write(folder, {"values.yaml": "tuner: {n: 1}\n", "openapi/values.yaml": values, "hooks/set.sh": hook})
+    (folder / "hooks" / "set.sh").chmod(0o755)
+    async with open_world(tmp_path) as world:
+        await begin(world)
+        await world.create_module("tuner", version="0.0.0")
+        await world.until_state("", "tuner", "Ready")
+        assert world.runtime.instances["tuner"].values["n"] is True
