@@ -36,11 +36,11 @@ from wharfinger.hooks.results import (
     read_object_patches,
     read_values_patch,
 )
-from wharfinger.hooks.run_folder import RunFolder, make_run_folder
+from wharfinger.hooks.run_folder import RunFolder, fill_run_folder, name_run_folder
 from wharfinger.hooks.runner import HookOutcome, HookRun
 from wharfinger.hooks.spare_folders import SpareFolders
 from wharfinger.process.child import run_child
-from wharfinger.process.command import Limits, Outcome, Sinks, User
+from wharfinger.process.command import Limits, Outcome, Sinks
 from wharfinger.process.environment import NO_BYTECODE, child_environment
 from wharfinger.process.errors import ProcessError
 from wharfinger.process.ledger import ProcessLedger
@@ -95,30 +95,36 @@ class ProcessHookRunner:
             return await self._run(run, cell)
 
     async def _run(self, run: HookRun, cell: Cell) -> HookOutcome:
-        removed = False
-        folder = await trio.to_thread.run_sync(self._make_folder, run, cell.user, limiter=self._file_workers)
+        there = False
+        folder = name_run_folder(self._scratch, run, cell.user)
+
+        def make() -> None:
+            nonlocal there
+            self._make(folder, run)
+            there = True
+
         try:
             lines, records = _listening(run)
             start = trio.current_time()
-            outcome = await self._execute(run, cell, folder, lines)
+            outcome = await self._execute(run, cell, folder, lines, make)
             wall_s = trio.current_time() - start
             lines.end()
             for record in records:
                 record.end()
-            results, removed = await trio.to_thread.run_sync(
+            results, there = await trio.to_thread.run_sync(
                 self._take_results, folder, outcome.ok, limiter=self._file_workers
             )
         finally:
-            if not removed:
+            if there:
                 await self._remove(folder, cell)
         for fault in results.faults:
             lines.note(f"not read after the failure: {fault}")
         return replace(_outcome(outcome, results, lines), wall_s=wall_s)
 
-    def _make_folder(self, run: HookRun, user: User | None) -> RunFolder:
-        """Blocking. Raises HookError."""
-        folder = make_run_folder(self._scratch, run, user, self._spares)
-        if user is not None:
+    def _make(self, folder: RunFolder, run: HookRun) -> None:
+        """Blocking. Raises HookError; nothing is left then."""
+        fill_run_folder(folder, run, self._spares)
+        if folder.user is not None:
             try:
                 open_way(self._scratch.absolute(), self._containment.state_dir or self._scratch.absolute())
             except OSError as error:
@@ -126,21 +132,23 @@ class ProcessHookRunner:
                     folder.remove()
                 why = f"the way to its files cannot be opened to the user it runs as: {error}"
                 raise HookError(run.name, why, transient=True) from error
-        return folder
 
     def _take_results(self, folder: RunFolder, succeeded: bool) -> tuple[_Results, bool]:  # noqa: FBT001 - as below
-        """What is in the folder, and whether it could be removed on the way. Blocking. Raises HookError."""
+        """What is in the folder, and whether that is still there: it is mostly removed on the way. Blocking. Raises HookError."""
         results = _read_results(folder, succeeded)
-        return results, folder.user is None and folder.remove_if_plain(self._spares)
+        return results, folder.user is not None or not folder.remove_if_plain(self._spares)
 
-    async def _execute(self, run: HookRun, cell: Cell, folder: RunFolder, lines: LogLines) -> Outcome:
+    async def _execute(
+        self, run: HookRun, cell: Cell, folder: RunFolder, lines: LogLines, make: Callable[[], None]
+    ) -> Outcome:
+        """``make`` puts the folder there, in the thread that starts the hook."""
         environment = {**self._environment, **run.environment, **folder.variables()}
         command = await cell.command((str(run.executable), *run.argv), run.cwd, environment, folder.path)
         sinks = Sinks(lines.stdout.feed, lines.stderr.feed)
         wall_s = self._limits.wall_s if run.wall_s is None else min(run.wall_s, self._limits.wall_s)
         limits = replace(self._limits, wall_s=wall_s)
         try:
-            outcome = await run_child(command, limits, sinks=sinks, ledger=self._ledger)
+            outcome = await run_child(command, limits, sinks=sinks, ledger=self._ledger, prepare=make)
         except ProcessError as error:
             raise HookError(run.name, str(error), transient=error.transient) from error
         cell.ended(outcome)

@@ -118,22 +118,34 @@ class RunFolder:
             self.path.rmdir()
 
 
+def name_run_folder(scratch: Path, run: HookRun, user: User | None = None) -> RunFolder:
+    """The folder that a run is going to have below ``scratch``; `fill_run_folder` makes it."""
+    safe = re.sub(r"[^a-z0-9]+", "-", run.name.lower()).strip("-")[:_NAME_CHARS]
+    return RunFolder(run.name, scratch.absolute() / f"{PREFIX}{safe}-{secrets.token_hex(8)}", run.answers, user)
+
+
 def make_run_folder(
     scratch: Path, run: HookRun, user: User | None = None, spares: SpareFolders | None = None
 ) -> RunFolder:
-    """A new folder below ``scratch`` (made if missing) with all files of the run, which are ``user``'s where it has one.
+    """A new folder below ``scratch`` with all files of the run; see `fill_run_folder`."""
+    folder = name_run_folder(scratch, run, user)
+    fill_run_folder(folder, run, spares)
+    return folder
+
+
+def fill_run_folder(folder: RunFolder, run: HookRun, spares: SpareFolders | None = None) -> None:
+    """Make it (and what is above it, if that is missing) with all files of the run, which are its user's where it has one.
 
     It is one of ``spares`` where there is one. Raises HookError; nothing is left then.
     """
+    path, user = folder.path, folder.user
     contents: dict[str, Callable[[BinaryIO], object]] = {
         "BINDING_CONTEXT_PATH": lambda file: write_contexts(file, run.contexts),
         "VALUES_PATH": lambda file: _write_json(file, run.values),
         "CONFIG_VALUES_PATH": lambda file: _write_json(file, run.config_values),
     }
     try:
-        scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
-        safe = re.sub(r"[^a-z0-9]+", "-", run.name.lower()).strip("-")[:_NAME_CHARS]
-        path = scratch.absolute() / f"{PREFIX}{safe}-{secrets.token_hex(8)}"
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if spares is None or not spares.take(path):
             path.mkdir(mode=0o700)
     except OSError as error:
@@ -141,7 +153,6 @@ def make_run_folder(
     try:
         for variable, name in INPUTS.items():
             _make(path / name, contents[variable])
-        folder = RunFolder(run.name, path, run.answers, user)
         for name in set(folder.outputs().values()):
             os.close(_new(path / name))
         if user is not None:
@@ -152,7 +163,6 @@ def make_run_folder(
         if isinstance(error, OSError | FormatError | ValueError):
             raise _unprepared(run, error) from error
         raise
-    return folder
 
 
 def _make(path: Path, write: Callable[[BinaryIO], object]) -> None:

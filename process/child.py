@@ -23,9 +23,17 @@ from wharfinger.process.run import Run, start, write_all
 
 @trio.lowlevel.enable_ki_protection  # Ctrl-C comes at a checkpoint, not between the start and what guards it
 async def run_child(
-    command: Command, limits: Limits, *, sinks: Sinks = NO_SINKS, ledger: ProcessLedger | None = None
+    command: Command,
+    limits: Limits,
+    *,
+    sinks: Sinks = NO_SINKS,
+    ledger: ProcessLedger | None = None,
+    prepare: Callable[[], None] | None = None,
 ) -> Outcome:
     """Run ``command`` within ``limits``; when this returns or raises, nobody of it is alive.
+
+    ``prepare`` is called in a worker thread before the program is started, once; it saves a way to a thread and back. What it
+    raises comes out, and nothing is started then.
 
     How many run at once is the caller's to bound. The deadline counts from the moment the program runs.
 
@@ -37,7 +45,7 @@ async def run_child(
     Cancelled comes out only when all are dead: after at most ``cancel_grace_s`` and what SWEEP_S, DYING_S and
     FLUSH_CANCELLED_S allow; mostly a moment after the grace, however many are cancelled at once.
     """
-    child = await start(command, ledger, limits=limits)
+    child = await start(command, ledger, limits=limits, prepare=prepare)
     run = Run(child, command.argv[0], limits)
     output = _Output(run, command, limits, sinks)
     final: Ended | Stuck | None = None

@@ -69,17 +69,28 @@ _T = TypeVar("_T")
 
 
 async def start(
-    command: Command, ledger: ProcessLedger | None, *, limits: Limits | None = None, open_stdin: bool = False
+    command: Command,
+    ledger: ProcessLedger | None,
+    *,
+    limits: Limits | None = None,
+    open_stdin: bool = False,
+    prepare: Callable[[], None] | None = None,
 ) -> Spawned:
-    """Start the program in a worker thread, within those of ``limits`` that are the kernel's.
+    """Start the program in a worker thread, within those of ``limits`` that are the kernel's; ``prepare`` comes before, in it.
 
     ``run_sync`` either raises Cancelled before the thread starts, or waits for it and returns what it returns, cancelled
-    or not: a child that was started is never lost. Raises SpawnError or LedgerError.
+    or not: a child that was started is never lost. Raises SpawnError or LedgerError, and what ``prepare`` does.
     """
     token = secrets.token_hex(16)
+
+    def begin() -> Spawned:
+        if prepare is not None and attempt == 0:
+            prepare()
+        return spawn(command, token, ledger, limits=limits, open_stdin=open_stdin)
+
     for attempt in range(SPAWN_TRIES):
         try:
-            return await _in_thread(lambda: spawn(command, token, ledger, limits=limits, open_stdin=open_stdin))
+            return await _in_thread(begin)
         except FileBusyError:
             if attempt == SPAWN_TRIES - 1:
                 raise
