@@ -1,17 +1,10 @@
 """What stands between fork and a program that runs within limits of the kernel, or as another user: a launcher. Pure but `check`.
 
 Nothing may be done in a child of a process with threads between fork and exec, and limits that are set from outside
-(prlimit(2)) come too late for what a program forks in its first moment. So the child begins as ``setpriv`` or ``prlimit``
+(prlimit(2)) come too late for whoever forks at once. So the child begins as ``setpriv`` or ``prlimit``
 (util-linux), which bind themselves and then become the program: same pid, same session, same environment. Outermost is the
 user, then what ``command.wrapper`` names (a sandbox is opened as that user), then the limits, so that they bind the program
 and count in its sandbox. docs/decisions/0011-hook-containment.md has what else could have been done, and what each costs.
-
-A bound on files alone is set from outside all the same (`bind_files`): it is the default, a launcher costs a small hook a
-quarter of its time, and what slips through is a file that is too large, which nobody reads to its end.
-
-A launcher that cannot run the program says so on its stderr and exits with 126 or 127; what can be known before is therefore
-told before, as the kernel would (`check`). And it would hand a file that is no program to a shell (execvp(3)), which the
-kernel does not: that, too, is refused here.
 """
 
 import errno
@@ -20,7 +13,6 @@ import resource
 import shutil
 import stat
 from collections.abc import Iterator
-from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
@@ -48,8 +40,7 @@ def launched(command: Command, limits: Limits) -> tuple[str, ...]:
 
 def needs_launcher(command: Command, limits: Limits) -> bool:
     """Whether the program is not started by the kernel itself, so that `check` has to be asked before."""
-    others = (limits.memory_bytes, limits.processes, limits.open_files)
-    return command.user is not None or bool(command.wrapper) or any(value is not None for value in others)
+    return command.user is not None or bool(command.wrapper) or bool(_options(limits))
 
 
 def _as_user(command: Command) -> tuple[str, ...]:
@@ -59,16 +50,6 @@ def _as_user(command: Command) -> tuple[str, ...]:
     # A sandbox may be a program that takes another user's rights to be one (setuid), and forbids that to others itself.
     forbid = () if command.wrapper else ("--no-new-privs",)
     return (_found("setpriv"), f"--reuid={user.uid}", f"--regid={user.gid}", "--clear-groups", *forbid, "--")
-
-
-def bind_files(pid: int, command: Command, limits: Limits) -> None:
-    """Bound what a program that was started just now may write into a file, where no launcher did."""
-    if needs_launcher(command, limits) or limits.file_bytes is None:
-        return
-    _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    bound = limits.file_bytes if hard == resource.RLIM_INFINITY else min(limits.file_bytes, hard)
-    with suppress(ProcessLookupError):  # it has ended
-        resource.prlimit(pid, resource.RLIMIT_FSIZE, (bound, bound))
 
 
 def _within(limits: Limits) -> tuple[str, ...]:

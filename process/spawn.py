@@ -23,7 +23,7 @@ from typing import Final
 from wharfinger.process.command import Command, Limits
 from wharfinger.process.descendants import Mark, read_stat
 from wharfinger.process.errors import FileBusyError, LedgerError, SpawnError
-from wharfinger.process.launcher import bind_files, check, launched, needs_launcher
+from wharfinger.process.launcher import check, launched, needs_launcher
 from wharfinger.process.ledger import ProcessLedger
 from wharfinger.process.proc_stat import MARKER, marker_value
 from wharfinger.process.sweep import sweep
@@ -80,8 +80,6 @@ def spawn(
         _forget(ledger, token)
         raise
     try:
-        if limits is not None:
-            bind_files(popen.pid, command, limits)
         return _take(popen, _uid(command), token, ledger)
     except BaseException as error:
         _abort(popen, _uid(command), token)

@@ -3,7 +3,6 @@
 import errno
 import os
 import resource
-import subprocess
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
@@ -16,7 +15,7 @@ from tests.process.children import PATH, PATIENT, SHORT, alive_with, shell
 from wharfinger.process.child import run_child
 from wharfinger.process.command import Command, Limits, User
 from wharfinger.process.errors import SpawnError
-from wharfinger.process.launcher import bind_files, check, launched, needs_launcher
+from wharfinger.process.launcher import check, launched, needs_launcher
 
 AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can start programs as other users")
 NOBODYS = User(1_100_000_000 + os.getpid(), 1_100_000_000 + os.getpid())
@@ -205,16 +204,3 @@ def test_an_interpreter_that_the_user_cannot_reach_is_refused(public: Path) -> N
     command = Command((str(script),), Path("/"), {}, user=NOBODYS)
     with pytest.raises(SpawnError, match="may not be entered"):
         check(command, script)
-
-
-def test_a_bound_on_files_alone_is_set_from_outside() -> None:
-    command, bounds = Command(("cat",), Path("/"), {}), replace(PATIENT, file_bytes=4096)
-    assert not needs_launcher(command, bounds)
-    with subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as child:
-        bind_files(child.pid, command, PATIENT)
-        free = resource.prlimit(child.pid, resource.RLIMIT_FSIZE)
-        bind_files(child.pid, command, replace(bounds, open_files=9))  # which a launcher does
-        assert resource.prlimit(child.pid, resource.RLIMIT_FSIZE) == free
-        bind_files(child.pid, command, bounds)
-        assert resource.prlimit(child.pid, resource.RLIMIT_FSIZE) == (4096, 4096)
-    bind_files(child.pid, command, bounds)  # it has ended
