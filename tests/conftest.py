@@ -2,6 +2,7 @@
 
 import logging
 import os
+import signal
 import sys
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -15,6 +16,10 @@ from tests.scale import FULL
 # The tools of the checkout come first, however the tests were started (`make test`, `python -m pytest`, an editor).
 TOOLS = Path(__file__).resolve().parent.parent / ".cache" / "tools" / "bin"
 os.environ["PATH"] = os.pathsep.join([str(TOOLS), str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+
+# A shell's background job ignores Ctrl-C, and so would all whom the tests send one.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile("sample", max_examples=60, deadline=None, derandomize=True, print_blob=True)
 settings.register_profile(
