@@ -115,6 +115,3 @@ GOLDEN: Final[dict[str, str]] = {
     "220": "test_contexts_that_came_while_a_hook_had_to_wait",
 }
 """The observed results of §6.4a by the example they were observed of: tests in ``test_golden_hooks.py``."""
-
-AWAITED: Final[frozenset[int]] = frozenset()
-"""Cases whose modules are still being written."""
