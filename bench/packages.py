@@ -8,6 +8,7 @@ import shutil
 import tarfile
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
@@ -23,10 +24,14 @@ from wharfinger.packages.definition import read_definition
 from wharfinger.packages.folder_registry import FolderRegistry
 from wharfinger.packages.helm_renderer import HelmRenderer
 from wharfinger.packages.oci_registry import open_registry
+from wharfinger.packages.render_cache import CachingRenderer
 from wharfinger.packages.renderer import RenderRequest
 
 MEGABYTES = 30
 FILES = 400
+HITS = 20
+VERSIONS = 400
+"""What a cluster with some operators serves, by group, version and kind."""
 CHART = Path(__file__).resolve().parent.parent / "examples" / "web-service"
 PACKAGE = "apiVersion: v1\ntype: Application\nname: web\nversion: 1.0.0\nrequirements: {kubernetes: '>=1.28'}\n"
 
@@ -41,7 +46,7 @@ async def _measure() -> list[Ratio]:
         package = _package(Path(folder) / "packages" / "web")
         return [
             await _pull(Path(folder)),
-            await _render(Path(folder)),
+            *await _render(Path(folder)),
             _layers(Path(folder)),
             _definition(package),
             await _pack(package),
@@ -73,21 +78,50 @@ async def _pull(folder: Path) -> Ratio:
         )
 
 
-async def _render(folder: Path) -> Ratio:
+async def _render(folder: Path) -> list[Ratio]:
     helm = shutil.which("helm")
     if helm is None:
         raise SystemExit("bench: helm is not on PATH; run `make bench`")
     renderer = HelmRenderer(Path(helm), folder / "scratch")
+    cache = CachingRenderer(renderer, folder / "renders")
     request = RenderRequest(
         CHART, "sha256:" + "0" * 64, "web", "demo", {}, "v1.36.0", ("v1", "apps/v1"), is_upgrade=False
     )
+    versions = tuple(f"group{number % 60}.example/v1/Kind{number}" for number in range(VERSIONS))
+    real = replace(request, api_versions=versions)
+    flags = [f"--api-versions={version}" for version in versions]
 
-    async def theirs() -> None:
-        await trio.run_process([helm, "template", "web", str(CHART)], capture_stdout=True)
+    async def bare(*more: str) -> None:
+        await trio.run_process([helm, "template", "web", str(CHART), *more], capture_stdout=True)
 
-    return await compare_async(
-        "packages", "render a small chart", "bare helm template", lambda: renderer.render(request), theirs, budget=1.5
-    )
+    async def from_memory() -> None:
+        for _ in range(HITS):
+            await cache.render(request)
+
+    async def from_disk() -> None:
+        for _ in range(HITS):
+            await CachingRenderer(renderer, folder / "renders").render(request)
+
+    small = "render a small chart"
+    compared = [
+        await compare_async(
+            "packages", small, "bare helm template", lambda: renderer.render(request), bare, budget=1.5
+        ),
+        await compare_async(
+            "packages",
+            f"{small}, {VERSIONS} API versions",
+            "bare helm template with them",
+            lambda: renderer.render(real),
+            lambda: bare(*flags),
+            budget=1.5,
+        ),
+    ]
+    for what, ours, budget in (("memory", from_memory, 0.05), ("disk", from_disk, 0.1)):
+        found = await compare_async(
+            "packages", f"{small}, kept in {what}", "rendered", ours, lambda: renderer.render(request), budget=budget
+        )
+        compared.append(found.each_of(HITS))
+    return compared
 
 
 def _layers(folder: Path) -> Ratio:

@@ -13,9 +13,9 @@ from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json_value import JsonObject, as_object, find, find_list, find_str
 from wharfinger.formats.yaml_reader import read_yaml
 from wharfinger.packages.errors import RenderError
-from wharfinger.packages.renderer import Rendered
+from wharfinger.packages.notes_template import is_notes, read_notes
+from wharfinger.packages.renderer import HOOK_ANNOTATION, Rendered
 
-HOOK_ANNOTATION: Final = "helm.sh/hook"
 MAX_DOCUMENTS: Final = 20_000
 MAX_MESSAGE: Final = 1_000
 
@@ -59,8 +59,10 @@ def split_documents(output: str) -> tuple[Document, ...]:
 def read_output(output: str) -> Rendered:
     """Sort the documents into CRDs, hooks and objects, and rebuild the text Helm keeps of the objects.
 
-    Objects inside a ``kind: List`` stand for themselves, as Helm applies them. Raises RenderError naming the template.
+    Objects inside a ``kind: List`` stand for themselves, as Helm applies them; what our own template for the notes rendered to is
+    no hook. Raises RenderError naming the template.
     """
+    notes = ""
     crds: list[JsonObject] = []
     hooks: list[JsonObject] = []
     objects: list[JsonObject] = []
@@ -69,12 +71,14 @@ def read_output(output: str) -> Rendered:
         found = document_objects(document)
         if document.is_crd:
             crds.extend(found)
+        elif found and is_notes(document.source):
+            notes = read_notes(found[0])
         elif found and isinstance(find(found[0], "metadata", "annotations", HOOK_ANNOTATION), str):
             hooks.extend(found)
         elif found:
             objects.extend(found)
             manifest.append("---\n" + document.text)
-    return Rendered(tuple(crds), tuple(hooks), tuple(objects), "".join(manifest))
+    return Rendered(tuple(crds), tuple(hooks), tuple(objects), "".join(manifest), notes)
 
 
 def document_objects(document: Document) -> list[JsonObject]:

@@ -6,58 +6,58 @@ a JSON schema with a remote ``$ref`` fails at once instead of making a request o
 read; of a package, Helm gets a folder of links to what is its chart (:mod:`wharfinger.packages.chart_folder`). Values travel in
 a file of mode 0600, never on the command line, where every user of the machine could read them.
 
-A chart decides how much memory its templates take, so the run has a limit: RLIMIT_DATA, which the kernel holds against the heap
-that Go has really mapped (RLIMIT_AS would count what Go only reserves). A shell sets it, and becomes Helm.
+The exception is a chart that looks into the cluster (:mod:`wharfinger.packages.chart_lookups`). It gets a kubeconfig for that
+run, with the credentials of this moment, and never the same answer for sure. Without access to a cluster everything is rendered
+offline: a lookup finds nothing then, as in ``helm template`` by hand.
 
-Errors: what Helm says about chart or values is permanent; a run that was cut (time, a signal) is transient.
+Errors: what Helm says about chart or values is permanent; a run that was cut (time, a signal) is transient, and so is whatever
+was rendered with a look into a cluster, where the next one may find something else.
 """
 
 import os
 import re
 import shutil
 import tempfile
-from collections.abc import AsyncIterator
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 import trio
 
 from wharfinger.formats.errors import FormatError
-from wharfinger.formats.json_value import JsonObject
+from wharfinger.formats.json_value import JsonObject, ShapeError, encode_json
 from wharfinger.formats.yaml_writer import write_yaml
 from wharfinger.packages.chart_folder import make_chart_folder
+from wharfinger.packages.chart_lookups import LookupUse, lookup_use
 from wharfinger.packages.crd_files import read_crds
 from wharfinger.packages.errors import RenderError
+from wharfinger.packages.helm_command import server_arguments, template_arguments
 from wharfinger.packages.helm_output import clean_message, read_output
+from wharfinger.packages.helm_program import NOT_RUN, HelmProgram
+from wharfinger.packages.notes_template import add_notes_template, has_notes, link_chart
 from wharfinger.packages.renderer import Rendered, RenderRequest
-from wharfinger.process.child import run_child
-from wharfinger.process.command import Command, Ending, Limits, Outcome
+from wharfinger.process.command import Ending, Limits, Outcome
 from wharfinger.process.errors import ProcessError
 from wharfinger.process.ledger import ProcessLedger
 
-MAX_API_VERSIONS: Final = 10_000
-MAX_API_BYTES: Final = 512 * 1024
-"""All ``--api-versions`` flags together; Linux takes 2 MiB of arguments and environment."""
 REMOVE_S: Final = 0.5
 """How long a render, cancelled or not, waits for its folder to be gone."""
+TERM_GRACE_S: Final = 0.3
 MAX_REMOVALS: Final = 8
 MAX_VALUES: Final = 16 * 1024 * 1024
+MAX_KNOWN: Final = 4096
+"""Charts of which it is remembered whether they look into the cluster."""
 
-_RELEASE: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*\Z")
-_NAMESPACE: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?\Z")
-_KUBE_VERSION: Final = re.compile(r"v?\d{1,4}(?:\.\d{1,4}){1,2}(?:[-+][0-9A-Za-z.+-]{1,100})?\Z")
-_API_VERSION: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9./-]{0,300}\Z")
-
-_LIMITED: Final = 'ulimit -d "$0" 2>/dev/null; exec "$@"'
-"""Where a stricter limit is set already, that one stays."""
-_NOT_RUN: Final = frozenset({126, 127})
-"""What the shell exits with where it cannot become Helm."""
 _OUT_OF_MEMORY: Final = re.compile(
     rb"^(?:fatal error: |runtime: )(?:runtime: )?(?:out of|cannot allocate) memory", re.MULTILINE
 )
+
+ClusterAccess: TypeAlias = Callable[[], Awaitable[JsonObject]]
+"""Gives a kubeconfig with the credentials of this moment, its cluster the first one in it. What it raises comes out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,39 +71,93 @@ class RenderLimits:
 
 
 class HelmRenderer:
-    """Implements :class:`~wharfinger.packages.renderer.Renderer`. ``scratch`` is a folder for what a run needs while it runs."""
+    """Implements :class:`~wharfinger.packages.renderer.KeyedRenderer`. ``scratch`` is a folder for what a run needs meanwhile.
+
+    ``access``: the cluster that charts may look into; None to render offline.
+    """
 
     def __init__(
-        self, helm: Path, scratch: Path, ledger: ProcessLedger | None = None, limits: RenderLimits | None = None
+        self,
+        helm: Path,
+        scratch: Path,
+        ledger: ProcessLedger | None = None,
+        limits: RenderLimits | None = None,
+        access: ClusterAccess | None = None,
     ) -> None:
-        self._helm = helm
         self._scratch = scratch
-        self._ledger = ledger
         self._limits = limits or RenderLimits()
+        self._helm = HelmProgram(helm, self._limits.memory_bytes, ledger)
+        self._access = access
+        self._known: OrderedDict[tuple[str, bool], LookupUse] = OrderedDict()
         self._slots = trio.CapacityLimiter(self._limits.at_once)
         self._threads = trio.CapacityLimiter(self._limits.at_once)
         self._removals = trio.CapacityLimiter(MAX_REMOVALS)
 
-    async def render(self, request: RenderRequest) -> Rendered:
-        """Render one chart. Raises RenderError."""
-        arguments = _arguments(request)
-        async with self._slots, self._workspace() as work:
-            values, made = work / "values.yaml", work / "chart"
-            crds = await trio.to_thread.run_sync(_prepare, values, made, request, limiter=self._threads)
-            chart = request.chart.absolute() if request.chart_file is None else made
-            outcome = await self._helm_template([*arguments, f"--values={values}", str(chart)], work, request)
-            hide = {str(values): "values", str(made): "chart", str(work): "scratch", str(request.chart): "chart"}
-            text = _text(outcome, request, self._limits, hide)
-            rendered = await trio.to_thread.run_sync(read_output, text, limiter=self._threads)
-            return replace(rendered, crds=(*crds, *rendered.crds))
+    async def identity(self, request: RenderRequest) -> str | None:
+        """Which Helm renders; None where the chart looks into the cluster. Raises RenderError."""
+        if await self._looks(request):
+            return None
+        version = self._helm.known_version()
+        if not version:
+            async with self._workspace() as work:
+                version = await self._helm.version(work)
+        return f"helm {version}"
 
-    async def _helm_template(self, arguments: list[str], work: Path, request: RenderRequest) -> Outcome:
-        limit = str(self._limits.memory_bytes // 1024)
-        run = ("/bin/sh", "-c", _LIMITED, limit, str(self._helm), "template", *arguments)
-        command = Command(run, work, _environment(work))
-        limits = Limits(wall_s=self._limits.wall_s, stdout_bytes=self._limits.output_bytes)
+    async def render(self, request: RenderRequest) -> Rendered:
+        """Render one chart. Raises RenderError, and what ``access`` raises."""
+        arguments = template_arguments(request)
+        access = self._access if await self._looks(request) else None
+        async with self._slots, self._workspace() as work:
+            kubeconfig: JsonObject | None = None
+            if access is not None:
+                kubeconfig = await access()
+                arguments += server_arguments(work / "kubeconfig", await self._helm.version(work))
+            prepared = await trio.to_thread.run_sync(_prepare, work, request, kubeconfig, limiter=self._threads)
+            values = work / "values.yaml"
+            arguments = ["template", *arguments, f"--values={values}", str(prepared.chart)]
+            outcome = await self._run(arguments, work, request, kubeconfig)
+            hide = {
+                str(values): "values",
+                str(prepared.chart): "chart",
+                str(work): "scratch",
+                str(request.chart): "chart",
+            }
+            try:
+                text = _text(outcome, request, self._limits, hide)
+                rendered = await trio.to_thread.run_sync(read_output, text, limiter=self._threads)
+            except RenderError as error:
+                error.transient = error.transient or access is not None
+                raise
+            return replace(rendered, crds=(*prepared.crds, *rendered.crds), looked=access is not None)
+
+    async def _looks(self, request: RenderRequest) -> bool:
+        """Whether the chart is rendered with a look into the cluster."""
+        if self._access is None:
+            return False
+        is_package = request.chart_file is not None
+        key = (request.chart_digest, is_package)
+        use = self._known.get(key)
+        if use is None:
+            look = partial(lookup_use, request.chart, is_package=is_package)
+            use = await trio.to_thread.run_sync(look, limiter=self._threads)
+            if request.chart_digest:
+                self._known[key] = use
+        if key in self._known:
+            self._known.move_to_end(key)
+        while len(self._known) > MAX_KNOWN:
+            self._known.popitem(last=False)
         try:
-            return await run_child(command, limits, ledger=self._ledger)
+            return use.with_values(request.values)
+        except ShapeError:
+            return False  # values that cannot be given to helm are refused where they are written
+
+    async def _run(
+        self, arguments: list[str], work: Path, request: RenderRequest, kubeconfig: JsonObject | None
+    ) -> Outcome:
+        # There is nothing to clean up, and a Helm that waits for a cluster is deaf to SIGTERM.
+        limits = Limits(wall_s=self._limits.wall_s, stdout_bytes=self._limits.output_bytes, term_grace_s=TERM_GRACE_S)
+        try:
+            return await self._helm.run(arguments, work, limits, kubeconfig)
         except ProcessError as error:
             raise RenderError(
                 f"release {request.release}: {error}", transient=True
@@ -129,74 +183,56 @@ class HelmRenderer:
                 await trio.to_thread.run_sync(remove, limiter=self._removals, abandon_on_cancel=True)
 
 
-def _arguments(request: RenderRequest) -> list[str]:
-    """Everything after ``helm template`` but the values and the chart. What could pass for another flag is refused."""
-    if not _RELEASE.match(request.release) or len(request.release) > 53:
-        raise RenderError(
-            f"{request.release[:100]!r} cannot be a release name: lower-case, digits, '-', at most 53 characters"
-        )
-    if not _NAMESPACE.match(request.namespace):
-        raise RenderError(f"{request.namespace[:100]!r} cannot be a namespace")
-    if not _KUBE_VERSION.match(request.kube_version):
-        raise RenderError(f"{request.kube_version[:100]!r} is no version of Kubernetes, such as v1.37.0")
-    arguments = [
-        request.release,
-        f"--namespace={request.namespace}",
-        f"--kube-version={request.kube_version}",
-    ]
-    arguments += ["--include-crds", *(["--is-upgrade"] if request.is_upgrade else [])]
-    versions = sorted(set(request.api_versions))
-    for version in versions:
-        if not _API_VERSION.match(version):
-            raise RenderError(f"{version[:100]!r} is no API version, such as apps/v1 or apps/v1/Deployment")
-    flags = [f"--api-versions={version}" for version in versions]
-    if len(flags) > MAX_API_VERSIONS or sum(map(len, flags)) > MAX_API_BYTES:
-        raise RenderError(f"{len(flags)} API versions are more than helm can be given; leave out those of unused CRDs")
-    return arguments + flags
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """The chart that Helm is given, and the CRDs that it does not see."""
+
+    chart: Path
+    crds: tuple[JsonObject, ...]
 
 
-def _environment(work: Path) -> dict[str, str]:
-    nowhere = "http://127.0.0.1:9"
-    return {
-        "PATH": os.defpath,
-        "HOME": str(work),
-        "TMPDIR": str(work),
-        "HELM_CACHE_HOME": str(work / "cache"),
-        "HELM_CONFIG_HOME": str(work / "config"),
-        "HELM_DATA_HOME": str(work / "data"),
-        "HELM_PLUGINS": str(work / "plugins"),
-        "KUBECONFIG": os.devnull,
-        "HTTP_PROXY": nowhere,
-        "HTTPS_PROXY": nowhere,
-        "LC_ALL": "C.UTF-8",
-        "GOTRACEBACK": "none",  # the reason is the first line; a megabyte of stacks would push it out
-    }
-
-
-def _prepare(values: Path, chart: Path, request: RenderRequest) -> tuple[JsonObject, ...]:
-    """Write what Helm reads: the values, and for a package its chart. Returns the CRDs that Helm does not see."""
-    _write_values(values, request)
-    if request.chart_file is None:
-        return ()
-    make_chart_folder(request.chart, request.chart_file, chart)
-    return read_crds(request.chart)
-
-
-def _write_values(path: Path, request: RenderRequest) -> None:
+def _prepare(work: Path, request: RenderRequest, kubeconfig: JsonObject | None) -> _Prepared:
+    """Write what Helm reads into ``work``: the values, a kubeconfig, and the chart where it gets one of its own."""
     try:
-        data = write_yaml(request.values).encode()
+        values = write_yaml(request.values).encode()
     except FormatError as error:
         raise RenderError(f"release {request.release}: the values cannot be given to helm: {error}") from error
-    if len(data) > MAX_VALUES:
-        raise RenderError(f"release {request.release}: {len(data)} bytes of values is over the limit of {MAX_VALUES}")
+    if len(values) > MAX_VALUES:
+        raise RenderError(f"release {request.release}: {len(values)} bytes of values is over the limit of {MAX_VALUES}")
     try:
-        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as file:  # noqa: PTH123
-            file.write(data)
+        _write(work / "values.yaml", values)
+        if kubeconfig is not None:
+            _write(work / "kubeconfig", encode_json(kubeconfig))
     except OSError as error:
         raise RenderError(
             f"release {request.release}: the values cannot be written: {error.strerror}; look at the disk",
             transient=True,
         ) from error
+    return _prepare_chart(work / "chart", request)
+
+
+def _prepare_chart(made: Path, request: RenderRequest) -> _Prepared:
+    chart = request.chart.absolute()
+    crds: tuple[JsonObject, ...] = ()
+    if request.chart_file is not None:
+        make_chart_folder(request.chart, request.chart_file, made)
+        chart, crds = made, read_crds(request.chart)
+    if has_notes(chart):
+        try:
+            if chart != made:
+                link_chart(chart, made)
+            add_notes_template(made)
+        except OSError as error:
+            raise RenderError(
+                f"the chart cannot be laid out for helm: {error.strerror}; look at the disk", transient=True
+            ) from error
+        chart = made
+    return _Prepared(chart, crds)
+
+
+def _write(path: Path, data: bytes) -> None:
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as file:  # noqa: PTH123
+        file.write(data)
 
 
 def _text(outcome: Outcome, request: RenderRequest, limits: RenderLimits, hide: dict[str, str]) -> str:
@@ -208,7 +244,7 @@ def _text(outcome: Outcome, request: RenderRequest, limits: RenderLimits, hide: 
         )
     if outcome.ending is Ending.OUTPUT_LIMIT:
         raise RenderError(f"{release}: the chart renders to more than {limits.output_bytes} bytes; make it render less")
-    if outcome.returncode in _NOT_RUN:
+    if outcome.returncode in NOT_RUN:
         said = clean_message(outcome.stderr.decode(errors="replace"), hide)
         raise RenderError(f"{release}: helm cannot be run: {said}; look at --helm", transient=True)
     if not outcome.ok and _OUT_OF_MEMORY.search(outcome.stderr):

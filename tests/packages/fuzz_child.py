@@ -3,8 +3,11 @@
 By hand: ``python -m tests.packages.fuzz_child TARGET SEED FIRST LAST``.
 """
 
+import contextlib
 import shutil
 import sys
+import zlib
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -22,6 +25,7 @@ from wharfinger.packages.errors import ArtifactError, RenderError
 from wharfinger.packages.modules_dir import read_modules_dirs
 from wharfinger.packages.package_file import PackageFile, read_module_file, read_package_file
 from wharfinger.packages.package_files import open_files
+from wharfinger.packages.render_entry import pack_rendered, read_entry, unpack_rendered, write_entry
 from wharfinger.packages.renderer import Rendered
 from wharfinger.packages.requirements import (
     NO_REQUIREMENTS,
@@ -174,6 +178,33 @@ _DEPENDS_ON_SEEDS: Final = [
 _DEPENDS_ON_WORDS: Final = [
     *(b"kind: Module", b"kind: Application", b"name: ", b"namespace: ", b"version: ", b"prod", b"web", b">=1", b"||"),
     *(b"[", b"]", b"{", b"}", b"- ", b": ", b", ", b"'", b"null", b"1", b"A", b"-", b".", b"/", b"\xff", b"\n"),
+]
+_KEY: Final = "a" * 64
+_RENDER_SEEDS: Final = [
+    (
+        b"""{"crds":[{"kind":"CustomResourceDefinition","metadata":{"name":"piers.wharf.example"}}],"hooks":[{"kind":"Job","""
+        b""""metadata":{"annotations":{"helm.sh/hook":"pre-install, test"}}}],"objects":[{"kind":"ConfigMap","data":{"a":"b"}},"""
+        b"""{"kind":"Service","spec":{"ports":[{"port":80},{"port":1e2,"name":null}]}}],"manifest":"---\\nkind: ConfigMap\\n","""
+        b""""notes":"read this, it is a text that may be cut anywhere"}"""
+    ),
+    b'{"manifest":"","objects":[],"hooks":[{}],"crds":[{"a":[1,2.5,true,null,{"b":"\\u00e9"}]}]}',
+    b"{}",
+    write_entry(_KEY, zlib.compress(b'{"notes":"whole"}')),
+]
+_RENDER_WORDS: Final = [
+    *(b'"crds":', b'"hooks":', b'"objects":', b'"manifest":', b'"notes":', b"[", b"]", b"{", b"}", b",", b":", b'"'),
+    *(
+        b"null",
+        b"1",
+        b"-0.0",
+        b"1e400",
+        b"\\ud800",
+        b"\xff",
+        b"wharfinger-render 1 ",
+        b"\n",
+        b"[{}]",
+        b"99999999999999999999",
+    ),
 ]
 _MODULES_DIR_SEEDS: Final = [
     b"global: {domain: a, map: {b: [1]}}\nwebShop: {size: 1, list: [a]}\nwebShopEnabled: true\nblogEnabled: false\n",
@@ -345,7 +376,18 @@ def _modules_dir(data: bytes, folder: Path) -> None:
         shutil.rmtree(tree)
 
 
+def _render_entry(data: bytes, _: Path) -> None:
+    """As a file, as compressed text, and as the text in a whole file."""
+    for read in (partial(read_entry, _KEY), unpack_rendered):
+        with contextlib.suppress(FormatError):
+            read(data)
+    rendered = unpack_rendered(read_entry(_KEY, write_entry(_KEY, zlib.compress(data, 1))))
+    assert unpack_rendered(pack_rendered(rendered)) == rendered
+    assert all(isinstance(obj, dict) for obj in (*rendered.crds, *rendered.hooks, *rendered.objects))
+
+
 TARGETS: Final = {
+    "render-entry": Target("render-entry", _render_entry),
     "package-file": Target("package-file", _package_file),
     "package": Target("package", _package),
     "conversions": Target("conversions", _conversions),
@@ -355,6 +397,7 @@ TARGETS: Final = {
 }
 
 if __name__ == "__main__":
+    fuzz_inputs._CORPORA["render-entry"] = fuzz_inputs._of(_RENDER_SEEDS, _RENDER_WORDS)
     fuzz_inputs._CORPORA["package"] = fuzz_inputs._of(_SEEDS, _WORDS)
     fuzz_inputs._CORPORA["modules-dir"] = fuzz_inputs._of(_MODULES_DIR_SEEDS, _MODULES_DIR_WORDS)
     fuzz_inputs._CORPORA["conversions"] = fuzz_inputs._of(_CONVERSION_SEEDS, _CONVERSION_WORDS)

@@ -12,7 +12,8 @@ import trio
 from tests.packages.charts import WEB_SERVICE, chart, helm, tool, write
 from wharfinger.formats.json_value import JsonObject, JsonValue, find
 from wharfinger.packages.errors import RenderError
-from wharfinger.packages.helm_renderer import MAX_API_BYTES, HelmRenderer, RenderLimits
+from wharfinger.packages.helm_command import MAX_API_BYTES
+from wharfinger.packages.helm_renderer import HelmRenderer, RenderLimits
 from wharfinger.packages.renderer import RenderRequest
 from wharfinger.process.ledger import open_ledger
 
@@ -339,6 +340,26 @@ async def test_too_much_memory(program: str, tmp_path: Path) -> None:
     assert (await limited.render(request(WEB_SERVICE))).objects
 
 
+async def test_a_chart_that_takes_much_is_collected_in_time(program: str, tmp_path: Path) -> None:
+    """120 MB that it keeps would let the heap grow to 600, and the run may take 512: the collector has to know that."""
+    keep = '{{- $all := list }}{{- range until 120 }}{{- $all = append $all (repeat 1000000 "x") }}{{- end }}'
+    churn = '{{- range until 400 }}{{- $_ := repeat 2000000 "x" }}{{- end }}'
+    text = f"{keep}{churn}\napiVersion: v1\nkind: A\nmetadata: {{name: a-{{{{ len $all }}}}}}\n"
+    folder = chart(tmp_path / "web", files={"templates/churn.yaml": text})
+    limited = HelmRenderer(tool(program), tmp_path / "scratch", limits=RenderLimits(memory_bytes=512 * 1024**2))
+    assert names((await limited.render(request(folder))).objects) == ["web", "a-120"]
+
+
+async def test_a_chart_that_keeps_what_it_takes_ends_at_the_limit(program: str, tmp_path: Path) -> None:
+    """It grows a megabyte at a time past the point from which the collector runs all the time, and ends all the same."""
+    hoard = '{{- $all := list }}{{- range until 2000 }}{{- $all = append $all (repeat 1000000 "x") }}{{- end }}\na: 1\n'
+    folder = chart(tmp_path / "web", files={"templates/hoard.yaml": hoard})
+    limited = HelmRenderer(tool(program), tmp_path / "scratch", limits=RenderLimits(memory_bytes=384 * 1024**2))
+    with pytest.raises(RenderError, match="release web: the chart takes more than 384 MiB of memory") as caught:
+        await limited.render(request(folder))
+    assert not caught.value.transient
+
+
 def script(folder: Path, text: str) -> Path:
     path = folder / "fake-helm"
     path.write_text("#!/bin/sh\n" + text)
@@ -441,3 +462,21 @@ def test_the_scratch_folder_is_private(tmp_path: Path) -> None:
 
     trio.run(run)
     assert stat.S_IMODE((tmp_path / "scratch").stat().st_mode) == 0o700
+
+
+async def test_a_ledger_that_is_lost(tmp_path: Path) -> None:
+    with open_ledger(tmp_path / "journal.db") as ledger:
+        renderer = HelmRenderer(tool("helm"), tmp_path / "scratch", ledger)
+    with pytest.raises(RenderError, match="release web: ") as caught:  # nothing runs that nobody could end
+        await renderer.render(request(WEB_SERVICE))
+    assert caught.value.transient
+
+
+async def test_values_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_: Path, __: bytes) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("wharfinger.packages.helm_renderer._write", full)
+    with pytest.raises(RenderError, match="cannot be written: No space left on device; look at the disk") as caught:
+        await HelmRenderer(tool("helm"), tmp_path / "scratch").render(request(WEB_SERVICE))
+    assert caught.value.transient

@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from tests.packages.charts import WEB_SERVICE, tool
+from wharfinger.formats.json_value import JsonObject
 from wharfinger.packages.errors import PackageError, RenderError
 from wharfinger.packages.helm_renderer import HelmRenderer
-from wharfinger.packages.renderer import Renderer, RenderRequest
+from wharfinger.packages.renderer import Rendered, Renderer, RenderRequest, hook_events, is_test
 
 ASKED = RenderRequest(WEB_SERVICE, "sha256:x", "web", "prod", {}, "v1.31.0", (), is_upgrade=False)
 
@@ -33,3 +34,35 @@ async def test_it_fails_with_a_package_error(tmp_path: Path) -> None:
     assert isinstance(caught.value, PackageError)
     assert not caught.value.transient
     assert "replicas" in str(caught.value)
+
+
+def hook(events: str) -> JsonObject:
+    return {"kind": "Pod", "metadata": {"annotations": {"helm.sh/hook": events}}}
+
+
+@pytest.mark.parametrize(
+    ("events", "read", "test"),
+    [
+        ("test", ("test",), True),
+        ("test-success", ("test-success",), True),
+        (" test , test-success,", ("test", "test-success"), True),
+        ("pre-install,post-upgrade", ("pre-install", "post-upgrade"), False),
+        ("post-install,test", ("post-install", "test"), False),
+        ("test-failure", ("test-failure",), False),
+        ("", (), False),
+    ],
+)
+def test_when_helm_runs_a_hook(events: str, read: tuple[str, ...], test: bool) -> None:
+    assert hook_events(hook(events)) == read
+    assert is_test(hook(events)) is test
+
+
+@pytest.mark.parametrize("obj", [{}, {"metadata": 1}, {"metadata": {"annotations": {"helm.sh/hook": 1}}}])
+def test_what_is_no_hook(obj: JsonObject) -> None:
+    assert hook_events(obj) == ()
+    assert not is_test(obj)
+
+
+def test_tests_stay_hooks() -> None:
+    found = Rendered((), (hook("pre-install"), hook("test"), hook("post-install,test")), (), "")
+    assert found.tests == (found.hooks[1],)

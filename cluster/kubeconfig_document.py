@@ -1,0 +1,104 @@
+"""A connection as a kubeconfig, for a program that has to reach the same cluster: Helm, where a chart looks into it.
+
+What the daemon was given may have been many files, a plugin or a pod's service account; a child process in an environment of its
+own could use none of them. So it gets one document with the credentials of this moment. It is a secret for as long as they are
+valid: whoever writes it to a file deletes that soon.
+"""
+
+import base64
+import binascii
+from functools import partial
+from typing import Final
+from urllib.parse import quote, urlsplit, urlunsplit
+
+import trio
+
+from wharfinger.cluster.connection import Connection, ConnectionConfigError
+from wharfinger.formats.json_value import JsonObject, JsonValue
+
+_NAME: Final = "wharfinger"
+_EXTRA: Final = "Impersonate-Extra-"
+
+
+async def current_kubeconfig(connection: Connection) -> JsonObject:
+    """A kubeconfig that is good now. Raises ConnectionConfigError."""
+    ask = partial(connection.authorization.header, renew=False)
+    # Abandoned when cancelled: a plugin may hang for as long as it likes.
+    return kubeconfig_document(connection, await trio.to_thread.run_sync(ask, abandon_on_cancel=True))
+
+
+def kubeconfig_document(connection: Connection, authorization: str) -> JsonObject:
+    """The kubeconfig of one cluster, one user and one context. ``authorization`` is the header's value, "" for none.
+
+    Over plain HTTP clients drop credentials, but send those in the address, so there they stand.
+    Raises ConnectionConfigError for a header that no kubeconfig can say.
+    """
+    name, secret, is_basic = _credentials(authorization)
+    server = connection.server
+    if secret and server.startswith("http://"):
+        parts = urlsplit(server)
+        server = urlunsplit(parts._replace(netloc=f"{quote(name, safe='')}:{quote(secret, safe='')}@{parts.netloc}"))
+    cluster: JsonObject = {"server": server}
+    if not connection.verify_tls:
+        cluster["insecure-skip-tls-verify"] = True
+    elif connection.ca_file is not None:
+        cluster["certificate-authority"] = str(connection.ca_file.absolute())
+    if connection.tls_server_name:
+        cluster["tls-server-name"] = connection.tls_server_name
+    if connection.proxy:
+        cluster["proxy-url"] = connection.proxy
+    user: JsonObject = {}
+    if is_basic:
+        user |= {"username": name, "password": secret}
+    elif secret:
+        user["token"] = secret
+    if connection.client_certificate is not None and connection.client_key is not None:
+        user["client-certificate"] = str(connection.client_certificate.absolute())
+        user["client-key"] = str(connection.client_key.absolute())
+    user |= _impersonation(connection.headers)
+    return {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": _NAME, "cluster": cluster}],
+        "users": [{"name": _NAME, "user": user}],
+        "contexts": [{"name": _NAME, "context": {"cluster": _NAME, "user": _NAME, "namespace": connection.namespace}}],
+        "current-context": _NAME,
+    }
+
+
+def _credentials(authorization: str) -> tuple[str, str, bool]:
+    """Name, secret, and whether that is Basic."""
+    if not authorization:
+        return _NAME, "", False
+    scheme, _, value = authorization.partition(" ")
+    if scheme.lower() == "bearer" and value:
+        return _NAME, value, False
+    if scheme.lower() == "basic":
+        try:
+            name, _, secret = base64.b64decode(value, validate=True).decode().partition(":")
+        except (binascii.Error, UnicodeDecodeError) as error:
+            raise ConnectionConfigError("the credentials for Basic authorization are not Base64 of text") from error
+        return name, secret, True
+    raise ConnectionConfigError(
+        "charts that look into the cluster can be given a token, a password or a certificate, and this is none of them"
+    )
+
+
+def _impersonation(headers: tuple[tuple[str, str], ...]) -> JsonObject:
+    user: JsonObject = {}
+    groups: list[JsonValue] = []
+    extra: dict[str, list[JsonValue]] = {}
+    for header, value in headers:
+        if header == "Impersonate-User":
+            user["as"] = value
+        elif header == "Impersonate-Uid":
+            user["as-uid"] = value
+        elif header == "Impersonate-Group":
+            groups.append(value)
+        elif header.startswith(_EXTRA):
+            extra.setdefault(header.removeprefix(_EXTRA), []).append(value)
+    if groups:
+        user["as-groups"] = groups
+    if extra:
+        user["as-user-extra"] = {**extra}
+    return user

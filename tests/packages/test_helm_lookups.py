@@ -1,0 +1,330 @@
+"""Charts that look into the cluster, rendered by the real helm 4 and helm 3 with a control plane to look into."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+import trio
+
+from tests.cluster.clusters import loopback_cluster
+from tests.packages.charts import WEB_SERVICE, chart, helm, tool
+from wharfinger.cluster.http_client import HttpClusterClient
+from wharfinger.formats.json_value import JsonObject, as_object, decode_json, find
+from wharfinger.packages import helm_renderer
+from wharfinger.packages.errors import RenderError
+from wharfinger.packages.helm_renderer import HelmRenderer, RenderLimits
+from wharfinger.packages.render_cache import CachingRenderer
+from wharfinger.packages.renderer import RenderRequest
+
+LOOK = '{{ (lookup "v1" "ConfigMap" "default" "seen").data | toJson | quote }}'
+REPORT = """\
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: report, namespace: default}
+data:
+  found: %s
+  kube: {{ .Capabilities.KubeVersion.Version }}
+  release: {{ .Release | toJson | quote }}
+"""
+MADE: JsonObject = {"apiVersion": "v2", "name": "web", "version": "1.2.3"}
+
+
+@pytest.fixture(params=["helm", "helm3"])
+def program(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@dataclass
+class World:
+    client: HttpClusterClient
+    renderer: HelmRenderer
+    kubeconfig: Path
+    asked: int = 0
+
+    async def access(self) -> JsonObject:
+        self.asked += 1
+        return as_object(decode_json(self.kubeconfig.read_bytes(), max_bytes=10**6, what="kubeconfig"), "kubeconfig")
+
+    async def put(self, name: str, **data: str) -> None:
+        body: JsonObject = {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": name, "namespace": "default"},
+            "data": {**data},
+        }
+        await self.client.create(body)
+
+
+@asynccontextmanager
+async def open_world(program: str, folder: Path) -> AsyncIterator[World]:
+    async with loopback_cluster(folder) as client:
+        world = World(client, HelmRenderer(tool(program), folder / "unused"), folder / "kubeconfig")
+        world.renderer = HelmRenderer(tool(program), folder / "scratch", access=world.access)
+        yield world
+        scratch = folder / "scratch"
+        assert not scratch.exists() or list(scratch.iterdir()) == []
+
+
+def asked(folder: Path, values: JsonObject | None = None, *, package: bool = False, digest: str = "d") -> RenderRequest:
+    chart_file = MADE if package else None
+    return RenderRequest(
+        folder, digest, "web", "prod", values or {}, "v1.31.4", (), is_upgrade=False, chart_file=chart_file
+    )
+
+
+async def report_of(world: World, request: RenderRequest) -> JsonObject:
+    rendered = await world.renderer.render(request)
+    return next(as_object(obj["data"], "data") for obj in rendered.objects if find(obj, "metadata", "name") == "report")
+
+
+SUB_CHART = "apiVersion: v2\nname: db\nversion: 1.0.0\n"
+CHARTS = {
+    "template": {"templates/report.yaml": REPORT % LOOK},
+    "helper": {
+        "templates/report.yaml": REPORT % '{{ include "look" . }}',
+        "templates/_look.tpl": '{{ define "look" }}' + LOOK + "{{ end }}",
+    },
+    "sub-chart": {"charts/db/Chart.yaml": SUB_CHART, "charts/db/templates/report.yaml": REPORT % LOOK},
+    "helper of a sub-chart": {
+        "charts/db/Chart.yaml": SUB_CHART,
+        "charts/db/templates/_look.tpl": '{{ define "look" }}' + LOOK + "{{ end }}",
+        "templates/report.yaml": REPORT % '{{ include "look" . }}',
+    },
+    "text in values": {"templates/report.yaml": REPORT % "{{ tpl .Values.text . }}"},
+    "text in a file": {"templates/report.yaml": REPORT % '{{ tpl (.Files.Get "a.txt") . }}', "a.txt": LOOK},
+}
+
+
+@pytest.mark.parametrize("where", CHARTS)
+@pytest.mark.parametrize("package", [True, False])
+async def test_a_lookup_finds_what_is_there(where: str, program: str, tmp_path: Path, *, package: bool) -> None:
+    folder = chart(tmp_path / "chart", files=CHARTS[where])
+    async with open_world(program, tmp_path) as world:
+        await world.put("seen", a="here")
+        report = await report_of(world, asked(folder, {"text": LOOK}, package=package))
+        assert report["found"] == '{"a":"here"}'
+        assert world.asked == 1
+
+
+async def test_without_access_it_finds_nothing_as_by_hand(program: str, tmp_path: Path) -> None:
+    folder = chart(tmp_path / "chart", files=CHARTS["template"])
+    async with open_world(program, tmp_path) as world:
+        await world.put("seen", a="here")
+        world.renderer = HelmRenderer(tool(program), tmp_path / "scratch")
+        assert (await report_of(world, asked(folder)))["found"] == "null"
+        assert await world.renderer.identity(asked(folder)) is not None
+
+
+async def test_a_chart_that_does_not_look_is_rendered_without_the_cluster(program: str, tmp_path: Path) -> None:
+    async def no_access() -> JsonObject:
+        raise AssertionError("nobody looks")
+
+    renderer = HelmRenderer(tool(program), tmp_path / "scratch", access=no_access)
+    rendered = await renderer.render(asked(WEB_SERVICE))
+    assert rendered == await HelmRenderer(tool(program), tmp_path / "scratch").render(asked(WEB_SERVICE))
+
+
+async def test_what_was_found_is_never_kept(program: str, tmp_path: Path) -> None:
+    folder = chart(tmp_path / "chart", files=CHARTS["template"])
+    async with open_world(program, tmp_path) as world:
+        cache = CachingRenderer(world.renderer, tmp_path / "renders")
+        before = await cache.render(asked(folder))
+        await world.put("seen", a="here")
+        after = await cache.render(asked(folder))
+        assert before.objects != after.objects
+        assert (cache.statistics().uncached, cache.statistics().entries) == (2, 0)
+        assert not (tmp_path / "renders").exists()
+
+
+async def test_the_same_chart_looks_or_not_by_its_values(program: str, tmp_path: Path) -> None:
+    folder = chart(tmp_path / "chart", files=CHARTS["text in values"])
+    async with open_world(program, tmp_path) as world:
+        assert await world.renderer.identity(asked(folder, {"text": "x"})) is not None
+        assert await world.renderer.identity(asked(folder, {"text": LOOK})) is None
+        assert (await report_of(world, asked(folder, {"text": "x"})))["found"] == "x"
+        assert world.asked == 0
+
+
+async def test_whether_a_chart_looks_is_remembered_by_its_digest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = chart(tmp_path / "chart", files=CHARTS["template"])
+    monkeypatch.setattr(helm_renderer, "MAX_KNOWN", 2)
+    async with open_world("helm", tmp_path) as world:
+        assert await world.renderer.identity(asked(folder)) is None
+        assert await world.renderer.identity(asked(folder, digest="")) is None
+        (folder / "templates" / "report.yaml").unlink()
+        assert await world.renderer.identity(asked(folder)) is None
+        assert await world.renderer.identity(asked(folder, digest="")) is not None
+        for digest in ("e", "f"):
+            assert await world.renderer.identity(asked(folder, digest=digest)) is not None
+        assert await world.renderer.identity(asked(folder)) is not None  # forgotten, and looked at again
+
+
+async def test_install_and_upgrade_are_told_apart(program: str, tmp_path: Path) -> None:
+    folder = chart(tmp_path / "chart", files=CHARTS["template"])
+    async with open_world(program, tmp_path) as world:
+        for is_upgrade in (False, True):
+            report = await report_of(world, replace(asked(folder), is_upgrade=is_upgrade))
+            assert f'"IsUpgrade":{str(is_upgrade).lower()}' in str(report["release"])
+
+
+async def test_which_cluster_it_is_comes_from_the_cluster_with_helm_4(program: str, tmp_path: Path) -> None:
+    """Helm 3 takes what it is given; both are the same thing where the daemon asks."""
+    folder = chart(tmp_path / "chart", files=CHARTS["template"])
+    async with open_world(program, tmp_path) as world:
+        server = await world.client.server_version()
+        assert server != "v1.31.4"
+        report = await report_of(world, asked(folder))
+        assert report["kube"] == (server if program == "helm" else "v1.31.4")
+
+
+async def test_what_is_in_the_cluster_already_is_no_matter_of_a_render(program: str, tmp_path: Path) -> None:
+    """`helm install --dry-run=server` would refuse somebody else's object, and one that does not fit its schema."""
+    odd = "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: odd}\nnone: of its fields\n"
+    folder = chart(tmp_path / "chart", files={"templates/report.yaml": REPORT % LOOK + odd})
+    async with open_world(program, tmp_path) as world:
+        await world.put("report", a="somebody else's")
+        assert (await report_of(world, asked(folder)))["found"] == "null"
+
+
+async def test_crds_hooks_and_notes_are_told_apart_there_too(program: str, tmp_path: Path) -> None:
+    files = {
+        "templates/report.yaml": REPORT % LOOK,
+        "templates/NOTES.txt": 'notes {{ (lookup "v1" "ConfigMap" "default" "seen").data.a }}',
+        "templates/test.yaml": 'apiVersion: v1\nkind: Pod\nmetadata: {name: t, annotations: {"helm.sh/hook": test}}\n',
+        "crds/a.yaml": "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: piers.x}\n",
+    }
+    folder = chart(tmp_path / "chart", files=files)
+    async with open_world(program, tmp_path) as world:
+        await world.put("seen", a="here")
+        rendered = await world.renderer.render(asked(folder))
+        assert rendered.notes == "notes here"
+        assert [find(obj, "metadata", "name") for obj in rendered.crds] == ["piers.x"]
+        assert rendered.tests == rendered.hooks != ()
+
+
+async def test_a_kind_that_is_not_there_yet_may_come(program: str, tmp_path: Path) -> None:
+    """Helm 4 has to know it; Helm 3 does not ask."""
+    custom = "---\napiVersion: wharf.example/v1\nkind: Pier\nmetadata: {name: a}\n"
+    folder = chart(tmp_path / "chart", files={"templates/report.yaml": REPORT % LOOK + custom})
+    async with open_world(program, tmp_path) as world:
+        if program == "helm3":
+            assert (await report_of(world, asked(folder)))["found"] == "null"
+            return
+        with pytest.raises(RenderError, match='no matches for kind "Pier"') as caught:
+            await world.renderer.render(asked(folder))
+        assert caught.value.transient
+
+
+async def test_what_a_chart_refuses_of_what_it_found_may_change(program: str, tmp_path: Path) -> None:
+    needs = '{{ if not (lookup "v1" "ConfigMap" "default" "seen") }}{{ fail "seen is missing" }}{{ end }}'
+    folder = chart(tmp_path / "chart", files={"templates/a.yaml": needs})
+    async with open_world(program, tmp_path) as world:
+        with pytest.raises(RenderError, match="seen is missing") as caught:
+            await world.renderer.render(asked(folder))
+        assert caught.value.transient
+        await world.put("seen")
+        assert (await world.renderer.render(asked(folder))).objects
+
+
+@pytest.mark.parametrize("harm", ["token", "port"])
+async def test_a_cluster_that_does_not_let_it_in(harm: str, program: str, tmp_path: Path) -> None:
+    folder = chart(tmp_path / "chart", files=CHARTS["template"])
+    async with open_world(program, tmp_path) as world:
+        text = world.kubeconfig.read_text()
+        listeners = await trio.open_tcp_listeners(0, host="127.0.0.1")
+        free = listeners[0].socket.getsockname()[1]
+        await listeners[0].aclose()
+        port = str(find(decode_json(text, max_bytes=10**6, what="x"), "clusters", 0, "cluster", "server")).rpartition(
+            ":"
+        )[2]
+        world.kubeconfig.write_text(
+            text.replace("test-token", "wrong") if harm == "token" else text.replace(port, str(free))
+        )
+        says = "credentials|Unauthorized" if harm == "token" else "refused"
+        with pytest.raises(RenderError, match=says) as caught:
+            await world.renderer.render(asked(folder))
+        assert caught.value.transient
+        assert "test-token" not in str(caught.value)
+        assert str(tmp_path) not in str(caught.value)
+
+
+async def test_a_cluster_that_does_not_answer_is_not_waited_for_longer_than_a_render(
+    program: str, tmp_path: Path
+) -> None:
+    folder = chart(tmp_path / "chart", files=CHARTS["template"])
+    async with _silent() as port:
+        document: JsonObject = {
+            "clusters": [{"name": "a", "cluster": {"server": f"http://127.0.0.1:{port}"}}],
+            "contexts": [{"name": "a", "context": {"cluster": "a"}}],
+            "current-context": "a",
+        }
+
+        async def access() -> JsonObject:
+            return document
+
+        renderer = HelmRenderer(tool(program), tmp_path / "scratch", limits=RenderLimits(wall_s=0.5), access=access)
+        with pytest.raises(RenderError, match=r"longer than 0\.5 s") as caught:
+            await renderer.render(asked(folder))
+        assert caught.value.transient
+
+
+@asynccontextmanager
+async def _silent() -> AsyncIterator[int]:
+    """A port that takes connections and says nothing."""
+    [listener] = await trio.open_tcp_listeners(0, host="127.0.0.1")
+    async with listener:
+        yield int(listener.socket.getsockname()[1])
+
+
+async def test_what_goes_wrong_with_the_access_comes_out(tmp_path: Path) -> None:
+    class NoTokenError(Exception):
+        pass
+
+    async def access() -> JsonObject:
+        raise NoTokenError
+
+    folder = chart(tmp_path / "chart", files=CHARTS["template"])
+    renderer = HelmRenderer(tool("helm"), tmp_path / "scratch", access=access)
+    with pytest.raises(NoTokenError):
+        await renderer.render(asked(folder))
+    assert list((tmp_path / "scratch").iterdir()) == []
+
+
+async def test_a_helm_without_a_version(tmp_path: Path) -> None:
+    folder = chart(tmp_path / "chart", files=CHARTS["template"])
+
+    async def access() -> JsonObject:
+        return {}
+
+    renderer = HelmRenderer(Path("/nonexistent/helm"), tmp_path / "scratch", access=access)
+    with pytest.raises(RenderError, match=r"helm cannot be run: .*; look at --helm") as caught:
+        await renderer.render(asked(folder))
+    assert caught.value.transient
+
+
+async def test_it_is_what_helm_itself_would_install(program: str, tmp_path: Path) -> None:
+    folder = chart(tmp_path / "chart", files=CHARTS["template"])
+    async with open_world(program, tmp_path) as world:
+        await world.put("seen", a="here")
+        command = ["install", "web", str(folder), "-n", "prod", "--dry-run=server", "-o", "json"]
+        run = [*command, f"--kubeconfig={world.kubeconfig}"]
+        said = await trio.to_thread.run_sync(lambda: helm(program, *run, home=tmp_path))
+        release = as_object(
+            decode_json(said[said.index("{") : said.rindex("}") + 1], max_bytes=10**7, what="x"), "release"
+        )
+        version = await world.client.server_version()
+        rendered = await world.renderer.render(replace(asked(folder), kube_version=version))
+        assert rendered.manifest.split() == str(release["manifest"]).split()
+
+
+async def test_values_that_cannot_be_given_are_refused_as_anywhere(tmp_path: Path) -> None:
+    folder = chart(tmp_path / "chart", files=CHARTS["text in values"])
+    async with open_world("helm", tmp_path) as world:
+        with pytest.raises(RenderError, match="the values cannot be given to helm") as caught:
+            await world.renderer.render(asked(folder, {"text": "\ud800"}))
+        assert not caught.value.transient
+        assert world.asked == 0
