@@ -1,0 +1,231 @@
+"""Tables: what a row costs in a large one against a small one and against a plain dictionary, and how soon a change is known.
+
+A dictionary has no revisions, snapshots, transactions or readers, so against it the ratio is the price of those. Between sizes it
+should be near 1; what is over it is the processor's cache, which a dictionary feels as well (twice the time of a row from 10,000
+to 100,000). The garbage collector is as in the daemon, on and with its default thresholds; what was there before a measurement is
+frozen, so that no collection looks through it.
+"""
+
+import gc
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import cycle
+from typing import Final
+
+import trio
+
+from bench.measure import Ratio, compare, compare_async
+from wharfinger.cluster.tables.table import Index, Table
+from wharfinger.cluster.tables.transaction import write
+
+LARGE: Final = 100_000
+SMALL: Final = 10_000
+HUGE: Final = 1_000_000
+STEP: Final = 1_000
+"""Rows in a transaction, where it is not one."""
+ALONE: Final = 10_000
+"""Transactions of one row."""
+TURNS: Final = 1_000
+"""How often a change is told to somebody who waits for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """About what a row is that is only looked up."""
+
+    key: str
+    group: int
+    value: int
+
+
+Rows = Table[str, Row]
+
+
+def measure() -> Iterator[Ratio]:
+    """By size, with and without an index; against a dictionary; commits; the way of a change; a million."""
+    gc.collect()
+    gc.freeze()
+    try:
+        large = rows(LARGE)
+        yield from _inserts(large)
+        yield from _reads(large)
+        yield from _commits(large)
+        yield trio.run(_propagation)
+        yield _huge()
+    finally:
+        gc.unfreeze()
+
+
+def rows(count: int, value: int = 0) -> Sequence[Row]:
+    """So many, a hundred in a group."""
+    return [Row(f"prod/web-{number}", number // 100, value) for number in range(count)]
+
+
+def table(*, indexed: bool = False) -> Rows:
+    """An empty one."""
+    return Table("rows", lambda row: row.key, indexes={"group": Index(lambda row: (row.group,))} if indexed else None)
+
+
+def fill(into: Rows, some: Sequence[Row], step: int = STEP) -> Rows:
+    """Insert them, so many a transaction."""
+    for start in range(0, len(some), step):
+        with write(into) as tx:
+            for row in some[start : start + step]:
+                tx.insert(into, row)
+    return into
+
+
+def _parts(some: Sequence[Row]) -> Sequence[Sequence[Row]]:
+    return [some[start : start + SMALL] for start in range(0, len(some), SMALL)]
+
+
+def _inserts(large: Sequence[Row]) -> Iterator[Ratio]:
+    parts = _parts(large)
+    small = f"{len(parts)} tables of {SMALL}"
+    for indexed, what in ((False, ""), (True, ", an index")):
+
+        def inserted(*some: Sequence[Row], indexed: bool = indexed) -> None:
+            for part in some:
+                fill(table(indexed=indexed), part)
+
+        one, many = partial(inserted, large), partial(inserted, *parts)
+
+        yield compare("tables", f"{LARGE} rows inserted{what}", small, one, many, budget=2.0, rounds=5).per(LARGE)
+
+    def plain() -> None:
+        held: dict[str, tuple[Row, int]] = {}
+        for revision, row in enumerate(large):
+            held[row.key] = row, revision
+
+    mine, others = table(), cycle((large, rows(LARGE, 1)))
+
+    def ours() -> None:
+        fill(mine, next(others))
+
+    yield compare("tables", f"{LARGE} rows replaced", "dict, (row, revision)", ours, plain, budget=60.0, rounds=5).per(
+        LARGE
+    )
+
+
+def _reads(large: Sequence[Row]) -> Iterator[Ratio]:
+    whole = fill(table(), large)
+    parts = [fill(table(), part) for part in _parts(large)]
+    held = {row.key: row for row in large}
+    small = f"{len(parts)} tables of {SMALL}"
+
+    def iterated(*tables: Rows) -> None:
+        for each in tables:
+            assert sum(1 for _ in each.snapshot().entries()) == len(each.snapshot())
+
+    def replayed(*tables: Rows) -> None:
+        for each in tables:
+            with each.changes("bench") as stream:
+                while stream.behind:
+                    stream.take(STEP)
+
+    def looked_up(get: Callable[[str], object]) -> None:
+        for row in large:
+            get(row.key)
+
+    def plain() -> None:
+        assert sum(1 for _ in held.values()) == LARGE
+
+    one, many = partial(iterated, whole), partial(iterated, *parts)
+    yield compare("tables", f"{LARGE} rows by revision", small, one, many, budget=1.5).per(LARGE)
+    yield compare("tables", f"{LARGE} rows by revision", "dict.values()", one, plain, budget=5.0).per(LARGE)
+    one, many = partial(replayed, whole), partial(replayed, *parts)
+    yield compare("tables", f"{LARGE} rows as changes", small, one, many, budget=1.5).per(LARGE)
+    yield compare("tables", f"{LARGE} rows as changes", "dict.values()", one, plain, budget=50.0).per(LARGE)
+    ours, theirs = partial(looked_up, whole.snapshot().get), partial(looked_up, held.get)
+    yield compare("tables", f"{LARGE} rows by key", "dict.get", ours, theirs, budget=20.0).per(LARGE)
+
+
+def _commits(large: Sequence[Row]) -> Iterator[Ratio]:
+    whole, small = fill(table(), large), fill(table(), large[:SMALL])
+    among = [fill(table(), large[:SMALL]) for _ in range(100)]
+    values = iter(range(1, 10**9))
+
+    def replace(into: Rows) -> None:
+        fill(into, rows(ALONE, next(values)), 1)
+
+    def together() -> None:
+        some = rows(ALONE, next(values))
+        for start in range(0, ALONE, STEP):
+            with write(*among) as tx:
+                for row in some[start : start + STEP]:
+                    tx.insert(among[start // STEP], row)
+
+    def apart() -> None:
+        some = rows(ALONE, next(values))
+        for start in range(0, ALONE, STEP):
+            fill(among[start // STEP], some[start : start + STEP])
+
+    of_large, of_small = partial(replace, whole), partial(replace, small)
+    what = f"a row a transaction, among {LARGE}"
+    yield compare("tables", what, f"among {SMALL}", of_large, of_small, budget=1.6, rounds=5).per(ALONE)
+    what = f"{STEP} rows in a transaction on 100 tables"
+    yield compare("tables", what, "on the one that changes", together, apart, budget=1.5, rounds=5).per(ALONE)
+
+
+async def _propagation() -> Ratio:
+    """Until somebody who waits for a change has read it, and said so."""
+    mine = fill(table(), rows(SMALL))
+    said = trio.Event()
+    asked = trio.Event()
+
+    async def follow() -> None:
+        nonlocal said
+        with mine.changes("bench") as stream:
+            while True:
+                await stream.changed()
+                stream.next()
+                said.set()
+
+    async def wait() -> None:
+        nonlocal asked
+        while True:
+            await asked.wait()
+            asked = trio.Event()
+            said.set()
+
+    async def ours() -> None:
+        nonlocal said
+        for number in range(TURNS):
+            said = trio.Event()
+            fill(mine, [Row("prod/web-1", 0, number)])
+            await said.wait()
+
+    async def theirs() -> None:
+        nonlocal said
+        for _ in range(TURNS):
+            said = trio.Event()
+            asked.set()
+            await said.wait()
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(follow)
+        nursery.start_soon(wait)
+        ratio = await compare_async("tables", "a change told", "a bare trio.Event", ours, theirs, budget=4.0)
+        nursery.cancel_scope.cancel()
+    return ratio.per(TURNS)
+
+
+def _huge() -> Ratio:
+    huge = rows(HUGE)
+    parts = _parts(huge)
+
+    def use(some: Sequence[Row]) -> None:
+        mine = fill(table(), some)
+        with mine.changes("bench") as stream:
+            while stream.behind:
+                stream.take(STEP)
+
+    def many() -> None:
+        for part in parts:
+            use(part)
+
+    what = f"{HUGE} rows inserted and told"
+    return compare(
+        "tables", what, f"{len(parts)} tables of {SMALL}", partial(use, huge), many, budget=3.0, rounds=1
+    ).per(HUGE)

@@ -1,0 +1,101 @@
+"""What changed in a table since one last asked.
+
+A stream begins with all rows that are there, tells no deletion from before it began, and from then on tells of every key that
+changed what it is *now*: several changes of a row that were not taken in between are one. It is merged by revision, and there is
+no batch that must be taken to its end: what was taken is told by one number.
+
+* created and deleted before it was looked at: only the deletion is told;
+* deleted and created again: only the row, whose :attr:`Change.created` is then later than what was told of it before: whoever
+  keeps something outside by the row's identity notices by it that it is another;
+* a row that changes again before it was taken moves to the end, and comes once, as it is then.
+"""
+
+from collections.abc import Callable
+from itertools import islice
+from typing import Generic, NamedTuple
+
+from wharfinger.cluster.tables.contents import Contents
+from wharfinger.cluster.tables.entry import GRAVE, K, R, Version
+from wharfinger.cluster.tables.errors import StreamClosedError, TrackerExpiredError
+from wharfinger.cluster.tables.watch import Watch
+
+
+class Change(NamedTuple, Generic[K, R]):
+    """What a key is now. ``row``: the one that is there, or the one that was deleted."""
+
+    key: K
+    row: R
+    revision: int
+    deleted: bool
+    created: int
+    """The revision that put the first row with this key there since it was last deleted."""
+
+
+class ChangeStream(Generic[K, R]):
+    """Made by :meth:`Table.changes`; for one reader."""
+
+    def __init__(self, name: str, tracker: str, contents: Contents[K, R], watch: Callable[[], Watch]) -> None:
+        self._name = name
+        self._contents = contents
+        self._watch = watch
+        self._tracker = contents.join(tracker)
+        self._closed = False
+
+    @property
+    def revision(self) -> int:
+        """All changes up to this revision of the table were taken."""
+        return self._tracker.mark
+
+    @property
+    def behind(self) -> bool:
+        """Whether there may be something to take."""
+        return self._tracker.mark < self._contents.snapshot.revision
+
+    def next(self) -> tuple[Change[K, R], ...]:
+        """All changes; none, if nothing changed. Raises TrackerExpiredError."""
+        return self.take(None)
+
+    def take(self, limit: int | None) -> tuple[Change[K, R], ...]:
+        """The first so many changes, from 0; fewer when that was all. Raises TrackerExpiredError."""
+        self._check()
+        if not self.behind or limit == 0:
+            return ()
+        begun = self._tracker.begun
+        untold = (
+            version
+            for version in self._contents.untold(self._tracker.mark)
+            if version.ended != GRAVE or version.revision > begun
+        )
+        changes = tuple(_change(version) for version in islice(untold, limit))
+        whole = limit is None or len(changes) < limit
+        self._contents.advance(self._tracker, self._contents.snapshot.revision if whole else changes[-1].revision)
+        return changes
+
+    async def changed(self) -> None:
+        """Until there may be something to take. Raises TrackerExpiredError."""
+        self._check()
+        watch = self._watch()
+        while not self.behind:
+            await watch.wait()
+            self._check()
+            watch = self._watch()
+
+    def close(self) -> None:
+        """Nothing is remembered for it any more."""
+        if not self._closed:
+            self._closed = True
+            self._contents.leave(self._tracker)
+
+    def _check(self) -> None:
+        if self._closed:
+            raise StreamClosedError(f"{self._name}: the changes for {self._tracker.name} were read after their block")
+        if self._tracker.expired:
+            raise TrackerExpiredError(
+                f"{self._name}: {self._tracker.name} has read up to revision {self._tracker.mark} of"
+                f" {self._contents.snapshot.revision}, and deletions since then are forgotten;"
+                " open another stream and compare what it begins with"
+            )
+
+
+def _change(version: Version[K, R]) -> Change[K, R]:
+    return Change(version.key, version.row, version.revision, version.ended == GRAVE, version.created)

@@ -1,0 +1,117 @@
+"""What a transaction is about to make of one table: reads see it, nobody else does, and to abort is to drop it.
+
+A draft keeps what it changes beside the snapshot that it began with, so nothing is undone. All that can fail (functions of the
+caller that give keys and index values, comparisons of what they give) is called while it is written, nothing at its commit.
+"""
+
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from typing import Generic, TypeAlias
+
+from wharfinger.cluster.tables.entry import GRAVE, PRESENT, K, R, Version
+from wharfinger.cluster.tables.errors import DuplicateKeyError, SameRowError
+from wharfinger.cluster.tables.snapshot import Index, Snapshot
+
+Values: TypeAlias = tuple[tuple[Hashable, ...], ...]
+"""A row's values, of each index, in the order of the table's indexes."""
+
+
+class Draft(Generic[K, R]):
+    """``own``: what this transaction made of keys, the last of each, by revision; a deletion is a grave. ``ended``: the versions
+    of the snapshot that are over by it, with their index values. ``values``: those of the rows in ``own``.
+    """
+
+    __slots__ = ("_found", "_indexes", "_name", "base", "ended", "key", "own", "revision", "values")
+
+    def __init__(self, name: str, base: Snapshot[K, R], key: Callable[[R], K], indexes: Mapping[str, Index[R]]) -> None:
+        self._name = name
+        self._indexes = indexes
+        self._found: dict[str, dict[Hashable, dict[K, Version[K, R]]]] = {index: {} for index in indexes}
+        self.base = base
+        self.key = key
+        self.revision = base.revision
+        self.own: dict[K, Version[K, R]] = {}
+        self.ended: list[tuple[Version[K, R], Values]] = []
+        self.values: dict[K, Values] = {}
+
+    def get(self, key: K) -> Version[K, R] | None:
+        """The row with this key."""
+        own = self.own.get(key)
+        if own is None:
+            return self.base.version(key)
+        return own if own.ended == PRESENT else None
+
+    def find(self, index: str, value: Hashable) -> tuple[Version[K, R], ...]:
+        """The rows with this value of an index, by revision."""
+        found = [version for version in self.base.versions(index, value) if version.key not in self.own]
+        mine = self._found[index].get(value, {})
+        return (*found, *sorted(mine.values(), key=lambda version: version.revision))
+
+    def entries(self) -> Iterator[Version[K, R]]:
+        """All rows, by revision, as they are now."""
+        own = self.own
+        yield from [version for version in self.base.all_versions() if version.key not in own]
+        yield from [version for version in own.values() if version.ended == PRESENT]
+
+    def put(self, row: R) -> Version[K, R] | None:
+        """The row takes the place of the one with its key, if there is one, which is given back."""
+        key = self.key(row)
+        old = self.get(key)
+        if old is not None and old.row is row:
+            raise SameRowError(
+                f"{self._name}: the row {key!r} that is in the table was inserted again; rows are not changed: insert a copy"
+            )
+        values = self._values(row)
+        if self._indexes:
+            self._check_unique(key, values)
+        self._supersede(key, old)
+        self.revision += 1
+        created = self.revision if old is None else old.created
+        version = self.own[key] = Version(key, row, self.revision, created, PRESENT)
+        if self._indexes:
+            self._place(version, values)
+        return old
+
+    def remove(self, old: Version[K, R]) -> None:
+        """Delete a row that is there."""
+        key = old.key
+        self._supersede(key, old)
+        self.revision += 1
+        self.own[key] = Version(key, old.row, self.revision, old.created, GRAVE)
+
+    def _values(self, row: R) -> Values:
+        if not self._indexes:
+            return ()
+        return tuple(tuple(dict.fromkeys(index.of(row))) for index in self._indexes.values())
+
+    def _check_unique(self, key: K, values: Values) -> None:
+        for (name, index), mine in zip(self._indexes.items(), values, strict=False):
+            for value in mine if index.unique else ():
+                for other in self._holders(name, value):
+                    if other != key:
+                        raise DuplicateKeyError(
+                            f"{self._name}: the row {key!r} has {value!r} for {name}, as has {other!r};"
+                            " no two rows may have the same",
+                            other,
+                        )
+
+    def _holders(self, index: str, value: Hashable) -> Iterator[K]:
+        yield from self._found[index].get(value, ())
+        for version in self.base.versions(index, value):
+            if version.key not in self.own:
+                yield version.key
+
+    def _supersede(self, key: K, old: Version[K, R] | None) -> None:
+        """Take out what there is of this key, so that what comes next stands at the end of ``own``."""
+        if self.own.pop(key, None) is None:
+            if old is not None:
+                self.ended.append((old, self._values(old.row)))
+            return
+        for by_value, values in zip(self._found.values(), self.values.pop(key, ()), strict=False):
+            for value in values:
+                del by_value[value][key]
+
+    def _place(self, version: Version[K, R], values: Values) -> None:
+        self.values[version.key] = values
+        for by_value, mine in zip(self._found.values(), values, strict=True):
+            for value in mine:
+                by_value.setdefault(value, {})[version.key] = version

@@ -1,0 +1,53 @@
+"""A row with its revision, and what a table knows of it besides.
+
+A row is never changed; the next one with its key is another *version*. Versions stand in logs that all snapshots share, so what
+a snapshot may see of a log is told by two numbers: it sees a version from its ``revision`` on until it is ``ended``.
+"""
+
+from collections.abc import Hashable
+from typing import Final, Generic, TypeVar
+
+K = TypeVar("K", bound=Hashable)
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
+
+PRESENT: Final = (1 << 62) - 1
+"""``Version.ended`` of a row that is in the table: later than any revision."""
+GRAVE: Final = 0
+"""``Version.ended`` of a deletion which somebody may yet have to be told: no snapshot sees it as a row."""
+FORGOTTEN: Final = -1
+"""``Version.ended`` of a deletion of which nobody need know."""
+
+
+class Entry(Generic[R_co]):
+    """A row, and the revision of its table that put it there; not to be changed by whoever reads it."""
+
+    __slots__ = ("created", "revision", "row")
+
+    def __init__(self, row: R_co, revision: int, created: int = 0) -> None:
+        self.row = row
+        self.revision = revision
+        self.created = created
+        """The revision that put the first row with this key there since it was last deleted."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Entry) and self.revision == other.revision and bool(self.row == other.row)
+
+    def __hash__(self) -> int:
+        return hash(self.revision)
+
+    def __repr__(self) -> str:
+        return f"Entry({self.row!r}, revision={self.revision})"
+
+
+class Version(Entry[R], Generic[K, R]):
+    """An entry as a log has it. ``ended``: the revision that put another there or deleted it, or one of the marks above."""
+
+    __slots__ = ("ended", "key")
+
+    def __init__(self, key: K, row: R, revision: int, created: int, ended: int) -> None:
+        self.key = key
+        self.row = row
+        self.revision = revision
+        self.created = created
+        self.ended = ended

@@ -1,0 +1,122 @@
+"""A table as it was at one revision: a reference, whatever its size.
+
+Rows by key are in a persistent map. Rows by revision, and those with a value of an index, are in logs which all snapshots share
+(:mod:`wharfinger.cluster.tables.version_log`); a snapshot sees what it may of them by its revision.
+"""
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import Generic, TypeAlias
+
+from rpds import HashTrieMap
+
+from wharfinger.cluster.tables.entry import Entry, K, R, Version
+from wharfinger.cluster.tables.version_log import VersionLog
+
+
+@dataclass(frozen=True)  # no slots: `Index[Row](…)` sets an attribute on it
+class Index(Generic[R]):
+    """By what else rows are found: ``of`` gives a row's values, none or any number of them, and always the same ones.
+
+    ``unique``: no two rows may have the same value.
+    """
+
+    of: Callable[[R], Iterable[Hashable]]
+    unique: bool = False
+
+
+Buckets: TypeAlias = "HashTrieMap[Hashable, VersionLog[K, R]]"
+"""The rows of each value of an index."""
+
+
+class Snapshot(Generic[K, R]):
+    """Made by tables only; never changes."""
+
+    __slots__ = ("_buckets", "_length", "_log", "_pending", "_revision", "_rows")
+
+    def __init__(
+        self,
+        revision: int,
+        rows: "HashTrieMap[K, Version[K, R]]",
+        buckets: "Mapping[str, Buckets[K, R]]",
+        log: VersionLog[K, R],
+        pending: frozenset[str],
+    ) -> None:
+        self._revision = revision
+        self._rows = rows
+        self._buckets = buckets
+        self._log = log
+        self._length = len(log.versions)
+        self._pending = pending
+
+    @property
+    def revision(self) -> int:
+        """How many inserts and deletions there were."""
+        return self._revision
+
+    @property
+    def initialized(self) -> bool:
+        """Whether everybody who fills the table has done so: what is not in it is not meant to be there."""
+        return not self._pending
+
+    @property
+    def pending_initializers(self) -> tuple[str, ...]:
+        """Who has yet to fill the table; sorted."""
+        return tuple(sorted(self._pending))
+
+    def __len__(self) -> int:
+        """How many rows there are."""
+        return len(self._rows)
+
+    def __contains__(self, key: K) -> bool:
+        """Whether there is a row with this key."""
+        return key in self._rows
+
+    def get(self, key: K) -> Entry[R] | None:
+        """The row with this key."""
+        return self._rows.get(key)
+
+    def entries(self) -> Iterator[Entry[R]]:
+        """All rows, by revision."""
+        return self._log.seen(self._revision, self._length)
+
+    def since(self, revision: int) -> Iterator[Entry[R]]:
+        """The rows that were put there after this revision, by revision."""
+        return self._log.seen(self._revision, self._length, revision)
+
+    def find(self, index: str, value: Hashable) -> tuple[Entry[R], ...]:
+        """The rows with this value of an index, by revision. Raises KeyError where there is no such index."""
+        return tuple(self.versions(index, value))
+
+    def version(self, key: K) -> Version[K, R] | None:
+        """:meth:`get`, for transactions."""
+        return self._rows.get(key)
+
+    def versions(self, index: str, value: Hashable) -> Iterator[Version[K, R]]:
+        """:meth:`find`, for transactions."""
+        log = self._buckets[index].get(value)
+        if log is None:
+            return iter(())
+        mine = self._revision
+        return (
+            version for version in takewhile(lambda one: one.revision <= mine, log.versions) if version.ended > mine
+        )
+
+    def all_versions(self) -> Iterator[Version[K, R]]:
+        """:meth:`entries`, for transactions."""
+        return self._log.seen(self._revision, self._length)
+
+    @property
+    def rows(self) -> "HashTrieMap[K, Version[K, R]]":
+        """The rows by key, for a commit."""
+        return self._rows
+
+    @property
+    def buckets(self) -> "Mapping[str, Buckets[K, R]]":
+        """The rows by indexes, for a commit."""
+        return self._buckets
+
+    def with_pending(self, pending: frozenset[str]) -> "Snapshot[K, R]":
+        """The same with other initializers pending."""
+        return Snapshot(self._revision, self._rows, self._buckets, self._log, pending)

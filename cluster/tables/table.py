@@ -1,0 +1,189 @@
+"""Rows under keys, with revisions: what is wanted, or known, and who is to be told when it changes.
+
+A table is written in transactions (:mod:`wharfinger.cluster.tables.transaction`), which never wait, in one thread. Each insert
+and each deletion is one revision more. Readers take snapshots: a reference, which no later write shows in. Rows are immutable;
+that is the whole contract. Who follows a table reads its changes; who waits for one thing watches it.
+
+In a commit all tables of the transaction get their new snapshot, *then* watches fire, *then* the tables are released: whoever is
+woken reads the new rows.
+
+Invariants, held by tests/cluster/tables/test_model.py against a model that copies everything:
+
+* revisions only go up; an aborted transaction leaves no trace, nor does one that changed nothing;
+* replaying a change stream gives the snapshot; a deletion is told to every stream that was told of the row, or it is expired.
+"""
+
+import re
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Final, Generic
+
+from wharfinger.cluster.tables.changes import ChangeStream
+from wharfinger.cluster.tables.contents import Contents
+from wharfinger.cluster.tables.draft import Draft
+from wharfinger.cluster.tables.entry import Entry, K, R
+from wharfinger.cluster.tables.errors import TableLockedError, TableNameError, TableNotLockedError
+from wharfinger.cluster.tables.graveyard import GRAVES
+from wharfinger.cluster.tables.snapshot import Index, Snapshot
+from wharfinger.cluster.tables.statistics import TableStatistics, TrackerStatistics
+from wharfinger.cluster.tables.watch import Watch, Watches
+
+__all__ = ["Entry", "Index", "Initializer", "Snapshot", "Table", "TableStatistics", "Watch"]
+
+NAME: Final = re.compile(r"[a-z][a-z0-9_-]{0,30}")
+
+
+class Initializer:
+    """Somebody who fills the table; made by :meth:`Table.initializer`."""
+
+    def __init__(self, name: str, finish: Callable[[str], None]) -> None:
+        self.name = name
+        self._finish: Callable[[str], None] | None = finish
+
+    def done(self) -> None:
+        """All that it knows is in the table, committed. Done twice is done once."""
+        finish, self._finish = self._finish, None
+        if finish is not None:
+            finish(self.name)
+
+
+class Table(Generic[K, R]):
+    """``key`` gives a row's key; ``graves`` is how many deletions are remembered for those who read the changes."""
+
+    def __init__(
+        self,
+        name: str,
+        key: Callable[[R], K],
+        *,
+        indexes: Mapping[str, Index[R]] | None = None,
+        graves: int = GRAVES,
+    ) -> None:
+        """Raises TableNameError."""
+        self.name = name
+        self._indexes = dict(indexes or {})
+        for one in (name, *self._indexes):
+            if NAME.fullmatch(one) is None:
+                raise TableNameError(
+                    f"{one!r} is no name of a table or an index: a small letter, then up to 30 of a-z, 0-9, _ and -"
+                )
+        self._key = key
+        self._contents: Contents[K, R] = Contents(self._indexes, graves)
+        self._watches = Watches()
+        self._draft: Draft[K, R] | None = None
+        self._writer: object = None
+
+    # -- reading
+
+    def snapshot(self) -> Snapshot[K, R]:
+        """What was last committed."""
+        return self._contents.snapshot
+
+    @contextmanager
+    def changes(self, tracker: str) -> Iterator[ChangeStream[K, R]]:
+        """Follow the table: first all rows, then what changes. ``tracker`` names who does, for the statistics."""
+        stream = ChangeStream(self.name, tracker, self._contents, self.watch)
+        try:
+            yield stream
+        finally:
+            stream.close()
+
+    def watch(self) -> Watch:
+        """Any change, of rows or of whether the table is initialized; take it before you read."""
+        return self._watches.table()
+
+    def watch_key(self, key: K) -> Watch:
+        """A change of the row with this key, which need not be there; take it before you read."""
+        return self._watches.key(key)
+
+    def watch_index(self, index: str, value: Hashable) -> Watch:
+        """A change of the rows with this value of an index, one that comes or goes; take it before you read. Raises KeyError."""
+        if index not in self._indexes:
+            raise KeyError(index)
+        return self._watches.value(index, value)
+
+    async def wait_for(self, revision: int) -> Snapshot[K, R]:
+        """Until the table has this revision or a later one."""
+        return await self._wait_until(lambda snapshot: snapshot.revision >= revision)
+
+    async def wait_initialized(self) -> Snapshot[K, R]:
+        """Until no initializer is pending."""
+        return await self._wait_until(lambda snapshot: snapshot.initialized)
+
+    async def _wait_until(self, condition: Callable[[Snapshot[K, R]], bool]) -> Snapshot[K, R]:
+        while not condition(self.snapshot()):
+            await self.watch().wait()
+        return self.snapshot()
+
+    def statistics(self) -> TableStatistics:
+        """For metrics and for who asks."""
+        snapshot, graveyard = self.snapshot(), self._contents.graveyard
+        return TableStatistics(
+            self.name,
+            snapshot.revision,
+            len(snapshot),
+            len(graveyard),
+            self._contents.kept,
+            tuple(TrackerStatistics(one.name, one.mark, snapshot.revision - one.mark) for one in graveyard.trackers),
+            graveyard.expired,
+            snapshot.pending_initializers,
+            self._watches.keyed,
+        )
+
+    # -- being filled
+
+    def initializer(self, name: str) -> Initializer:
+        """Somebody who has yet to fill the table. Raises TableNameError: one of this name is pending already."""
+        pending = self.snapshot().pending_initializers
+        if not name or name in pending:
+            raise TableNameError(f"{self.name}: the initializer {name!r} is pending already, or has no name")
+        self._set_pending(frozenset({*pending, name}))
+        return Initializer(name, self._finish)
+
+    def _finish(self, name: str) -> None:
+        self._set_pending(frozenset(self.snapshot().pending_initializers) - {name})
+
+    def _set_pending(self, pending: frozenset[str]) -> None:
+        self._contents.set_pending(pending)
+        self._watches.fire_table()
+
+    # -- being written, by a transaction only
+
+    def lock(self, writer: object) -> None:
+        """A transaction begins. Raises TableLockedError."""
+        if self._draft is not None:
+            raise TableLockedError(
+                f"{self.name}: another transaction writes to it: a write within a write, or an await inside of one"
+            )
+        self._writer = writer
+        self._draft = Draft(self.name, self.snapshot(), self._key, self._indexes)
+
+    def draft(self, writer: object) -> Draft[K, R]:
+        """What this transaction is about to make of it. Raises TableNotLockedError."""
+        if self._draft is None or self._writer is not writer:
+            raise TableNotLockedError(
+                f"{self.name}: the transaction was not opened for this table; name it in `write(...)`"
+            )
+        return self._draft
+
+    def commit(self) -> None:
+        """The draft is the table."""
+        draft = self._draft
+        if draft is not None and draft.own:
+            self._contents.commit(draft)
+
+    def notify(self) -> None:
+        """Wake who watches what the draft changed."""
+        draft = self._draft
+        if draft is None or not draft.own:
+            return
+        values: set[tuple[str, Hashable]] = set()
+        if self._watches.values_watched:
+            for row_values in (*draft.values.values(), *(values for _, values in draft.ended)):
+                values.update(
+                    (index, one) for index, mine in zip(self._indexes, row_values, strict=True) for one in mine
+                )
+        self._watches.fire(draft.own, values)
+
+    def release(self) -> None:
+        """The transaction is over."""
+        self._draft = self._writer = None

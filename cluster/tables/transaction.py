@@ -1,0 +1,184 @@
+"""Writing to tables: all of it or nothing, and nobody sees half.
+
+::
+
+    with write(wanted, owners) as tx:
+        tx.insert(wanted, row)
+
+The block does not wait, so nobody runs in between; it commits when it is left, and aborts where it raises. Reads through the
+transaction see what it wrote. Snapshots taken beside it do not.
+"""
+
+from collections.abc import Callable, Hashable, Iterator
+from types import TracebackType
+from typing import Protocol, Self
+
+from wharfinger.cluster.tables.draft import Draft
+from wharfinger.cluster.tables.entry import Entry, K, R, Version
+from wharfinger.cluster.tables.errors import (
+    KeyChangedError,
+    RevisionChangedError,
+    RowNotFoundError,
+    TransactionOverError,
+)
+from wharfinger.cluster.tables.table import Table
+
+
+class Writable(Protocol):
+    """A table, whatever its rows are."""
+
+    def lock(self, writer: object) -> None:
+        """See Table."""
+
+    def commit(self) -> None:
+        """See Table."""
+
+    def notify(self) -> None:
+        """See Table."""
+
+    def release(self) -> None:
+        """See Table."""
+
+
+class Transaction:
+    """Made by :func:`write`. Raises TransactionOverError after its end, TableNotLockedError for a table it was not made for."""
+
+    __slots__ = ("_over", "_tables")
+
+    def __init__(self, tables: tuple[Writable, ...]) -> None:
+        self._tables = tables
+        self._over = True
+
+    def __enter__(self) -> Self:
+        """Raises TableLockedError: one of the tables is being written to."""
+        locked: list[Writable] = []
+        try:
+            for table in self._tables:
+                table.lock(self)
+                locked.append(table)
+        except BaseException:
+            for table in locked:
+                table.release()
+            raise
+        self._over = False
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._over:
+            return
+        self._over = True
+        try:
+            if kind is None:
+                for table in self._tables:
+                    table.commit()
+                for table in self._tables:
+                    table.notify()
+        finally:
+            self._release()
+
+    def abort(self) -> None:
+        """Nothing of it was; the transaction is over. Once it is over already, this does nothing."""
+        if not self._over:
+            self._over = True
+            self._release()
+
+    def _release(self) -> None:
+        for table in self._tables:
+            table.release()
+
+    def _draft(self, table: Table[K, R]) -> Draft[K, R]:
+        if self._over:
+            raise TransactionOverError(f"{table.name}: the transaction was committed or aborted before")
+        return table.draft(self)
+
+    # -- reading, one's own writes among it
+
+    def revision(self, table: Table[K, R]) -> int:
+        """The revision that the table will have."""
+        return self._draft(table).revision
+
+    def get(self, table: Table[K, R], key: K) -> Entry[R] | None:
+        """The row with this key."""
+        return self._draft(table).get(key)
+
+    def find(self, table: Table[K, R], index: str, value: Hashable) -> tuple[Entry[R], ...]:
+        """The rows with this value of an index, by revision. Raises KeyError where there is no such index."""
+        return self._draft(table).find(index, value)
+
+    def entries(self, table: Table[K, R]) -> Iterator[Entry[R]]:
+        """All rows, by revision."""
+        return self._draft(table).entries()
+
+    # -- writing; what the row was is given back
+
+    def insert(self, table: Table[K, R], row: R) -> Entry[R] | None:
+        """The row takes the place of the one with its key. Raises SameRowError, DuplicateKeyError."""
+        return self._draft(table).put(row)
+
+    def modify(self, table: Table[K, R], row: R, merge: Callable[[R, R], R]) -> Entry[R] | None:
+        """Insert the row, or what ``merge(old, row)`` gives where there is one with its key.
+
+        Raises KeyChangedError, SameRowError, DuplicateKeyError.
+        """
+        draft = self._draft(table)
+        key = draft.key(row)
+        old = draft.get(key)
+        if old is None:
+            return draft.put(row)
+        merged = merge(old.row, row)
+        if draft.key(merged) != key:
+            raise KeyChangedError(f"{table.name}: merging the row {key!r} gave it another key, {draft.key(merged)!r}")
+        return draft.put(merged)
+
+    def compare_and_swap(self, table: Table[K, R], revision: int, row: R) -> Entry[R]:
+        """Insert the row if the one with its key is of this revision.
+
+        Raises RowNotFoundError, RevisionChangedError, SameRowError, DuplicateKeyError.
+        """
+        draft = self._draft(table)
+        key = draft.key(row)
+        old = draft.get(key)
+        if old is None:
+            raise RowNotFoundError(f"{table.name}: there is no row {key!r} any more")
+        _check_revision(table.name, old, revision)
+        draft.put(row)
+        return old
+
+    def delete(self, table: Table[K, R], key: K) -> Entry[R] | None:
+        """Take the row away."""
+        draft = self._draft(table)
+        old = draft.get(key)
+        if old is not None:
+            draft.remove(old)
+        return old
+
+    def compare_and_delete(self, table: Table[K, R], revision: int, key: K) -> Entry[R] | None:
+        """Take the row away if it is of this revision. Raises RevisionChangedError."""
+        draft = self._draft(table)
+        old = draft.get(key)
+        if old is not None:
+            _check_revision(table.name, old, revision)
+            draft.remove(old)
+        return old
+
+    def delete_all(self, table: Table[K, R]) -> int:
+        """Take all rows away, by revision; how many there were."""
+        draft = self._draft(table)
+        rows = tuple(draft.entries())
+        for row in rows:
+            draft.remove(row)
+        return len(rows)
+
+
+def write(*tables: Writable) -> Transaction:
+    """A transaction on these tables, for a `with` block; naming one twice is naming it once."""
+    return Transaction(tuple(dict.fromkeys(tables)))
+
+
+def _check_revision(table: str, old: Version[K, R], revision: int) -> None:
+    if old.revision != revision:
+        raise RevisionChangedError(
+            f"{table}: the row {old.key!r} is of revision {old.revision}, not {revision}: it was changed meanwhile", old
+        )

@@ -1,0 +1,71 @@
+"""Versions by revision, in a list that is only ever appended to and so is shared by all snapshots.
+
+What is over stays in the list until it is half as much as what is not. Then a new list grows beside it, a few versions with
+each write, so that no write pays for all; once it has caught up, the log's *successor* takes over. Snapshots keep the list that
+they have.
+
+Invariant: a version that is not over is in the list, once, and the revisions of a list go up.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from itertools import islice
+from operator import attrgetter
+from typing import Final, Generic
+
+from wharfinger.cluster.tables.entry import GRAVE, PRESENT, K, R, Version
+
+SLACK: Final = 8
+"""So many versions may be over before it is worth a thought."""
+COPIES: Final = 8
+"""Versions looked at for the successor with each version written; more than 1, or it would never catch up."""
+
+_revision: Final = attrgetter("revision")
+
+
+class VersionLog(Generic[K, R]):
+    """Made empty, or by :meth:`tidied`. ``live``: how many versions of it are not over; kept by whoever ends them."""
+
+    __slots__ = ("_copied", "_next", "live", "versions")
+
+    def __init__(self, versions: list[Version[K, R]] | None = None, live: int = 0) -> None:
+        self.versions: list[Version[K, R]] = [] if versions is None else versions
+        self.live = live
+        self._next: list[Version[K, R]] | None = None
+        self._copied = 0
+
+    def append(self, version: Version[K, R]) -> None:
+        """The newest version."""
+        self.versions.append(version)
+        self.live += 1
+
+    def tidied(self, written: int) -> "VersionLog[K, R]":
+        """This log or, if that is ready, its successor; called after so many versions were written or ended."""
+        length = len(self.versions)
+        if self._next is None:
+            if length <= self.live + self.live // 2 + SLACK:
+                return self
+            self._next, self._copied = [], 0
+        until = self._copied + COPIES * written + SLACK
+        self._next += [
+            version
+            for version in self.versions[self._copied : until]
+            if version.ended == PRESENT or version.ended == GRAVE
+        ]
+        self._copied = until
+        return self if until < length else VersionLog(self._next, self.live)
+
+    def seen(self, revision: int, length: int, after: int = 0) -> Iterator[Version[K, R]]:
+        """Of the first ``length`` versions the rows that a snapshot of this revision sees, those after another one."""
+        versions = self.versions
+        start = bisect_right(versions, after, key=_revision) if after else 0
+        chosen = islice(versions, length) if not start else iter(versions[start:length])
+        return (version for version in chosen if version.ended > revision)
+
+    def untold(self, after: int) -> Iterator[Version[K, R]]:
+        """What is not over and came after this revision: rows, and deletions. Not to be read on once something was written."""
+        start = bisect_right(self.versions, after, key=_revision)
+        for index in range(start, len(self.versions)):
+            version = self.versions[index]
+            if version.ended == PRESENT or version.ended == GRAVE:
+                yield version

@@ -1,0 +1,77 @@
+"""Rows and tables for the tests of tables."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import trio
+
+from wharfinger.cluster.tables.graveyard import GRAVES
+from wharfinger.cluster.tables.snapshot import Index, Snapshot
+from wharfinger.cluster.tables.table import Table
+from wharfinger.cluster.tables.transaction import write
+from wharfinger.cluster.tables.watch import Watch
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row with a value of its own, any number of tags, and a seat that no other may have (0: none)."""
+
+    key: str
+    value: int = 0
+    tags: tuple[str, ...] = ()
+    seat: int = 0
+
+
+RowTable = Table[str, Row]
+
+
+def key_of(row: Row) -> str:
+    return row.key
+
+
+def seats(row: Row) -> Iterable[int]:
+    return [row.seat] if row.seat else []
+
+
+def a_table(name: str = "rows", graves: int = GRAVES) -> RowTable:
+    """Indexes: "tag", "seat" (unique)."""
+    tag, seat = Index[Row](lambda row: row.tags), Index(seats, unique=True)
+    return Table(name, key_of, indexes={"tag": tag, "seat": seat}, graves=graves)
+
+
+def put(table: RowTable, *rows: Row) -> int:
+    """Insert them in one transaction; the table's revision."""
+    with write(table) as tx:
+        for row in rows:
+            tx.insert(table, row)
+    return table.snapshot().revision
+
+
+def drop(table: RowTable, *keys: str) -> int:
+    """Delete them in one transaction; the table's revision."""
+    with write(table) as tx:
+        for key in keys:
+            tx.delete(table, key)
+    return table.snapshot().revision
+
+
+def rows_of(snapshot: Snapshot[str, Row]) -> dict[str, int]:
+    """Keys and values, by revision."""
+    return {entry.row.key: entry.row.value for entry in snapshot.entries()}
+
+
+def fired(*watches: Watch) -> list[bool]:
+    """Which of them have."""
+    return [watch.fired for watch in watches]
+
+
+async def first_fired(*watches: Watch) -> None:
+    """Until one of them has fired."""
+    async with trio.open_nursery() as nursery:
+        for watch in watches:
+
+            async def one(watch: Watch = watch) -> None:
+                await watch.wait()
+                nursery.cancel_scope.cancel()
+
+            nursery.start_soon(one)

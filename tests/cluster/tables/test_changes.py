@@ -1,0 +1,273 @@
+"""Change streams, by hand; against a model in test_model."""
+
+import pytest
+import trio
+
+from tests.cluster.tables.samples import Row, a_table, drop, put, rows_of
+from wharfinger.cluster.tables.changes import Change, ChangeStream
+from wharfinger.cluster.tables.errors import StreamClosedError, TrackerExpiredError
+from wharfinger.cluster.tables.transaction import write
+
+
+def told(changes: tuple[Change[str, Row], ...]) -> list[str]:
+    return [f"{'-' if change.deleted else '+'}{change.key}{change.row.value}@{change.revision}" for change in changes]
+
+
+def test_changes() -> None:
+    table = a_table()
+    put(table, Row("a", 1), Row("b", 1), Row("gone", 1))
+    drop(table, "gone")
+    with table.changes("reader") as stream:
+        assert told(stream.next()) == ["+a1@1", "+b1@2"], "all rows, no past deletions"
+        assert stream.revision == 4
+        assert stream.next() == ()
+        put(table, Row("c", 1), Row("a", 2))
+        drop(table, "b")
+        put(table, Row("c", 2))
+        assert told(stream.next()) == ["+a2@6", "-b1@7", "+c2@8"], "by revision, each once"
+        assert stream.next() == ()
+
+
+def test_created_and_deleted_unseen_is_only_the_deletion() -> None:
+    table = a_table()
+    with table.changes("reader") as stream:
+        put(table, Row("a", 1))
+        drop(table, "a")
+        assert told(stream.next()) == ["-a1@2"]
+        with write(table) as tx:
+            tx.insert(table, Row("b", 1))
+            tx.delete(table, "b")
+        assert told(stream.next()) == ["-b1@4"]
+
+
+def test_deleted_and_created_unseen_is_only_the_row_and_says_so() -> None:
+    table = a_table()
+    put(table, Row("a", 1))
+    with table.changes("reader") as stream:
+        (first,) = stream.next()
+        put(table, Row("a", 2))
+        (second,) = stream.next()
+        drop(table, "a")
+        put(table, Row("a", 3))
+        put(table, Row("a", 4))
+        (third,) = stream.next()
+    assert [told((change,)) for change in (first, second, third)] == [["+a1@1"], ["+a2@2"], ["+a4@5"]]
+    assert [change.created for change in (first, second, third)] == [1, 1, 4], "another one by its beginning"
+    assert third.created > second.revision
+
+
+def test_a_part_is_taken_safely() -> None:
+    table = a_table()
+    with table.changes("reader") as stream:
+        put(table, *(Row(key, 1) for key in "abcd"))
+        assert stream.take(0) == ()
+        assert told(stream.take(2)) == ["+a1@1", "+b1@2"]
+        assert stream.revision == 2
+        put(table, Row("a", 2), Row("c", 2))
+        drop(table, "d", "b")
+        assert stream.behind
+        assert told(stream.take(2)) == ["+a2@5", "+c2@6"]
+        assert told(stream.take(2)) == ["-d1@7", "-b1@8"]
+        assert told(stream.take(2)) == []
+        assert stream.revision == 8
+        assert not stream.behind
+
+
+def test_what_was_taken_to_the_end_has_the_tables_revision() -> None:
+    """Where the last change was a deletion from before the stream began, it is not told, and yet nothing is behind it."""
+    table = a_table()
+    put(table, Row("a", 1), Row("b", 1))
+    drop(table, "b")
+    with table.changes("reader") as stream:
+        assert told(stream.take(1)) == ["+a1@1"]
+        assert stream.behind
+        assert stream.take(1) == ()
+        assert (stream.revision, stream.behind) == (3, False)
+
+
+def test_what_another_tracker_has_yet_to_hear_is_not_told_to_a_later_one() -> None:
+    table = a_table()
+    put(table, Row("a", 1), Row("b", 1))
+    with table.changes("early") as early:
+        early.next()
+        drop(table, "a")
+        with table.changes("late") as late:
+            assert told(late.next()) == ["+b1@2"]
+        assert told(early.next()) == ["-a1@3"]
+
+
+def test_several_read_at_their_own_pace() -> None:
+    table = a_table()
+    with table.changes("fast") as fast, table.changes("slow") as slow:
+        put(table, Row("a", 1))
+        assert told(fast.next()) == ["+a1@1"]
+        drop(table, "a")
+        assert told(fast.next()) == ["-a1@2"]
+        assert table.statistics().graves == 1
+        assert told(slow.next()) == ["-a1@2"]
+        assert table.statistics().graves == 0
+
+
+def test_nothing_is_remembered_once_nobody_reads() -> None:
+    table = a_table()
+    with table.changes("reader") as stream:
+        put(table, Row("a"))
+        drop(table, "a")
+        assert table.statistics().graves == 1
+    assert table.statistics().graves == 0
+    put(table, Row("a"))
+    drop(table, "a")
+    assert table.statistics().graves == 0
+    with pytest.raises(StreamClosedError, match="the changes for reader were read after their block"):
+        stream.next()
+    stream.close()
+
+
+def test_a_write_reads_what_was_committed() -> None:
+    table = a_table()
+    with table.changes("reader") as stream:
+        with write(table) as tx:
+            tx.insert(table, Row("a", 1))
+            assert stream.next() == ()
+        assert told(stream.next()) == ["+a1@1"]
+        with write(table) as tx:
+            tx.delete(table, "a")
+            tx.abort()
+        assert stream.next() == ()
+        assert not stream.behind
+
+
+def test_who_falls_too_far_behind_is_expired_and_named() -> None:
+    table = a_table(graves=2)
+    put(table, *(Row(key) for key in "abcde"))
+    with table.changes("slow") as slow, table.changes("fast") as fast:
+        fast.next()
+        slow.next()
+        for key in "abc":
+            drop(table, key)
+            assert len(fast.next()) == 1
+        with pytest.raises(TrackerExpiredError, match=r"rows: slow has read up to revision 5 of 8.*open another"):
+            slow.next()
+        drop(table, "d")
+        statistics = table.statistics()
+        assert statistics.expired == ("slow",)
+        assert [(one.name, one.revision, one.lag) for one in statistics.trackers] == [("fast", 8, 1)]
+        assert told(fast.next()) == ["-d0@9"]
+        with table.changes("slow") as again:
+            assert told(again.next()) == ["+e0@5"]
+
+
+def test_rows_that_come_again_do_not_expire_anybody() -> None:
+    table = a_table(graves=2)
+    with table.changes("slow") as slow:
+        for value in range(100):
+            put(table, Row("a", value))
+            drop(table, "a")
+        assert table.statistics().graves == 1
+        assert table.statistics().versions < 50, "what is over does not pile up for who is slow"
+        assert told(slow.next()) == ["-a99@200"]
+
+
+async def test_changes_watch() -> None:
+    table = a_table()
+    log: list[str] = []
+
+    async def follow(stream: ChangeStream[str, Row]) -> None:
+        while len(log) < 3:
+            await stream.changed()
+            log.extend(told(stream.take(1)))
+
+    with table.changes("reader") as stream:
+        put(table, Row("a", 1))
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(follow, stream)
+            await trio.testing.wait_all_tasks_blocked()
+            assert log == ["+a1@1"]
+            table.initializer("other").done()
+            await trio.testing.wait_all_tasks_blocked()
+            assert log == ["+a1@1"], "woken for nothing, and waits on"
+            put(table, Row("b", 1))
+            drop(table, "b", "a")
+    assert log == ["+a1@1", "-b1@3", "-a1@4"]
+
+
+async def test_who_waits_is_told_that_it_expired() -> None:
+    """It waits at the table's revision; one commit buries more than is remembered, so it wakes to that."""
+    table = a_table(graves=2)
+    put(table, *(Row(key) for key in "abc"))
+
+    async def follow(stream: ChangeStream[str, Row]) -> None:
+        with pytest.raises(TrackerExpiredError):
+            await stream.changed()
+
+    with table.changes("reader") as stream:
+        stream.next()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(follow, stream)
+            await trio.testing.wait_all_tasks_blocked()
+            drop(table, *"abc")
+    assert table.statistics().expired == ("reader",)
+
+
+async def test_observable() -> None:
+    """A follower that replays what it is told ends with the rows, whenever it looks."""
+    table = a_table()
+    copy: dict[str, int] = {}
+
+    async def follow() -> None:
+        with table.changes("follower") as stream:
+            while stream.revision < 60:
+                await stream.changed()
+                for change in stream.next():
+                    if change.deleted:
+                        copy.pop(change.key, None)
+                    else:
+                        copy[change.key] = change.row.value
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(follow)
+        for value in range(30):
+            put(table, Row(f"k{value % 7}", value))
+            await trio.lowlevel.checkpoint()
+            with write(table) as tx:
+                if tx.delete(table, f"k{value % 3}") is None:
+                    tx.insert(table, Row("z", value))
+    assert copy == rows_of(table.snapshot())
+
+
+async def test_derive() -> None:
+    """One table made of another: a row that cannot be derived is told and does not end it (the peer's job died of it)."""
+    source, derived = a_table("source"), a_table("derived")
+    failed: list[str] = []
+    filling = derived.initializer("derive")
+
+    def derive(stream: ChangeStream[str, Row]) -> None:
+        with write(derived) as tx:
+            for change in stream.next():
+                if change.deleted:
+                    tx.delete(derived, change.key)
+                elif change.row.value < 0:
+                    failed.append(change.key)
+                else:
+                    tx.insert(derived, Row(change.key, 2 * change.row.value))
+        if source.snapshot().initialized:
+            filling.done()
+
+    async def job() -> None:
+        with source.changes("derive") as stream:
+            while stream.revision < 5:
+                await stream.changed()
+                derive(stream)
+
+    given = source.initializer("given")
+    put(source, Row("a", 1), Row("bad", -1), Row("b", 2))
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(job)
+        await derived.wait_for(2)
+        assert not derived.snapshot().initialized
+        given.done()
+        put(source, Row("c", 3))
+        assert (await derived.wait_initialized()).revision == 3
+        drop(source, "a")
+    assert rows_of(derived.snapshot()) == {"b": 4, "c": 6}
+    assert failed == ["bad"]

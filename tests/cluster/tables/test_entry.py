@@ -1,0 +1,18 @@
+"""Entries and the versions that logs have of them."""
+
+from wharfinger.cluster.tables.entry import FORGOTTEN, GRAVE, PRESENT, Entry, Version
+
+
+def test_entries_are_told_apart_by_row_and_revision() -> None:
+    entry = Entry("row", 3)
+    assert entry == Version("key", "row", 3, 1, PRESENT)
+    assert entry != Entry("row", 4)
+    assert entry != Entry("other", 3)
+    assert entry != ("row", 3)
+    assert {entry, Entry("row", 3)} == {entry}
+    assert repr(entry) == "Entry('row', revision=3)"
+
+
+def test_no_snapshot_sees_a_grave() -> None:
+    """A snapshot sees what ends after its revision; the first has revision 0."""
+    assert max(GRAVE, FORGOTTEN) <= 0 < PRESENT
