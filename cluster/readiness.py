@@ -2,7 +2,8 @@
 
 Pure. Rules per kind as kstatus and ``kubectl rollout status`` have them; for kinds unknown here the conventions of
 kstatus: ``status.observedGeneration``, the conditions ``Ready``, ``Reconciling`` and ``Stalled``; an object without any of
-them is Current as soon as it is there.
+them is Current as soon as it is there. Other than in kstatus, a Job is Current when it is complete, and not when it runs; a Pod
+that failed is Failed, and one whose containers crash is on the way: what it waits for may yet come. docs/health.md has the table.
 """
 
 from collections.abc import Callable
@@ -49,10 +50,39 @@ def readiness(obj: JsonObject) -> Readiness:
     try:
         if find_str(obj, "metadata", "deletionTimestamp"):
             return InProgress("being deleted")
-        api_version, kind = kind_of(obj)
-        return _RULES.get((split_api_version(api_version)[0], kind), _generic)(obj)
+        return _RULES.get(_group_kind(obj), _generic)(obj)
     except ShapeError as error:
         return InProgress(f"its status cannot be read: {error}")
+
+
+def unsettled(obj: JsonObject) -> InProgress | None:
+    """Why nothing that its status says counts: it is being deleted, or was changed since. None: it counts."""
+    try:
+        return InProgress("being deleted") if find_str(obj, "metadata", "deletionTimestamp") else _unobserved(obj)
+    except ShapeError as error:
+        return InProgress(f"its status cannot be read: {error}")
+
+
+def condition_words(obj: JsonObject) -> str:
+    """Reason and message of its condition ``Ready``; "" where there is none, or it is True."""
+    try:
+        ready = _condition(obj, "Ready")
+        return "" if find_str(ready, "status") == "True" else _words(ready, "")
+    except ShapeError:
+        return ""
+
+
+def lacks_status(obj: JsonObject) -> bool:
+    """Whether it is of a custom kind, and nobody has written a status: its controller may not have seen it."""
+    try:
+        return _group_kind(obj)[0] not in _BUILT_IN_GROUPS and not find(obj, "status")
+    except ShapeError:
+        return False
+
+
+def _group_kind(obj: JsonObject) -> tuple[str, str]:
+    api_version, kind = kind_of(obj)
+    return split_api_version(api_version)[0], kind
 
 
 def _deployment(obj: JsonObject) -> Readiness:
@@ -83,6 +113,8 @@ def _stateful_set(obj: JsonObject) -> Readiness:
     ready, updated, current = (_count(obj, name) for name in ("readyReplicas", "updatedReplicas", "currentReplicas"))
     if ready < wanted:
         return InProgress(f"{ready} of {wanted} replicas ready")
+    if (extra := _count(obj, "replicas") - wanted) > 0:
+        return InProgress(f"{extra} replicas more than wanted still there")
     if find_str(obj, "spec", "updateStrategy", "type") == "OnDelete":
         return Current()
     partition = find_int(obj, "spec", "updateStrategy", "rollingUpdate", "partition")
@@ -117,6 +149,8 @@ def _replica_set(obj: JsonObject) -> Readiness:
         failure = _condition(obj, "ReplicaFailure")
         why = f": {find_str(failure, 'message')}" if find_str(failure, "status") == "True" else ""
         return InProgress(f"{available} of {wanted} replicas available{why}")
+    if (extra := _count(obj, "replicas") - wanted) > 0:
+        return InProgress(f"{extra} replicas more than wanted still there")
     return Current()
 
 
@@ -168,6 +202,21 @@ def _claim(obj: JsonObject) -> Readiness:
     if phase == "Lost":
         return Failed("its volume is lost")
     return InProgress("not bound yet")
+
+
+def _volume(obj: JsonObject) -> Readiness:
+    phase = find_str(obj, "status", "phase")
+    if phase == "Failed":
+        return Failed(find_str(obj, "status", "message") or "it could not be reclaimed")
+    return Current() if phase in {"Available", "Bound", "Released"} else InProgress("not available yet")
+
+
+def _autoscaler(obj: JsonObject) -> Readiness:
+    """Whether it can scale at all; that it has no metrics yet says nothing of the release."""
+    if (waiting := _unobserved(obj)) is not None:
+        return waiting
+    able = _condition(obj, "AbleToScale")
+    return InProgress(_words(able, "cannot scale")) if find_str(able, "status") == "False" else Current()
 
 
 def _service(obj: JsonObject) -> Readiness:
@@ -228,17 +277,33 @@ _RULES: Final[dict[tuple[str, str], Callable[[JsonObject], Readiness]]] = {
     ("apps", "DaemonSet"): _daemon_set,
     ("apps", "ReplicaSet"): _replica_set,
     ("batch", "Job"): _job,
+    ("batch", "CronJob"): _present,
+    ("autoscaling", "HorizontalPodAutoscaler"): _autoscaler,
     ("", "Pod"): _pod,
     ("", "PersistentVolumeClaim"): _claim,
+    ("", "PersistentVolume"): _volume,
     ("", "Service"): _service,
     ("", "Namespace"): _namespace,
     ("", "ReplicationController"): _replica_set,
     ("", "ConfigMap"): _present,
     ("", "Secret"): _present,
+    ("networking.k8s.io", "Ingress"): _present,
     ("policy", "PodDisruptionBudget"): _budget,
     ("apiextensions.k8s.io", "CustomResourceDefinition"): _crd,
     ("apiregistration.k8s.io", "APIService"): _api_service,
 }
+
+
+_BUILT_IN_GROUPS: Final = frozenset(
+    {
+        *("", "apps", "autoscaling", "batch", "extensions", "policy"),
+        *("admissionregistration.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "authentication.k8s.io"),
+        *("authorization.k8s.io", "certificates.k8s.io", "coordination.k8s.io", "discovery.k8s.io", "events.k8s.io"),
+        *("flowcontrol.apiserver.k8s.io", "networking.k8s.io", "node.k8s.io", "rbac.authorization.k8s.io"),
+        *("resource.k8s.io", "scheduling.k8s.io", "storage.k8s.io", "storagemigration.k8s.io"),
+    }
+)
+"""Groups without definitions. Their kinds that have no rule here have nothing that one would wait for."""
 
 
 def _unobserved(obj: JsonObject) -> InProgress | None:

@@ -4,7 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wharfinger.cluster.readiness import Current, Failed, InProgress, Readiness, readiness
+from wharfinger.cluster.readiness import (
+    Current,
+    Failed,
+    InProgress,
+    Readiness,
+    condition_words,
+    lacks_status,
+    readiness,
+    unsettled,
+)
 from wharfinger.formats.json_value import JsonObject, JsonValue
 
 OK = Current()
@@ -49,6 +58,44 @@ CASES: list[tuple[JsonObject, Readiness]] = [
     (obj("Deployment", {}, with_conditions(QUOTA)), InProgress("0 of 1 replicas updated: exceeded quota")),
     (obj("Deployment", {}, with_conditions(LATE)), Failed("has timed out progressing.")),
     (obj("Deployment", {"replicas": 3, "paused": True}, FULL), InProgress("paused")),
+    # CronJob, autoscaler, volume, Ingress
+    (obj("CronJob", {"suspend": True}, {}, "batch/v1"), OK),
+    (obj("HorizontalPodAutoscaler", {}, with_conditions(condition("AbleToScale")), "autoscaling/v2"), OK),
+    (obj("HorizontalPodAutoscaler", {}, {}, "autoscaling/v2"), OK),
+    (
+        obj(
+            "HorizontalPodAutoscaler",
+            {},
+            with_conditions(condition("ScalingActive", "False", "NoMetrics")),
+            "autoscaling/v2",
+        ),
+        OK,
+    ),
+    (
+        obj(
+            "HorizontalPodAutoscaler",
+            {},
+            with_conditions(condition("AbleToScale", "False", "FailedGetScale", "no such deployment")),
+            "autoscaling/v2",
+        ),
+        InProgress("FailedGetScale: no such deployment"),
+    ),
+    (
+        obj("HorizontalPodAutoscaler", {}, {"observedGeneration": 1}, "autoscaling/v2"),
+        InProgress("generation 2 is not observed yet"),
+    ),
+    (obj("PersistentVolume", {}, {"phase": "Bound"}, "v1"), OK),
+    (obj("PersistentVolume", {}, {"phase": "Available"}, "v1"), OK),
+    (obj("PersistentVolume", {}, {"phase": "Pending"}, "v1"), InProgress("not available yet")),
+    (obj("PersistentVolume", {}, {}, "v1"), InProgress("not available yet")),
+    (obj("PersistentVolume", {}, {"phase": "Failed", "message": "no plugin"}, "v1"), Failed("no plugin")),
+    (obj("PersistentVolume", {}, {"phase": "Failed"}, "v1"), Failed("it could not be reclaimed")),
+    (obj("Ingress", {}, {"loadBalancer": {}}, "networking.k8s.io/v1"), OK),
+    (
+        obj("StatefulSet", {"replicas": 2}, {**FULL, "currentRevision": "a", "updateRevision": "a"}),
+        InProgress("1 replicas more than wanted still there"),
+    ),
+    (obj("ReplicaSet", {"replicas": 2}, FULL), InProgress("1 replicas more than wanted still there")),
     # StatefulSet
     (obj("StatefulSet", {"replicas": 3}, {**FULL, "currentRevision": "a", "updateRevision": "a"}), OK),
     (
@@ -241,3 +288,37 @@ JSON: st.SearchStrategy[JsonValue] = st.recursive(
 def test_nothing_makes_it_raise(kind: str, api: str, metadata: JsonValue, spec: JsonValue, status: JsonValue) -> None:
     state = readiness({"apiVersion": api, "kind": kind, "metadata": metadata, "spec": spec, "status": status})
     assert isinstance(state, Current | InProgress | Failed)
+
+
+def test_what_is_unsettled_says_nothing_by_its_status() -> None:
+    assert unsettled(obj("Widget", {}, {"observedGeneration": 1}, "example.test/v1")) == InProgress(
+        "generation 2 is not observed yet"
+    )
+    assert unsettled(obj("Widget", {}, seen(), "example.test/v1")) is None
+    assert unsettled(obj("Widget", {}, {}, "example.test/v1")) is None
+    assert unsettled({"metadata": {"deletionTimestamp": "now"}}) == InProgress("being deleted")
+    strange = unsettled({"metadata": {"deletionTimestamp": 5}})
+    assert strange is not None
+    assert strange.message.startswith("its status cannot be read")
+
+
+def test_the_words_of_a_condition() -> None:
+    assert condition_words(obj("Widget", {}, with_conditions(condition("Ready", "False", "A", "b")))) == "A: b"
+    assert condition_words(obj("Widget", {}, with_conditions(condition("Ready", "True", "A", "b")))) == ""
+    assert condition_words(obj("Widget")) == ""
+    assert condition_words(obj("Widget", {}, {"conditions": 5})) == ""
+
+
+@pytest.mark.parametrize(
+    ("api", "status", "lacking"),
+    [
+        ("example.test/v1", {}, True),
+        ("gateway.networking.k8s.io/v1", {}, True),
+        ("example.test/v1", {"phase": "x"}, False),
+        ("v1", {}, False),
+        ("rbac.authorization.k8s.io/v1", {}, False),
+    ],
+)
+def test_only_custom_kinds_are_waited_for_to_have_a_status(api: str, status: JsonObject, lacking: bool) -> None:
+    assert lacks_status(obj("Widget", {}, status, api)) is lacking
+    assert lacks_status({"apiVersion": 5}) is False

@@ -1,0 +1,343 @@
+"""The health of releases as objects come, change and go, and waits for it."""
+
+import trio
+from trio.testing import MockClock, wait_all_tasks_blocked
+
+from tests.cluster.client_contract import CONFIG_MAP, config_map
+from tests.cluster.clusters import memory_cluster
+from tests.cluster.health_setup import (
+    CRD,
+    OTHER,
+    OWNER,
+    WIDGET,
+    Phases,
+    define_widgets,
+    health_setup,
+    row,
+    widget,
+)
+from tests.cluster.release_requests import deployment, objects_of
+from wharfinger.cluster.desired import DesiredTable
+from wharfinger.cluster.health import HealthState
+from wharfinger.cluster.health_monitor import PATIENCE_S, QUIET_S
+from wharfinger.cluster.health_rules import HealthRule
+from wharfinger.cluster.object_waits import Laggards, WaitReport
+from wharfinger.cluster.readiness import Current, Failed
+from wharfinger.cluster.resource import ObjectKey, ResourceType
+from wharfinger.cluster.tables.table import Index, Table
+from wharfinger.formats.json_value import JsonObject, find_object
+
+DEPLOYMENT = ResourceType("apps", "v1", "Deployment", "deployments", namespaced=True)
+RULE = HealthRule("example.test/v1", "Widget", "Good", in_progress="Busy", failed="Bad")
+
+
+def web(ready_after: str = "30") -> JsonObject:
+    (made,) = objects_of(deployment("web"))
+    made["metadata"] = {
+        "name": "web",
+        "namespace": "default",
+        "annotations": {"wharfinger.dev/ready-after": ready_after},
+    }
+    return made
+
+
+class Progress:
+    def __init__(self) -> None:
+        self.told: list[dict[str, str]] = []
+
+    def __call__(self, laggards: Laggards) -> None:
+        self.told.append({key.name: state.message for key, state in laggards.items()})
+
+
+async def test_a_release_becomes_healthy_and_every_change_of_words_is_told(autojump_clock: MockClock) -> None:
+    async with memory_cluster(simulate=True) as client, health_setup(client) as setup:
+        await setup.install(row(web(), DEPLOYMENT), row(config_map("a")))
+        report = await setup.monitor.wait_ready(OWNER)
+        assert report.done
+        assert set(report.states.values()) == {Current()}
+        await trio.sleep(2 * QUIET_S)
+        told = setup.take()
+        assert told[-1] == "web Current"
+        assert "web Reconciling (web: 0 of 1 replicas available)" in told
+        health = setup.monitor.health(OWNER)
+        assert (health.state, len(health.ready), health.laggards) == (HealthState.CURRENT, 2, {})
+        assert setup.monitor.statistics().objects == 2
+
+
+async def test_an_object_that_goes_later_is_told(autojump_clock: MockClock) -> None:
+    async with memory_cluster() as client, health_setup(client) as setup:
+        await setup.install(row(config_map("a")), row(config_map("b"), owner=OTHER))
+        await trio.sleep(1)
+        assert sorted(setup.take()) == ["other Current", "web Current"]
+        await client.delete(ObjectKey(CONFIG_MAP, "default", "a"))
+        await trio.sleep(1)
+        assert setup.take() == ["web Reconciling (a: not there)"]
+        setup.unwant(row(config_map("a")))
+        await trio.sleep(1)
+        assert setup.take() == []
+        assert setup.monitor.health(OWNER).state is HealthState.UNKNOWN
+
+
+async def test_nothing_is_told_before_everything_was_looked_up(autojump_clock: MockClock) -> None:
+    """A restart: rows come from records, and what is there is not known yet."""
+    async with memory_cluster() as client, health_setup(client) as setup:
+        await setup.install(row(config_map("a")))
+        async with health_setup(client) as restarted:
+            restarted.want(row(config_map("a")), row(config_map("b")))
+            assert not restarted.monitor.health(OWNER).known
+            assert restarted.monitor.health(OWNER).state is HealthState.UNKNOWN
+            await trio.sleep(1)
+            assert restarted.take() == ["web Reconciling (b: not there)"]
+
+
+async def test_the_listener_is_told_at_most_so_often(autojump_clock: MockClock) -> None:
+    async with memory_cluster() as client, health_setup(client) as setup:
+        await define_widgets(client)
+        setup.monitor.set_rules(OWNER, ())
+        await setup.install(row(widget("a"), WIDGET))
+        await trio.sleep(1)
+        setup.take()
+        for number in range(50):
+            ready: JsonObject = {"type": "Ready", "status": "False", "reason": f"Step{number}"}
+            await client.merge_patch(
+                ObjectKey(WIDGET, "default", "a"), {"status": {"conditions": [ready]}}, subresource="status"
+            )
+        await trio.sleep(2 * QUIET_S)
+        told = setup.take()
+        assert len(told) <= 3
+        assert told[-1] == "web Reconciling (a: Step49)"
+
+
+# -- waits
+
+
+async def test_a_wait_never_ends_on_what_was_before_the_apply(autojump_clock: MockClock) -> None:
+    """The old Deployment is as wanted; whoever applies the new one must not be told so, however late the watch is."""
+    async with memory_cluster(simulate=True) as client, health_setup(client) as setup:
+        await setup.install(row(web("5"), DEPLOYMENT))
+        assert (await setup.monitor.wait_ready(OWNER)).done
+        for _ in range(5):
+            changed = web("5")
+            find_object(changed, "spec", "template", "metadata")["annotations"] = {"at": str(trio.current_time())}
+            await setup.install(row(changed, DEPLOYMENT))
+            progress = Progress()
+            report = await setup.monitor.wait_ready(OWNER, progress=progress)
+            assert report.done
+            assert progress.told[0] != {}
+            live = await client.get(ObjectKey(DEPLOYMENT, "default", "web"))
+            assert find_object(live, "status")["observedGeneration"] == find_object(live, "metadata")["generation"]
+
+
+async def test_only_the_named_objects_are_waited_for_as_long_as_they_are_wanted(autojump_clock: MockClock) -> None:
+    async with memory_cluster() as client, health_setup(client) as setup:
+        await setup.install(row(config_map("a")))
+        setup.want(row(config_map("never")))
+        a, never = (ObjectKey(CONFIG_MAP, "default", name) for name in ("a", "never"))
+        assert (await setup.monitor.wait_ready(OWNER, [a])).states == {a: Current()}
+        assert (await setup.monitor.wait_ready(OTHER)).done
+        reports: list[WaitReport] = []
+
+        async def wait() -> None:
+            reports.append(await setup.monitor.wait_ready(OWNER, [a, never]))
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(wait)
+            await trio.sleep(100)
+            assert reports == []
+            assert setup.monitor.statistics().waits == 1
+            setup.unwant(row(config_map("never")))
+        assert reports[0].states == {a: Current()}
+
+
+async def test_a_failure_ends_a_wait_at_once(autojump_clock: MockClock) -> None:
+    async with memory_cluster() as client, health_setup(client) as setup:
+        await define_widgets(client)
+        await setup.install(row(widget("a"), WIDGET), row(widget("b"), WIDGET))
+        stalled: JsonObject = {"type": "Stalled", "status": "True", "reason": "Stuck"}
+        key = ObjectKey(WIDGET, "default", "a")
+        await client.merge_patch(key, {"status": {"conditions": [stalled]}}, subresource="status")
+        report = await setup.monitor.wait_ready(OWNER)
+        assert (report.done, report.failed) == (False, {key: Failed("Stuck")})
+        await trio.sleep(1)
+        assert setup.take()[-1].startswith("web Degraded (a: Stuck")
+
+
+async def test_laggards_are_named_with_what_the_cluster_said_last(autojump_clock: MockClock) -> None:
+    async with memory_cluster() as client, health_setup(client) as setup:
+        await setup.install(row(web(), DEPLOYMENT))
+        await client.create(
+            {
+                "apiVersion": "v1",
+                "kind": "Event",
+                "metadata": {"name": "web.1", "namespace": "default"},
+                "involvedObject": {"kind": "Pod", "namespace": "default", "name": "web-5d59d67564-x7k2p"},
+                "reason": "FailedScheduling",
+                "message": "0/3 nodes are available",
+                "type": "Warning",
+            }
+        )
+        progress = Progress()
+        with trio.move_on_after(PATIENCE_S * 3):
+            await setup.monitor.wait_ready(OWNER, progress=progress)
+        own = "not observed by its controller yet"
+        assert progress.told == [{"web": own}, {"web": f"{own} (FailedScheduling: 0/3 nodes are available)"}]
+        assert setup.monitor.statistics().waits == 0
+
+
+async def test_a_wait_does_not_care_that_events_cannot_be_asked_for(autojump_clock: MockClock) -> None:
+    async with memory_cluster() as client, health_setup(client) as setup:
+        setup.want(row({"kind": "Nothing", "metadata": {"name": "a", "namespace": "no such place"}}, WIDGET))
+        progress = Progress()
+        with trio.move_on_after(PATIENCE_S * 3):
+            await setup.monitor.wait_ready(OWNER, progress=progress)
+        assert "cannot be looked up" in progress.told[-1]["a"]
+
+
+async def test_a_cancelled_wait_leaves_nothing_and_another_begins_at_once(autojump_clock: MockClock) -> None:
+    async with memory_cluster() as client, health_setup(client) as setup:
+        setup.want(row(config_map("never")))
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(setup.monitor.wait_ready, OWNER)
+            await wait_all_tasks_blocked()
+            assert setup.monitor.statistics().waits == 1
+            began = trio.current_time()
+            nursery.cancel_scope.cancel()
+        assert trio.current_time() == began
+        assert setup.monitor.statistics().waits == 0
+
+
+# -- kinds that go
+
+
+async def test_a_kind_that_is_no_longer_served_holds_nothing_up(autojump_clock: MockClock) -> None:
+    async with memory_cluster() as client, health_setup(client) as setup:
+        await define_widgets(client)
+        await setup.install(row(widget("a"), WIDGET), row(config_map("b")))
+        await setup.phase("a", "Fine")
+        assert (await setup.monitor.wait_ready(OWNER)).done
+        await client.delete(ObjectKey(CRD, "", "widgets.example.test"))
+        await trio.sleep(120)
+        assert setup.take()[-1].startswith(
+            "web Reconciling (a: cannot be looked up: list Widget.example.test: the server does not"
+        )
+        with trio.move_on_after(60) as patience:
+            await setup.monitor.wait_ready(OWNER)
+        assert patience.cancelled_caught
+        await define_widgets(client)
+        await setup.install(row(widget("a"), WIDGET))
+        await setup.phase("a", "Fine")
+        assert (await setup.monitor.wait_ready(OWNER)).done
+        await trio.sleep(1)
+        assert setup.take()[-1] == "web Current"
+
+
+async def test_a_kind_that_nobody_has_any_more_is_forgotten_and_looked_up_anew(autojump_clock: MockClock) -> None:
+    async with memory_cluster() as client, health_setup(client) as setup:
+        await setup.install(row(config_map("a")))
+        await trio.sleep(1)
+        assert setup.monitor.statistics().objects == 1
+        setup.unwant(row(config_map("a")))
+        assert setup.monitor.statistics().objects == 0
+        setup.want(row(config_map("a")))
+        assert not setup.monitor.health(OWNER).known
+        await trio.sleep(1)
+        assert setup.monitor.health(OWNER).state is HealthState.CURRENT
+
+
+async def test_a_version_that_is_no_longer_wanted_takes_nothing_from_another(autojump_clock: MockClock) -> None:
+    async with memory_cluster() as client, health_setup(client) as setup:
+        older = ResourceType("", "v1beta1", "ConfigMap", "configmaps", namespaced=True)
+        setup.live.attend(older)
+        await setup.install(row(config_map("a")))
+        await trio.sleep(1)
+        setup.live.release(older)
+        assert setup.monitor.health(OWNER).state is HealthState.CURRENT
+
+
+# -- rules of releases
+
+
+async def test_a_release_has_rules_of_its_own(autojump_clock: MockClock) -> None:
+    phases = Phases()
+    async with memory_cluster() as client, health_setup(client, phases) as setup:
+        await define_widgets(client)
+        setup.monitor.set_rules(OWNER, (RULE,))
+        await setup.install(row(widget("a"), WIDGET))
+        await setup.phase("a", "Busy")
+        await trio.sleep(1)
+        assert setup.take()[-1] == "web Reconciling (a: in progress by its health rule)"
+        await setup.phase("a", "Bad")
+        report = await setup.monitor.wait_ready(OWNER)
+        assert list(report.failed.values()) == [Failed("failed by its health rule")]
+        await setup.phase("a", "Good")
+        await trio.sleep(1)
+        assert (await setup.monitor.wait_ready(OWNER)).done
+        assert setup.take()[-1] == "web Current"
+
+
+async def test_rules_that_change_are_asked_again(autojump_clock: MockClock) -> None:
+    phases = Phases()
+    async with memory_cluster() as client, health_setup(client, phases) as setup:
+        await define_widgets(client)
+        await setup.install(row(widget("a"), WIDGET))
+        await setup.phase("a", "Busy")
+        assert (await setup.monitor.wait_ready(OWNER)).done  # without a rule, a status is enough
+        setup.monitor.set_rules(OWNER, (RULE,))
+        await trio.sleep(1)
+        assert setup.monitor.health(OWNER).state is HealthState.RECONCILING
+        asked = len(phases.asked)
+        setup.monitor.set_rules(OWNER, (RULE,))
+        await trio.sleep(1)
+        assert len(phases.asked) == asked
+        setup.monitor.set_rules(OWNER, ())
+        await trio.sleep(1)
+        assert setup.monitor.health(OWNER).state is HealthState.CURRENT
+
+
+async def test_rows_that_come_after_their_objects_are_judged_by_their_rules(autojump_clock: MockClock) -> None:
+    """A restart: another release had the kind watched already, and everything of it was told."""
+    phases = Phases()
+    async with memory_cluster() as client, health_setup(client, phases) as setup:
+        await define_widgets(client)
+        await setup.install(row(widget("a"), WIDGET), row(widget("b"), WIDGET, OTHER))
+        await setup.phase("a", "Good")
+        await setup.phase("b", "Busy")
+        async with health_setup(client, phases) as restarted:
+            restarted.want(row(widget("a"), WIDGET))
+            await trio.sleep(1)
+            restarted.monitor.set_rules(OTHER, (RULE,))
+            restarted.want(row(widget("b"), WIDGET, OTHER))
+            await trio.sleep(1)
+            assert restarted.monitor.health(OWNER).state is HealthState.CURRENT
+            assert restarted.monitor.health(OTHER).state is HealthState.RECONCILING
+
+
+async def test_a_row_that_changes_its_owner_is_told_to_both(autojump_clock: MockClock) -> None:
+    async with memory_cluster() as client, health_setup(client) as setup:
+        one = row(config_map("a"))
+        await setup.install(one, row(config_map("b")))
+        await client.delete(ObjectKey(CONFIG_MAP, "default", "a"))
+        await trio.sleep(1)
+        assert setup.take()[-1] == "web Reconciling (a: not there)"
+        setup.want(row(config_map("a"), owner=OTHER))
+        await trio.sleep(1)
+        assert sorted(setup.take()) == ["other Reconciling (a: not there)", "web Current"]
+
+
+async def test_a_reader_that_fell_behind_begins_anew(autojump_clock: MockClock) -> None:
+    """More rows are deleted while nobody looks than the table remembers."""
+    table: DesiredTable = Table(
+        "desired", lambda one: one.identity, indexes={"owner": Index(lambda one: (one.owner,))}, graves=1
+    )
+    async with memory_cluster() as client, health_setup(client, table=table) as setup:
+        many = [row(config_map(f"m{number}"), owner=OTHER) for number in range(10)]
+        await setup.install(row(config_map("keep")))
+        setup.want(*many)
+        await trio.sleep(1)
+        assert setup.monitor.health(OTHER).state is HealthState.RECONCILING
+        setup.unwant(*many)
+        setup.want(row(widget("a"), WIDGET))
+        await trio.sleep(1)
+        assert table.statistics().expired
+        assert setup.monitor.health(OTHER).state is HealthState.UNKNOWN
+        assert setup.take()[-1].startswith("web Reconciling (a: cannot be looked up")
