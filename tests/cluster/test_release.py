@@ -4,14 +4,18 @@ import base64
 import gzip
 import json
 import zlib
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from wharfinger.cluster.fencing import Holder
 from wharfinger.cluster.release import (
+    FENCE_ANNOTATION,
     HOLDER_ANNOTATION,
+    LEASE_ANNOTATION,
     MAX_RECORD_BYTES,
     Release,
     ReleaseError,
@@ -22,6 +26,7 @@ from wharfinger.cluster.release import (
     from_secret,
     new_release,
     parse_time,
+    read_holder,
     to_secret,
 )
 from wharfinger.formats.json_value import JsonObject, JsonValue, find_object, find_str
@@ -96,7 +101,7 @@ def test_what_goes_in_comes_out() -> None:
     assert (after.labels, after.holder) == ({"team": "x"}, "wharfinger")
     assert after.last_deployed == NOW
     assert (after.first_deployed, after.description) == ("2025-01-01T00:00:00Z", "Upgrade complete")
-    assert "a" not in repr(after).replace("Release(labels={'team': 'x'}, holder='wharfinger')", "")
+    assert repr(after) == "Release(labels={'team': 'x'}, holder='wharfinger', fence=0, lease='', whole=True)"
 
 
 VALUES: st.SearchStrategy[JsonValue] = st.recursive(
@@ -237,6 +242,57 @@ def test_pending() -> None:
         "pending-rollback",
         "uninstalling",
     }
+
+
+def test_who_wrote_it() -> None:
+    holder = Holder("daemon-1", 7, "system/wharfinger/uid-1")
+    before = replace(release(), holder=holder.identity, fence=holder.fence, lease=holder.lease)
+    secret = to_secret(before, NOW)
+    assert find_object(secret, "metadata", "annotations") == {
+        HOLDER_ANNOTATION: "daemon-1",
+        FENCE_ANNOTATION: "7",
+        LEASE_ANNOTATION: "system/wharfinger/uid-1",
+    }
+    assert from_secret(secret) == before
+    assert from_secret(secret).written_by == holder
+    assert new_release_of(holder).written_by == holder
+
+
+@pytest.mark.parametrize("fence", ["", "x", "-1", "99999999999", "1.5", 5, None])
+def test_a_fence_that_cannot_be_read_is_none(fence: JsonValue) -> None:
+    assert read_holder({HOLDER_ANNOTATION: "a", FENCE_ANNOTATION: fence, LEASE_ANNOTATION: "b/c/d"}) == Holder("a")
+    assert read_holder({HOLDER_ANNOTATION: 5}) == Holder("")
+
+
+def new_release_of(holder: Holder) -> Release:
+    return new_release(
+        name="web",
+        namespace="prod",
+        revision=1,
+        status=ReleaseStatus.DEPLOYED,
+        description="x",
+        chart=CHART,
+        values={"secret": "s3cret"},
+        manifest="---\n",
+        hooks=[],
+        now=NOW,
+        holder=holder,
+        notes="Hello\n",
+    )
+
+
+def test_a_summary_is_what_a_history_shows() -> None:
+    whole = new_release_of(Holder("a"))
+    summary = whole.summary()
+    shown = ("name", "namespace", "revision", "status", "description", "chart", "first_deployed", "last_deployed")
+    assert [getattr(summary, name) for name in shown] == [getattr(whole, name) for name in shown]
+    assert (summary.labels, summary.holder, summary.secret_name) == (whole.labels, whole.holder, whole.secret_name)
+    assert "s3cret" not in json.dumps(summary.document)
+    assert "Hello" not in json.dumps(summary.document)
+    for name in ("manifest", "hooks", "values"):
+        with pytest.raises(ReleaseRecordError, match="of revision 1 only the summary was read"):
+            getattr(summary, name)
+    assert find_object(whole.document, "info")["notes"] == "Hello\n"
 
 
 def test_labels_that_are_helms_own_are_not_the_users() -> None:
