@@ -1,0 +1,144 @@
+"""Table and reconciler with operations that do nothing: what an object costs must not depend on how many there are.
+
+Rows are written a thousand to a transaction while the reconciler is at work, and it ends when the last of them is Done. The
+yardstick is the same with a tenth of the rows, ten times over. `WHARFINGER_TEST_FULL=1` adds a million rows against ten times a
+hundred thousand, which takes some minutes and 600 MiB.
+
+``python -m bench.reconciler COUNT POLICY`` measures once, under one way of running the garbage collector: ``default``,
+``freeze`` (collect and freeze what is there before it begins), ``raised`` (thresholds 50000, 20, 50), ``off``.
+"""
+
+import gc
+import os
+import resource
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import trio
+
+from bench.measure import Ratio, compare
+from wharfinger.cluster.reconciler.operations import Attempt
+from wharfinger.cluster.reconciler.options import ReconcilerOptions
+from wharfinger.cluster.reconciler.service import open_reconciler
+from wharfinger.cluster.tables.snapshot import Snapshot
+from wharfinger.cluster.tables.table import Table
+from wharfinger.cluster.tables.transaction import write
+
+SMALL: Final = 10_000
+LARGE: Final = 100_000
+HUGE: Final = 1_000_000
+WRITTEN: Final = 1000
+BUDGET: Final = 2.0
+RAISED: Final = (50_000, 20, 50)
+OPTIONS: Final = ReconcilerOptions(prune_s=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """As little as a row can be."""
+
+    key: int
+
+
+class Nothing:
+    """Operations that do nothing, and are counted."""
+
+    updates = 0
+
+    async def update(self, attempt: Attempt[int, Row]) -> None:
+        """Nothing."""
+        self.updates += attempt.number
+
+    async def delete(self, attempt: Attempt[int, Row]) -> None:
+        """Nothing."""
+
+    async def prune(self, snapshot: Snapshot[int, Row]) -> None:
+        """Nothing."""
+
+
+def key_of(row: Row) -> int:
+    """Of a row."""
+    return row.key
+
+
+def reconciled(count: int) -> None:
+    """So many rows, from nothing until the last is Done; each of them updated once."""
+    trio.run(_reconciled, count)
+
+
+async def _reconciled(count: int) -> None:
+    table, nothing = Table("rows", key_of), Nothing()
+    async with open_reconciler(table, nothing, name="bench", owner=lambda _: "one", options=OPTIONS) as reconciler:
+        for start in range(0, count, WRITTEN):
+            with write(table) as tx:
+                for key in range(start, start + WRITTEN):
+                    tx.insert(table, Row(key))
+            await trio.lowlevel.checkpoint()
+        await reconciler.wait_until_reconciled(count, "one", until_settled=True)
+    assert nothing.updates == count
+
+
+def measure() -> Iterator[Ratio]:
+    """An object among 100,000 against one among 10,000; in full also one among a million."""
+    yield _sizes(LARGE, SMALL, rounds=3)
+    if os.environ.get("WHARFINGER_TEST_FULL") == "1":
+        yield _sizes(HUGE, LARGE, rounds=1)
+
+
+def _sizes(large: int, small: int, rounds: int) -> Ratio:
+    times = large // small
+
+    def one_large() -> None:
+        reconciled(large)
+
+    def many_small() -> None:
+        for _ in range(times):
+            reconciled(small)
+
+    return compare(
+        "reconciler",
+        f"an object among {large}",
+        f"the same among {small}",
+        one_large,
+        many_small,
+        budget=BUDGET,
+        rounds=rounds,
+    ).per(large)
+
+
+def main() -> int:
+    """One measurement under one policy of the garbage collector."""
+    count, policy = int(sys.argv[1]), sys.argv[2]
+    if policy == "freeze":
+        gc.collect()
+        gc.freeze()
+    elif policy == "raised":
+        gc.set_threshold(*RAISED)
+    elif policy == "off":
+        gc.disable()
+    pauses: list[float] = []
+
+    def watch(phase: str, _info: dict[str, int]) -> None:
+        now = time.perf_counter()
+        if phase == "start":
+            pauses.append(-now)
+        else:
+            pauses[-1] += now
+
+    gc.callbacks.append(watch)
+    start = time.process_time()
+    reconciled(count)
+    took = time.process_time() - start
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(
+        f"{count} {policy}: {took:.2f} s of the processor, {took / count * 1e6:.1f} us each, peak {peak:.0f} MiB;"
+        f" {len(pauses)} collections, {sum(pauses):.2f} s, the longest {max(pauses, default=0) * 1e3:.0f} ms"
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

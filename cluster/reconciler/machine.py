@@ -1,0 +1,398 @@
+"""What is to be done, in which order, and what an outcome means. Pure: no waiting, no clock, no operations.
+
+A key is in one place (:class:`Place`) and has one status (:class:`Kind`)::
+
+                    change                      take                       succeeded
+    (no record) ───────────► FRESH (or HELD) ──────────► RUNNING ───────────────────────► RESTING, Done; a deletion: no record
+                               ▲   ▲   ▲                  │ ▲ │                              │
+                    the rate   │   │   │ row changed      │ │ │ row changed, not taken in    │ refresh, or old enough
+                   allows it   │   │   └──────────────────┘ │ └──────────► AWAITING ──┐      ▼
+                       LIMITED ┘   └────────────────────────┼─────────────────────────┘   LIMITED
+                                     change, wherever it is │ failed
+                                                take, DUE ──┴─ RETRY ◄── RUNNING
+
+Invariants, which tests/cluster/reconciler/test_model.py holds against random histories:
+
+* a key is at most once in a line or with a worker, so two operations never run at once for it;
+* an outcome counts only if the row is still what was attempted (compare and set on its revision): otherwise it is dropped, and
+  the row as it is now is attempted, with no failures to its name;
+* a key that is not Done is in a line, with a worker, has a time, is held by a prune, or its change is still to be taken in:
+  nothing is lost, and a retry can neither be;
+* a key that is Done is attempted only because its row changes or somebody asks for it;
+* what an owner is told depends on his own rows, and on how far the table was read.
+"""
+
+from collections.abc import Callable, Hashable, Iterable
+from typing import Generic, TypeVar
+
+from wharfinger.cluster.errors import ClusterError
+from wharfinger.cluster.reconciler.operations import Attempt
+from wharfinger.cluster.reconciler.options import ReconcilerOptions
+from wharfinger.cluster.reconciler.records import Counts, Owner, Place, Record
+from wharfinger.cluster.reconciler.refreshes import Refreshes
+from wharfinger.cluster.reconciler.retries import Failure, Retries, pause_after
+from wharfinger.cluster.reconciler.status import Kind, Status
+from wharfinger.cluster.reconciler.turns import Turns
+from wharfinger.cluster.tables.changes import Change
+from wharfinger.cluster.tables.snapshot import Snapshot
+
+K = TypeVar("K", bound=Hashable)
+R = TypeVar("R")
+
+
+class Machine(Generic[K, R]):
+    """``consumed``: all changes up to this revision of the table were taken in. Times never go back."""
+
+    def __init__(self, owner: Callable[[R], Hashable], options: ReconcilerOptions) -> None:
+        self._owner = owner
+        self._options = options
+        self._records: dict[K, Record[K, R]] = {}
+        self._owners: dict[Hashable, Owner[K, R]] = {}
+        self._turns: Turns[K, R] = Turns(options.owner_concurrency)
+        self._retries: Retries[K] = Retries()
+        self._refreshes: Refreshes[K, R] = Refreshes(options.refresh_s, options.refresh_per_s)
+        self._held: dict[K, Record[K, R]] = {}
+        self._pruned: Snapshot[K, R] | None = None
+        self._assumed: dict[K, int] = {}
+        self._ids = 0
+        self.consumed = 0
+        self.running = 0
+        self.dropped = 0
+
+    # --- what is told ------------------------------------------------------------------------------------------------------
+
+    @property
+    def retries(self) -> Retries[K]:
+        """What fails; not to be changed."""
+        return self._retries
+
+    @property
+    def fresh_ready(self) -> bool:
+        """Whether there is a change that a worker may take: as long as there is, no more changes are needed."""
+        return self._turns.fresh_ready
+
+    @property
+    def ready(self) -> bool:
+        """Whether there is something that a worker may take."""
+        return self._turns.ready
+
+    def attempted(self, name: Hashable) -> int:
+        """Each row of this owner up to this revision was attempted at least once, or is gone."""
+        owner = self._owners.get(name)
+        return owner.attempted(self.consumed) if owner else self.consumed
+
+    def low_watermark(self, name: Hashable) -> int:
+        """The lowest revision of this owner whose last attempt failed; 0: none."""
+        owner = self._owners.get(name)
+        return owner.failing.lowest() if owner else 0
+
+    def settled(self, name: Hashable, revision: int) -> bool:
+        """Whether each row of this owner up to this revision is Done, or one of them is hopeless."""
+        owner = self._owners.get(name)
+        if self.consumed < revision or owner is None:
+            return self.consumed >= revision  # until all is taken in, what seems hopeless may be another row by now
+        return owner.settled(self.consumed, revision)
+
+    def failures(self, name: Hashable) -> tuple[Failure[K], ...]:
+        """What of this owner fails, by revision."""
+        owner = self._owners.get(name)
+        found = (self._retries.get(key) for key in owner.failing.by_revision()) if owner else ()
+        return tuple(failure for failure in found if failure is not None)
+
+    def open_keys(self, name: Hashable) -> tuple[K, ...]:
+        """What of this owner is not Done: what was not attempted yet, by revision, then what fails, then what is refreshed."""
+        owner = self._owners.get(name)
+        return owner.open_keys() if owner else ()
+
+    def revision(self, key: K) -> int:
+        """Which revision of a row was taken in last; 0: none, or its deletion."""
+        record = self._records.get(key)
+        return 0 if record is None or record.deleting else record.revision
+
+    def status(self, key: K) -> Status | None:
+        """How a key stands; None: nothing is known of it."""
+        record = self._records.get(key)
+        if record is None:
+            return None
+        failure = self._retries.get(key) if record.kind is Kind.ERROR else None
+        return Status(record.kind, record.id, record.at, str(failure.error) if failure else "")
+
+    def next_at(self) -> float:
+        """When :meth:`tick` has something to do; infinity: nothing is planned."""
+        return min(self._retries.next_at(), self._refreshes.next_at())
+
+    def counts(self) -> Counts:
+        """How many keys there are, and how many of them are open."""
+        owners = self._owners.values()
+        return Counts(
+            rows=len(self._records),
+            pending=sum(len(owner.waiting) for owner in owners),
+            refreshing=sum(len(owner.refreshing) for owner in owners),
+            failing=len(self._retries),
+            held=len(self._held),
+            running=self.running,
+            owners=len(self._owners),
+        )
+
+    # --- changes -----------------------------------------------------------------------------------------------------------
+
+    def take_in(self, changes: Iterable[Change[K, R]], consumed: int, now: float) -> None:
+        """Rows are new, changed or gone; the table was read up to revision ``consumed``."""
+        for change in changes:
+            record = self._records.get(change.key)
+            if record is None:
+                self._begin(change, now)
+            elif change.revision != record.revision:
+                self._change(record, change, now)
+        self.consumed = max(self.consumed, consumed)
+        if self._assumed:
+            self._assumed = {key: at for key, at in self._assumed.items() if at > self.consumed}
+
+    def missed(self, present: Snapshot[K, R], now: float) -> None:
+        """Deletions may have been missed: what is not among ``present`` is gone. Its revision stays, as none is known."""
+        for record in list(self._records.values()):
+            if not record.deleting and record.key not in present:
+                gone = Change(record.key, record.row, record.revision, deleted=True, created=record.created)
+                self._change(record, gone, now)
+
+    def _begin(self, change: Change[K, R], now: float) -> None:
+        owner = self._owner_of(change.row)
+        record: Record[K, R] = Record(change.key, change.row, change.revision, change.created, owner, change.deleted)
+        self._records[change.key] = record
+        owner.rows += 1
+        self._wish(record, now)
+
+    def _change(self, record: Record[K, R], change: Change[K, R], now: float) -> None:
+        """The row is another: whatever was known of attempts at the old one is forgotten."""
+        owner = self._owner_of(change.row)
+        record.owner.forget(record.revision)
+        self._retries.clear(record.key)
+        if owner is not record.owner:
+            self._move(record, owner)
+        if not change.deleted and (record.deleting or change.created != record.created):
+            record.replaces = True
+        record.row, record.revision, record.created = change.row, change.revision, change.created
+        record.deleting = change.deleted
+        record.number, record.refreshing, record.again = 0, False, False
+        self._wish(record, now)
+
+    def _owner_of(self, row: R) -> Owner[K, R]:
+        name = self._owner(row)
+        owner = self._owners.get(name)
+        if owner is None:
+            owner = self._owners[name] = Owner(name)
+        return owner
+
+    def _move(self, record: Record[K, R], owner: Owner[K, R]) -> None:
+        """It has another owner. A worker who has it counts for the old one until it is done (see `finish`)."""
+        old = record.owner
+        if record.place in {Place.FRESH, Place.DUE}:
+            self._turns.remove(record)
+            record.place = Place.RESTING
+        old.rows -= 1
+        owner.rows += 1
+        record.owner = owner
+        self._let_go(old)
+
+    def _let_go(self, owner: Owner[K, R]) -> None:
+        if not owner.rows and not owner.running:
+            self._owners.pop(owner.name, None)
+
+    def _wish(self, record: Record[K, R], now: float) -> None:
+        """A row that is to be attempted, or is assumed to be done."""
+        assumed = bool(self._assumed) and self._assumed.get(record.key) == record.revision
+        if assumed and record.place is not Place.RUNNING and record.place is not Place.AWAITING:
+            self._rest(record, now)
+            return
+        self._set(record, Kind.PENDING, now)
+        record.owner.waiting.add(record.revision, record.key)
+        if record.place is not Place.RUNNING:
+            self._enqueue(record)
+
+    def _enqueue(self, record: Record[K, R]) -> None:
+        """Into its owner's line of changes, where it keeps its place if it is there; or it is held."""
+        held = not record.deleting and self._is_held(record.key)
+        if record.place is (Place.HELD if held else Place.FRESH):
+            return
+        self._leave(record)
+        if held:
+            record.place = Place.HELD
+            self._held[record.key] = record
+        else:
+            self._turns.add_fresh(record)
+
+    def _is_held(self, key: K) -> bool:
+        return self._pruned is not None and key not in self._pruned
+
+    def _leave(self, record: Record[K, R]) -> None:
+        """Out of wherever it waits."""
+        match record.place:
+            case Place.FRESH | Place.DUE:
+                self._turns.remove(record)
+            case Place.HELD:
+                del self._held[record.key]
+            case Place.LIMITED | Place.RESTING:
+                self._refreshes.withdraw(record)
+            case Place.RETRY:
+                self._retries.withdraw(record.key)
+            case Place.RUNNING | Place.AWAITING:
+                pass
+        record.place = Place.RESTING
+
+    def _set(self, record: Record[K, R], kind: Kind, now: float) -> None:
+        if kind in {Kind.PENDING, Kind.REFRESHING}:
+            self._ids += 1
+            record.id = self._ids
+        record.kind = kind
+        record.at = now
+
+    def assume_done(self, key: K, revision: int, now: float) -> None:
+        """The object is known to be as this revision of its row says: nothing is to be done for it.
+
+        ``revision`` must be the row's, and may be one that was not taken in yet.
+        """
+        record = self._records.get(key)
+        if self._is_held(key) or (record is not None and record.place is Place.RUNNING):
+            return  # a prune may yet take it away; what a worker does of an older row may come after what made it so
+        if revision > self.consumed:
+            self._assumed[key] = revision
+        elif record is not None and record.revision == revision and not record.deleting:
+            self._retries.clear(key)
+            self._rest(record, now)
+
+    def _rest(self, record: Record[K, R], now: float) -> None:
+        """It is Done."""
+        self._leave(record)
+        record.owner.forget(record.revision)
+        record.number, record.refreshing, record.again, record.replaces = 0, False, False, False
+        self._set(record, Kind.DONE, now)
+        self._refreshes.done(record)
+
+    # --- attempts ----------------------------------------------------------------------------------------------------------
+
+    def take(self) -> Attempt[K, R] | None:
+        """What a worker is to do next, and to answer with :meth:`finish`; None: nothing."""
+        record = self._turns.take()
+        return None if record is None else self._attempt(record)
+
+    def take_due(self) -> Attempt[K, R] | None:
+        """The next retry only, for where changes are done in batches."""
+        record = self._turns.take_due()
+        return None if record is None else self._attempt(record)
+
+    def take_batch(self) -> list[Attempt[K, R]]:
+        """Changes of one owner, up to a round's size, deletions first: they make room."""
+        batch = [self._attempt(record) for record in self._turns.take_fresh(self._options.round_size)]
+        return sorted(batch, key=lambda attempt: not attempt.deleting)
+
+    def _attempt(self, record: Record[K, R]) -> Attempt[K, R]:
+        self.running += 1
+        record.number += 1
+        key, row, revision = record.key, record.row, record.revision
+        return Attempt(key, row, revision, record.number, record.refreshing, record.deleting, record.replaces)
+
+    def finish(
+        self, attempt: Attempt[K, R], current: int, error: ClusterError | None, *, now: float, draw: float
+    ) -> None:
+        """An attempt is over. ``current``: the revision of the row in the table now, 0 where there is none; ``error``: it failed;
+        ``draw``: at random in [0, 1), for the pause.
+        """
+        self.running -= 1
+        record = self._records[attempt.key]
+        took_part = self._owners[self._owner(attempt.row)]
+        record.place = Place.RESTING
+        if record.revision != attempt.revision or record.deleting is not attempt.deleting:
+            self.dropped += 1
+            record.again = False
+            self._enqueue(record)
+        elif current != (0 if attempt.deleting else attempt.revision):
+            self.dropped += 1
+            record.place = Place.AWAITING
+        elif error is not None:
+            self._failed(record, error, now, draw)
+        else:
+            self._succeeded(record, now)
+        self._turns.done(took_part)
+        self._let_go(took_part)
+
+    def _succeeded(self, record: Record[K, R], now: float) -> None:
+        self._retries.clear(record.key)
+        if record.deleting:
+            record.owner.forget(record.revision)
+            record.owner.rows -= 1
+            del self._records[record.key]
+            return
+        again = record.again
+        self._rest(record, now)
+        if again:
+            self._refresh(record, now)
+
+    def _failed(self, record: Record[K, R], error: ClusterError, now: float, draw: float) -> None:
+        failures = self._retries.attempts(record.key) + 1
+        pause = pause_after(error, failures, self._options, draw)
+        failure = self._retries.add(record.key, error, now=now, pause=pause)
+        self._set(record, Kind.ERROR, now)
+        owner, revision = record.owner, record.revision
+        owner.forget(revision)
+        owner.failing.add(revision, record.key)
+        if failure.permanent or failures >= self._options.give_up:
+            owner.hopeless.add(revision, record.key)
+        record.place = Place.RETRY
+        if record.again:
+            record.again = False
+            self._refresh(record, now)
+
+    # --- time --------------------------------------------------------------------------------------------------------------
+
+    def tick(self, now: float) -> None:
+        """What is due by now goes into its line: retries, what the rate lets through, what is old; a round's size of each."""
+        for _ in range(self._options.round_size):
+            key = self._retries.pop_due(now)
+            if key is None:
+                break
+            self._turns.add_due(self._records[key])
+        for _ in range(self._options.round_size):
+            record = self._refreshes.oldest(now)
+            if record is None:
+                break
+            self._refresh(record, now)
+        while (record := self._refreshes.let_through(now)) is not None:
+            self._enqueue(record)
+
+    # --- refreshing --------------------------------------------------------------------------------------------------------
+
+    def refresh(self, key: K, now: float) -> None:
+        """Look at this again: if it is Done, as soon as the rate allows; if it failed for good, without its long pause.
+
+        A key that a worker has is attempted once more after that. What is to be attempted anyway needs nothing.
+        """
+        record = self._records.get(key)
+        if record is not None and not record.deleting:
+            self._refresh(record, now)
+
+    def _refresh(self, record: Record[K, R], now: float) -> None:
+        if record.place is Place.RUNNING:
+            record.again = True
+            return
+        failure = self._retries.get(record.key) if record.place is Place.RETRY else None
+        if record.place is Place.RESTING:
+            self._set(record, Kind.REFRESHING, now)
+            record.owner.refreshing.add(record.revision, record.key)
+        elif failure is None or not failure.permanent:
+            return
+        self._leave(record)
+        record.refreshing = True
+        record.place = Place.LIMITED
+        self._refreshes.ask(record)
+
+    # --- pruning -----------------------------------------------------------------------------------------------------------
+
+    def hold(self, present: Snapshot[K, R]) -> None:
+        """A prune begins that knows of these rows: until it is over no update begins for others, as it could undo that."""
+        self._pruned = present
+
+    def release(self) -> None:
+        """The prune is over."""
+        self._pruned = None
+        for record in list(self._held.values()):
+            self._enqueue(record)

@@ -1,0 +1,77 @@
+"""What is done for a row: the seam between a reconciler and its target.
+
+Operations must be idempotent: one may run again though it succeeded (the process died, or its row changed meanwhile). Two never
+run at once for the same key. A failure is a ClusterError (or a FormatError, which only a change helps); anything else is a bug,
+and ends the reconciler.
+"""
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+from wharfinger.cluster.errors import ClusterError
+from wharfinger.cluster.tables.snapshot import Snapshot
+
+K = TypeVar("K", bound=Hashable)
+R = TypeVar("R")
+
+
+@dataclass(slots=True)
+class Attempt(Generic[K, R]):
+    """One attempt at one row; not to be changed. (Not frozen: one is made for each operation, and this is three times quicker.)
+
+    ``row`` as it was at ``revision``; where ``deleting``, the last one, and ``revision`` is that of the deletion. ``number``
+    counts from 1, anew when the row changes. ``refreshing``: the object was as the row says, and is to be looked at again.
+    ``replaces``: since the row was last in place it was removed and put there anew, and no delete ran to its end for that: a
+    target that tells objects apart by more than their key has to replace it.
+    """
+
+    key: K
+    row: R
+    revision: int
+    number: int
+    refreshing: bool = False
+    deleting: bool = False
+    replaces: bool = False
+
+
+class Operations(Protocol[K, R]):
+    """One object at a time. Each may take as long as `ReconcilerOptions` say, and is cancelled then."""
+
+    async def update(self, attempt: Attempt[K, R]) -> None:
+        """Bring the object to its row. Raises ClusterError, whose ``transient`` tells whether trying again can help."""
+        ...
+
+    async def delete(self, attempt: Attempt[K, R]) -> None:
+        """The row is gone: remove the object; nothing where it is gone already."""
+        ...
+
+    async def prune(self, snapshot: Snapshot[K, R]) -> None:
+        """Remove whatever is ours and has no row in this snapshot. Meanwhile nothing begins for keys that are not in it."""
+        ...
+
+
+class BatchOperations(Protocol[K, R]):
+    """Many objects at a time, all of one owner. What failed is told by key; whoever is not in the answer failed, too."""
+
+    async def update_batch(self, attempts: Sequence[Attempt[K, R]]) -> Mapping[K, ClusterError | None]:
+        """Bring objects to their rows. None: it is done."""
+        ...
+
+    async def delete_batch(self, attempts: Sequence[Attempt[K, R]]) -> Mapping[K, ClusterError | None]:
+        """Remove objects."""
+        ...
+
+
+class OperationTimeoutError(ClusterError):
+    """An operation was cut off because it took too long."""
+
+
+class BadRowError(ClusterError):
+    """What a row, or the answer to it, says cannot be used; only a change helps."""
+
+    transient = False
+
+
+class NoOutcomeError(ClusterError):
+    """A batch told nothing about one of its objects."""

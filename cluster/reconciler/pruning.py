@@ -1,0 +1,67 @@
+"""When to prune: once the table is initialized, then every so often, on demand, and again soon where it failed.
+
+* Never before the table is initialized: what has no row yet could be taken for something that nobody wants.
+* What was asked for before that, or while a prune runs, is done as soon as it may be.
+* A prune that failed is tried again after a pause that doubles (the peer waits for the next tick, an hour later).
+"""
+
+from dataclasses import dataclass, replace
+
+from wharfinger.cluster.errors import ClusterError
+from wharfinger.cluster.reconciler.options import ReconcilerOptions
+from wharfinger.cluster.reconciler.retries import NEVER, pause_s
+
+
+@dataclass(frozen=True, slots=True)
+class Pruning:
+    """``asked``: on demand; ``due_at``: by time (trio's clock); ``error``: of the last one; ``failures``: in a row."""
+
+    asked: bool = False
+    due_at: float = NEVER
+    running: bool = False
+    error: ClusterError | None = None
+    failures: int = 0
+    count: int = 0
+    errors_total: int = 0
+    seconds: float = 0.0
+
+    @property
+    def next_at(self) -> float:
+        """When it is time, if the table is initialized; minus infinity: now."""
+        if self.running:
+            return NEVER
+        return -NEVER if self.asked else self.due_at
+
+
+def begun(options: ReconcilerOptions) -> Pruning:
+    """At the start: the first is due at once, which is as soon as the table is initialized."""
+    return Pruning(due_at=-NEVER if options.prune_s else NEVER)
+
+
+def asked(pruning: Pruning) -> Pruning:
+    """Somebody wants one."""
+    return replace(pruning, asked=True)
+
+
+def started(pruning: Pruning) -> Pruning:
+    """One is running; what is asked for from now on wants another one."""
+    return replace(pruning, asked=False, running=True, count=pruning.count + 1)
+
+
+def ended(
+    pruning: Pruning, options: ReconcilerOptions, error: ClusterError | None, *, now: float, took_s: float, draw: float
+) -> Pruning:
+    """It is over."""
+    failures = pruning.failures + 1 if error else 0
+    pause = options.prune_s or NEVER
+    if error is not None:
+        pause = pause_s(failures, first_s=options.first_retry_s, most_s=options.max_retry_s, draw=draw)
+    return replace(
+        pruning,
+        running=False,
+        due_at=now + pause,
+        error=error.with_traceback(None) if error else None,
+        failures=failures,
+        errors_total=pruning.errors_total + (1 if error else 0),
+        seconds=pruning.seconds + took_s,
+    )

@@ -1,0 +1,118 @@
+"""What a reconciler knows of one key, and of one owner.
+
+The owner of a row is whoever waits for it: a package's wave. Everything that is told by a number is told per owner, so that an
+object which fails holds nobody but those who wait for it.
+"""
+
+from collections import OrderedDict
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import Generic, TypeVar
+
+from wharfinger.cluster.reconciler.lowest import Lowest
+from wharfinger.cluster.reconciler.status import Kind
+
+K = TypeVar("K", bound=Hashable)
+R = TypeVar("R")
+
+
+class Place(Enum):
+    """Where a key is: in exactly one of these."""
+
+    RESTING = auto()
+    """Nothing is to be done."""
+    FRESH = auto()
+    """In its owner's line for changes."""
+    HELD = auto()
+    """Its row is new since a prune began that is not over: that could take the object for one that nobody wants."""
+    RUNNING = auto()
+    """A worker has it."""
+    RETRY = auto()
+    """It failed, and its time has not come."""
+    DUE = auto()
+    """In its owner's line for retries."""
+    LIMITED = auto()
+    """To be refreshed as soon as the rate allows."""
+    AWAITING = auto()
+    """Its row is another by now, or gone; the change stream has yet to say so."""
+
+
+@dataclass(slots=True, eq=False)
+class Owner(Generic[K, R]):
+    """``fresh`` and ``due`` are in the order in which keys came; ``running``: how many workers are at it; ``rows``: its records.
+
+    A key is in one of ``waiting`` (not attempted at its revision), ``failing`` and ``refreshing``, or in none of them;
+    ``hopeless`` are those of ``failing`` that failed for good, or too often.
+    """
+
+    name: Hashable
+    fresh: "OrderedDict[K, Record[K, R]]" = field(default_factory=OrderedDict)
+    due: "OrderedDict[K, Record[K, R]]" = field(default_factory=OrderedDict)
+    running: int = 0
+    rows: int = 0
+    waiting: Lowest[K] = field(default_factory=Lowest)
+    failing: Lowest[K] = field(default_factory=Lowest)
+    hopeless: Lowest[K] = field(default_factory=Lowest)
+    refreshing: Lowest[K] = field(default_factory=Lowest)
+
+    def attempted(self, consumed: int) -> int:
+        """Each row up to this revision was attempted, where the table was read up to ``consumed``."""
+        waiting = self.waiting.lowest()
+        return min(consumed, waiting - 1) if waiting else consumed
+
+    def settled(self, consumed: int, revision: int) -> bool:
+        """Whether each row up to this revision is Done, or one of them is hopeless."""
+        if 0 < self.hopeless.lowest() <= revision:
+            return True
+        if self.attempted(consumed) < revision:
+            return False
+        return all(not 0 < one.lowest() <= revision for one in (self.failing, self.refreshing))
+
+    def open_keys(self) -> tuple[K, ...]:
+        """What is not Done: what waits, what fails, what is refreshed; each by revision."""
+        return (*self.waiting.by_revision(), *self.failing.by_revision(), *self.refreshing.by_revision())
+
+    def forget(self, revision: int) -> None:
+        """Nothing is open at this revision any more."""
+        self.waiting.discard(revision)
+        self.failing.discard(revision)
+        self.hopeless.discard(revision)
+        self.refreshing.discard(revision)
+
+
+@dataclass(slots=True, eq=False)
+class Record(Generic[K, R]):
+    """``revision``: of the row or, where ``deleting``, of its deletion. ``created``: since when there is a row with this key.
+
+    ``number``: attempts at this revision. ``again``: while a worker had it, somebody asked for a refresh. ``kind``, ``id``,
+    ``at``: its status.
+    """
+
+    key: K
+    row: R
+    revision: int
+    created: int
+    owner: Owner[K, R]
+    deleting: bool = False
+    place: Place = Place.RESTING
+    kind: Kind = Kind.PENDING
+    id: int = 0
+    at: float = 0.0
+    number: int = 0
+    refreshing: bool = False
+    again: bool = False
+    replaces: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Keys: all of them, deletions that are not done among them; ``pending`` ones were not attempted at their revision."""
+
+    rows: int
+    pending: int
+    refreshing: int
+    failing: int
+    held: int
+    running: int
+    owners: int

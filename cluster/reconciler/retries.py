@@ -1,0 +1,147 @@
+"""What failed, how often, and when it is tried again.
+
+Times are in a heap, the count is beside it by key: a key that was popped because its time came keeps its count until it is
+cleared (it succeeded, or its row changed) or fails again. So a retry that is under way can neither be lost nor begin from the
+first pause anew. What an entry of the heap says counts only while it is the newest of its key.
+"""
+
+import heapq
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
+from itertools import count
+from typing import Final, Generic, TypeVar
+
+from wharfinger.cluster.errors import ClusterError
+from wharfinger.cluster.reconciler.options import ReconcilerOptions
+
+K = TypeVar("K", bound=Hashable)
+
+NEVER: Final = float("inf")
+HISTORY: Final = 5
+"""So many outcomes are remembered of what fails."""
+JITTER: Final = 0.25
+"""A pause is shorter by up to this share of it, so that what failed together does not come again together."""
+_STALE: Final = 64
+
+
+def pause_s(failures: int, *, first_s: float, most_s: float, draw: float = 0.0) -> float:
+    """The pause after so many failures in a row (1 or more): doubled each time, up to ``most_s``. ``draw``: random in [0, 1)."""
+    whole = min(first_s * 2.0 ** min(failures - 1, 64), most_s)
+    return whole * (1 - JITTER * draw)
+
+
+def pause_after(error: ClusterError, failures: int, options: ReconcilerOptions, draw: float) -> float:
+    """The pause after this error: long where only a change helps, else as :func:`pause_s` says.
+
+    What the server asks for is kept to, up to ``permanent_retry_s``.
+    """
+    longest = options.permanent_retry_s
+    if not error.transient:
+        return pause_s(1, first_s=longest, most_s=longest, draw=draw)
+    pause = pause_s(failures, first_s=options.first_retry_s, most_s=options.max_retry_s, draw=draw)
+    return max(pause, min(error.retry_after_s or 0.0, longest))
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One or more failures in a row that said the same: the last of them was at ``at`` (trio's clock)."""
+
+    at: float
+    message: str
+    times: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Failure(Generic[K]):
+    """What is wrong with one key. Times are trio's clock; ``next_at`` is in the past while it is being tried again.
+
+    ``attempts``: failures since it last succeeded or its row changed. ``permanent``: only a change is expected to help, so it
+    is tried again rarely. ``since``: when the first of them was; ``history``: the last few, oldest first.
+    """
+
+    key: K
+    error: ClusterError
+    attempts: int
+    next_at: float
+    permanent: bool
+    since: float
+    history: tuple[Outcome, ...] = ()
+
+
+class Retries(Generic[K]):
+    """Failures by key, and their times."""
+
+    def __init__(self) -> None:
+        self._failures: dict[K, Failure[K]] = {}
+        self._times: list[tuple[float, int, K]] = []
+        self._queued: dict[K, int] = {}
+        self._serials = count()
+
+    def __len__(self) -> int:
+        """How many keys fail."""
+        return len(self._failures)
+
+    def __iter__(self) -> Iterator[Failure[K]]:
+        """Those that fail, longest first."""
+        return iter(self._failures.values())
+
+    def get(self, key: K) -> Failure[K] | None:
+        """What is wrong with this key."""
+        return self._failures.get(key)
+
+    def add(self, key: K, error: ClusterError, *, now: float, pause: float) -> Failure[K]:
+        """It failed (again); try it again after ``pause`` seconds. An error keeps no frames alive: its traceback goes."""
+        old = self._failures.get(key)
+        message = str(error) or type(error).__name__
+        failure = Failure(
+            key=key,
+            error=error.with_traceback(None),
+            attempts=old.attempts + 1 if old else 1,
+            next_at=now + pause,
+            permanent=not error.transient,
+            since=old.since if old else now,
+            history=_remembered(old.history if old else (), now, message),
+        )
+        self._failures[key] = failure
+        serial = self._queued[key] = next(self._serials)
+        heapq.heappush(self._times, (failure.next_at, serial, key))
+        return failure
+
+    def attempts(self, key: K) -> int:
+        """How often it failed in a row."""
+        failure = self._failures.get(key)
+        return failure.attempts if failure else 0
+
+    def clear(self, key: K) -> bool:
+        """It is well, or another by now: forget its failures. False: it had none."""
+        if self._failures.pop(key, None) is None:
+            return False
+        self.withdraw(key)
+        return True
+
+    def withdraw(self, key: K) -> None:
+        """It is tried for another reason: its time no longer counts, its failures do."""
+        if self._queued.pop(key, None) is not None and len(self._times) > 2 * len(self._queued) + _STALE:
+            self._times = [entry for entry in self._times if self._queued.get(entry[2]) == entry[1]]
+            heapq.heapify(self._times)
+
+    def pop_due(self, now: float) -> K | None:
+        """A key whose time has come, the one that has waited longest; its failures stay. None: nothing is due."""
+        if self.next_at() > now:
+            return None
+        _, _, key = heapq.heappop(self._times)
+        del self._queued[key]
+        return key
+
+    def next_at(self) -> float:
+        """When the next one is due; infinity: none."""
+        times = self._times
+        while times and self._queued.get(times[0][2]) != times[0][1]:
+            heapq.heappop(times)
+        return times[0][0] if times else NEVER
+
+
+def _remembered(history: tuple[Outcome, ...], now: float, message: str) -> tuple[Outcome, ...]:
+    if history and history[-1].message == message:
+        return (*history[:-1], Outcome(now, message, history[-1].times + 1))
+    return (*history, Outcome(now, message))[-HISTORY:]

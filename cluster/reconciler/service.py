@@ -1,0 +1,318 @@
+"""A reconciler at work: workers that pull, somebody who reads the table, somebody who keeps the time, somebody who prunes.
+
+There is one task for each worker, never one for a row. A worker takes from the machine what is next, performs it, says what came
+of it, and parks when there is nothing. Changes are taken from the table in rounds: the next one when no worker can be given
+anything of the last. So a hundred thousand changes are never queued at once, and one slow operation holds up one worker and no
+round. Where a batch is offered, workers take changes by the batch and retries one by one.
+
+Leaving the block cancels what runs: operations are idempotent, and whoever opens a reconciler next begins with all rows.
+"""
+
+import random
+from collections.abc import AsyncIterator, Callable, Hashable, Iterable
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
+from dataclasses import dataclass
+from typing import Final, Generic, TypeVar
+
+import trio
+
+from wharfinger.cluster.errors import ClusterError
+from wharfinger.cluster.reconciler import pruning
+from wharfinger.cluster.reconciler.machine import Machine
+from wharfinger.cluster.reconciler.operations import Attempt, BatchOperations, Operations
+from wharfinger.cluster.reconciler.options import ReconcilerOptions
+from wharfinger.cluster.reconciler.performing import Performer
+from wharfinger.cluster.reconciler.retries import Failure
+from wharfinger.cluster.reconciler.statistics import Performed, ReconcilerStatistics, health
+from wharfinger.cluster.reconciler.status import Kind, Status, Statuses
+from wharfinger.cluster.reconciler.waiters import Waiters
+from wharfinger.cluster.tables.changes import ChangeStream
+from wharfinger.cluster.tables.errors import TrackerExpiredError
+from wharfinger.cluster.tables.table import Table
+from wharfinger.cluster.tables.watch import Watch
+
+K = TypeVar("K", bound=Hashable)
+R = TypeVar("R")
+
+_BREATH: Final = 16
+"""A worker whose operations never wait lets others run after so many of them."""
+_DEFAULT: Final = ReconcilerOptions()
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """``revision``: everything of the owner up to it was attempted; ``low_watermark``: the lowest that fails, 0 if none does."""
+
+    revision: int
+    low_watermark: int
+
+
+def nobodys(_row: object) -> AbstractContextManager[None]:
+    """Operations are nobody's work in particular."""
+    return nullcontext()
+
+
+@asynccontextmanager
+async def open_reconciler(
+    table: Table[K, R],
+    operations: Operations[K, R],
+    *,
+    name: str,
+    owner: Callable[[R], Hashable],
+    options: ReconcilerOptions = _DEFAULT,
+    statuses: Statuses[K] | None = None,
+    batch: BatchOperations[K, R] | None = None,
+    during: Callable[[R], AbstractContextManager[None]] = nobodys,
+    draw: Callable[[], float] = random.random,
+) -> AsyncIterator["Reconciler[K, R]"]:
+    """Bring a target to the rows of ``table`` for as long as the block runs.
+
+    ``owner`` of a row: who waits for it. ``statuses``: joined under ``name``, for several reconcilers of one table. ``during``
+    surrounds each operation with whose work it is. ``draw``: at random in [0, 1), for pauses.
+    """
+    reconciler = Reconciler(table, Performer(operations, batch, during, options), owner, name, options, draw)
+    told = statuses if statuses is not None else Statuses[K]()
+    told.join(name, reconciler.status)
+    try:
+        async with trio.open_nursery() as nursery:
+            for number in range(options.concurrency):
+                nursery.start_soon(reconciler.work, name=f"reconciler {name}, worker {number}")
+            nursery.start_soon(reconciler.read, name=f"reconciler {name}, changes")
+            nursery.start_soon(reconciler.keep_time, name=f"reconciler {name}, times")
+            nursery.start_soon(reconciler.keep_pruned, name=f"reconciler {name}, prune")
+            yield reconciler
+            nursery.cancel_scope.cancel()
+    finally:
+        told.leave(name)
+
+
+class Reconciler(Generic[K, R]):
+    """Made by :func:`open_reconciler`. What does not wait may be called from anywhere in the same thread."""
+
+    def __init__(
+        self,
+        table: Table[K, R],
+        performer: Performer[K, R],
+        owner: Callable[[R], Hashable],
+        name: str,
+        options: ReconcilerOptions,
+        draw: Callable[[], float],
+    ) -> None:
+        self.name = name
+        self._table = table
+        self._performer = performer
+        self._owner = owner
+        self._options = options
+        self._draw = draw
+        self._machine: Machine[K, R] = Machine(owner, options)
+        self._pruning = pruning.begun(options)
+        self._waiters = Waiters()
+        self._rounds = 0
+        self._idle = trio.lowlevel.ParkingLot()
+        self._hungry = trio.Event()
+        self._alarm = trio.Event()
+        self._alarm_at = float("-inf")
+        self._prune_asked = trio.Event()
+
+    # --- for whoever waits -------------------------------------------------------------------------------------------------
+
+    async def wait_until_reconciled(self, revision: int, owner: Hashable, *, until_settled: bool = False) -> Progress:
+        """Wait until every row of ``owner`` up to this revision of the table was attempted at least once, or is gone.
+
+        ``until_settled``: until every such row is Done, or deleted with what belongs to it, or one of them failed for good or
+        ``give_up`` times in a row; :meth:`failures` tells which.
+        """
+        machine = self._machine
+        if until_settled:
+            await self._waiters.wait_until(owner, lambda: machine.settled(owner, revision))
+        else:
+            await self._waiters.wait_until(owner, lambda: machine.attempted(owner) >= revision)
+        return Progress(machine.attempted(owner), machine.low_watermark(owner))
+
+    def watch(self, owner: Hashable) -> Watch:
+        """Fires at the next step of this owner; take it before you read."""
+        return self._waiters.watch(owner)
+
+    def progress(self, owner: Hashable) -> tuple[K, ...]:
+        """What of this owner is not done, as far as the table was read: what was not attempted first, then what fails."""
+        return self._machine.open_keys(owner)
+
+    def failures(self, owner: Hashable) -> tuple[Failure[K], ...]:
+        """What of this owner fails, by revision."""
+        return self._machine.failures(owner)
+
+    def status(self, key: K) -> Status | None:
+        """How a row stands, or the deletion of one that is gone; None: there is neither."""
+        entry = self._table.snapshot().get(key)
+        status = self._machine.status(key)
+        if (entry.revision if entry else 0) == self._machine.revision(key):
+            return status
+        return Status(Kind.PENDING, 0 if status is None else status.id, trio.current_time())
+
+    def statistics(self) -> ReconcilerStatistics:
+        """For metrics."""
+        machine, performer, prune = self._machine, self._performer, self._pruning
+        snapshot = self._table.snapshot()
+        return ReconcilerStatistics(
+            name=self.name,
+            rows=len(snapshot),
+            revision=machine.consumed,
+            table_revision=snapshot.revision,
+            keys=machine.counts(),
+            rounds=self._rounds,
+            dropped=machine.dropped,
+            updates=performer.updates.told(),
+            deletions=performer.deletions.told(),
+            prunes=Performed(prune.count, prune.errors_total, prune.seconds),
+            prune_error="" if prune.error is None else str(prune.error),
+        )
+
+    def health(self) -> str:
+        """In a sentence: ``OK, 3 objects``, or what fails."""
+        return health(len(self._table.snapshot()), self._machine.retries, self._pruning.error)
+
+    # --- for whoever wants something ---------------------------------------------------------------------------------------
+
+    def refresh(self, keys: Iterable[K]) -> None:
+        """Bring these to their rows once more, as the rate allows: what is Done, and what failed for good.
+
+        What is Pending, or fails and has its time, is attempted anyway; what is being attempted is attempted again after that.
+        Keys without a row are passed over.
+        """
+        machine, now = self._machine, trio.current_time()
+        for key in keys:
+            machine.refresh(key, now)
+        self._set_alarm()
+
+    def assume_done(self, key: K, revision: int) -> None:
+        """The object is known to be as this revision of its row says: no operation is needed. Nothing, if the row is another."""
+        entry = self._table.snapshot().get(key)
+        if entry is not None and entry.revision == revision:
+            self._machine.assume_done(key, revision, trio.current_time())
+            self._set_alarm()
+            self._waiters.step(self._owner(entry.row))
+
+    def prune(self) -> None:
+        """Prune once, as soon as the table is initialized; several calls before that are one."""
+        self._pruning = pruning.asked(self._pruning)
+        self._prune_asked.set()
+
+    # --- tasks -------------------------------------------------------------------------------------------------------------
+
+    async def work(self) -> None:
+        """One worker."""
+        performed = 0
+        while True:
+            if self._performer.in_batches:
+                worked = await self._work_by_the_batch()
+            else:
+                worked = await self._work_one(self._machine.take())
+            if not worked:
+                self._hungry.set()
+                await self._idle.park()
+                continue
+            performed += 1
+            if not performed % _BREATH:
+                await trio.lowlevel.checkpoint()
+
+    async def _work_one(self, attempt: Attempt[K, R] | None) -> bool:
+        if attempt is None:
+            return False
+        self._wake_another()
+        self._finish(attempt, await self._performer.perform(attempt))
+        return True
+
+    async def _work_by_the_batch(self) -> bool:
+        """A retry if one is due, else a batch. Deletions are over before updates begin."""
+        if await self._work_one(self._machine.take_due()):
+            return True
+        batch = self._machine.take_batch()
+        self._wake_another()
+        for deleting in (True, False):
+            attempts = [attempt for attempt in batch if attempt.deleting is deleting]
+            outcomes = await self._performer.perform_batch(attempts)
+            for attempt in attempts:
+                self._finish(attempt, outcomes[attempt.key])
+        return bool(batch)
+
+    def _finish(self, attempt: Attempt[K, R], error: ClusterError | None) -> None:
+        """What came of an attempt. It counts if the row is still the same: nobody runs between the look and the note of it."""
+        machine = self._machine
+        entry = self._table.snapshot().get(attempt.key)
+        current = 0 if entry is None else entry.revision
+        draw = 0.0 if error is None else self._draw()
+        machine.finish(attempt, current, error, now=trio.current_time(), draw=draw)
+        self._set_alarm()
+        self._waiters.step(self._owner(attempt.row))
+
+    def _wake_another(self) -> None:
+        """Whoever takes something wakes one more if there is more: as many work as can, and no more are woken than that."""
+        if self._machine.ready:
+            self._idle.unpark()
+        if not self._machine.fresh_ready:
+            self._hungry.set()
+
+    async def read(self) -> None:
+        """Take in changes, for ever. A stream that fell too far behind is begun anew, and what is gone is found by comparing.
+
+        What came and went meanwhile, and may be there from an earlier life, is found by a prune.
+        """
+        while True:
+            with self._table.changes(self.name) as stream:
+                self._machine.missed(self._table.snapshot(), trio.current_time())
+                try:
+                    await self._read(stream)
+                except TrackerExpiredError:
+                    self.prune()
+
+    async def _read(self, stream: ChangeStream[K, R]) -> None:
+        while True:
+            await stream.changed()
+            while self._machine.fresh_ready:
+                self._hungry = trio.Event()  # no await between the check and this line
+                await self._hungry.wait()
+            self._rounds += 1
+            changes = stream.take(self._options.round_size)
+            self._machine.take_in(changes, stream.revision, trio.current_time())
+            self._set_alarm()
+            if self._machine.ready:
+                self._idle.unpark()
+            self._waiters.step_all()
+            await trio.sleep(self._options.round_gap_s)
+
+    async def keep_time(self) -> None:
+        """Hand out what is due."""
+        while True:
+            self._alarm = trio.Event()
+            self._machine.tick(trio.current_time())
+            if self._machine.ready:
+                self._idle.unpark()
+            self._alarm_at = self._machine.next_at()
+            await trio.lowlevel.checkpoint()
+            with trio.move_on_at(self._alarm_at):
+                await self._alarm.wait()
+
+    def _set_alarm(self) -> None:
+        if self._machine.next_at() < self._alarm_at:
+            self._alarm.set()
+
+    async def keep_pruned(self) -> None:
+        """Prune when it is time, and the table is initialized. What is new meanwhile waits until it is over."""
+        while True:
+            with trio.move_on_at(self._pruning.next_at):
+                await self._prune_asked.wait()
+            self._prune_asked = trio.Event()
+            snapshot = await self._table.wait_initialized()
+            if self._pruning.next_at > trio.current_time():
+                continue
+            began = trio.current_time()
+            self._pruning = pruning.started(self._pruning)
+            self._machine.hold(snapshot)
+            error = await self._performer.prune(snapshot)
+            self._machine.release()
+            if self._machine.ready:
+                self._idle.unpark()
+            now = trio.current_time()
+            self._pruning = pruning.ended(
+                self._pruning, self._options, error, now=now, took_s=now - began, draw=self._draw()
+            )

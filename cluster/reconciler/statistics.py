@@ -1,0 +1,76 @@
+"""What a reconciler tells of itself: numbers for metrics, a sentence for a person."""
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+from wharfinger.cluster.errors import ClusterError
+from wharfinger.cluster.reconciler.records import Counts
+from wharfinger.cluster.reconciler.retries import Failure
+
+K = TypeVar("K", bound=Hashable)
+
+NAMED: Final = 10
+"""So many errors are told in a sentence; the others are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Performed:
+    """Operations of one kind so far: how many, how many of them failed, how long they took together (s)."""
+
+    count: int = 0
+    errors: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts operations of one kind."""
+
+    count: int = 0
+    errors: int = 0
+    seconds: float = 0.0
+
+    def add(self, took_s: float, *, failed: bool) -> None:
+        """One more."""
+        self.count += 1
+        self.seconds += took_s
+        if failed:
+            self.errors += 1
+
+    def told(self) -> Performed:
+        """As it is now."""
+        return Performed(self.count, self.errors, self.seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class ReconcilerStatistics:
+    """Of one reconciler, by its ``name``. ``rows``: of the table; ``revision`` of ``table_revision``: how far it was read.
+
+    ``keys``: now, by what is to be done; ``rounds``: how often changes were taken in; ``dropped``: outcomes that did not count,
+    because the row was another by then; ``updates``, ``deletions``, ``prunes``: since the start; ``prune_error``: of the last.
+    """
+
+    name: str
+    rows: int
+    revision: int
+    table_revision: int
+    keys: Counts
+    rounds: int
+    dropped: int
+    updates: Performed
+    deletions: Performed
+    prunes: Performed
+    prune_error: str
+
+
+def health(rows: int, failures: Iterable[Failure[K]], prune_error: ClusterError | None) -> str:
+    """``OK, 3 objects``, or ``Degraded, 2 errors: …`` with the first few of them, those first that fail longest."""
+    errors = [f"{failure.key}: {failure.error}" for failure in failures]
+    if prune_error is not None:
+        errors.insert(0, f"prune: {prune_error}")
+    if not errors:
+        return f"OK, {rows} object{'' if rows == 1 else 's'}"
+    omitted = len(errors) - NAMED
+    more = f"; {omitted} further error{'' if omitted == 1 else 's'} omitted" if omitted > 0 else ""
+    return f"Degraded, {len(errors)} error{'' if len(errors) == 1 else 's'}: {'; '.join(errors[:NAMED])}{more}"

@@ -1,0 +1,130 @@
+"""How an object stands with a reconciler, and with all of them.
+
+========== ============================================================ =================================
+Pending     its row is new or changed; it was not attempted since        → Done, Error
+Refreshing  it was Done, and is brought to its row once more             → Done, Error
+Done        the object is as its row says                                → Refreshing; Pending by a write
+Error       the last attempt failed; it is tried again                   → Done, Error; Pending by a write
+========== ============================================================ =================================
+
+Statuses are never in rows. The peer keeps them there, so each outcome is a write that wakes everybody and collides with what
+other reconcilers write; here each reconciler keeps its own, and a :class:`StatusSet` is put together when somebody asks.
+"""
+
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Generic, TypeVar
+
+from wharfinger.formats.json_value import JsonObject
+
+K = TypeVar("K", bound=Hashable)
+
+
+class Kind(StrEnum):
+    """Of a status."""
+
+    PENDING = "Pending"
+    REFRESHING = "Refreshing"
+    DONE = "Done"
+    ERROR = "Error"
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """``id`` is another for each Pending and Refreshing, so that two of them can be told apart; an outcome keeps the id of
+    what it is the outcome of. ``updated_at`` is trio's clock.
+    """
+
+    kind: Kind
+    id: int
+    updated_at: float
+    error: str = ""
+
+    def text(self, now: float) -> str:
+        """For a person: ``Error: no such kind (2.0s ago)``. ``now``: trio's clock."""
+        error = f": {self.error}" if self.error else ""
+        return f"{self.kind}{error} ({_ago(self.updated_at, now)})"
+
+    def as_json(self, now: float, today: datetime) -> JsonObject:
+        """``kind``, ``id``, ``updated-at`` (RFC 3339), and ``error`` if there is one; ``today`` is the wall clock at ``now``."""
+        at = today - timedelta(seconds=max(now - self.updated_at, 0))
+        told: JsonObject = {"kind": self.kind.value, "id": self.id, "updated-at": at.isoformat()}
+        return {**told, "error": self.error} if self.error else told
+
+
+class StatusSet:
+    """What each of several reconcilers says of one object; immutable, by name."""
+
+    __slots__ = ("_statuses", "id", "updated_at")
+
+    def __init__(self, statuses: Mapping[str, Status], *, id: int = 0, updated_at: float = 0.0) -> None:  # noqa: A002
+        """``id`` and ``updated_at``: of those that have not been heard of."""
+        self._statuses = {name: statuses[name] for name in sorted(statuses)}
+        self.id = id
+        self.updated_at = updated_at
+
+    @property
+    def statuses(self) -> Mapping[str, Status]:
+        """Those that were set, by name."""
+        return self._statuses
+
+    def get(self, name: str) -> Status:
+        """One of them; Pending, with the set's id, where it was not set."""
+        return self._statuses.get(name) or Status(Kind.PENDING, self.id, self.updated_at)
+
+    def set(self, name: str, status: Status) -> "StatusSet":
+        """The same but for one."""
+        return StatusSet({**self._statuses, name: status}, id=self.id, updated_at=self.updated_at)
+
+    def pending(self, id: int, now: float) -> "StatusSet":  # noqa: A002
+        """The same reconcilers, all of them Pending with one new id."""
+        waiting = Status(Kind.PENDING, id, now)
+        return StatusSet(dict.fromkeys(self._statuses, waiting), id=id, updated_at=now)
+
+    def text(self, now: float) -> str:
+        """``Errored: apply (no such kind), Pending: health, Done: labels (2.0s ago)``; the time is the newest of them."""
+        if not self._statuses:
+            return "Pending"
+        errored = [f"{name} ({one.error})" for name, one in self._statuses.items() if one.kind is Kind.ERROR]
+        done = [name for name, one in self._statuses.items() if one.kind is Kind.DONE]
+        open_ = [name for name, one in self._statuses.items() if one.kind in {Kind.PENDING, Kind.REFRESHING}]
+        parts = (("Errored", errored), ("Pending", open_), ("Done", done))
+        newest = max(one.updated_at for one in self._statuses.values())
+        return ", ".join(f"{what}: {' '.join(names)}" for what, names in parts if names) + f" ({_ago(newest, now)})"
+
+    def as_json(self, now: float, today: datetime) -> JsonObject:
+        """The JSON of each, by name."""
+        return {name: status.as_json(now, today) for name, status in self._statuses.items()}
+
+
+class Statuses(Generic[K]):
+    """Who reconciles a table: given to each of its reconcilers, it answers how a key stands with all of them."""
+
+    def __init__(self) -> None:
+        self._sources: dict[str, Callable[[K], Status | None]] = {}
+
+    def join(self, name: str, source: Callable[[K], Status | None]) -> None:
+        """A reconciler answers under this name from now on. Raises ValueError where the name is taken."""
+        if name in self._sources:
+            raise ValueError(f"two reconcilers of one table are called {name!r}")
+        self._sources[name] = source
+
+    def leave(self, name: str) -> None:
+        """It answers no longer."""
+        del self._sources[name]
+
+    @property
+    def names(self) -> Iterable[str]:
+        """Who answers; sorted."""
+        return sorted(self._sources)
+
+    def of(self, key: K) -> StatusSet:
+        """How this key stands; empty where no reconciler knows of it."""
+        told = {name: source(key) for name, source in self._sources.items()}
+        return StatusSet({name: status for name, status in told.items() if status is not None})
+
+
+def _ago(at: float, now: float) -> str:
+    return f"{max(now - at, 0):.1f}s ago"

@@ -1,0 +1,65 @@
+"""Who waits for an owner: woken when what he waits for is so, not at each step towards it.
+
+An owner of a hundred thousand rows makes as many steps; a check of one costs next to nothing, and waking a task does not.
+"""
+
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import trio
+
+from wharfinger.cluster.tables.watch import Watch
+
+
+@dataclass(eq=False, slots=True)
+class _Waiter:
+    condition: Callable[[], bool]
+    event: trio.Event
+
+
+class Waiters:
+    """Those who wait, by owner. A condition is asked synchronously and often: it must be quick."""
+
+    def __init__(self) -> None:
+        self._waiters: dict[Hashable, dict[_Waiter, None]] = {}
+        self._watches: dict[Hashable, Watch] = {}
+
+    async def wait_until(self, owner: Hashable, condition: Callable[[], bool]) -> None:
+        """Until the condition holds; at once where it does."""
+        await trio.lowlevel.checkpoint()
+        while not condition():
+            with self._waiting(owner, condition) as event:
+                await event.wait()
+
+    @contextmanager
+    def _waiting(self, owner: Hashable, condition: Callable[[], bool]) -> Iterator[trio.Event]:
+        waiter = _Waiter(condition, trio.Event())
+        waiters = self._waiters.setdefault(owner, {})
+        waiters[waiter] = None
+        try:
+            yield waiter.event
+        finally:
+            del waiters[waiter]
+            if not waiters and self._waiters.get(owner) is waiters:
+                del self._waiters[owner]
+
+    def watch(self, owner: Hashable) -> Watch:
+        """Fires at the owner's next step; take it before you read."""
+        return self._watches.setdefault(owner, Watch())
+
+    def step(self, owner: Hashable) -> None:
+        """Something of this owner is another."""
+        if self._watches:
+            watch = self._watches.pop(owner, None)
+            if watch is not None:
+                watch.fire()
+        if self._waiters:
+            for waiter in self._waiters.get(owner, ()):
+                if waiter.condition():
+                    waiter.event.set()
+
+    def step_all(self) -> None:
+        """Something that concerns all of them is another."""
+        for owner in [*self._watches, *self._waiters]:
+            self.step(owner)

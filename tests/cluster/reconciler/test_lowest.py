@@ -1,0 +1,30 @@
+"""The lowest of what is held, whatever comes and goes."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wharfinger.cluster.reconciler.lowest import Lowest
+
+
+@given(st.lists(st.tuples(st.booleans(), st.integers(1, 30)), max_size=200))
+def test_against_a_set(steps: list[tuple[bool, int]]) -> None:
+    lowest, held = Lowest[str](), set[int]()
+    for add, revision in steps:
+        if add:
+            lowest.add(revision, str(revision))
+            held.add(revision)
+        else:
+            lowest.discard(revision)
+            held.discard(revision)
+        assert (len(lowest), lowest.lowest()) == (len(held), min(held, default=0))
+        assert lowest.by_revision() == [str(revision) for revision in sorted(held)]
+
+
+def test_what_was_discarded_does_not_pile_up() -> None:
+    lowest = Lowest[int]()
+    lowest.add(1, 1)
+    for revision in range(2, 10_000):
+        lowest.add(revision, revision)
+        lowest.discard(revision)
+    assert len(lowest._heap) < 100
+    assert lowest.lowest() == 1

@@ -1,0 +1,125 @@
+"""Operations within their time, as somebody's work; whatever they raise is one kind of error."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+
+import pytest
+import trio
+import trio.testing
+
+from tests.cluster.reconciler.samples import OPTIONS, BatchTarget, Row, RowAttempt, Target, a_table, put
+from wharfinger.cluster.errors import ClusterError
+from wharfinger.cluster.reconciler.operations import Attempt, BadRowError, NoOutcomeError, OperationTimeoutError
+from wharfinger.cluster.reconciler.performing import Performer
+from wharfinger.formats.errors import FormatError
+
+UPDATE = Attempt(1, Row(1, "a"), 1, 1)
+DELETE = Attempt(2, Row(2, "b"), 2, 1, deleting=True)
+
+
+class Odd(BatchTarget):
+    """Raises what it was given, or forgets to say what came of the first."""
+
+    raises: Exception | None = None
+
+    async def update(self, attempt: RowAttempt) -> None:
+        if self.raises:
+            raise self.raises
+
+    async def update_batch(self, attempts: Sequence[RowAttempt]) -> Mapping[int, ClusterError | None]:
+        if self.raises:
+            raise self.raises
+        return {attempt.key: None for attempt in attempts[1:]}
+
+    async def prune(self, snapshot: object) -> None:
+        if self.raises:
+            raise self.raises
+
+
+def performer(target: Target) -> Performer[int, Row]:
+    batch = target if isinstance(target, BatchTarget) else None
+    return Performer(target, batch, lambda _: nullcontext(), OPTIONS)
+
+
+async def test_it_is_somebodys_work() -> None:
+    whose: list[str] = []
+
+    @contextmanager
+    def during(row: Row) -> Iterator[None]:
+        whose.append(row.owner)
+        yield
+        whose.append("over")
+
+    target = BatchTarget()
+    mine = Performer(target, target, during, OPTIONS)
+    assert mine.in_batches
+    assert await mine.perform(UPDATE) is None
+    assert await mine.perform(DELETE) is None
+    assert await mine.perform_batch([UPDATE]) == {1: None}
+    assert await mine.perform_batch([]) == {}
+    assert whose == ["a", "over", "b", "over", "a", "over"]
+    assert (mine.updates.told().count, mine.deletions.told().count) == (2, 1)
+
+
+async def test_without_batches_there_are_none() -> None:
+    mine = performer(Target())
+    assert not mine.in_batches
+    assert await mine.perform_batch([UPDATE]) == {}
+
+
+async def test_what_is_too_slow_is_cut_off(autojump_clock: trio.testing.MockClock) -> None:
+    target = BatchTarget(gates={1: trio.Event()}, prune_gate=trio.Event())
+    mine, table = performer(target), a_table()
+    put(table, 1)
+    began = trio.current_time()
+    error = await mine.perform(UPDATE)
+    assert isinstance(error, OperationTimeoutError)
+    assert str(error) == "updating 1 took longer than 120 s"
+    assert trio.current_time() - began == pytest.approx(120)
+    [error] = (await mine.perform_batch([UPDATE])).values()
+    assert str(error) == "updating 1 and 0 others took longer than 120 s"
+    error = await mine.prune(table.snapshot())
+    assert str(error) == "pruning took longer than 600 s"
+    told = mine.updates.told()
+    assert (told.count, told.errors) == (2, 2)
+    assert told.seconds == pytest.approx(240)
+    assert not target.busy
+
+
+@pytest.mark.parametrize(
+    ("raised", "kind"), [(ClusterError("no"), ClusterError), (FormatError("not an object"), BadRowError)]
+)
+async def test_what_they_raise(raised: Exception, kind: type[ClusterError]) -> None:
+    target = Odd()
+    target.raises = raised
+    mine, table = performer(target), a_table()
+    for error in (
+        await mine.perform(UPDATE),
+        (await mine.perform_batch([UPDATE]))[1],
+        await mine.prune(table.snapshot()),
+    ):
+        assert type(error) is kind
+        assert str(error) == str(raised)
+
+
+async def test_a_bug_is_not_an_outcome() -> None:
+    target = Odd()
+    target.raises = KeyError("a bug")
+    with pytest.raises(KeyError):
+        await performer(target).perform(UPDATE)
+
+
+async def test_a_batch_that_says_nothing_of_an_object_failed_for_it() -> None:
+    other = Attempt(3, Row(3), 3, 1)
+    outcomes = await performer(Odd()).perform_batch([UPDATE, other])
+    assert isinstance(outcomes[1], NoOutcomeError)
+    assert outcomes[3] is None
+
+
+async def test_of_a_batch_each_has_its_own_outcome() -> None:
+    target = BatchTarget(errors={3: ClusterError("no")})
+    mine = performer(target)
+    outcomes = await mine.perform_batch([UPDATE, Attempt(3, Row(3), 3, 1)])
+    assert [str(outcomes[key]) for key in (1, 3)] == ["None", "no"]
+    assert (mine.updates.told().count, mine.updates.told().errors) == (2, 1)
+    assert await mine.perform_batch([DELETE]) == {2: None}

@@ -1,0 +1,501 @@
+"""Workers, rounds, waits, prunes and several reconcilers at once, in virtual time."""
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
+
+import pytest
+import trio
+import trio.testing
+
+from tests.cluster.reconciler.samples import (
+    OPTIONS,
+    BatchTarget,
+    RefusedError,
+    Row,
+    RowAttempt,
+    RowTable,
+    Target,
+    a_table,
+    drop,
+    owner_of,
+    put,
+)
+from wharfinger.cluster.errors import ClusterError
+from wharfinger.cluster.reconciler.options import ReconcilerOptions
+from wharfinger.cluster.reconciler.service import Progress, Reconciler, open_reconciler
+from wharfinger.cluster.reconciler.status import Kind, Statuses
+
+Clock = trio.testing.MockClock
+RowReconciler = Reconciler[int, Row]
+
+
+@asynccontextmanager
+async def reconciling(
+    table: RowTable,
+    target: Target,
+    options: ReconcilerOptions = OPTIONS,
+    name: str = "test",
+    statuses: Statuses[int] | None = None,
+) -> AsyncIterator[RowReconciler]:
+    batch = target if isinstance(target, BatchTarget) else None
+    with trio.fail_after(100_000):
+        async with open_reconciler(
+            table,
+            target,
+            name=name,
+            owner=owner_of,
+            options=options,
+            statuses=statuses,
+            batch=batch,
+            draw=lambda: 0.0,
+        ) as reconciler:
+            yield reconciler
+
+
+# --- waiting -------------------------------------------------------------------------------------------------------------------
+
+
+async def test_waiting_for_revision_0_is_over_at_once(autojump_clock: Clock) -> None:
+    async with reconciling(a_table(), Target()) as reconciler:
+        began = trio.current_time()
+        assert await reconciler.wait_until_reconciled(0, "a") == Progress(0, 0)
+        assert await reconciler.wait_until_reconciled(0, "a", until_settled=True) == Progress(0, 0)
+        assert trio.current_time() == began
+
+
+async def test_waiting_for_a_revision_that_is_yet_to_come(autojump_clock: Clock) -> None:
+    table = a_table()
+    async with reconciling(table, Target()) as reconciler, trio.open_nursery() as nursery:
+        told: list[Progress] = []
+
+        async def wait() -> None:
+            told.append(await reconciler.wait_until_reconciled(1, "a"))
+
+        nursery.start_soon(wait)
+        await trio.sleep(60)
+        assert not told
+        put(table, 1)
+        await trio.testing.wait_all_tasks_blocked()
+        assert told == [Progress(1, 0)]
+
+
+async def test_the_watermark_is_the_revision_that_fails(autojump_clock: Clock) -> None:
+    """And goes with it; whoever waits until all is settled waits for that."""
+    target, table = Target(errors={2: ClusterError("no")}), a_table()
+    async with reconciling(table, target) as reconciler:
+        revision = put(table, 1, 2, 3)
+        assert await reconciler.wait_until_reconciled(revision, "a") == Progress(3, 2)
+        [failure] = reconciler.failures("a")
+        assert (failure.key, failure.attempts, failure.permanent) == (2, 1, False)
+        assert reconciler.progress("a") == (2,)
+        del target.errors[2]
+        assert await reconciler.wait_until_reconciled(revision, "a", until_settled=True) == Progress(3, 0)
+        assert reconciler.failures("a") == ()
+
+
+async def test_waiting_until_settled_ends_when_it_is_given_up(autojump_clock: Clock) -> None:
+    target, table = Target(errors={1: ClusterError("no"), 2: RefusedError("never")}), a_table()
+    async with reconciling(table, target, replace(OPTIONS, give_up=3)) as reconciler:
+        revision = put(table, Row(1, "a"), Row(2, "b"))
+        await reconciler.wait_until_reconciled(revision, "b", until_settled=True)
+        assert [(failure.key, failure.attempts) for failure in reconciler.failures("b")] == [(2, 1)]
+        await reconciler.wait_until_reconciled(revision, "a", until_settled=True)
+        assert [(failure.key, failure.attempts) for failure in reconciler.failures("a")] == [(1, 3)]
+        assert trio.current_time() - target.times[0] == pytest.approx(0.15)
+
+
+async def test_an_owners_failing_object_holds_no_other_one(autojump_clock: Clock) -> None:
+    """Nor do as many as hang as an owner may have, and more."""
+    target = Target(gates={key: trio.Event() for key in range(100)})
+    table = a_table()
+    async with reconciling(table, target) as reconciler:
+        put(table, *(Row(key, "hangs") for key in range(100)))
+        await trio.testing.wait_all_tasks_blocked()
+        assert target.most == OPTIONS.owner_concurrency
+        began = trio.current_time()
+        revision = put(table, *(Row(key, "b") for key in range(100, 200)))
+        progress = await reconciler.wait_until_reconciled(revision, "b", until_settled=True)
+        assert progress == Progress(200, 0)
+        assert trio.current_time() - began < 0.01
+        assert len(reconciler.progress("hangs")) == 100
+
+
+async def test_a_removed_row_is_settled_when_its_object_is_gone(autojump_clock: Clock) -> None:
+    table, target = a_table(), Target()
+    async with reconciling(table, target) as reconciler:
+        await reconciler.wait_until_reconciled(put(table, 1, 2), "a", until_settled=True)
+        target.gates[1] = trio.Event()
+        revision = drop(table, 1)
+        with trio.move_on_after(60) as scope:
+            await reconciler.wait_until_reconciled(revision, "a", until_settled=True)
+        assert scope.cancelled_caught
+        status = reconciler.status(1)
+        assert status is not None
+        assert status.kind is Kind.PENDING
+        target.gates[1].set()
+        await reconciler.wait_until_reconciled(revision, "a", until_settled=True)
+        assert sorted(target.rows) == [2]
+
+
+# --- statuses ------------------------------------------------------------------------------------------------------------------
+
+
+async def test_several_reconcilers_of_one_table_do_each_row_once_each(autojump_clock: Clock) -> None:
+    """No status is a write: the table has as many revisions as rows were written."""
+    table, targets = a_table(), [Target(), Target(errors={2: RefusedError("no")})]
+    statuses = Statuses[int]()
+    async with (
+        reconciling(table, targets[0], name="apply", statuses=statuses) as first,
+        reconciling(table, targets[1], name="labels", statuses=statuses) as second,
+    ):
+        revision = put(table, 1, 2, 3)
+        for one in (first, second):
+            await one.wait_until_reconciled(revision, "a", until_settled=True)
+            await one.wait_until_reconciled(revision, "a")
+        await trio.sleep(60)
+        assert sorted(targets[0].history) == ["update(1)", "update(2)", "update(3)"]
+        assert sorted(targets[1].history) == ["update(1)", "update(2) fail", "update(3)"]
+        assert table.snapshot().revision == 3
+        assert statuses.of(1).text(trio.current_time()) == "Done: apply labels (60.0s ago)"
+        assert statuses.of(2).text(trio.current_time()).startswith("Errored: labels (no), Done: apply")
+        assert [one.statistics().name for one in (first, second)] == ["apply", "labels"]
+        assert [one.statistics().updates.errors for one in (first, second)] == [0, 1]
+    assert not statuses.names
+
+
+async def test_the_loser_of_a_race_for_a_row_is_tried_again_and_shows(autojump_clock: Clock) -> None:
+    """Another reconciler is done with the row between the attempt of this one and its outcome."""
+    table, statuses = a_table(), Statuses[int]()
+    slow = Target(errors={1: ClusterError("no")}, gates={1: trio.Event()})
+    async with (
+        reconciling(table, slow, name="slow", statuses=statuses) as first,
+        reconciling(table, Target(), name="quick", statuses=statuses) as second,
+    ):
+        revision = put(table, 1)
+        await second.wait_until_reconciled(revision, "a", until_settled=True)
+        slow.gates.pop(1).set()
+        await first.wait_until_reconciled(revision, "a")
+        assert first.health() == "Degraded, 1 error: 1: no"
+        assert first.statistics().keys.failing == 1
+        assert statuses.of(1).get("slow").kind is Kind.ERROR
+        await slow.expect("update(1) fail", "update(1) fail")
+        slow.errors.clear()
+        await first.wait_until_reconciled(revision, "a", until_settled=True)
+        assert first.health() == "OK, 1 object"
+
+
+async def test_a_status_is_of_the_row_as_it_is(autojump_clock: Clock) -> None:
+    """Also in the moment before its change is taken in."""
+    table, target = a_table(), Target()
+    async with reconciling(table, target) as reconciler:
+        assert reconciler.status(1) is None
+        await reconciler.wait_until_reconciled(put(table, 1), "a", until_settled=True)
+        before = reconciler.status(1)
+        assert before is not None
+        assert before.kind is Kind.DONE
+        put(table, Row(1, text="newer"), 2)
+        for key in (1, 2):
+            status = reconciler.status(key)
+            assert status is not None
+            assert status.kind is Kind.PENDING
+        await reconciler.wait_until_reconciled(table.snapshot().revision, "a", until_settled=True)
+        after = reconciler.status(1)
+        assert after is not None
+        assert after.kind is Kind.DONE
+        assert after.id > before.id
+
+
+async def test_two_of_one_name_do_not_share_statuses(autojump_clock: Clock) -> None:
+    statuses = Statuses[int]()
+    async with reconciling(a_table(), Target(), statuses=statuses):
+        with pytest.raises(ValueError, match="'test'"):
+            async with reconciling(a_table(), Target(), statuses=statuses):
+                raise AssertionError
+    assert not statuses.names
+
+
+# --- rounds --------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("batches", [False, True])
+@pytest.mark.parametrize(("rows", "rounds"), [(9, [9]), (10, [10]), (11, [10, 1]), (20, [10, 10]), (21, [10, 10, 1])])
+async def test_a_round_takes_so_many_changes(
+    rows: int, rounds: list[int], batches: bool, autojump_clock: Clock
+) -> None:
+    table, target = a_table(), BatchTarget() if batches else Target()
+    async with reconciling(table, target, replace(OPTIONS, round_size=10)) as reconciler:
+        await trio.testing.wait_all_tasks_blocked()
+        revision = put(table, *range(rows))
+        await reconciler.wait_until_reconciled(revision, "a", until_settled=True)
+        told = reconciler.statistics()
+        taken = len(rounds) if rows % 10 else len(rounds) + 1  # that there was no more is seen by looking
+        assert len(rounds) <= told.rounds <= taken
+        assert (told.updates.count, told.revision) == (rows, rows)
+        if isinstance(target, BatchTarget):
+            assert target.sizes == rounds
+
+
+async def test_the_next_round_does_not_wait_for_what_is_slow(autojump_clock: Clock) -> None:
+    table, target = a_table(), Target(gates={0: trio.Event()})
+    async with reconciling(table, target, replace(OPTIONS, round_size=10)) as reconciler:
+        put(table, *range(100))
+        await trio.sleep(1)
+        assert len(target.history) == 99
+        assert reconciler.progress("a") == (0,)
+
+
+async def test_no_more_is_taken_in_while_workers_have_enough(autojump_clock: Clock) -> None:
+    table, target = a_table(), Target(gates={key: trio.Event() for key in range(100)})
+    async with reconciling(table, target, replace(OPTIONS, concurrency=2, round_size=10)) as reconciler:
+        put(table, *range(100))
+        await trio.sleep(1)
+        assert reconciler.statistics().keys.rows == 10
+
+
+async def test_changes_are_taken_in_while_retries_never_end(autojump_clock: Clock) -> None:
+    """The only worker always finds something that is due."""
+
+    class Slow(Target):
+        async def update(self, attempt: RowAttempt) -> None:
+            await trio.sleep(0.1)
+            await super().update(attempt)
+
+    table, target = a_table(), Slow(faulty=True)
+    options = replace(OPTIONS, concurrency=1, round_size=10, max_retry_s=OPTIONS.first_retry_s)
+    async with reconciling(table, target, options):
+        put(table, *range(40))
+        await trio.sleep(30)
+        assert {attempt.key for attempt in target.attempts} == set(range(40))
+
+
+async def test_changes_gather_between_rounds(autojump_clock: Clock) -> None:
+    """Writes in quick succession cost one attempt, not one each."""
+    table, target = a_table(), Target()
+    async with reconciling(table, target, replace(OPTIONS, round_gap_s=1)):
+        for number in range(30):
+            put(table, Row(1, text=str(number)))
+            await trio.sleep(0.1)
+        await trio.sleep(2)
+        assert len(target.history) in {4, 5}
+        assert target.rows[1].text == "29"
+
+
+async def test_retries_have_their_share_while_changes_never_end(autojump_clock: Clock) -> None:
+    table, target = a_table(), Target(errors={0: ClusterError("no")})
+    async with reconciling(table, target, replace(OPTIONS, concurrency=1, round_size=10)):
+        put(table, 0)
+        await target.expect("update(0) fail")
+        for number in range(200):
+            put(table, *(Row(key, text=str(number)) for key in range(1, 30)))
+            await trio.sleep(0.01)
+        pauses = [0.05, 0.1, 0.2, 0.4, 0.8]
+        assert target.history.count("update(0) fail") > len(pauses)
+
+
+# --- batches -------------------------------------------------------------------------------------------------------------------
+
+
+async def test_in_batches_deletions_come_first_and_retries_are_single(autojump_clock: Clock) -> None:
+    table, target = a_table(), BatchTarget()
+    async with reconciling(table, target) as reconciler:
+        await reconciler.wait_until_reconciled(put(table, 1, 2, 3), "a", until_settled=True)
+        target.history.clear()
+        target.sizes.clear()
+        target.errors[4] = ClusterError("no")
+        put(table, 4, 5)
+        drop(table, 1, 2)
+        await target.expect("delete(1)", "delete(2)", "update(4) fail", "update(5)", "update(4) fail")
+        assert target.history[:2] in (["delete(1)", "delete(2)"], ["delete(2)", "delete(1)"])
+        assert target.sizes == [2, 2]
+
+
+# --- drift, assumptions, prunes ------------------------------------------------------------------------------------------------
+
+
+async def test_a_drift_is_corrected_now(autojump_clock: Clock) -> None:
+    table, target = a_table(), Target()
+    async with reconciling(table, target) as reconciler:
+        await reconciler.wait_until_reconciled(put(table, 1, 2), "a", until_settled=True)
+        target.rows.clear()
+        began = trio.current_time()
+        reconciler.refresh([1, 7])
+        status = reconciler.status(1)
+        assert status is not None
+        assert status.kind is Kind.REFRESHING
+        await reconciler.wait_until_reconciled(2, "a", until_settled=True)
+        assert sorted(target.rows) == [1]
+        assert trio.current_time() == began
+        assert target.history[-1] == "update-refresh(1)"
+
+
+async def test_a_drift_during_an_attempt_is_corrected_after_it(autojump_clock: Clock) -> None:
+    table, target = a_table(), Target(gates={1: trio.Event()})
+    async with reconciling(table, target) as reconciler:
+        revision = put(table, 1)
+        await trio.testing.wait_all_tasks_blocked()
+        reconciler.refresh([1])
+        target.gates[1].set()
+        await reconciler.wait_until_reconciled(revision, "a", until_settled=True)
+        assert target.history == ["update(1)", "update-refresh(1)"]
+
+
+async def test_after_a_restart_what_is_known_to_be_done_is_not_done_again(autojump_clock: Clock) -> None:
+    table, target = a_table(), Target()
+    filling = table.initializer("records")
+    async with reconciling(table, target, replace(OPTIONS, prune_s=3600)) as reconciler:
+        put(table, 1, 2)
+        for key, revision in ((1, 1), (2, 1), (3, 3)):
+            reconciler.assume_done(key, revision)
+        filling.done()
+        await reconciler.wait_until_reconciled(2, "a", until_settled=True)
+        await trio.sleep(1)
+        assert sorted(target.history) == ["prune(n=2)", "update(2)"]
+
+
+async def test_who_waits_is_told_of_an_assumption(autojump_clock: Clock) -> None:
+    table, target = a_table(), Target(errors={1: ClusterError("no")})
+    async with reconciling(table, target) as reconciler, trio.open_nursery() as nursery:
+        revision = put(table, 1)
+        await target.expect("update(1) fail")
+        target.errors[1] = RefusedError("no")
+        nursery.start_soon(lambda: reconciler.wait_until_reconciled(revision, "a", until_settled=True))
+        await trio.testing.wait_all_tasks_blocked()
+        began = trio.current_time()
+        reconciler.assume_done(1, revision)
+        await trio.testing.wait_all_tasks_blocked()
+        assert trio.current_time() == began
+        assert not nursery.child_tasks
+
+
+async def test_nothing_that_is_new_is_lost_to_a_prune(autojump_clock: Clock) -> None:
+    """A prune that takes its time works with the rows of its beginning, and would take away what came since."""
+    gate = trio.Event()
+    table, target = a_table(), Target(prune_gate=gate)
+    async with reconciling(table, target) as reconciler:
+        await reconciler.wait_until_reconciled(put(table, 1), "a", until_settled=True)
+        target.rows[9] = Row(9)
+        reconciler.prune()
+        await trio.testing.wait_all_tasks_blocked()
+        revision = put(table, 2, Row(1, text="newer"))
+        await trio.sleep(1)
+        assert target.history[-1] == "update(1)"
+        gate.set()
+        await reconciler.wait_until_reconciled(revision, "a", until_settled=True)
+        assert sorted(target.rows) == [1, 2]
+
+
+async def test_a_prune_waits_for_whoever_begins_to_fill_the_table_again(autojump_clock: Clock) -> None:
+    table, target = a_table(), Target()
+    async with reconciling(table, target, replace(OPTIONS, prune_s=60)) as reconciler:
+        await target.expect("prune(n=0)")
+        filling = table.initializer("late")
+        reconciler.prune()
+        await trio.sleep(600)
+        assert len(target.pruned) == 1
+        filling.done()
+        await target.expect("prune(n=0)", "prune(n=0)")
+        assert reconciler.statistics().prunes.count == 2
+
+
+async def test_prunes_that_are_asked_for_at_once_are_one(autojump_clock: Clock) -> None:
+    table, target = a_table(), Target()
+    async with reconciling(table, target) as reconciler:
+        for _ in range(5):
+            reconciler.prune()
+        await trio.sleep(60)
+        assert target.history == ["prune(n=0)"]
+
+
+# --- falling behind, ending ----------------------------------------------------------------------------------------------------
+
+
+async def test_deletions_that_were_forgotten_are_found_by_comparing(autojump_clock: Clock) -> None:
+    """More rows go at once than the table remembers; a prune looks for what was never seen."""
+    table, target = a_table(graves=3), Target()
+    async with reconciling(table, target) as reconciler:
+        await reconciler.wait_until_reconciled(put(table, *range(20)), "a", until_settled=True)
+        revision = drop(table, *range(10))
+        assert table.statistics().expired == ("test",)
+        await reconciler.wait_until_reconciled(revision, "a", until_settled=True)
+        assert sorted(target.rows) == [*range(10, 20)]
+        await trio.sleep(1)
+        assert reconciler.health() == "OK, 10 objects"
+        assert target.history.count("prune(n=10)") == 1
+        assert target.history.count("update(15)") == 1
+
+
+async def test_leaving_ends_what_runs(autojump_clock: Clock) -> None:
+    table, target = a_table(), Target(gates={1: trio.Event()}, prune_gate=trio.Event())
+    async with reconciling(table, target) as reconciler:
+        put(table, 1)
+        reconciler.prune()
+        await trio.testing.wait_all_tasks_blocked()
+        assert target.busy == {1}
+    assert not target.busy
+    assert table.statistics().trackers == ()
+
+
+async def test_a_bug_in_an_operation_ends_it_all(autojump_clock: Clock) -> None:
+    class Broken(Target):
+        async def update(self, attempt: object) -> None:
+            raise KeyError("a bug")
+
+    table = a_table()
+    with pytest.raises(ExceptionGroup) as raised:
+        async with reconciling(table, Broken()):
+            put(table, 1)
+            await trio.sleep_forever()
+    assert raised.group_contains(KeyError)
+
+
+async def test_there_is_no_task_for_a_row(autojump_clock: Clock) -> None:
+    """However many are pending, there are as many tasks as workers and a handful."""
+    table, target = a_table(), Target(gates={key: trio.Event() for key in range(500)})
+    async with reconciling(table, target, replace(OPTIONS, concurrency=4)):
+        before = trio.lowlevel.current_statistics().tasks_living
+        put(table, *range(500))
+        await trio.testing.wait_all_tasks_blocked()
+        assert target.most == 4
+        assert trio.lowlevel.current_statistics().tasks_living == before
+
+
+async def test_whose_work_it_is(autojump_clock: Clock) -> None:
+    whose: list[str] = []
+
+    @contextmanager
+    def during(row: Row) -> Iterator[None]:
+        whose.append(row.owner)
+        yield
+
+    table, target = a_table(), Target()
+    async with open_reconciler(table, target, name="test", owner=owner_of, during=during) as reconciler:
+        revision = put(table, Row(1, "a"), Row(2, "b"))
+        for owner in ("a", "b"):
+            await reconciler.wait_until_reconciled(revision, owner, until_settled=True)
+    assert sorted(whose) == ["a", "b"]
+
+
+async def test_others_run_while_operations_never_wait() -> None:
+    """Real time: workers whose operations have no checkpoint let others run."""
+
+    class Instant(Target):
+        async def update(self, attempt: object) -> None:
+            pass
+
+    table, turns = a_table(), 0
+    async with (
+        open_reconciler(table, Instant(), name="test", owner=owner_of) as reconciler,
+        trio.open_nursery() as nursery,
+    ):
+
+        async def others() -> None:
+            nonlocal turns
+            while True:
+                turns += 1
+                await trio.lowlevel.checkpoint()
+
+        nursery.start_soon(others)
+        await reconciler.wait_until_reconciled(put(table, *range(5000)), "a", until_settled=True)
+        nursery.cancel_scope.cancel()
+    assert turns > 10

@@ -1,0 +1,74 @@
+"""How statuses read, for people and machines; and several of them on one object."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from wharfinger.cluster.reconciler.status import Kind, Status, Statuses, StatusSet
+
+TODAY = datetime(2026, 5, 4, 12, 0, 0, tzinfo=UTC)
+DONE = Status(Kind.DONE, 3, 90.0)
+FAILED = Status(Kind.ERROR, 4, 98.0, "no such kind")
+PENDING = Status(Kind.PENDING, 5, 99.5)
+
+
+def test_text() -> None:
+    assert [status.text(100.0) for status in (DONE, FAILED, PENDING, Status(Kind.REFRESHING, 1, 101.0))] == [
+        "Done (10.0s ago)",
+        "Error: no such kind (2.0s ago)",
+        "Pending (0.5s ago)",
+        "Refreshing (0.0s ago)",
+    ]
+
+
+def test_json() -> None:
+    assert DONE.as_json(100.0, TODAY) == {"kind": "Done", "id": 3, "updated-at": "2026-05-04T11:59:50+00:00"}
+    assert FAILED.as_json(100.0, TODAY) == {
+        "kind": "Error",
+        "id": 4,
+        "updated-at": "2026-05-04T11:59:58+00:00",
+        "error": "no such kind",
+    }
+
+
+def test_a_set_is_pending_until_it_is_told_otherwise() -> None:
+    empty = StatusSet({}, id=7, updated_at=5.0)
+    assert empty.text(100.0) == "Pending"
+    assert empty.get("apply") == Status(Kind.PENDING, 7, 5.0)
+
+
+def test_a_set_is_sorted_and_does_not_change() -> None:
+    first = StatusSet({"labels": DONE})
+    second = first.set("apply", FAILED).set("health", PENDING)
+    assert list(first.statuses) == ["labels"]
+    assert list(second.statuses) == ["apply", "health", "labels"]
+    assert second.get("apply") == FAILED
+    assert second.text(100.0) == "Errored: apply (no such kind), Pending: health, Done: labels (0.5s ago)"
+    assert second.set("apply", DONE).text(100.0) == "Pending: health, Done: apply labels (0.5s ago)"
+    assert first.set("labels", Status(Kind.REFRESHING, 9, 99.0)).text(100.0) == "Pending: labels (1.0s ago)"
+    assert second.as_json(100.0, TODAY) == {
+        name: status.as_json(100.0, TODAY) for name, status in second.statuses.items()
+    }
+
+
+def test_all_of_a_set_are_pending_with_one_id() -> None:
+    pending = StatusSet({"apply": DONE, "labels": FAILED}).pending(12, 100.0)
+    assert {name: (status.kind, status.id) for name, status in pending.statuses.items()} == {
+        "apply": (Kind.PENDING, 12),
+        "labels": (Kind.PENDING, 12),
+    }
+    assert pending.get("health").id == 12
+
+
+def test_what_the_reconcilers_of_a_table_say_together() -> None:
+    statuses = Statuses[str]()
+    known = {"a": DONE}
+    statuses.join("apply", known.get)
+    statuses.join("labels", {"b": FAILED}.get)
+    assert list(statuses.names) == ["apply", "labels"]
+    assert dict(statuses.of("a").statuses) == {"apply": DONE}
+    assert dict(statuses.of("c").statuses) == {}
+    with pytest.raises(ValueError, match="'apply'"):
+        statuses.join("apply", known.get)
+    statuses.leave("apply")
+    assert dict(statuses.of("a").statuses) == {}

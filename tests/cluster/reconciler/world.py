@@ -1,0 +1,72 @@
+"""A machine with its table, driven by hand: without tasks, and with a clock that stands still until it is told otherwise."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from tests.cluster.reconciler.samples import Row, RowAttempt, RowTable, owner_of
+from wharfinger.cluster.errors import ClusterError
+from wharfinger.cluster.reconciler.machine import Machine
+from wharfinger.cluster.reconciler.options import ReconcilerOptions
+from wharfinger.cluster.reconciler.status import Kind
+from wharfinger.cluster.tables.changes import ChangeStream
+
+FAILED = ClusterError("it failed")
+
+
+@dataclass
+class World:
+    """``now``: trio's clock, so to speak."""
+
+    table: RowTable
+    stream: ChangeStream[int, Row]
+    options: ReconcilerOptions = field(default_factory=ReconcilerOptions)
+    now: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.machine: Machine[int, Row] = Machine(owner_of, self.options)
+
+    def take_in(self) -> None:
+        """All that changed."""
+        self.machine.take_in(self.stream.next(), self.stream.revision, self.now)
+
+    def take(self) -> RowAttempt:
+        """What is next, and there is something."""
+        attempt = self.machine.take()
+        assert attempt is not None
+        return attempt
+
+    def finish(self, attempt: RowAttempt, error: ClusterError | None = None) -> None:
+        entry = self.table.snapshot().get(attempt.key)
+        self.machine.finish(attempt, entry.revision if entry else 0, error, now=self.now, draw=0.0)
+
+    def run(self, error: ClusterError | None = None) -> RowAttempt:
+        """Take what is next, and let it end at once."""
+        attempt = self.take()
+        self.finish(attempt, error)
+        return attempt
+
+    def rest(self) -> list[RowAttempt]:
+        """All that can be done now, successfully."""
+        done: list[RowAttempt] = []
+        while (attempt := self.machine.take()) is not None:
+            self.finish(attempt)
+            done.append(attempt)
+        return done
+
+    def wait(self, seconds: float) -> None:
+        self.now += seconds
+        self.machine.tick(self.now)
+
+    def kind(self, key: int) -> Kind | None:
+        status = self.machine.status(key)
+        return status.kind if status else None
+
+    def failures(self, key: int) -> int:
+        return self.machine.retries.attempts(key)
+
+
+@contextmanager
+def a_world(table: RowTable, options: ReconcilerOptions | None = None) -> Iterator[World]:
+    with table.changes("world") as stream:
+        yield World(table, stream, options or ReconcilerOptions())
