@@ -20,6 +20,7 @@ from bench.measure import ROUNDS, Ratio
 from tests.runtime.test_hook_runs import bash, config_map, hooked
 from tests.runtime.world import Ground, World, open_ground
 from wharfinger.cluster.informer import Informer, open_informer
+from wharfinger.cluster.release_engine import ReleaseEngine
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.formats.json_value import JsonObject, find_str
 from wharfinger.hooks.containment import NO_CONTAINMENT, Containment
@@ -62,10 +63,10 @@ class _Contained(Ground):
 
     containment: Containment = NO_CONTAINMENT
 
-    def make_tools(self, services: HookServices, limits: SlotLimits | None = None) -> Tools:
+    def make_tools(self, services: HookServices, releases: ReleaseEngine, limits: SlotLimits | None = None) -> Tools:
         bounds = Limits(wall_s=60, stdout_bytes=1024 * 1024)
         runner = ProcessHookRunner(self.folder / "scratch", bounds, containment=self.containment)
-        return replace(Ground.make_tools(self, services, limits), hook_runner=runner)
+        return replace(Ground.make_tools(self, services, releases, limits), hook_runner=runner)
 
 
 async def _measure(what: str, body: str, containment: Containment) -> Ratio:

@@ -182,8 +182,8 @@ async def _open_runtime(folder: Path) -> AsyncIterator[tuple[Runtime, WorkKeys, 
 
     async with open_jq_pool(None) as filters, open_cel_pool(None) as rules:
 
-        def make_tools(services: HookServices) -> Tools:
-            return _tools(folder, client, shelf, filters, rules, services)
+        def make_tools(services: HookServices, releases: ReleaseEngine) -> Tools:
+            return _tools(folder, client, shelf, filters, rules, services, releases)
 
         facts = Facts("v1.37.0", "", UTC)
         async with open_runtime(
@@ -199,7 +199,13 @@ async def _open_runtime(folder: Path) -> AsyncIterator[tuple[Runtime, WorkKeys, 
 
 
 def _tools(
-    folder: Path, client: ClusterClient, shelf: _Shelf, filters: Filters, rules: Rules, services: HookServices
+    folder: Path,
+    client: ClusterClient,
+    shelf: _Shelf,
+    filters: Filters,
+    rules: Rules,
+    services: HookServices,
+    releases: ReleaseEngine,
 ) -> Tools:
     slots = Slots(SlotLimits())
     limited = LimitedClient(client, slots)
@@ -208,13 +214,12 @@ def _tools(
         store=cast("Store", shelf),
         renderer=HelmRenderer(Path("/helm"), folder),
         cluster=limited,
-        releases=ReleaseEngine(limited, holder="bench"),
+        releases=releases,
         hook_runner=ProcessHookRunner(folder, Limits(wall_s=60, stdout_bytes=1024)),
         config_reader=ProcessConfigReader(),
         filters=filters,
         rules=rules,
         hook_services=services,
-        holder="bench",
         journal=Journal(None),
         slots=slots,
         stopping=WorkScope("the benchmark"),

@@ -2,7 +2,7 @@
 
 ::
 
-    ClusterError                 base; .transient says whether trying again without a change can help
+    ClusterError                 base; .transient says whether trying again without a change can help, .retry_after_s when
     ├── ApiError                 the server answered with a Status: .code, .reason, .message
     │   ├── NotFoundError        404
     │   ├── ConflictError        409: an optimistic lock lost, AlreadyExists, or an apply conflict
@@ -21,6 +21,8 @@ class ClusterError(Exception):
     """Base of all errors of this part."""
 
     transient: bool = True
+    retry_after_s: float | None = None
+    """Seconds after which the server asked to be tried again; None where it did not say."""
 
 
 class UnreachableError(ClusterError):
@@ -58,9 +60,11 @@ class InvalidError(ApiError):
     """400 or 422: permanent until the object changes."""
 
 
-def api_error(code: int, reason: str, message: str) -> ApiError:
+def api_error(code: int, reason: str, message: str, *, retry_after_s: float | None = None) -> ApiError:
     """The error type that fits an HTTP status code."""
     kind = {404: NotFoundError, 409: ConflictError, 410: GoneError, 400: InvalidError, 422: InvalidError}.get(
         code, ApiError
     )
-    return kind(code, reason, message)
+    error = kind(code, reason, message)
+    error.retry_after_s = retry_after_s
+    return error

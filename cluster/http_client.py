@@ -44,14 +44,22 @@ class HttpClusterClient:
         self._catalog_number = 0
         self._catalog_until = 0.0
         self._discovering = trio.Lock()
+        self._version = "", 0.0
+        """The server's, and until when it is believed."""
         self._reader = HttpReader(session)
 
     # -- about the server
 
     async def server_version(self) -> str:
-        """``gitVersion`` of ``/version``."""
+        """``gitVersion`` of ``/version``; at most a minute old."""
+        now, (version, until) = trio.current_time(), self._version
+        if version and now < until:
+            await trio.lowlevel.checkpoint()
+            return version
         document = await self._json(Call("GET", "/version", "read the server's version"))
-        return text_of(document, "read the server's version", "gitVersion")
+        version = text_of(document, "read the server's version", "gitVersion")
+        self._version = version, now + self._session.options.catalog_age_s
+        return version
 
     async def api_versions(self) -> tuple[str, ...]:
         """All that is served; at most a minute old."""

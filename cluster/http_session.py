@@ -23,7 +23,7 @@ import trio
 from wharfinger import __version__
 from wharfinger.cluster.connection import Authorization, Connection, ConnectionConfigError, StaticAuthorization
 from wharfinger.cluster.errors import ClusterError
-from wharfinger.cluster.http_errors import error_of_response, unreachable
+from wharfinger.cluster.http_errors import error_of_response, retry_after, unreachable
 
 ERROR_BODY_BYTES: Final = 256 * 1024
 """How much of a failure's body is read."""
@@ -86,6 +86,10 @@ class _Failure:
     headers: httpx.Headers
     body: bytes
 
+    def retry_after_s(self) -> float | None:
+        """What the server asked for."""
+        return retry_after(self.headers.get("retry-after", ""), self.headers.get("date", ""))
+
 
 class _Attempts:
     """Counts what was tried for one call, and says whether and when to try again."""
@@ -99,7 +103,7 @@ class _Attempts:
 
     def delay(self, failure: _Failure) -> float | None:
         """Seconds to wait before the next attempt, or None where there is none: only what the server asked for."""
-        asked = retry_after(failure.headers.get("retry-after", ""))
+        asked = failure.retry_after_s()
         if asked is None and failure.status == HTTPStatus.TOO_MANY_REQUESTS:
             asked = 1.0
         if asked is None or self._left <= 0 or asked > self._patience_s:
@@ -185,7 +189,8 @@ class HttpSession:
                 return
         delay = attempts.delay(failure)
         if delay is None:
-            raise error_of_response(failure.status, failure.body, call.what)
+            asked = failure.retry_after_s()
+            raise error_of_response(failure.status, failure.body, call.what, retry_after_s=asked)
         await trio.sleep(delay)
 
     async def _send(self, call: Call, attempts: _Attempts, *, read_s: float) -> tuple[str, httpx.Response]:
@@ -327,14 +332,6 @@ class _Credentials:
     async def _load(self, *, renew: bool) -> None:
         self._value = await trio.to_thread.run_sync(lambda: self._source.header(renew=renew), abandon_on_cancel=True)
         self._until = trio.current_time() + self._age_s
-
-
-def retry_after(value: str) -> float | None:
-    """Seconds of a Retry-After header (RFC 9110 §10.2.3), at least one; None for a date or rubbish.
-
-    API servers send seconds; a date would make this depend on two clocks agreeing.
-    """
-    return max(1.0, float(value)) if value.isascii() and value.isdigit() else None
 
 
 @asynccontextmanager

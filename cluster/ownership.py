@@ -17,6 +17,8 @@ MANAGED_BY: Final = "app.kubernetes.io/managed-by"
 RELEASE_NAME: Final = "meta.helm.sh/release-name"
 RELEASE_NAMESPACE: Final = "meta.helm.sh/release-namespace"
 RESOURCE_POLICY: Final = "helm.sh/resource-policy"
+RELEASE_LABEL: Final = "wharfinger.dev/release"
+"""On every object of a release; its value is the release's name. Watches select by it."""
 
 PROTECTED: Final = frozenset(
     {
@@ -54,7 +56,7 @@ def owner_of(obj: JsonObject) -> Owner:
 def owned(obj: JsonObject, owner: Owner) -> JsonObject:
     """A copy marked as the owner's."""
     metadata = find_object(obj, "metadata")
-    labels: JsonObject = {**find_object(metadata, "labels"), MANAGED_BY: "Helm"}
+    labels: JsonObject = {**find_object(metadata, "labels"), MANAGED_BY: "Helm", RELEASE_LABEL: owner.name}
     annotations: JsonObject = {
         **find_object(metadata, "annotations"),
         RELEASE_NAME: owner.name,

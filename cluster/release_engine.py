@@ -1,213 +1,206 @@
-"""Bring a release into the cluster, keep it as it should be, take it away: Helm's semantics over server-side apply.
+"""Bring releases into the cluster, keep them as they should be, take them away: Helm's semantics over server-side apply.
 
-An upgrade is: everything that can be known is checked before anything is written (the namespace is there, nobody else is at
-work, every existing object is this release's) → pending record → CRDs, until they are established → hooks → objects in
-Helm's order → what left the manifest is deleted → hooks → deployed record. A failure, or being cancelled, marks the new
-record failed and leaves the last deployed one as it was.
+    async with open_release_engine(client, watches, options) as engine:
+        result = await engine.upgrade(request)
 
-Fields are owned: applying never takes a field from another manager unless ``force`` says so; the conflict that the server
-reports names the other one. The same manifest, values and chart make no new revision; the objects are applied all the same,
-which changes nothing where nothing changed and repairs what did.
+What is wanted is one table of objects (:mod:`~wharfinger.cluster.desired`); a reconciler brings the cluster to it, each object by
+itself, and tries again what fails by accident. An upgrade is steps on that table (:mod:`~wharfinger.cluster.release_upgrade`), an
+uninstall likewise (:mod:`~wharfinger.cluster.release_uninstall`). What was brought is then watched: fields of ours that others
+change are taken back (:mod:`~wharfinger.cluster.drift_monitor`), the health of each release is known at any time
+(:mod:`~wharfinger.cluster.health_monitor`), and a person's helm is noticed and not fought
+(:mod:`~wharfinger.cluster.release_heads`).
+
+Invariants:
+
+* One operation of a release at a time; different releases never wait for each other.
+* A request that asks for what was applied last makes no request at all, as long as nothing was heard that says otherwise.
+* Of a release whose last operation failed, no row is left that is not done. *Whole* is a release all of whose objects are rows:
+  only of such a one pruning takes what has no row.
+* Who may be left alone is left alone: after a foreign revision drift of that release is told and not corrected, until the next
+  upgrade here.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
-from enum import Enum
+import logging
+from collections.abc import AsyncGenerator, Iterable, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from typing import Final
 
 import trio
 
-from wharfinger.cluster.apply import Applier
+from wharfinger.cluster.applied_objects import AppliedObjects
+from wharfinger.cluster.apply import ObjectWriter
+from wharfinger.cluster.apply_operations import ApplyOperations
 from wharfinger.cluster.client import ClusterClient
-from wharfinger.cluster.errors import ClusterError, NotFoundError, UnknownKindError
-from wharfinger.cluster.install_order import INSTALL_ORDER, rank
-from wharfinger.cluster.object_waits import Progress, silent, wait_gone
-from wharfinger.cluster.ownership import Owner, flattened
-from wharfinger.cluster.release import Release, ReleaseError, ReleaseStatus, check_name, new_release
-from wharfinger.cluster.release_hooks import Hook, HookEvent, HookRunner, hook_entry, hooks_of, parse_hooks
-from wharfinger.cluster.release_store import HISTORY, ReleaseBusyError, ReleaseStore, Stored
-from wharfinger.cluster.resource import ObjectKey, kind_of
-from wharfinger.formats.errors import FormatError
-from wharfinger.formats.json_value import JsonObject, as_object, find_str
-from wharfinger.formats.yaml_reader import YamlLimits, read_yaml_all
+from wharfinger.cluster.definitions import Definitions
+from wharfinger.cluster.desired import DesiredObject, DesiredTable, Identity, desired_table
+from wharfinger.cluster.drift import Drift
+from wharfinger.cluster.drift_monitor import DriftMonitor
+from wharfinger.cluster.drift_policy import DriftPolicy
+from wharfinger.cluster.engine_board import EngineBoard, Known
+from wharfinger.cluster.engine_options import EngineListener, EngineOptions, EngineStatistics, utc_now
+from wharfinger.cluster.errors import ClusterError
+from wharfinger.cluster.fencing import Holder
+from wharfinger.cluster.health import Health
+from wharfinger.cluster.health_monitor import HealthMonitor, open_health_monitor
+from wharfinger.cluster.health_rules import HealthRule
+from wharfinger.cluster.live_objects import LiveObjects, open_live_objects
+from wharfinger.cluster.object_waits import Progress, WaitReport, silent
+from wharfinger.cluster.ownership import Owner
+from wharfinger.cluster.reconciler.service import Reconciler, open_reconciler
+from wharfinger.cluster.reconciler.status import Kind
+from wharfinger.cluster.record_keeper import RecordKeeper
+from wharfinger.cluster.release import Release, ReleaseStatus
+from wharfinger.cluster.release_heads import ForeignChange, ReleaseHeads, open_release_heads
+from wharfinger.cluster.release_request import Outcome, ReleaseRequest, ReleaseResult, UninstallResult
+from wharfinger.cluster.release_rows import ReleaseRows
+from wharfinger.cluster.release_store import ReleaseStore
+from wharfinger.cluster.release_uninstall import Uninstall
+from wharfinger.cluster.release_upgrade import EmptyReleaseError, NamespaceMissingError, Tools, Upgrade, apply_early
+from wharfinger.cluster.resource import ObjectKey
+from wharfinger.cluster.shared_watches import SharedWatches
+from wharfinger.cluster.survey import Surveyor, rows_of
+from wharfinger.cluster.tables.table import Initializer
+from wharfinger.formats.json_value import JsonObject, ShapeError
 
-SETTLE_S: Final = 10.0
-"""How long marking a record failed may take when everything else has already failed."""
-ABANDONED_AFTER: Final = timedelta(minutes=10)
-"""After so long a pending record of somebody else is taken for what a killed process left."""
-THREAD_BYTES: Final = 100_000
-"""A manifest over this is parsed in a thread."""
-_MANIFEST_LIMITS: Final = YamlLimits(max_bytes=64 * 1024 * 1024, max_characters=256 * 1024 * 1024)
-
-
-class NamespaceMissingError(ReleaseError):
-    """The namespace of a release is not there; it may be made any time."""
-
-    transient = True
-
-
-@dataclass(frozen=True, slots=True)
-class ReleaseRequest:
-    """What is to be in the cluster.
-
-    ``chart`` is the metadata of Chart.yaml, ``values`` what the user gave, ``manifest`` the text that Helm would store for
-    ``objects`` (which are what is applied); ``crds`` come from the chart's ``crds/``; ``hooks`` are its ``helm.sh/hook``
-    objects; ``labels`` go on the record.
-    """
-
-    name: str
-    namespace: str
-    chart: JsonObject
-    values: JsonObject
-    manifest: str
-    crds: tuple[JsonObject, ...] = ()
-    objects: tuple[JsonObject, ...] = ()
-    hooks: tuple[JsonObject, ...] = ()
-    labels: Mapping[str, str] = field(default_factory=dict)
-
-
-class Outcome(Enum):
-    """What an upgrade did."""
-
-    INSTALLED = "installed"
-    UPGRADED = "upgraded"
-    UNCHANGED = "unchanged"
+__all__ = [
+    "EmptyReleaseError",
+    "EngineListener",
+    "EngineOptions",
+    "EngineStatistics",
+    "NamespaceMissingError",
+    "Outcome",
+    "ReleaseEngine",
+    "ReleaseRequest",
+    "ReleaseResult",
+    "UninstallResult",
+    "open_release_engine",
+    "utc_now",
+]
 
 
-@dataclass(frozen=True, slots=True)
-class ReleaseResult:
-    """``objects`` are all that belong to the release now; ``kept`` left the manifest but stay, each with the reason."""
+log = logging.getLogger(__name__)
 
-    outcome: Outcome
-    revision: int
-    objects: tuple[ObjectKey, ...]
-    pruned: tuple[ObjectKey, ...] = ()
-    kept: Mapping[ObjectKey, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class UninstallResult:
-    """``found`` is False where there was no record; ``kept`` are objects that stay, each with the reason."""
-
-    found: bool
-    deleted: tuple[ObjectKey, ...] = ()
-    kept: Mapping[ObjectKey, str] = field(default_factory=dict)
-
-
-def utc_now() -> datetime:
-    """The wall clock."""
-    return datetime.now(UTC)
+SYNC_PATIENCE_S: Final = 5.0
+"""How long a restore waits until the records of all releases are known, which saves a list for each."""
 
 
 class ReleaseEngine:
-    """Releases of one cluster. ``holder`` names this daemon in the records it writes."""
+    """Releases of one cluster. Made by :func:`open_release_engine`."""
 
     def __init__(
         self,
-        client: ClusterClient,
-        field_manager: str = "wharfinger",
-        now: Callable[[], datetime] = utc_now,
-        *,
-        holder: str = "wharfinger",
-        force: bool = False,
-        history: int = HISTORY,
+        tools: Tools,
+        table: DesiredTable,
+        reconciler: Reconciler[Identity, DesiredObject],
+        drift: DriftMonitor,
+        heads: ReleaseHeads,
+        health: HealthMonitor,
+        live: LiveObjects,
+        board: EngineBoard,
     ) -> None:
-        self._client = client
-        self._field_manager = field_manager
-        self._now = now
-        self._holder = holder
-        self._force = force
-        self._history = history
-        self._store = ReleaseStore(client, now)
+        """Private to `open_release_engine`."""
+        self._tools = tools
+        self._table = table
+        self._reconciler = reconciler
+        self._drift = drift
+        self._heads = heads
+        self._health = health
+        self._live = live
+        self._board = board
+        self._initializers: dict[Owner, Initializer] = {}
+
+    def listen(self, listener: EngineListener) -> None:
+        """Tell it of everything from now on."""
+        self._board.listeners = (*self._board.listeners, listener)
+
+    # -- operations
+
+    def unchanged(self, request: ReleaseRequest) -> ReleaseResult | None:
+        """The result, where the request asks for what this engine applied last and nothing says that it is not there.
+
+        That is: no other revision came, every row is done, nothing drifted. No request is made for it.
+        """
+        return self.as_applied(request.owner, request.fingerprint)
+
+    def as_applied(self, owner: Owner, fingerprint: str) -> ReleaseResult | None:
+        """As `unchanged`, for who kept the fingerprint of a request, and not the request."""
+        known = self._board.known.get(owner)
+        if known is None or known.fingerprint != fingerprint or self._board.is_busy(owner):
+            return None
+        newest = self._heads.newest(owner) if self._heads.synced else None
+        if newest is None or (newest.revision, newest.status) != (known.result.revision, ReleaseStatus.DEPLOYED):
+            return None
+        if not self._tools.rows.settled(known.groups) or self._drift.drifts(owner):
+            return None
+        return known.result
 
     async def upgrade(self, request: ReleaseRequest, *, progress: Progress = silent) -> ReleaseResult:
         """Install or upgrade. Raises ReleaseError and its kinds, ConflictError, and whatever the client raises."""
-        check_name(request.name)
-        hooks = parse_hooks(request.hooks)
-        await self._check_namespace(request)
-        owner = Owner(request.name, request.namespace)
-        applier = self._applier(owner, progress)
-        objects = flattened(request.objects)
-        await applier.check(objects, request.crds)
-        history = await self._settled_history(owner)
-        last = history[-1].release if history else None
-        entries = [hook_entry(hook) for hook in hooks]
-        if last is not None and _unchanged(last, request, entries):
-            await applier.apply_crds(request.crds)
-            await self._store.tidy(history, self._history)
-            return ReleaseResult(Outcome.UNCHANGED, last.revision, tuple(await applier.apply(objects)))
-        stored = await self._store.create(self._pending(request, last, entries))
-        verb = "Install" if last is None else "Upgrade"
-        before, after = _EVENTS[last is not None]
-        runner = HookRunner(self._client, request.namespace, progress)
-        try:
-            await applier.apply_crds(request.crds)
-            await runner.run(hooks, before)
-            keys = await applier.apply(objects)
-            gone = await applier.delete(await self._previous_objects(history), keep=keys)
-            await runner.run(hooks, after)
-            done = await self._store.update(
-                stored, stored.release.with_status(ReleaseStatus.DEPLOYED, f"{verb} complete")
-            )
-        except BaseException as error:
-            await self._fail(stored, history, f"{verb} failed: {_why(error)}")
-            raise
-        await self._store.tidy([*history, done], self._history)
-        outcome = Outcome.INSTALLED if last is None else Outcome.UPGRADED
-        return ReleaseResult(outcome, stored.release.revision, tuple(keys), tuple(gone.deleted), gone.kept)
+        if (same := self.unchanged(request)) is not None:
+            await trio.lowlevel.checkpoint()
+            return same
+        owner = request.owner
+        async with self._board.turn(owner):
+            whole = owner in self._board.whole
+            self._board.forget(owner)
+            self._health.set_rules(owner, request.health)
+            done = await Upgrade(self._tools, request, progress, whole=whole).run()
+            self._attend(owner)
+            self._board.whole.add(owner)
+            groups = tuple({row.group: None for row in done.rows})
+            unchanged = replace(done.result, outcome=Outcome.UNCHANGED, pruned=(), kept={})
+            self._board.known[owner] = Known(request.fingerprint, unchanged, groups)
+            self._restored(owner)
+        return done.result
 
     async def uninstall(
-        self, name: str, namespace: str, *, delete_protected: bool = False, progress: Progress = silent
+        self,
+        name: str,
+        namespace: str,
+        *,
+        delete_protected: bool = False,
+        orphan: bool = False,
+        progress: Progress = silent,
     ) -> UninstallResult:
-        """Delete what the release brought, wait until it is gone, then its records. Done twice, the second does nothing."""
+        """Delete what the release brought, wait until it is gone, then its records. Done twice, the second does nothing.
+
+        ``delete_protected``: volumes, claims, namespaces and definitions as well. ``orphan``: only the records, and our label.
+        """
         owner = Owner(name, namespace)
-        history = await self._settled_history(owner)
-        if not history:
-            return UninstallResult(found=False)
-        last = history[-1]
-        await self._store.update(last, last.release.with_status(ReleaseStatus.UNINSTALLING, "Deletion in progress"))
-        applier = self._applier(owner, progress)
-        runner = HookRunner(self._client, namespace, progress)
-        hooks = _hooks_of(last.release)
-        await runner.run(hooks, HookEvent.PRE_DELETE)
-        objects = await self._previous_objects(history)
-        custom = [obj for obj in objects if rank(kind_of(obj)[1]) >= len(INSTALL_ORDER)]
-        deleted: dict[ObjectKey, str] = {}
-        kept: dict[ObjectKey, str] = {}
-        # Custom resources go first, while what clears their finalizers is still running.
-        for part in (custom, objects):
-            gone = await applier.delete(part, delete_protected=delete_protected, keep=deleted)
-            await wait_gone(self._client, gone.deleted, progress=progress)
-            deleted |= gone.deleted
-            kept |= gone.kept
-        await runner.run(hooks, HookEvent.POST_DELETE)
-        for stored in await self._store.history(name, namespace):
-            await self._store.remove(stored)
-        return UninstallResult(found=True, deleted=tuple(deleted), kept=kept)
+        async with self._board.turn(owner):
+            self._board.forget(owner)
+            uninstall = Uninstall(self._tools, owner, progress, delete_protected=delete_protected, orphan=orphan)
+            result = await uninstall.run()
+            self._health.set_rules(owner, ())
+            self._attend(owner)
+            self._restored(owner)
+        return result
 
     async def history(self, name: str, namespace: str) -> list[Release]:
-        """All revisions of a release, oldest first."""
-        return [stored.release for stored in await self._store.history(name, namespace)]
+        """All revisions of a release, oldest first; those before the last deployed one are summaries."""
+        return [stored.release for stored in await self._tools.keeper.history(Owner(name, namespace))]
 
     async def objects(self, name: str, namespace: str) -> tuple[ObjectKey, ...]:
         """What the last revision of a release has in its manifest, as far as its kinds are served; () where there is none."""
-        history = await self._store.history(name, namespace)
+        owner = Owner(name, namespace)
+        if (known := self._board.known.get(owner)) is not None:
+            return known.result.objects
+        history = await self._tools.keeper.history(owner)
         if not history:
             return ()
-        applier = self._applier(Owner(name, namespace), silent)
-        keys: list[ObjectKey] = []
-        for obj in await self._manifest_objects(history[-1].release):
-            with suppress(UnknownKindError):
-                keys.append(await applier.key_of(obj))
-        return tuple(keys)
+        objects = await self._tools.keeper.objects_of(history[-1].release)
+        return tuple(row.key for row in await rows_of(self._tools.client, owner, objects, DriftPolicy()))
 
     async def ensure_crds(
         self, name: str, namespace: str, crds: Sequence[JsonObject], *, progress: Progress = silent
     ) -> tuple[ObjectKey, ...]:
-        """Apply definitions that a release is going to need, and wait until they are established; they belong to no release."""
-        return tuple(await self._applier(Owner(name, namespace), progress).apply_crds(crds))
+        """Apply definitions that a release is going to need, and wait until they are established; they belong to no release.
+
+        Raises UnsafeDefinitionError before the first write, CrdError, and what the client raises.
+        """
+        survey = await self._tools.surveyor.survey(Owner(name, namespace), (), crds, DriftPolicy())
+        return await self._tools.definitions.apply(crds, survey.definitions, progress)
 
     async def apply_early(
         self, name: str, namespace: str, objects: Sequence[JsonObject], *, progress: Progress = silent
@@ -216,116 +209,191 @@ class ReleaseEngine:
 
         Raises ForeignObjectError and UnknownKindError before the first write, and whatever the client raises.
         """
-        applier = self._applier(Owner(name, namespace), progress)
-        await applier.check(objects, ())
-        return tuple(await applier.apply(objects))
+        owner = Owner(name, namespace)
+        async with self._board.turn(owner):
+            self._board.forget(owner)
+            return await apply_early(self._tools, owner, objects, progress)
 
-    # -- steps
+    # -- after a restart
 
-    def _applier(self, owner: Owner, progress: Progress) -> Applier:
-        return Applier(self._client, owner, field_manager=self._field_manager, force=self._force, progress=progress)
+    def expect(self, owners: Iterable[Owner]) -> None:
+        """These releases are going to be restored, upgraded or uninstalled; nothing is pruned before all of them were."""
+        for owner in owners:
+            if owner not in self._initializers:
+                self._initializers[owner] = self._table.initializer(f"release {owner}")
 
-    async def _check_namespace(self, request: ReleaseRequest) -> None:
-        resource = await self._client.resource_type("v1", "Namespace")
-        try:
-            namespace = await self._client.get(ObjectKey(resource, "", request.namespace))
-        except NotFoundError as error:
-            raise NamespaceMissingError(
-                f"release {request.namespace}/{request.name}: the namespace {request.namespace} does not exist; create it"
-            ) from error
-        if find_str(namespace, "metadata", "deletionTimestamp"):
-            raise NamespaceMissingError(
-                f"release {request.namespace}/{request.name}: the namespace {request.namespace} is being deleted"
-            )
+    async def restore(
+        self, name: str, namespace: str, *, drift: DriftPolicy | None = None, health: tuple[HealthRule, ...] = ()
+    ) -> None:
+        """Fill the rows of a release from its records, without a write: what it had last is watched from now on.
 
-    async def _settled_history(self, owner: Owner) -> list[Stored]:
-        """All records. A pending one of ours, or an old one, is what a killed process left: it is marked failed."""
-        history = await self._store.history(owner.name, owner.namespace)
-        if not history or not history[-1].release.status.pending:
-            return history
-        last = history[-1]
-        since = last.release.last_deployed
-        age = self._now() - since if since is not None else ABANDONED_AFTER
-        if last.release.holder != self._holder and age < ABANDONED_AFTER:
-            by = last.release.holder or "a helm command"
-            raise ReleaseBusyError(
-                f"release {owner}: {by} is at work on revision {last.release.revision} ({last.release.status}); "
-                f"it is waited for, and taken for abandoned {ABANDONED_AFTER.seconds // 60} minutes after it began"
-            )
-        abandoned = last.release.with_status(ReleaseStatus.FAILED, f"interrupted while {last.release.status}")
-        return [*history[:-1], await self._store.update(last, abandoned)]
+        Nothing is filled where the last operation failed or was a person's; the latter is told.
+        """
+        owner = Owner(name, namespace)
+        with trio.move_on_after(SYNC_PATIENCE_S), suppress(ClusterError, ShapeError):
+            await self._heads.wait_synced()  # one list for all releases, instead of one for each
+        async with self._board.turn(owner):
+            history = await self._tools.keeper.history(owner)
+            last = history[-1].release if history else None
+            if last is not None and last.status is ReleaseStatus.DEPLOYED:
+                if last.holder:
+                    self._health.set_rules(owner, health)
+                    objects = await self._tools.keeper.objects_of(last)
+                    rows = await rows_of(self._tools.client, owner, objects, drift or DriftPolicy())
+                    self._tools.rows.fill(rows)
+                    self._board.whole.add(owner)
+                else:
+                    self._board.tell_foreign(owner, last.revision, str(last.written_by))
+            self._restored(owner)
 
-    def _pending(self, request: ReleaseRequest, last: Release | None, hooks: list[JsonObject]) -> Release:
-        return new_release(
-            name=request.name,
-            namespace=request.namespace,
-            revision=1 if last is None else last.revision + 1,
-            status=ReleaseStatus.PENDING_INSTALL if last is None else ReleaseStatus.PENDING_UPGRADE,
-            description="Initial install underway" if last is None else "Preparing upgrade",
-            chart=request.chart,
-            values=request.values,
-            manifest=request.manifest,
-            hooks=hooks,
-            now=self._now(),
-            first_deployed="" if last is None else last.first_deployed,
-            labels=request.labels,
-            holder=self._holder,
+    def rest(self, owner: Owner) -> None:
+        """Do nothing by oneself for a release: its drift is told, and not corrected, until `wake`."""
+        self._board.resting.add(owner)
+        self._drift.leave_alone(owner)
+
+    def wake(self, owner: Owner) -> None:
+        """Keep a release again that was to rest."""
+        if owner in self._board.resting:
+            self._board.resting.discard(owner)
+            if owner not in self._board.left_alone:
+                self._drift.attend(owner)
+
+    def prune(self) -> None:
+        """Delete what has our label and no row, of whole releases, as soon as all that were expected are restored."""
+        self._reconciler.prune()
+
+    # -- how it is
+
+    def drifts(self, owner: Owner) -> tuple[Drift, ...]:
+        """What is not as applied now."""
+        return self._drift.drifts(owner)
+
+    def health(self, owner: Owner) -> Health:
+        """How a release is now."""
+        return self._health.health(owner)
+
+    async def wait_ready(self, name: str, namespace: str, *, progress: Progress = silent) -> WaitReport:
+        """Wait until all objects of a release are as they should be, or one has failed; no limit but the caller's."""
+        return await self._health.wait_ready(Owner(name, namespace), progress=progress)
+
+    def statistics(self) -> EngineStatistics:
+        """For metrics and for who asks."""
+        return EngineStatistics(
+            table=self._table.statistics(),
+            reconciler=self._reconciler.statistics(),
+            drift=self._drift.statistics(),
+            health=self._health.statistics(),
+            live=self._live.statistics(),
+            whole=len(self._board.whole),
+            busy=self._board.busy,
         )
 
-    async def _fail(self, stored: Stored, history: Sequence[Stored], description: str) -> None:
-        """Mark a record failed, whatever happens; one that cannot be marked stays pending and is found by the next attempt."""
-        with trio.CancelScope(shield=True, deadline=trio.current_time() + SETTLE_S), suppress(ClusterError):
-            failed = await self._store.update(stored, stored.release.with_status(ReleaseStatus.FAILED, description))
-            await self._store.trim([*history, failed], self._history)
+    # -- about one release
 
-    async def _previous_objects(self, history: Sequence[Stored]) -> list[JsonObject]:
-        """What may be in the cluster: the objects of the last deployed revision and of every attempt after it."""
-        revisions = [stored.release for stored in history]
-        deployed = [at for at, one in enumerate(revisions) if one.status is ReleaseStatus.DEPLOYED]
-        objects: list[JsonObject] = []
-        for release in revisions[deployed[-1] if deployed else 0 :]:
-            objects += await self._manifest_objects(release)
-        return objects
+    def _attend(self, owner: Owner) -> None:
+        """It is ours again, whatever a person did before."""
+        if owner in self._board.left_alone:
+            self._board.left_alone.discard(owner)
+            if owner in self._board.resting:
+                return
+            self._drift.attend(owner)
 
-    async def _manifest_objects(self, release: Release) -> list[JsonObject]:
-        what = f"manifest of release {release.namespace}/{release.name} revision {release.revision}"
+    def _restored(self, owner: Owner) -> None:
+        if (initializer := self._initializers.pop(owner, None)) is not None:
+            initializer.done()
 
-        def parse() -> list[JsonObject]:
-            documents = read_yaml_all(release.manifest, what=what, limits=_MANIFEST_LIMITS)
-            return flattened([as_object(document, what) for document in documents])
 
+@asynccontextmanager
+async def open_release_engine(
+    client: ClusterClient, watches: SharedWatches, options: EngineOptions | None = None
+) -> AsyncGenerator[ReleaseEngine, None]:
+    """An engine for as long as the block runs. Leaving it ends what runs; operations under way must be over before.
+
+    Resources: the tasks of a reconciler and of two monitors, a watch for each kind that releases have objects of, one of records.
+    """
+    options = options or EngineOptions()
+    holder = options.holder if isinstance(options.holder, Holder) else Holder(options.holder)
+    table, applied, board = desired_table(), AppliedObjects(options.field_manager), EngineBoard()
+    writer = ObjectWriter(client, options.field_manager, options.force)
+    async with (
+        open_live_objects(client, watches) as live,
+        open_release_heads(watches, holder) as heads,
+        open_health_monitor(
+            table, client, live, expressions=options.expressions, told=board.tell_health, now=options.now
+        ) as health,
+        _applying(client, table, writer, applied, health, board, options) as (operations, reconciler),
+        trio.open_nursery() as nursery,
+    ):
+        drift = DriftMonitor(
+            table,
+            applied,
+            client,
+            correct=reconciler.refresh,
+            told=board.tell_drift,
+            settled=lambda identity: is_done(reconciler, identity),
+            full_s=options.full_s,
+        )
+
+        def foreign(change: ForeignChange) -> None:
+            board.forget(change.owner)
+            board.left_alone.add(change.owner)
+            drift.leave_alone(change.owner)
+            board.tell_foreign(change.owner, change.head.revision, change.by)
+
+        live.listen(drift.changed)
+        heads.listen(foreign)
+        nursery.start_soon(drift.run, name="drift monitor")
+        store = ReleaseStore(client, options.now, holder=holder, heads=heads)
+        nursery.start_soon(_collect_chunks, store, heads, options.prune_s, name="chunks of records")
+        tools = Tools(
+            client,
+            RecordKeeper(store, options.now, holder, options.history),
+            ReleaseRows(table, reconciler, operations, applied, live),
+            Surveyor(client, table, options.field_manager),
+            Definitions(client, writer),
+        )
+        yield ReleaseEngine(tools, table, reconciler, drift, heads, health, live, board)
+        nursery.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def _applying(
+    client: ClusterClient,
+    table: DesiredTable,
+    writer: ObjectWriter,
+    applied: AppliedObjects,
+    health: HealthMonitor,
+    board: EngineBoard,
+    options: EngineOptions,
+) -> AsyncGenerator[tuple[ApplyOperations, Reconciler[Identity, DesiredObject]], None]:
+    """The reconciler of the desired table, and its operations."""
+    operations = ApplyOperations(client, writer, applied, health.applied, board.whole.__contains__)
+    async with open_reconciler(
+        table,
+        operations,
+        name="apply",
+        owner=lambda row: row.group,
+        options=replace(options.reconciler, prune_s=options.prune_s),
+        during=lambda row: options.during(row.owner),
+    ) as reconciler:
+        yield operations, reconciler
+
+
+async def _collect_chunks(store: ReleaseStore, heads: ReleaseHeads, every_s: float) -> None:
+    """Delete what crashes left of large records: once the records are known, and at an interval."""
+    while True:
         try:
-            if len(release.manifest) > THREAD_BYTES:
-                return await trio.to_thread.run_sync(parse, abandon_on_cancel=True)
-            return parse()
-        except FormatError as error:
-            raise ReleaseError(f"{error}; what it installed cannot be told, look at `helm get manifest`") from error
+            await heads.wait_synced()
+            for name in await store.collect_chunks():
+                log.info("deleted %s, which was left of a record that was never written whole", name)
+        except (ClusterError, ShapeError) as error:
+            log.info("chunks of records: %s", error)
+        if not every_s:
+            return
+        await trio.sleep(every_s)
 
 
-_EVENTS: Final = {
-    False: (HookEvent.PRE_INSTALL, HookEvent.POST_INSTALL),
-    True: (HookEvent.PRE_UPGRADE, HookEvent.POST_UPGRADE),
-}
-
-
-def _hooks_of(release: Release) -> list[Hook]:
-    try:
-        return hooks_of(release)
-    except FormatError as error:
-        raise ReleaseError(f"{error}; its hooks cannot be told, look at `helm get hooks`") from error
-
-
-def _unchanged(last: Release, request: ReleaseRequest, hooks: list[JsonObject]) -> bool:
-    return (
-        last.status is ReleaseStatus.DEPLOYED
-        and last.manifest == request.manifest
-        and last.values == request.values
-        and last.chart == request.chart
-        and [find_str(hook, "manifest") for hook in last.hooks] == [find_str(hook, "manifest") for hook in hooks]
-        and dict(last.labels) == dict(request.labels)
-    )
-
-
-def _why(error: BaseException) -> str:
-    others = error.split(trio.Cancelled)[1] if isinstance(error, BaseExceptionGroup) else error
-    return "interrupted" if others is None or isinstance(others, trio.Cancelled) else str(others)[:1000]
+def is_done(reconciler: Reconciler[Identity, DesiredObject], identity: Identity) -> bool:
+    """Whether an object is as its row says, as far as was done for it."""
+    status = reconciler.status(identity)
+    return status is not None and status.kind is Kind.DONE

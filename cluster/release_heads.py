@@ -18,15 +18,17 @@ from typing import Final
 
 import msgspec
 
-from wharfinger.cluster.client import ClusterClient, WatchType
+from wharfinger.cluster.client import WatchType
 from wharfinger.cluster.fencing import Holder
 from wharfinger.cluster.object_stream import WatchSubscription
 from wharfinger.cluster.ownership import Owner
 from wharfinger.cluster.raw_object import RawChange
 from wharfinger.cluster.release import SECRET_TYPE, ReleaseStatus, read_holder
+from wharfinger.cluster.resource import ResourceType
 from wharfinger.cluster.shared_watches import SharedWatches
 from wharfinger.formats.json_value import JsonObject, find_str
 
+SECRETS: Final = ResourceType("", "v1", "Secret", "secrets", namespaced=True)
 SELECTOR: Final = "owner=helm"
 FIELDS: Final = f"type={SECRET_TYPE}"
 
@@ -214,13 +216,10 @@ class ReleaseHeads:
 
 
 @asynccontextmanager
-async def open_release_heads(
-    client: ClusterClient, watches: SharedWatches, ours: Holder
-) -> AsyncGenerator[ReleaseHeads, None]:
+async def open_release_heads(watches: SharedWatches, ours: Holder) -> AsyncGenerator[ReleaseHeads, None]:
     """Follow the records of all releases for as long as the block runs. The block does not wait for the first list."""
     heads = ReleaseHeads(ours)
-    resource = await client.resource_type("v1", "Secret")
-    with watches.subscribe(resource, "", SELECTOR, FIELDS, heads.changed) as subscription:
+    with watches.subscribe(SECRETS, "", SELECTOR, FIELDS, heads.changed) as subscription:
         heads._subscription = subscription  # noqa: SLF001 - the two are one
         yield heads
 

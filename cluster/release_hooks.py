@@ -12,17 +12,21 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from typing import Final
 
 import trio
 
 from wharfinger.cluster.client import ClusterClient
-from wharfinger.cluster.errors import ClusterError, ConflictError, NotFoundError
+from wharfinger.cluster.errors import ClusterError, ConflictError
 from wharfinger.cluster.object_waits import Progress, wait_gone, wait_until
 from wharfinger.cluster.ownership import flattened, placed
+from wharfinger.cluster.patience import patiently
 from wharfinger.cluster.readiness import Current, Failed, InProgress, Readiness, readiness
 from wharfinger.cluster.release import Release, ReleaseError
+from wharfinger.cluster.removal import delete_exactly
 from wharfinger.cluster.resource import ObjectKey, kind_of, name_of, namespace_of
+from wharfinger.cluster.survey import look_up
 from wharfinger.formats.json_value import JsonObject, as_object, find_str
 from wharfinger.formats.yaml_reader import read_yaml
 from wharfinger.formats.yaml_writer import write_yaml
@@ -154,19 +158,35 @@ class HookRunner:
         key = await self._key(hook)
         if DeletePolicy.BEFORE_CREATION in hook.policies:
             await self._remove(key)
-        try:
-            await self._client.create(placed(hook.obj, key))
-        except ConflictError as error:
-            raise HookFailedError(
-                f"{event} {hook}: it is still there from before; delete it, or give it {DELETE_POLICY}: "
-                f"{DeletePolicy.BEFORE_CREATION}"
-            ) from error
+        await self._create(hook, event, key)
         report = await wait_until(self._client, [key], _judge, self._progress)
         for state in report.failed.values():
             raise HookFailedError(f"{event} {hook} failed: {state.message}")
 
+    async def _create(self, hook: Hook, event: HookEvent, key: ObjectKey) -> None:
+        """Make it. What an attempt that was never answered made is taken for what the next one finds."""
+        unanswered = False
+
+        async def create() -> None:
+            nonlocal unanswered
+            try:
+                await self._client.create(placed(hook.obj, key))
+            except ConflictError as error:
+                if await look_up(self._client, key) is None:
+                    raise  # a conflict with nobody
+                if not unanswered:
+                    raise HookFailedError(
+                        f"{event} {hook}: it is still there from before; delete it, or give it {DELETE_POLICY}: "
+                        f"{DeletePolicy.BEFORE_CREATION}"
+                    ) from error
+            except ClusterError:
+                unanswered = True
+                raise
+
+        await patiently(create, also=(ConflictError,))
+
     async def _key(self, hook: Hook) -> ObjectKey:
-        resource = await self._client.resource_type(*kind_of(hook.obj))
+        resource = await patiently(partial(self._client.resource_type, *kind_of(hook.obj)))
         namespace = (namespace_of(hook.obj) or self._namespace) if resource.namespaced else ""
         return ObjectKey(resource, namespace, name_of(hook.obj))
 
@@ -175,9 +195,10 @@ class HookRunner:
             await self._remove(await self._key(hook))
 
     async def _remove(self, key: ObjectKey) -> None:
-        with suppress(NotFoundError):
-            uid = find_str(await self._client.get(key), "metadata", "uid")
-            await self._client.delete(key, uid=uid)
+        live = await look_up(self._client, key)
+        if live is not None:
+            uid = find_str(live, "metadata", "uid")
+            await patiently(partial(delete_exactly, self._client, key, uid), also=(ConflictError,))
             await wait_gone(self._client, {key: uid}, progress=self._progress)
 
 

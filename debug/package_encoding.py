@@ -7,7 +7,8 @@ Shapes; what a package has not is left out::
                 status: {state, message, tip, conditions: [...], suspended?, maintenance?, progress?, warnings?: [...]},
                 settings, values, hooks: [{name, bindings, runs, last_run?, last_error?, waiting?, reduced?}], queue: queue,
                 waits_for?: [...], operations?: [{operation, completed, in_flight?, interrupted?, earlier?}],
-                monitors?: [monitor], crds?: {established, kinds}, unmatched_overrides?: [...]}
+                monitors?: [monitor], crds?: {established, kinds}, unmatched_overrides?: [...],
+                urls?: [...], drift?: [...]}
     progress:  {completed, remaining, waiting_for}
     monitor:   {hook, binding, listed, locked, objects, watches, waiting, events, dropped, last_error?}
 
@@ -98,6 +99,8 @@ def package_from_json(value: JsonValue) -> PackageSnapshot:
         progress=_progress_from_json(find(value, "status", "progress")),
         warnings=find_texts(value, "status", "warnings"),
         unmatched=find_texts(value, "unmatched_overrides"),
+        urls=find_texts(value, "urls"),
+        drift=find_texts(value, "drift"),
         crds=_crds_from_json(find(value, "crds")),
         waits_for=find_texts(value, "waits_for"),
         operations=tuple(_operation_from_json(item) for item in find_list(value, "operations")),
@@ -186,6 +189,10 @@ def _work_to_json(package: PackageSnapshot) -> JsonObject:
         result["crds"] = {"established": package.crds is not None, "kinds": list(package.crds or ())}
     if package.unmatched:
         result["unmatched_overrides"] = list(package.unmatched)
+    if package.urls:
+        result["urls"] = list(package.urls)
+    if package.drift:
+        result["drift"] = list(package.drift)
     return result
 
 

@@ -45,6 +45,8 @@ def redact_package(package: PackageSnapshot) -> PackageSnapshot:
         progress=_redact_progress(package.progress, text),
         warnings=_redact_texts(package.warnings, text),
         unmatched=_redact_texts(package.unmatched, text),
+        urls=_redact_texts(package.urls, text),
+        drift=_redact_texts(package.drift, text),
         operations=tuple(_redact_operation(operation, text) for operation in package.operations),
         monitors=tuple(
             replace(monitor, binding=text.redact(monitor.binding), last_error=text.redact(monitor.last_error))

@@ -103,6 +103,11 @@ class HookServices:
         """The packages whose hooks are started, or about to be."""
         return frozenset(self._services)
 
+    @property
+    def shared_watches(self) -> SharedWatches:
+        """The watches of all packages, for whoever else watches."""
+        return self._watches
+
     def watches(self) -> tuple[SharedWatchStatistics, ...]:
         """What the watches of all packages are doing."""
         return self._watches.statistics()

@@ -7,6 +7,8 @@ same operations may yet succeed.
 A write that lost to another one (409) is tried again, :data:`ATTEMPTS` times in all. Waiting for a deletion is done by watching
 and has a limit, :data:`GONE_S`; so every operation ends in bounded time.
 
+With a ``maker``, what an operation makes anew is marked as made for that release, to be collected with it; what was there is not.
+
 With ``namespace`` the hook belongs to an Application: an operation on another namespace, or on an object that is in none, is
 refused; where it names none, its own is meant.
 """
@@ -20,6 +22,7 @@ import trio
 
 from wharfinger.cluster.client import ClusterClient
 from wharfinger.cluster.errors import ClusterError, ConflictError, NotFoundError
+from wharfinger.cluster.hook_made import Maker
 from wharfinger.cluster.object_waits import Laggards, wait_gone
 from wharfinger.cluster.resource import ObjectKey, ResourceType, kind_of, name_of, namespace_of
 from wharfinger.formats.errors import FormatError
@@ -72,13 +75,14 @@ async def apply_operations(
     operations: Iterable[Operation],
     *,
     namespace: str | None = None,
+    maker: Maker | None = None,
     jitter: Callable[[], float] = random,
 ) -> tuple[OperationFailure, ...]:
     """Do every one of ``operations``; the failures, in order. ``namespace``: all that an Application's hook may touch.
 
     ``jitter`` gives [0, 1).
     """
-    patcher = _Patcher(client, filters, namespace, jitter)
+    patcher = _Patcher(client, filters, namespace, maker, jitter)
     failures: list[OperationFailure] = []
     for operation in operations:
         try:
@@ -95,6 +99,7 @@ class _Patcher:
     client: ClusterClient
     filters: Filters
     namespace: str | None
+    maker: Maker | None
     jitter: Callable[[], float]
 
     async def do(self, operation: Operation) -> None:
@@ -129,10 +134,10 @@ class _Patcher:
         obj = await self._placed(operation.object)
         match operation.if_there:
             case IfThere.FAIL:
-                await self.client.create(obj)
+                await self.client.create(self._marked(obj))
             case IfThere.LEAVE:
                 try:
-                    await self.client.create(obj)
+                    await self.client.create(self._marked(obj))
                 except ConflictError as error:
                     _need_already_exists(error)
             case IfThere.REPLACE:
@@ -143,7 +148,7 @@ class _Patcher:
     async def _create_or_replace_once(self, obj: JsonObject) -> None:
         """One attempt; a ConflictError where somebody else was quicker, a deletion between two steps included."""
         try:
-            await self.client.create(obj)
+            await self.client.create(self._marked(obj))
         except ConflictError as error:
             _need_already_exists(error)
         else:
@@ -151,7 +156,11 @@ class _Patcher:
         metadata, resource = find_object(obj, "metadata"), await self._resource(obj)
         key = ObjectKey(resource, namespace_of(obj) if resource.namespaced else "", name_of(obj))
         try:
-            version = find_str(await self.client.get(key), "metadata", "resourceVersion")
+            live = await self.client.get(key)
+            version = find_str(live, "metadata", "resourceVersion")
+            if self.maker is not None and self.maker.has_made(live):
+                obj = self._marked(obj)
+                metadata = find_object(obj, "metadata")
             await self.client.replace({**obj, "metadata": {**metadata, "resourceVersion": version}})
         except NotFoundError as error:
             raise ConflictError(409, "Conflict", f"{error.message}; a moment ago it was there") from error
@@ -214,6 +223,9 @@ class _Patcher:
             return obj
         namespace = self._namespace(await self._resource(obj), namespace_of(obj))
         return {**obj, "metadata": {**find_object(obj, "metadata"), "namespace": namespace}}
+
+    def _marked(self, obj: JsonObject) -> JsonObject:
+        return obj if self.maker is None else self.maker.marked(obj)
 
     async def _resource(self, obj: JsonObject) -> ResourceType:
         return await self.client.resource_type(*kind_of(obj))

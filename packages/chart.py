@@ -98,6 +98,8 @@ def read_chart_file(data: bytes, folder: Path) -> Chart:
         raise ArtifactError(f"{what}: more than {MAX_CHART_FILE} bytes")
     try:
         metadata = as_object(read_yaml(data, what=what), what)
+        if "appVersion" in metadata:  # a number, more often than not; Helm cannot read a record that has it so
+            metadata = {**metadata, "appVersion": _text(metadata, "appVersion")}
         chart = Chart(
             folder=folder,
             api_version=need_str(metadata, "apiVersion"),
@@ -204,6 +206,8 @@ def _dependency(value: JsonValue) -> ChartDependency:
 def _text(entry: JsonObject, key: str) -> str:
     """A string, or a number written without quotes, as Helm's decoder takes it for some fields."""
     value = entry.get(key)
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))  # 1.0 is 1 to Helm
     if isinstance(value, int | float) and not isinstance(value, bool):
         return str(value)
     return find_str(find_object({"": entry}, ""), key)

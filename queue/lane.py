@@ -15,6 +15,7 @@ the machine does wrong is not guarded: that ends the daemon.
 import contextvars
 import logging
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Final, Protocol
@@ -38,6 +39,16 @@ _package: ContextVar[str] = ContextVar("package", default="")
 def current_package() -> str:
     """The package whose queue this code runs on; empty outside of queues. For log records."""
     return _package.get()
+
+
+@contextmanager
+def acting_for(package: str) -> Iterator[None]:
+    """What the body does is done for this package, though it is on nobody's queue: its share of slots, its log records."""
+    token = _package.set(package)
+    try:
+        yield
+    finally:
+        _package.reset(token)
 
 
 @dataclass(slots=True)

@@ -12,6 +12,7 @@ import trio
 
 from wharfinger.cluster.connection import ConnectionConfigError
 from wharfinger.cluster.embedded import EmbeddedError
+from wharfinger.cluster.lease import LeaseLostError
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.hooks import shell_library
 from wharfinger.hooks.containment_options import ContainmentError, add_containment_options, containment_of
@@ -200,7 +201,15 @@ def run(args: argparse.Namespace) -> int:
     serve_metrics = cast("ServeMetrics", args.serve_metrics)
     try:
         clean = trio.run(run_daemon, config, serve, service_manager(), serve_metrics)
-    except* (StartError, ConnectionConfigError, EmbeddedError, LedgerError, JournalError, StoreError) as group:
+    except* (
+        StartError,
+        ConnectionConfigError,
+        EmbeddedError,
+        LeaseLostError,
+        LedgerError,
+        JournalError,
+        StoreError,
+    ) as group:
         return_code = _failed(_first_message(group))
     else:
         return_code = 0 if clean else FORCED_EXIT

@@ -11,7 +11,7 @@ everything is gone.
 
 import logging
 import random
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -22,6 +22,7 @@ import trio
 from wharfinger.cluster.client import ClusterClient
 from wharfinger.cluster.errors import ClusterError, ConflictError, NotFoundError
 from wharfinger.cluster.informer import Informer, open_informer
+from wharfinger.cluster.ownership import Owner
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.cluster.work_queue import WorkKeys
 from wharfinger.formats.errors import FormatError
@@ -29,7 +30,16 @@ from wharfinger.formats.json_value import JsonObject, JsonValue, find, find_int,
 from wharfinger.runtime import status as statuses
 from wharfinger.runtime.guard import LOOK_S, Guard
 from wharfinger.runtime.holds import Hold, is_installed
-from wharfinger.runtime.identity import GLOBAL, SYSTEM_NAMESPACE, AppId, IdentityError, ModuleId, PackageId, package_id
+from wharfinger.runtime.identity import (
+    GLOBAL,
+    SYSTEM_NAMESPACE,
+    AppId,
+    IdentityError,
+    ModuleId,
+    PackageId,
+    has_release,
+    package_id,
+)
 from wharfinger.runtime.lookup import Lookup, RepositoryUnusableError
 from wharfinger.runtime.references import open_references
 from wharfinger.runtime.resources import (
@@ -49,6 +59,7 @@ from wharfinger.runtime.runtime import Runtime
 from wharfinger.runtime.settings import ResolvedSettings, SettingsSourceError
 from wharfinger.runtime.status_writer import StatusWriter
 from wharfinger.runtime.stock import Resting
+from wharfinger.runtime.upkeep import DeletionPolicy, read_upkeep
 
 log = logging.getLogger(__name__)
 
@@ -84,6 +95,7 @@ class Controller:
         installed = [_name(key) for key, obj in objects.items() if is_installed(obj) and not _is_left_alone(key)]
         self.guard = Guard(self.runtime, self._object_of, self.keys.add, installed)
         self.resting = Resting(self.runtime, self.lookup)
+        self.runtime.tools.releases.expect(_releases(objects))
         if _key(ModuleId(GLOBAL)) in objects:
             self.runtime.rounds.expect()
 
@@ -207,10 +219,11 @@ class Controller:
         if (hold := await self.guard.admit_removal(identity, obj)) is not None:
             await self._hold_removal(identity, key, obj, hold)
             return
+        deletion = _deletion_policy(identity, obj)
         gone = (
-            self.runtime.remove_app(identity, generation, written, settings)
+            self.runtime.remove_app(identity, generation, written, settings, deletion)
             if isinstance(identity, AppId)
-            else self.runtime.remove_module(identity, generation, written, settings)
+            else self.runtime.remove_module(identity, generation, written, settings, deletion)
         )
         if gone:
             rest = tuple(entry for entry in finalizers_of(obj) if entry != FINALIZER)
@@ -383,6 +396,25 @@ def _name(key: ObjectKey) -> str:
 def _is_left_alone(key: ObjectKey) -> bool:
     """A Module that would be taken for an Application."""
     return key.resource == MODULE and "." in key.name
+
+
+def _releases(objects: Mapping[ObjectKey, JsonObject]) -> Iterator[Owner]:
+    """The releases that packages have by what their status says."""
+    for key, obj in objects.items():
+        namespace, revision = (find(obj, "status", "release", name) for name in ("namespace", "revision"))
+        if isinstance(namespace, str) and namespace and revision and not _is_left_alone(key):
+            identity = package_id(_name(key))
+            if has_release(identity):
+                yield Owner(identity.release, namespace)
+
+
+def _deletion_policy(identity: PackageId, obj: JsonObject) -> DeletionPolicy:
+    """What the resource says now; where that cannot be read, the one that loses least."""
+    try:
+        return read_upkeep(find_object(obj, "spec")).deletion
+    except FormatError as error:
+        log.warning("%s: %s; its objects are left", identity, error)
+        return DeletionPolicy.ORPHAN
 
 
 def _key(identity: PackageId) -> ObjectKey:

@@ -1,13 +1,14 @@
 """The daemon: everything put up in order, kept up until it is told to stop, and taken down in reverse.
 
 The nesting of the context managers below *is* the order (style: start order; leaving the bodies is the stop order):
-state folder → process ledger → (embedded control plane) → client → debug socket → CRDs → store → runtime with its queues and
-hooks → controllers. The socket is up
+state folder → process ledger → (embedded control plane) → client → debug socket → CRDs → Lease → store → release
+engine → runtime with its queues and hooks → controllers. The socket is up
 first and down last, so that a daemon that waits for its cluster, or drains, can be asked. On SIGTERM or SIGINT the body is
 left: intake stops, running tasks finish, and one hard deadline (``grace_s``) bounds the whole; while it is still starting,
 starting is cancelled, for there is nothing to finish. A second signal ends it at once.
 """
 
+import gc
 import logging
 import os
 import signal
@@ -26,9 +27,12 @@ import wharfinger
 from wharfinger.cluster.client import ClusterClient
 from wharfinger.cluster.connection import Connection, load_connection
 from wharfinger.cluster.embedded import open_embedded
+from wharfinger.cluster.engine_options import EngineOptions
 from wharfinger.cluster.errors import ClusterError
 from wharfinger.cluster.http_client import open_client
 from wharfinger.cluster.http_session import ClientOptions
+from wharfinger.cluster.kubeconfig_document import current_kubeconfig
+from wharfinger.cluster.lease import Lease
 from wharfinger.cluster.release_engine import ReleaseEngine
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.cluster.work_queue import WorkKeys
@@ -44,6 +48,7 @@ from wharfinger.hooks.process_runner import ProcessHookRunner
 from wharfinger.packages.cel_pool import open_cel_pool
 from wharfinger.packages.disk_store import open_store
 from wharfinger.packages.helm_renderer import HelmRenderer, RenderLimits
+from wharfinger.packages.render_cache import CachingRenderer
 from wharfinger.packages.source import open_source
 from wharfinger.process.command import Limits
 from wharfinger.process.ledger import ProcessLedger, kill_left_behind, open_ledger
@@ -51,10 +56,12 @@ from wharfinger.queue.backoff import BackoffPolicy
 from wharfinger.queue.scope import WorkScope
 from wharfinger.queue.slots import SlotLimits, Slots
 from wharfinger.runtime.controller import open_controller
+from wharfinger.runtime.health_expressions import HealthExpressions
 from wharfinger.runtime.hook_options import AddonFolders
 from wharfinger.runtime.inspector import Inspector
 from wharfinger.runtime.instance import Tools
 from wharfinger.runtime.journal import Journal
+from wharfinger.runtime.leadership import open_leadership
 from wharfinger.runtime.limited_client import LimitedClient
 from wharfinger.runtime.modules_dir import open_modules_dir
 from wharfinger.runtime.own_crds import ensure_crds
@@ -69,9 +76,10 @@ from wharfinger.runtime.status_writer import StatusWriter
 log = logging.getLogger(__name__)
 
 FIELD_MANAGER: Final = "wharfinger"
-HOLDER: Final = "wharfinger"
 OWN_REQUESTS: Final = 32
 CLUSTER_RETRY_S: Final = 2.0
+GC_THRESHOLDS: Final = (50_000, 20, 50)
+"""Of the garbage collector: with a hundred thousand rows its usual ones cost pauses of 0.2 s (docs/reconciler.md)."""
 HOOK_TIMEOUT_S: Final = 600.0
 HOOK_OUTPUT_BYTES: Final = 64 * 1024 * 1024
 
@@ -147,7 +155,8 @@ async def run_daemon(
 ) -> bool:
     """Run until SIGTERM or SIGINT; True if everything ended within the grace time.
 
-    Raises StartError, ConnectionConfigError, LedgerError or StoreError: a daemon that cannot start says so.
+    Raises StartError, ConnectionConfigError, LedgerError or StoreError: a daemon that cannot start says so. LeaseLostError:
+    another daemon is at work.
     """
     with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals, trio.CancelScope() as hard:
         async with trio.open_nursery() as nursery:
@@ -199,6 +208,7 @@ async def _open_all(
     ledger: ProcessLedger,
 ) -> AsyncIterator[None]:
     """What a journal is there for: everything else."""
+    gc.set_threshold(*GC_THRESHOLDS)
     journal = Journal(ledger.file)
     ledger.file.report_to(partial(log.warning, "%s"))
     if killed := await kill_left_behind(ledger):
@@ -221,9 +231,12 @@ async def _open_all(
             await stack.enter_async_context(serve_metrics(config.metrics_address, inspector))
         await _try_containment(config.containment)
         version = await _prepare_cluster(client, connection)
+        lease = await stack.enter_async_context(open_leadership(client, state, now))
         await stack.enter_async_context(
-            _open_runtime(config, state, scratch, ledger, journal, client, version, inspector)
+            _open_runtime(config, state, scratch, ledger, journal, client, version, inspector, connection, lease)
         )
+        gc.collect()
+        gc.freeze()  # what is here by now stays, and is not looked through again each time
         manager.notify("READY=1")
         log.info("wharfinger %s ready: %s, socket %s", wharfinger.__version__, connection.server, config.socket)
         yield
@@ -240,6 +253,8 @@ async def _open_runtime(
     client: ClusterClient,
     kubernetes_version: str,
     inspector: RuntimeInspector,
+    connection: Connection,
+    lease: Lease,
 ) -> AsyncIterator[None]:
     keys = WorkKeys()
     writer = StatusWriter(keys.add, keys.add_later)
@@ -261,15 +276,23 @@ async def _open_runtime(
     slots, measured = Slots(config.slots), HookMetrics()
     inspector.measured = measured
     limited = LimitedClient(client, slots)
-    async with open_store(state) as store, open_jq_pool(ledger) as filters, open_cel_pool(ledger) as rules:
+    at_once = RenderLimits(at_once=config.slots.renders)
+    helm = HelmRenderer(config.helm, scratch, ledger, at_once, partial(current_kubeconfig, connection))
+    renderer = CachingRenderer(helm, state / "renders")
+    holding = EngineOptions(field_manager=FIELD_MANAGER, now=now, holder=lease.holder)
+    async with (
+        open_store(state) as store,
+        open_jq_pool(ledger) as filters,
+        open_cel_pool(ledger) as rules,
+    ):
 
-        def make_tools(services: HookServices) -> Tools:
+        def make_tools(services: HookServices, releases: ReleaseEngine) -> Tools:
             return Tools(
                 open_source=open_source,
                 store=store,
-                renderer=HelmRenderer(config.helm, scratch, ledger, RenderLimits(at_once=config.slots.renders)),
+                renderer=renderer,
                 cluster=limited,
-                releases=ReleaseEngine(limited, field_manager=FIELD_MANAGER, now=now, holder=HOLDER),
+                releases=releases,
                 hook_runner=ProcessHookRunner(
                     scratch, limits, ledger, environment=inherited, containment=config.containment
                 ),
@@ -277,7 +300,6 @@ async def _open_runtime(
                 filters=filters,
                 rules=rules,
                 hook_services=services,
-                holder=HOLDER,
                 journal=journal,
                 slots=slots,
                 stopping=WorkScope("the daemon"),
@@ -296,6 +318,8 @@ async def _open_runtime(
                 on_change=keys.add,
                 on_status=changed,
                 backoff=config.backoff,
+                limited=limited,
+                engine=replace(holding, expressions=HealthExpressions(rules)),
             ) as runtime,
             open_controller(
                 client,

@@ -16,6 +16,7 @@ from wharfinger.hooks.run_metrics import LABELS as BINDING
 from wharfinger.hooks.run_metrics import OTHERS, package_labels
 from wharfinger.runtime import status as statuses
 from wharfinger.runtime.inspector import DaemonSnapshot, StatisticsSnapshot, TaskCounts
+from wharfinger.runtime.release_metrics import RELEASE_METRICS, release_families
 from wharfinger.runtime.runtime import Runtime
 from wharfinger.runtime.statistics import statistics
 
@@ -77,6 +78,7 @@ DAEMON_METRICS: Final = (
     *(PACKAGES, INFO, LENGTH, TASKS, RETIRED, DROPPED, FAILURES, BUGS),
     *(LIMIT, USED, WAITING, CRONTABS, TICKS, OBJECTS, EVENTS, LOST, SUBSCRIBERS, WATCH_ERRORS),
     *(WORKERS, REQUESTS, REPLACED, STORE),
+    *RELEASE_METRICS,
 )
 
 
@@ -88,6 +90,7 @@ def daemon_lines(daemon: DaemonSnapshot, runtime: Runtime | None) -> Iterator[st
     families = [*_process(daemon)]
     if runtime is not None:
         families += [*_packages(runtime), *_counted(statistics(runtime)), *_bindings(runtime), *_watches(runtime)]
+        families += [_Family(described, rows) for described, rows in release_families(runtime.tools)]
     for family in families:
         yield from family_lines(family.described, family.rows)
 

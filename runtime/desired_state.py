@@ -8,7 +8,7 @@ changed                                                              calls for
 ===================================================================  ===============================================
 nothing                                                              NONE
 source, package, version, namespace, requested, forced, reset        UPDATE: from Download on, whatever else changed
-settings, settings version, maintenance, resources, nothing else     RECONFIGURE: what is loaded is run anew
+settings, settings version, maintenance, resources, upkeep, no more   RECONFIGURE: what is loaded is run anew
 suspended: no → yes (or a new package that is suspended)             SUSPEND, whatever else changed
 suspended: yes → no                                                  RESUME, whatever else changed: an update follows
 suspended: yes, and it stays so                                      NONE, whatever else changed: RESUME acts on it
@@ -49,10 +49,17 @@ class Change(StrEnum):
     SETTINGS = "SettingsChanged"
     SETTINGS_VERSION = "SettingsVersionChanged"
     MAINTENANCE = "MaintenanceChanged"
+    UPKEEP = "UpkeepChanged"
     SUSPENDED = "SuspendChanged"
 
 
-_RECONFIGURING: Final = (Change.RESOURCES, Change.SETTINGS, Change.SETTINGS_VERSION, Change.MAINTENANCE)
+_RECONFIGURING: Final = (
+    Change.RESOURCES,
+    Change.SETTINGS,
+    Change.SETTINGS_VERSION,
+    Change.MAINTENANCE,
+    Change.UPKEEP,
+)
 """What the loaded version can follow; in the order in which one of them is told as the reason."""
 
 _THE_REST: Final = "DesiredStateChanged"
@@ -73,6 +80,8 @@ class DesiredState:
     maintenance: str = ""
     resources: str = ""
     """Checksum of the overrides of workloads."""
+    upkeep: str = ""
+    """Checksum of how drift is treated and readiness is judged."""
     forced: str = ""
     """Changed by a person who wants the cached copy discarded, for a tag that was pushed again."""
     reset: str = ""
@@ -89,7 +98,7 @@ class Decision:
 
     @property
     def reason(self) -> str:
-        """One reason for all the changes: the first of resources, settings, settings version, maintenance, or "the rest"."""
+        """One reason for all the changes: the first that the loaded version can follow, or "the rest"."""
         return next((change.value for change in _RECONFIGURING if change in self.changes), _THE_REST)
 
 
@@ -124,6 +133,7 @@ def _changes(before: DesiredState, after: DesiredState) -> Iterator[Change]:
         Change.SETTINGS: before.settings_checksum != after.settings_checksum,
         Change.SETTINGS_VERSION: before.settings_version != after.settings_version,
         Change.MAINTENANCE: before.maintenance != after.maintenance,
+        Change.UPKEEP: before.upkeep != after.upkeep,
         Change.SUSPENDED: before.suspended != after.suspended,
     }
     return (change for change in Change if differs[change])

@@ -13,6 +13,9 @@ from typing import Final
 
 import trio
 
+from wharfinger.cluster.hook_made import Maker
+from wharfinger.cluster.ownership import Owner
+from wharfinger.cluster.resource import kind_of
 from wharfinger.formats.json_value import JsonObject
 from wharfinger.formats.redaction import redact_object
 from wharfinger.formats.redaction_text import TextRedactor
@@ -23,14 +26,14 @@ from wharfinger.hooks.discovery import Hook
 from wharfinger.hooks.errors import HookError
 from wharfinger.hooks.metric_operations import MetricOperation, read_metric_operations
 from wharfinger.hooks.monitor_core import Item
-from wharfinger.hooks.object_operations import despite_failure, read_operations
+from wharfinger.hooks.object_operations import Create, Operation, despite_failure, read_operations
 from wharfinger.hooks.object_patches import apply_operations
 from wharfinger.hooks.run_metrics import HookRunSample, RunOutcome
 from wharfinger.hooks.runner import HookOutcome, HookRun, LogRecord
 from wharfinger.packages.values import hook_values
 from wharfinger.queue.slots import Kind
 from wharfinger.runtime.failures import EXPECTED, HookRunError
-from wharfinger.runtime.identity import GLOBAL, identity_variables, is_global
+from wharfinger.runtime.identity import GLOBAL, has_release, identity_variables, is_global
 from wharfinger.runtime.instance import Instance, Reporter, Tools
 from wharfinger.runtime.values_patches import check_values_patch, patch_settings, patch_values
 
@@ -212,8 +215,20 @@ async def _apply_object_patches(instance: Instance, tools: Tools, hook: Hook, ou
     if not outcome.succeeded:
         operations = despite_failure(operations)
     filters = tools.filters.of(instance.id.name)
-    failures = await apply_operations(tools.cluster, filters, operations, namespace=instance.isolation)
+    maker = await _maker(instance, tools, operations)
+    failures = await apply_operations(tools.cluster, filters, operations, namespace=instance.isolation, maker=maker)
     return tuple(str(failure) for failure in failures)
+
+
+async def _maker(instance: Instance, tools: Tools, operations: Sequence[Operation]) -> Maker | None:
+    """For whom objects are about to be made; their kinds are recorded first, to be found again. Raises ClusterError."""
+    kinds = {"/".join(kind_of(operation.object)) for operation in operations if isinstance(operation, Create)}
+    if not kinds or not has_release(instance.id):
+        return None
+    record = await instance.recorded(tools.cluster)
+    if not kinds <= record.state.made:
+        await record.update(lambda state: state.may_have_made(kinds))
+    return Maker(Owner(instance.id.release, instance.id.namespace))
 
 
 def _publish(instance: Instance, tools: Tools, hook: Hook, operations: Sequence[MetricOperation]) -> None:

@@ -68,6 +68,14 @@ def is_global(identity: PackageId) -> bool:
     return isinstance(identity, ModuleId) and identity.name == GLOBAL
 
 
+def has_release(identity: PackageId) -> bool:
+    """Whether it can ever have been installed: not under a name that Helm refuses."""
+    try:
+        return bool(identity.release)
+    except IdentityError:
+        return False
+
+
 def identity_variables(identity: PackageId) -> dict[str, str]:
     """What tells a hook whom it works for, in its environment (spec hook-protocol §1.5)."""
     if isinstance(identity, AppId):

@@ -123,6 +123,7 @@ class PackageSnapshot:
     nothing). ``values`` are those it was last rendered with, redacted by the runtime, which knows their schema.
     ``suspended`` and ``maintenance`` (its mode) are what somebody wants. ``crds`` are the kinds that it brought
     (``group/version/Kind``), None while they are not established; ``unmatched`` overrides name what its chart has not.
+    ``urls`` are where it can be reached, ``drift`` the fields of its objects that are not as applied, and who set them.
     ``waits_for`` are the limits that work of it waits for (``hooks``, ``api``). ``secrets`` are texts that may not appear in
     anything said about this package or its queue.
     """
@@ -149,6 +150,8 @@ class PackageSnapshot:
     progress: ProgressSnapshot | None = None
     warnings: tuple[str, ...] = ()
     unmatched: tuple[str, ...] = ()
+    urls: tuple[str, ...] = ()
+    drift: tuple[str, ...] = ()
     crds: tuple[str, ...] | None = ()
     waits_for: tuple[str, ...] = ()
     operations: tuple[OperationSnapshot, ...] = ()

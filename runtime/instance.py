@@ -47,6 +47,7 @@ from wharfinger.runtime.settings import ResolvedSettings, texts_at
 from wharfinger.runtime.status import PackageStatus, Stage
 from wharfinger.runtime.steps import Steps
 from wharfinger.runtime.tries import Tries
+from wharfinger.runtime.upkeep import DeletionPolicy
 
 
 class SourceOpener(Protocol):
@@ -71,8 +72,6 @@ class Tools:
     filters: Filters
     rules: Rules
     hook_services: HookServices
-    holder: str
-    """What the release records we write name as their holder."""
     journal: Journal
     slots: Slots
     stopping: WorkScope
@@ -107,6 +106,14 @@ class Signal:
 
 NO_SETTINGS: Final = ResolvedSettings({})
 """One for all: ten thousand packages have theirs in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Brought:
+    """What was applied: of which inputs it was rendered, and what the release engine knows it by."""
+
+    inputs: str
+    fingerprint: str
 
 
 @dataclass(slots=True)
@@ -157,6 +164,10 @@ class Instance:
     values: JsonObject = field(default_factory=dict)
     values_lock: trio.Lock = field(default_factory=trio.Lock)
     objects: tuple[ObjectKey, ...] = ()
+    watched: bool = False
+    """What is installed is looked after by this process."""
+    brought: Brought | None = None
+    """What this process applied last; None: nothing."""
     begun: datetime | None = None
     """When its latest update was begun."""
     refresh: bool = False
@@ -171,6 +182,8 @@ class Instance:
     """Checksum of the settings that the enabled script was last asked about."""
     vote: KeptVote | None = None
     """What it answered last."""
+    deletion: DeletionPolicy = DeletionPolicy.DELETE
+    """What its removal takes along; said when that begins."""
     skip_delete_hooks: bool = False
     """A person wants it gone without them."""
     history: dict[str, HookHistory] = field(default_factory=dict)
@@ -189,6 +202,8 @@ class Instance:
     warnings: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """By subject."""
     unmatched: tuple[str, ...] = ()
+    drift: tuple[str, ...] = ()
+    """Fields of its objects that are not as applied, and who set them."""
     """Overrides that name what the chart does not have."""
     steps: Steps | None = None
     """Those of the operation whose task runs in the main lane."""
@@ -303,6 +318,10 @@ class Reporter(Protocol):
 
     def tracked(self, instance: Instance, completed: Iterable[str], remaining: Iterable[str]) -> None:
         """How far the work on the cluster's objects is, by their names."""
+        ...
+
+    def reachable(self, instance: Instance, urls: Iterable[tuple[str, str]]) -> None:
+        """Where it can be reached, each URL with what it is for; replaces what was said before."""
         ...
 
     def warned(self, instance: Instance, subject: str, warnings: tuple[str, ...]) -> None:

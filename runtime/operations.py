@@ -24,6 +24,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, assert_never
 
+from wharfinger.cluster.ownership import Owner
 from wharfinger.formats.json_value import JsonObject
 from wharfinger.packages.definition import Definition, Layout
 from wharfinger.packages.requirements import resolved, with_depends_on
@@ -33,7 +34,7 @@ from wharfinger.queue.task import Task
 from wharfinger.runtime import status as statuses
 from wharfinger.runtime.crd_tasks import CRD_LANE
 from wharfinger.runtime.failures import Failure
-from wharfinger.runtime.identity import AppId, ModuleId, PackageId, is_global
+from wharfinger.runtime.identity import AppId, ModuleId, PackageId, has_release, is_global
 from wharfinger.runtime.instance import Instance
 from wharfinger.runtime.lifecycle import RemovalStart
 from wharfinger.runtime.orders import Orders, PackageOrders
@@ -58,6 +59,7 @@ from wharfinger.runtime.scheduler import (
 from wharfinger.runtime.settings import ResolvedSettings
 from wharfinger.runtime.stage_task import StageTask
 from wharfinger.runtime.status import Stage
+from wharfinger.runtime.upkeep import DeletionPolicy
 
 if TYPE_CHECKING:
     from wharfinger.runtime.runtime import Runtime
@@ -290,6 +292,8 @@ class Operations:
         if scope is None:
             return
         log.info("%s: suspended", instance.id)
+        if has_release(instance.id):
+            self.runtime.tools.releases.rest(Owner(instance.id.release, instance.id.namespace))
         instance.missed_disable = instance.disabling or instance.missed_disable
         instance.disabling = None
         self._end_crds(instance, "suspended")
@@ -317,7 +321,12 @@ class Operations:
     # --- removal ---------------------------------------------------------------------------------------------------------
 
     def remove(
-        self, identity: PackageId, generation: int, written: JsonObject, settings: ResolvedSettings | None
+        self,
+        identity: PackageId,
+        generation: int,
+        written: JsonObject,
+        settings: ResolvedSettings | None,
+        deletion: DeletionPolicy | None,
     ) -> bool:
         """Begin the removal unless it runs; True once it is over. See `Runtime.remove_app`."""
         name, runtime = identity.name, self.runtime
@@ -332,6 +341,7 @@ class Operations:
                 instance = runtime.new_instance(identity, status)
             if instance.source is None:  # this process was never told what is wanted of it
                 instance.wanted_settings = settings or instance.wanted_settings
+            instance.deletion = deletion or instance.wanted.upkeep.deletion
             self._end_crds(instance, "removal started")
             self._end_load(instance)
             runtime.set_status(
@@ -343,6 +353,10 @@ class Operations:
             self.runtime.rounds.decided(name, on=False)
             self.tell_scheduler(NodeRemoved(name))
             self._enqueue_removal(instance, scope)
+        elif deletion is not None and (known := runtime.instances.get(name)) is not None and known.deletion != deletion:
+            log.warning("%s: its removal begins anew: deletionPolicy is %s now", identity, deletion)
+            known.deletion = deletion
+            self.restart_removal(known)
         return False
 
     def restart_removal(self, instance: Instance) -> None:

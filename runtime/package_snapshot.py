@@ -116,6 +116,8 @@ def package_snapshot(instance: Instance, queue: QueueDump) -> PackageSnapshot:
         progress=_progress(instance.status.progress),
         warnings=instance.status.warnings,
         unmatched=instance.unmatched,
+        urls=tuple(url for url, _ in instance.status.urls),
+        drift=instance.drift,
         crds=instance.crds,
         monitors=tuple(_monitor(one) for one in instance.started.monitors()) if instance.started is not None else (),
         secrets=instance.secrets,

@@ -8,13 +8,13 @@ that is not may have run. It is a Secret because hooks' values are.
 Two daemons cannot both write it: each write names the resourceVersion it read.
 
 The document says its ``schema``, a number. Version 1, which had none, lacked what was applied: it is read as a package of
-which nothing is known to be applied. Version 2 did not say what hooks were synchronised with. A newer one is refused: to write
-it back would forget what this program cannot see.
+which nothing is known to be applied. Version 2 did not say what hooks were synchronised with, version 3 not which kinds of
+objects they made. A newer one is refused: to write it back would forget what this program cannot see.
 """
 
 import base64
 import binascii
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -43,7 +43,7 @@ from wharfinger.runtime.resources import SECRET
 STATE_TYPE: Final = "wharfinger.dev/package-state"
 STATE_KEY: Final = "state.json"
 PACKAGE_LABEL: Final = "wharfinger.dev/package"
-SCHEMA: Final = 3
+SCHEMA: Final = 4
 MAX_STATE: Final = 1024 * 1024
 """The API server's own limit of a Secret."""
 
@@ -83,6 +83,9 @@ class PackageState:
     synchronized: tuple[tuple[str, str], ...] = ()
     """By binding (``hooks/pods.sh#0``): the checksum of what its hook knows of what is there; sorted. One that is told more is
     not in it until it is at rest again."""
+
+    made: frozenset[str] = frozenset()
+    """``apps/v1/Deployment`` of each kind that its hooks may have made objects of; they are collected when it is uninstalled."""
 
     def installed(self, source: str, version: str, digest: str) -> "PackageState":
         """Another digest starts anew, but for what hooks have made of the values; another package was never configured."""
@@ -124,6 +127,14 @@ class PackageState:
     def synchronized_with(self, known: Mapping[str, str]) -> "PackageState":
         """What hooks know of what is there, by binding; replaces what was known of all of them."""
         return replace(self, synchronized=tuple(sorted(known.items())))
+
+    def may_have_made(self, kinds: Iterable[str]) -> "PackageState":
+        """Its hooks are about to make objects of these kinds."""
+        return replace(self, made=self.made | frozenset(kinds))
+
+    def collected(self) -> "PackageState":
+        """What its hooks had made is gone."""
+        return replace(self, made=frozenset())
 
     def placed(self) -> "PackageState":
         """From now on something of it may be in the cluster."""
@@ -224,6 +235,7 @@ def encoded(key: ObjectKey, package: str, state: PackageState) -> JsonObject:
         "forced": state.forced,
         "reset": state.reset,
         "synchronized": dict(state.synchronized),
+        "made": list[JsonValue](sorted(state.made)),
     }
     data = base64.b64encode(canonical_json(document)).decode()
     if len(data) > MAX_STATE:
@@ -262,4 +274,5 @@ def decoded(secret: Mapping[str, JsonValue]) -> PackageState:
         synchronized=tuple(
             sorted((name, find_str(document, "synchronized", name)) for name in find_object(document, "synchronized"))
         ),
+        made=frozenset(find_str(document, "made", index) for index in range(len(find_list(document, "made")))),
     )

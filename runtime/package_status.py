@@ -102,6 +102,8 @@ class PackageStatus:
     """Somebody wants what is applied to be left alone."""
     progress: Progress | None = None
     warnings: tuple[str, ...] = ()
+    urls: tuple[tuple[str, str], ...] = ()
+    """Where it can be reached, each with what it is for."""
     told: Mapping[str, Told] = field(default_factory=dict)
     """The external conditions by type."""
     ready_kept: Told | None = None

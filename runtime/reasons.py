@@ -313,6 +313,18 @@ class Reason(StrEnum):
         "applied, and a workload failed for good",
         "look at the failed workload; an edit or its recovery helps",
     )
+    UNHEALTHY = (
+        "Unhealthy",
+        Again.OTHERS,
+        "it was ready, and part of it is not any more",
+        "look at the objects named, and at their events",
+    )
+    DRIFT_FOUGHT = (
+        "DriftFought",
+        Again.ITSELF,
+        "somebody sets fields of its objects again and again after they were corrected",
+        "let the writer named leave these fields alone, or let them be ignored with spec.drift.ignore",
+    )
     INTERNAL = (
         "Internal",
         Again.ITSELF,

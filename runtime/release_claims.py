@@ -32,6 +32,10 @@ class ReleaseClaims:
         self._refused.setdefault(key, set()).add(identity.name)
         return owner
 
+    def owner_of(self, namespace: str, release: str) -> PackageId | None:
+        """Whose a release is; None where nobody has looked at it."""
+        return self._owners.get((namespace, release))
+
     def give_up(self, name: str) -> None:
         """The package is no more, or wants no release."""
         self._give_up(name)

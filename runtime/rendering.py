@@ -4,22 +4,29 @@ Everything that a render depends on is in the request. Over what the chart says 
 (`spec.resourceRequests`), and under maintenance the label that says that nobody looks after the objects.
 """
 
+import hashlib
+from dataclasses import replace
 from typing import Final
 
 import trio
 
+from wharfinger.cluster.drift_policy import DriftMode, DriftPolicy
 from wharfinger.cluster.object_waits import Laggards
 from wharfinger.cluster.release import Release, ReleaseStatus
-from wharfinger.formats.json_value import JsonObject, find_object
+from wharfinger.cluster.release_request import ReleaseRequest
+from wharfinger.formats.json_value import JsonObject, encode_json, find_object
 from wharfinger.packages.address import RepositoryAddress
+from wharfinger.packages.chart import Chart
 from wharfinger.packages.errors import PackageError
 from wharfinger.packages.renderer import Rendered, RenderRequest
-from wharfinger.packages.resource_overrides import override_rendered
+from wharfinger.packages.resource_overrides import override_rendered, overrides_checksum
 from wharfinger.packages.rewriting import rewritten
 from wharfinger.packages.source import RegistrySource, source_text
 from wharfinger.packages.values import RenderContext, helm_values
 from wharfinger.queue.slots import Kind
 from wharfinger.runtime.instance import Instance, Reporter, Tools
+from wharfinger.runtime.package_state import PACKAGE_LABEL
+from wharfinger.runtime.resources import Directives
 
 MAINTENANCE_LABEL: Final = "wharfinger.dev/maintenance"
 UNMANAGED_LABEL: Final = "wharfinger.dev/no-resource-reconciliation"
@@ -79,6 +86,52 @@ async def render_request(instance: Instance, tools: Tools, reporter: Reporter, *
         api_versions=await tools.cluster.api_versions(),
         is_upgrade=upgrade,
         chart_file=definition.chart_file,
+    )
+
+
+def inputs_of(request: RenderRequest, wanted: Directives) -> str:
+    """Equal for what renders to the same and is kept in the same way; whether it is an install or an upgrade does not count."""
+    made = hashlib.blake2b(digest_size=16)
+    parts: JsonObject = {
+        "chart": [request.chart_digest, request.chart_file],
+        "release": [request.release, request.namespace],
+        "values": request.values,
+        "kubernetes": [request.kube_version, *request.api_versions],
+        "wanted": [overrides_checksum(wanted.overrides), wanted.maintenance, wanted.upkeep.digest],
+    }
+    made.update(encode_json(parts))
+    return made.hexdigest()
+
+
+def drift_of(wanted: Directives) -> DriftPolicy:
+    """How drift is treated: what is left to people is not looked at."""
+    return replace(wanted.upkeep.drift, mode=DriftMode.OFF) if wanted.maintenance else wanted.upkeep.drift
+
+
+def release_request(request: RenderRequest, found: Rendered, chart: Chart, instance: Instance) -> ReleaseRequest:
+    """What the release engine is asked for."""
+    maintenance = {MAINTENANCE_LABEL: "true"} if instance.wanted.maintenance else {}
+    return ReleaseRequest(
+        name=request.release,
+        namespace=request.namespace,
+        chart=chart.metadata,
+        values=request.values,
+        manifest=found.manifest,
+        crds=found.crds,
+        objects=found.objects,
+        hooks=found.hooks,
+        labels={PACKAGE_LABEL: instance.id.name, **maintenance},
+        notes=found.notes,
+        drift=drift_of(instance.wanted),
+        health=instance.wanted.upkeep.health,
+    )
+
+
+def of_foreign_revision(revision: int, by: str) -> str:
+    """What is told of a revision that somebody else made."""
+    return (
+        f"release: revision {revision} is not ours ({by}); its objects are left as they are until the package changes, or "
+        "wharfinger.dev/force-requested-at asks for them"
     )
 
 

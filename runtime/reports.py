@@ -86,6 +86,10 @@ class Reports:
         status = statuses.tracking(instance.status, completed, remaining, self.runtime.now())
         self.runtime.set_status(instance, status)
 
+    def reachable(self, instance: Instance, urls: Iterable[tuple[str, str]]) -> None:
+        """Where it can be reached, each URL with what it is for; replaces what was said before."""
+        self.runtime.set_status(instance, statuses.reachable(instance.status, urls, self.runtime.now()))
+
     def warned(self, instance: Instance, subject: str, warnings: tuple[str, ...]) -> None:
         """What works and should be changed all the same, about one subject; replaces what was said about it before."""
         if instance.warnings.get(subject, ()) == warnings:

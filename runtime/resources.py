@@ -27,6 +27,7 @@ from wharfinger.packages.requirements import DependsOn
 from wharfinger.packages.resource_overrides import WorkloadOverride, read_overrides
 from wharfinger.runtime.identity import SYSTEM_NAMESPACE, AppId, ModuleId, PackageId
 from wharfinger.runtime.static_values import read_static_values
+from wharfinger.runtime.upkeep import Upkeep, read_upkeep
 
 GROUP: Final = "wharfinger.dev"
 VERSION: Final = "v1alpha1"
@@ -102,6 +103,8 @@ class Directives:
     """Replicas and resources of workloads, over what the chart says."""
     depends_on: tuple[DependsOn, ...] = ()
     """What the resource says it needs, beside what its package says."""
+    upkeep: Upkeep = Upkeep()  # noqa: RUF009 - frozen
+    """How what is applied is kept, and what becomes of it in the end."""
     ignore_dependents: bool = False
     """It may be changed or removed although others need it as it is."""
     default: bool | None = None
@@ -220,6 +223,7 @@ def _directives(obj: JsonObject, identity: PackageId) -> Directives:
             own=identity.name,
             namespace=identity.namespace if isinstance(identity, AppId) else "",
         ),
+        upkeep=read_upkeep(find_object(obj, "spec")),
         ignore_dependents=ignores_dependents(obj),
         default=_default(obj) if isinstance(identity, ModuleId) else None,
         static_values=read_static_values(obj) if isinstance(identity, ModuleId) else None,

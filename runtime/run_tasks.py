@@ -8,34 +8,31 @@ Disabling puts hooks to rest; taking the release away with them or not is what t
 import logging
 from typing import Final
 
-from wharfinger.cluster.object_waits import Laggards, wait_ready
-from wharfinger.cluster.release import ReleaseStatus
-from wharfinger.cluster.release_engine import ReleaseRequest
-from wharfinger.cluster.resource import kind_of, name_of
+from wharfinger.cluster.object_waits import Laggards
 from wharfinger.formats.json_value import checksum
-from wharfinger.packages.definition import Definition, Layout
+from wharfinger.packages.definition import Layout
 from wharfinger.packages.digest import Digest
+from wharfinger.runtime.applying import applied_before, apply, restore
 from wharfinger.runtime.bring_tasks import read_package
+from wharfinger.runtime.collecting import collect_made
 from wharfinger.runtime.configuration import adopt_wanted
 from wharfinger.runtime.crd_tasks import remove_webhooks
 from wharfinger.runtime.failures import EXPECTED, Expected, ValuesLoopError, WorkloadError, classify
 from wharfinger.runtime.hook_checks import await_ready_by_hook
-from wharfinger.runtime.identity import IdentityError, PackageId
+from wharfinger.runtime.identity import has_release
 from wharfinger.runtime.instance import Instance, Reporter, Tools
 from wharfinger.runtime.package_state import PACKAGE_LABEL, state_record
-from wharfinger.runtime.rendering import MAINTENANCE_LABEL, is_unmanaged, render, render_request, waiting_for
+from wharfinger.runtime.rendering import waiting_for
 from wharfinger.runtime.start_tasks import bound_hooks, rest_hooks, run_bound
 from wharfinger.runtime.status import Stage
 from wharfinger.runtime.steps import Steps, fingerprint
+from wharfinger.runtime.upkeep import DeletionPolicy
 from wharfinger.runtime.values import changed_paths
 from wharfinger.runtime.waits import waiting
 
 log = logging.getLogger(__name__)
 
 MAX_ROUNDS: Final = 5
-LEFT_TO_PEOPLE: Final = (
-    "spec.maintenance: nothing is applied; settings and version that were changed since wait for its end"
-)
 UNINSTALL: Final = "uninstall"
 DELETE_BINDINGS: Final = ("beforeDeleteHelm", "afterDeleteHelm")
 
@@ -55,23 +52,23 @@ async def run(instance: Instance, tools: Tools, reporter: Reporter) -> None:
     steps.begin(inputs)
     if definition.layout is not Layout.MODULE_FOLDER and unchanged and not instance.verified:
         # After a restart: what an earlier process brought to its end is looked at, not done again.
-        await _apply_round(instance, tools, reporter, _last_round(steps))
+        await _apply_round(instance, tools, reporter, _last_round(steps), unchanged=True)
     else:
-        await _run_to_rest(instance, tools, reporter)
+        await _run_to_rest(instance, tools, reporter, unchanged=unchanged)
     values = checksum(instance.values)
     await record.update(lambda state: state.applied_as(inputs, values, instance.wanted_settings.checksum))
     steps.finish()
     instance.verified = True
 
 
-async def _run_to_rest(instance: Instance, tools: Tools, reporter: Reporter) -> None:
+async def _run_to_rest(instance: Instance, tools: Tools, reporter: Reporter, *, unchanged: bool) -> None:
     """The hooks, and the release between them, until afterHelm hooks leave the values as they were. Raises ValuesLoopError."""
     await run_bound(instance, tools, reporter, "beforeHelm")
     loop: dict[str, None] = {}
     for number in range(1, MAX_ROUNDS + 1):
         instance.dirty = False  # what event hooks change from here on needs another run
         before = instance.values
-        rendered_from = await _apply_round(instance, tools, reporter, number)
+        rendered_from = await _apply_round(instance, tools, reporter, number, unchanged=unchanged and number == 1)
         hooks = await run_bound(instance, tools, reporter, "afterHelm", number=number)
         if checksum(instance.values) == rendered_from:
             return
@@ -89,20 +86,23 @@ def _last_round(steps: Steps) -> int:
     return next((number for number in range(MAX_ROUNDS, 1, -1) if steps.done(f"apply/{number}") is not None), 1)
 
 
-async def _apply_round(instance: Instance, tools: Tools, reporter: Reporter, number: int) -> str:
-    """Bring the values into the cluster, unless a killed process has; the checksum of those that are there."""
+async def _apply_round(instance: Instance, tools: Tools, reporter: Reporter, number: int, *, unchanged: bool) -> str:
+    """Bring the values into the cluster, unless a killed process has; the checksum of those that are there.
+
+    ``unchanged``: nothing is asked for that was not applied before.
+    """
     definition, steps, step = instance.loaded(), instance.journalled(), f"apply/{number}"
     if definition.chart is None:
         reporter.released(instance, 0)
         return checksum(instance.values)
-    if (done := await _applied_before(instance, tools, steps.done(step))) is not None:
+    if (done := await applied_before(instance, tools, steps.done(step))) is not None:
         revision, _, applied = done.partition(" ")
-        instance.objects = await tools.releases.objects(instance.id.release, instance.id.namespace)
+        await restore(instance, tools)
         reporter.released(instance, int(revision))
         return applied
     applied = checksum(instance.values)
     with steps.taking(step) as taken:
-        taken.result = f"{await _apply(instance, tools, reporter, definition)} {applied}"
+        taken.result = f"{await apply(instance, tools, reporter, definition, unchanged=unchanged)} {applied}"
     return applied
 
 
@@ -116,7 +116,7 @@ async def await_ready(instance: Instance, tools: Tools, reporter: Reporter) -> N
         reporter.tracked(instance, every, [str(key) for key in laggards])
 
     with waiting(tools):
-        report = await wait_ready(tools.cluster, instance.objects, progress=progress)
+        report = await tools.releases.wait_ready(instance.id.release, instance.id.namespace, progress=progress)
     if report.failed:
         raise WorkloadError(waiting_for(report.failed))
     await await_ready_by_hook(instance, tools, reporter)
@@ -129,6 +129,7 @@ async def pause(instance: Instance, tools: Tools, _reporter: Reporter) -> None:
 
 async def take_away(instance: Instance, tools: Tools, reporter: Reporter) -> None:
     """Disable, and the release with it; what is loaded stays loaded, to be enabled again."""
+    instance.deletion = instance.wanted.upkeep.deletion
     record = await instance.recorded(tools.cluster)
     # Before anything is gone: it is not to be taken for there, and what its hooks made of what they were shown goes, too.
     await record.update(lambda state: state.applied_as("", "", "").synchronized_with({}))
@@ -160,73 +161,6 @@ async def undeploy(instance: Instance, tools: Tools, _reporter: Reporter) -> Non
                 await state_record(tools.cluster, instance.id).delete()  # whether it can be read or not
 
 
-def has_release(identity: PackageId) -> bool:
-    """Whether it can ever have been installed: not under a name that Helm refuses."""
-    try:
-        return bool(identity.release)
-    except IdentityError:
-        return False
-
-
-async def _applied_before(instance: Instance, tools: Tools, done: str | None) -> str | None:
-    """What a killed process applied, as the journal has it, if the cluster has it as well: people may have been there since.
-
-    Later revisions are those of later rounds, as long as all of them are ours.
-    """
-    if done is None:
-        return None
-    revision = int(done.partition(" ")[0])
-    history = await tools.releases.history(instance.id.release, instance.id.namespace)
-    since = [release for release in history if release.revision >= revision]
-    ours = bool(since) and all(release.holder == tools.holder for release in since)
-    there = ours and since[0].revision == revision
-    return done if there and since[0].status in {ReleaseStatus.DEPLOYED, ReleaseStatus.SUPERSEDED} else None
-
-
-async def _apply(instance: Instance, tools: Tools, reporter: Reporter, definition: Definition) -> int:
-    """Render and apply; the revision that is deployed now."""
-    if definition.chart is None:
-        raise AssertionError(f"{instance.id}: there is nothing to apply")
-    reporter.progressed(instance, Stage.APPLIED, "ApplyingManifests", "rendering the chart")
-    history = await tools.releases.history(instance.id.release, instance.id.namespace)
-    if instance.wanted.maintenance and history and is_unmanaged(history[-1]):
-        instance.objects = ()  # and the version that is there stays the one that is told
-        reporter.warned(instance, "maintenance", (LEFT_TO_PEOPLE,))
-        return history[-1].revision
-    reporter.warned(instance, "maintenance", ())
-    deployed = any(release.status is ReleaseStatus.DEPLOYED for release in history)
-    request = await render_request(instance, tools, reporter, upgrade=deployed)
-    found = await render(request, instance, tools)
-    unmatched = tuple(f"spec.resourceRequests: {name} is not in the chart" for name in instance.unmatched)
-    reporter.warned(instance, "resourceRequests", unmatched)
-
-    def progress(laggards: Laggards) -> None:
-        if laggards:
-            reporter.progressed(instance, Stage.APPLIED, "ApplyingManifests", waiting_for(laggards))
-
-    reporter.progressed(instance, Stage.APPLIED, "ApplyingManifests", f"applying {len(found.objects)} objects")
-    maintenance = {MAINTENANCE_LABEL: "true"} if instance.wanted.maintenance else {}
-    reporter.tracked(instance, (), [f"{kind_of(obj)[1]} {name_of(obj)}" for obj in found.objects])
-    result = await tools.releases.upgrade(
-        ReleaseRequest(
-            name=request.release,
-            namespace=request.namespace,
-            chart=definition.chart.metadata,
-            values=request.values,
-            manifest=found.manifest,
-            crds=found.crds,
-            objects=found.objects,
-            hooks=found.hooks,
-            labels={PACKAGE_LABEL: instance.id.name, **maintenance},
-        ),
-        progress=progress,
-    )
-    instance.objects = result.objects
-    reporter.tracked(instance, [str(key) for key in result.objects], ())
-    reporter.released(instance, result.revision)
-    return result.revision
-
-
 def _digest(instance: Instance) -> str:
     return str(instance.manifest.descriptor.digest) if instance.manifest else ""
 
@@ -242,10 +176,7 @@ async def _uninstall(instance: Instance, tools: Tools, reporter: Reporter, *, du
         return
     name, namespace = instance.id.release, instance.id.namespace
     history = await tools.releases.history(name, namespace)
-    ours = any(
-        release.holder == tools.holder and release.labels.get(PACKAGE_LABEL, instance.id.name) == instance.id.name
-        for release in history
-    )
+    ours = any(release.holder and release.labels.get(PACKAGE_LABEL) == instance.id.name for release in history)
 
     steps = instance.journalled()
     steps.begin_once(UNINSTALL)
@@ -262,10 +193,17 @@ async def _uninstall(instance: Instance, tools: Tools, reporter: Reporter, *, du
     if ours:
         await run_hooks("beforeDeleteHelm")
         with steps.taking(UNINSTALL), waiting(tools):
-            await tools.releases.uninstall(name, namespace, progress=progress)
+            await tools.releases.uninstall(
+                name,
+                namespace,
+                delete_protected=instance.deletion is DeletionPolicy.DELETE_ALL,
+                orphan=instance.deletion is DeletionPolicy.ORPHAN,
+                progress=progress,
+            )
     withdrawn = instance.record is not None and instance.record.state.withdrawn
     if ours or (instance.status.version and not withdrawn):
         await run_hooks("afterDeleteHelm")
+    await collect_made(instance, tools)
     await remove_webhooks(instance, tools)
     await rest_hooks(instance, tools)
     instance.objects = ()

@@ -37,6 +37,7 @@ from wharfinger.runtime.identity import GLOBAL, AppId, ModuleId, PackageId, is_g
 from wharfinger.runtime.inspector import PackageSnapshot, SettingsAnswer
 from wharfinger.runtime.instance import Instance, Tools
 from wharfinger.runtime.journal import JournalError
+from wharfinger.runtime.keeping import Keeping
 from wharfinger.runtime.lifecycle import Decision, DecisionKind, DesiredState, LifecycleStore
 from wharfinger.runtime.operations import Operations
 from wharfinger.runtime.package_snapshot import package_snapshot
@@ -48,6 +49,7 @@ from wharfinger.runtime.scheduler import IntentSet, Scheduler, ScriptVoted
 from wharfinger.runtime.settings import ResolvedSettings
 from wharfinger.runtime.statements import Statements
 from wharfinger.runtime.status import PackageStatus
+from wharfinger.runtime.upkeep import DeletionPolicy
 from wharfinger.runtime.validate import validate_settings
 
 log = logging.getLogger(__name__)
@@ -78,6 +80,7 @@ class Runtime:
     statements: Statements = field(init=False)
     operations: Operations = field(init=False)
     rounds: Rounds = field(init=False)
+    keeping: Keeping = field(init=False)
     votes: dict[str, ScriptVoted] = field(default_factory=dict)
     _removed: set[str] = field(default_factory=set)
     _to_clean: list[str] = field(default_factory=list)
@@ -90,6 +93,7 @@ class Runtime:
         self.statements = Statements(self)
         self.operations = Operations(self)
         self.rounds = Rounds(self)
+        self.keeping = Keeping(self)
 
     # --- what is wanted ------------------------------------------------------------------------------------------------
 
@@ -132,20 +136,31 @@ class Runtime:
         self.set_status(instance, statuses.blocked(instance.status, generation, reason, message, self.now()))
 
     def remove_app(
-        self, identity: AppId, generation: int, written: JsonObject, settings: ResolvedSettings | None = None
+        self,
+        identity: AppId,
+        generation: int,
+        written: JsonObject,
+        settings: ResolvedSettings | None = None,
+        deletion: DeletionPolicy | None = None,
     ) -> bool:
         """Begin the removal unless it runs; True once nothing of the package is left.
 
         A package this process has never heard of is removed too: an earlier process may have installed it, and ``written`` is
         the status that it wrote, ``settings`` what its hooks see on the way out (None: they cannot be told any more).
+        ``deletion`` is what goes along; None: as was wanted last. Another one begins a removal that runs anew.
         """
-        return self.operations.remove(identity, generation, written, settings)
+        return self.operations.remove(identity, generation, written, settings, deletion)
 
     def remove_module(
-        self, identity: ModuleId, generation: int, written: JsonObject, settings: ResolvedSettings | None = None
+        self,
+        identity: ModuleId,
+        generation: int,
+        written: JsonObject,
+        settings: ResolvedSettings | None = None,
+        deletion: DeletionPolicy | None = None,
     ) -> bool:
         """As `remove_app`, for a Module."""
-        return self.operations.remove(identity, generation, written, settings)
+        return self.operations.remove(identity, generation, written, settings, deletion)
 
     def adopt_what_stops(self, spec: PackageSpec) -> None:
         """Of a wish that cannot be acted on (its repository is missing, say): that the package is to be off, or left alone."""
@@ -172,7 +187,7 @@ class Runtime:
         name = identity.name
         self._removed.discard(name)
         if name in self.instances:
-            self.operations.remove(self.instances[name].id, 0, {}, None)
+            self.operations.remove(self.instances[name].id, 0, {}, None, None)
             self.skip_delete_hooks(name)  # whoever took the finalizer off does not want to wait for them
         else:
             self.claims.give_up(name)
@@ -289,6 +304,7 @@ class Runtime:
             settings_version=directives.settings_version,
             maintenance=directives.maintenance,
             resources=overrides_checksum(directives.overrides),
+            upkeep=directives.upkeep.digest,
             forced=directives.forced,
             reset=directives.reset,
             suspended=directives.suspended,

@@ -7,14 +7,16 @@ and clocks end, and then the queues drain, for which the caller sets a deadline.
 import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import tzinfo
 from typing import Final
 
 import trio
 
 from wharfinger.cluster.client import ClusterClient
+from wharfinger.cluster.engine_options import EngineOptions
 from wharfinger.cluster.errors import ClusterError
+from wharfinger.cluster.release_engine import ReleaseEngine, open_release_engine
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.hooks.filters import Filters
 from wharfinger.hooks.hook_services import HookServices, open_hook_services
@@ -26,6 +28,7 @@ from wharfinger.runtime import gates
 from wharfinger.runtime.bootstrap import open_bootstrap
 from wharfinger.runtime.event_tasks import HookEvent
 from wharfinger.runtime.instance import Instance, Tools
+from wharfinger.runtime.keeping import Charging
 from wharfinger.runtime.package_status import PackageStatus
 from wharfinger.runtime.runtime import Clock, Runtime
 from wharfinger.runtime.scheduler import FactsChanged, Resumed
@@ -80,7 +83,7 @@ class Facts:
 
 @asynccontextmanager
 async def open_runtime(
-    make_tools: Callable[[HookServices], Tools],
+    make_tools: Callable[[HookServices, ReleaseEngine], Tools],
     client: ClusterClient,
     filters: Filters,
     facts: Facts,
@@ -89,16 +92,25 @@ async def open_runtime(
     on_change: Callable[[str], None],
     on_status: Callable[[str, PackageStatus, PackageStatus], None] | None = None,
     backoff: BackoffPolicy | None = None,
+    limited: ClusterClient | None = None,
+    engine: EngineOptions | None = None,
 ) -> AsyncIterator[Runtime]:
-    """The runtime while the body runs; see the module's story for what leaving does."""
-    events = _Events()
+    """The runtime while the body runs; see the module's story for what leaving does.
+
+    ``limited`` is the client of the release engine, which says how that works in ``engine``.
+    """
+    events, charging = _Events(), Charging()
     async with (
         open_queues(Rules(backoff=backoff or BackoffPolicy())) as queues,
         open_hook_services(client, filters, now, facts.zone, on_event=events.kube, on_tick=events.tick) as services,
+        open_release_engine(
+            limited or client, services.shared_watches, replace(engine or EngineOptions(), during=charging)
+        ) as releases,
         trio.open_nursery() as nursery,
     ):
-        runtime = Runtime(make_tools(services), queues, now, on_change, facts.kubernetes_version, on_status)
-        events.runtime = runtime
+        runtime = Runtime(make_tools(services, releases), queues, now, on_change, facts.kubernetes_version, on_status)
+        events.runtime = charging.runtime = runtime
+        releases.listen(runtime.keeping)
         if facts.bootstrapped_by is None:
             _resume(runtime, facts, bootstrapped=True)
         else:

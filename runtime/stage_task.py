@@ -56,6 +56,11 @@ class ScopedReporter:
         if not self.scope.cancelled:
             self.reporter.tracked(instance, completed, remaining)
 
+    def reachable(self, instance: Instance, urls: Iterable[tuple[str, str]]) -> None:
+        """See Reporter."""
+        if not self.scope.cancelled:
+            self.reporter.reachable(instance, urls)
+
     def warned(self, instance: Instance, subject: str, warnings: tuple[str, ...]) -> None:
         """See Reporter."""
         if not self.scope.cancelled:

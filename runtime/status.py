@@ -51,9 +51,10 @@ __all__ = [
 
 MAX_WARNINGS: Final = 10
 MAX_WARNING: Final = 300
+MAX_URLS: Final = 100
 MAX_MESSAGE: Final = 2_000
 """Characters, of whatever somebody else wrote: a request that is too large is refused, and would be tried for ever."""
-_MAY_BE_ABSENT: Final = ("currentVersion", "release", "progress", "warnings")
+_MAY_BE_ABSENT: Final = ("currentVersion", "release", "progress", "warnings", "urls")
 
 
 def fresh(generation: int, now: datetime) -> PackageStatus:
@@ -179,6 +180,7 @@ def uninstalled(status: PackageStatus, now: datetime) -> PackageStatus:
         digest="",
         revision=0,
         namespace="",
+        urls=(),
         installed_since=None,
         stages=stages,
         scale_checked=False,
@@ -244,6 +246,11 @@ def warned(status: PackageStatus, warnings: Iterable[str], now: datetime) -> Pac
     return _unless_removing(status, now, replace(status, warnings=shown))
 
 
+def reachable(status: PackageStatus, urls: Iterable[tuple[str, str]], now: datetime) -> PackageStatus:
+    """Where it can be reached, as (URL, what for), in place of what was said before; of many the first MAX_URLS."""
+    return _unless_removing(status, now, replace(status, urls=tuple(urls)[:MAX_URLS]))
+
+
 def is_stalled(status: PackageStatus) -> bool:
     """A stage failed permanently: nothing is tried any more by itself."""
     problem = open_condition(status)
@@ -269,6 +276,8 @@ def external(status: PackageStatus) -> JsonObject:
     if status.warnings:
         warnings: list[JsonValue] = list(status.warnings)
         body["warnings"] = warnings
+    if status.urls:
+        body["urls"] = [{"url": url, **({"description": about} if about else {})} for url, about in status.urls]
     return body
 
 

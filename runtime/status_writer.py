@@ -10,6 +10,7 @@ Per package, pure (`step`); the shell keeps them by name and speaks to the inbox
 event       when                            new state              effects
 ==========  ==============================  =====================  ==========================================
 Changed     urgent                          as if never written    look now
+Left        always                          as if written now      look when PAUSE_S is over
 Changed     minor, PAUSE_S since a write    as it was              look now
 Changed     minor, sooner                   as it was              look when PAUSE_S is over
 Differs     PAUSE_S since a write           written now            write
@@ -21,8 +22,12 @@ Looked      always                          as it was              look again af
   is the controller's to look at again, and finds a difference as long as there is one.
 * Of minor changes at most one a PAUSE_S is written; what is urgent waits for nothing: another state than before where one of the
   two is Ready, Failed, Degraded, Suspended, Disabled or Removing, and the first sight of a generation.
+* Who only looks again at what is Ready does not say so at once (`Left`): most of the time nothing is found to do, and nothing was
+  said then. Another generation of a wish is said at once all the same.
 * A change that does not show outside asks for nothing.
 * Every package is looked at again RESYNC_S after its last look, whatever was missed.
+* PAUSE_S is for a few: of many packages that change all the time each pauses for longer, so that minor changes of all of them
+  together are MINOR_PER_S writes a second at most.
 * What is kept is bounded by the packages that were written within PAUSE_S, twice over.
 """
 
@@ -35,6 +40,7 @@ from wharfinger.runtime.package_status import PackageStatus
 from wharfinger.runtime.summary import State, summary
 
 PAUSE_S: Final = 0.5
+MINOR_PER_S: Final = 40.0
 RESYNC_S: Final = 600.0
 _SWEEP: Final = 64
 AT_ONCE: Final = frozenset({State.READY, State.FAILED, State.DEGRADED, State.SUSPENDED, State.DISABLED, State.REMOVING})
@@ -58,6 +64,13 @@ class Changed:
 
 
 @dataclass(frozen=True, slots=True)
+class Left:
+    """It was Ready, and is looked at again without another wish."""
+
+    now_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class Differs:
     """Somebody looks at it, and what is written is not what its status says."""
 
@@ -69,7 +82,7 @@ class Looked:
     """Somebody has looked at it."""
 
 
-Event: TypeAlias = Changed | Differs | Looked
+Event: TypeAlias = Changed | Left | Differs | Looked
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,14 +100,18 @@ class Write:
 Effect: TypeAlias = LookIn | Write
 
 
-def step(writes: Writes, event: Event, *, resync_s: float = RESYNC_S) -> tuple[Writes, tuple[Effect, ...]]:
+def step(
+    writes: Writes, event: Event, *, resync_s: float = RESYNC_S, pause_s: float = PAUSE_S
+) -> tuple[Writes, tuple[Effect, ...]]:
     """What follows from an event for one package; see the table above."""
     match event:
         case Changed(_, urgent=True):
             return Writes(), (LookIn(0.0),)
+        case Left(now_s):
+            return Writes(now_s), (LookIn(pause_s),)
         case Changed(now_s):
-            return writes, (LookIn(_wait(writes, now_s)),)
-        case Differs(now_s) if (wait_s := _wait(writes, now_s)) > 0:
+            return writes, (LookIn(_wait(writes, now_s, pause_s)),)
+        case Differs(now_s) if (wait_s := _wait(writes, now_s, pause_s)) > 0:
             return writes, (LookIn(wait_s),)
         case Differs(now_s):
             return Writes(now_s), (Write(),)
@@ -104,9 +121,9 @@ def step(writes: Writes, event: Event, *, resync_s: float = RESYNC_S) -> tuple[W
             assert_never(event)
 
 
-def _wait(writes: Writes, now_s: float) -> float:
+def _wait(writes: Writes, now_s: float, pause_s: float) -> float:
     """How long until the package may be written; 0: it may."""
-    return max(0.0, writes.at_s + PAUSE_S - now_s)
+    return max(0.0, writes.at_s + pause_s - now_s)
 
 
 class StatusWriter:
@@ -127,15 +144,21 @@ class StatusWriter:
         self._resync_s = resync_s
         self._writes: dict[str, Writes] = {}
         self._sweep_at = _SWEEP
+        self._swept_s = -math.inf
 
     def changed(self, name: str, before: PackageStatus, after: PackageStatus, now_s: float) -> None:
         """A package has another status than before."""
-        if _shown(before) != _shown(after):
+        if _shown(before) == _shown(after):
+            return
+        if _is_second_look(before, after):
+            self._step(name, Left(now_s))
+        else:
             self._step(name, Changed(now_s, urgent=_is_urgent(before, after)))
 
     def may_write(self, name: str, now_s: float) -> bool:
         """Whether a status that differs from what is written may be written now; if not, the package is looked at later."""
-        if len(self._writes) >= self._sweep_at:
+        busy = len(self._writes) > PAUSE_S * MINOR_PER_S and now_s >= self._swept_s + 1.0
+        if busy or len(self._writes) >= self._sweep_at:
             self._sweep(now_s)
         return Write() in self._step(name, Differs(now_s))
 
@@ -143,14 +166,18 @@ class StatusWriter:
         """A package was looked at; the next look comes by itself, unless something else asks for it earlier."""
         self._step(name, Looked())
 
+    def _pause_s(self) -> float:
+        return max(PAUSE_S, len(self._writes) / MINOR_PER_S)
+
     def _sweep(self, now_s: float) -> None:
         """Forget what makes no difference any more; that of packages which are gone, too. Costs nothing in the long run."""
-        self._writes = {name: writes for name, writes in self._writes.items() if _wait(writes, now_s) > 0}
+        pause_s, self._swept_s = self._pause_s(), now_s
+        self._writes = {name: writes for name, writes in self._writes.items() if _wait(writes, now_s, pause_s) > 0}
         self._sweep_at = max(_SWEEP, 2 * len(self._writes))
 
     def _step(self, name: str, event: Event) -> tuple[Effect, ...]:
         before = self._writes.get(name, Writes())
-        after, effects = step(before, event, resync_s=self._resync_s)
+        after, effects = step(before, event, resync_s=self._resync_s, pause_s=self._pause_s())
         if after == Writes():
             self._writes.pop(name, None)
         else:
@@ -173,7 +200,12 @@ def _is_urgent(before: PackageStatus, after: PackageStatus) -> bool:
     return before.generation != after.generation or (was != becomes and bool({was, becomes} & AT_ONCE))
 
 
+def _is_second_look(before: PackageStatus, after: PackageStatus) -> bool:
+    same = before.generation == after.generation
+    return same and (summary(before).state, summary(after).state) == (State.READY, State.UPDATING)
+
+
 def _shown(status: PackageStatus) -> tuple[object, ...]:
     """All that a change of is a change of the body."""
     release = (status.version, status.digest, status.namespace, status.revision)
-    return status.generation, status.told, summary(status), release, status.progress, status.warnings
+    return status.generation, status.told, summary(status), release, status.progress, status.warnings, status.urls

@@ -73,6 +73,7 @@ def fingerprint(digest: str, namespace: str, settings: ResolvedSettings, wanted:
             "settingsVersion": wanted.settings_version,
             "maintenance": wanted.maintenance,
             "overrides": overrides_checksum(wanted.overrides),
+            "upkeep": wanted.upkeep.digest,
             "requested": [wanted.requested, wanted.forced, wanted.reset],
         }
     )

@@ -9,6 +9,7 @@ A schema that cannot be compiled keeps nobody out: objects of its kind are store
 ``NonStructuralSchema`` says so.
 """
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -38,6 +39,8 @@ _MOST_FOUND: Final = 10 * MAX_ERRORS
 """Found before they are sorted and the first are said."""
 _MOST_COMPARED: Final = 32 * 1024 * 1024
 """Bytes of values that are compared with those that were there; values inside each other count each time."""
+_MOST_COMPLETE: Final = 20_000
+"""States of objects that are known to lack no default."""
 _SHOWN_CHARS: Final = 300
 _ROOT: Final = "<nil>"
 """How the kube-apiserver calls the object itself."""
@@ -56,6 +59,8 @@ class CustomSchema:
     def __init__(self, document: JsonObject, *, what: str) -> None:
         self._document = document
         self._what = what
+        self._complete: OrderedDict[tuple[JsonValue, JsonValue], None] = OrderedDict()
+        """States of objects, by uid and resourceVersion, that lack no default; JSON values of stored ones are texts."""
 
     @property
     def problem(self) -> str:
@@ -72,10 +77,18 @@ class CustomSchema:
         """A stored object with the defaults that came into the schema after it was stored."""
         if isinstance(self._compiled, str) or not self._compiled.has_defaults:
             return obj
+        state = (find(obj, "metadata", "uid"), find(obj, "metadata", "resourceVersion"))
+        if state in self._complete:  # most objects are read many times as they were written
+            return obj
         try:
-            return self.defaulted(obj)
+            completed = self.defaulted(obj)
         except ShapeError:
             return obj  # it was small enough when it was written; the next write says so
+        if completed == obj and None not in state:
+            self._complete[state] = None
+            while len(self._complete) > _MOST_COMPLETE:
+                self._complete.popitem(last=False)
+        return completed
 
     def errors(self, obj: JsonObject, old: JsonObject | None = None) -> list[FieldError]:
         """What is wrong with an object, except for what is as it was in ``old``; at most MAX_ERRORS."""

@@ -17,9 +17,10 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
-from wharfinger.cluster.control_plane.field_set import EMPTY, FieldSet, FieldSetError, compare
 from wharfinger.cluster.control_plane.list_types import ListTypes
 from wharfinger.cluster.control_plane.timestamps import format_time
+from wharfinger.cluster.control_plane.typed_fields import compare
+from wharfinger.cluster.field_set import EMPTY, FieldSet, FieldSetError
 from wharfinger.formats.json_value import (
     JsonObject,
     JsonValue,

@@ -79,7 +79,7 @@ def replace_scale(
     except ShapeError as error:
         raise status.bad_request(f"{paths.replicas} cannot be set: {error}") from error
     new = with_metadata(scaled, {"resourceVersion": version})
-    return scale_of(paths, update(backend, served, old, new, "", options, applied=False))
+    return scale_of(paths, update(backend, served, old, new, "scale", options, applied=False))
 
 
 def patch_scale(

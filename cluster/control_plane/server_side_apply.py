@@ -14,16 +14,6 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
-from wharfinger.cluster.control_plane.field_set import (
-    EMPTY,
-    FieldPath,
-    FieldSet,
-    by_element,
-    compare,
-    item_element,
-    path_text,
-    same_value,
-)
 from wharfinger.cluster.control_plane.list_types import ListTypes, Relation
 from wharfinger.cluster.control_plane.managed_fields import (
     UNTRACKED,
@@ -37,6 +27,14 @@ from wharfinger.cluster.control_plane.managed_fields import (
     with_managers,
 )
 from wharfinger.cluster.control_plane.timestamps import format_time
+from wharfinger.cluster.control_plane.typed_fields import (
+    by_element,
+    compare,
+    fields_of,
+    item_element,
+    with_named_parents,
+)
+from wharfinger.cluster.field_set import EMPTY, FieldPath, FieldSet, path_text, same_value
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json_value import JsonError, JsonObject, JsonValue, decode_json, find, find_object, find_str
 
@@ -104,7 +102,7 @@ def apply(
         unknown = Manager(Operation.UPDATE, BEFORE_FIRST_APPLY, find_str(intent, "apiVersion"), subresource)
         managers = dict(updated({}, None, live, unknown, now, lists))
     last = managers.get(own)
-    wanted = FieldSet.of_object(intent, lists)
+    wanted = fields_of(intent, lists)
     managers[own] = Owned(wanted, format_time(now), find_str(intent, "apiVersion"))
     merged = _prune(_merged(start, intent, lists), managers, last, lists)
     unchanged = same_value(start, merged)
@@ -151,15 +149,15 @@ def _prune(merged: JsonObject, managers: Managers, last: Owned | None, lists: Li
     """Without what the applying manager owned by its last apply, and nobody owns now."""
     if last is None:
         return merged
-    formerly = last.fields.with_named_parents(lists)
+    formerly = with_named_parents(last.fields, lists)
     pruned = remove_fields(merged, formerly, lists)
     owned = EMPTY
     for entry in managers.values():
         owned = owned.union(entry.fields)
-    everything = FieldSet.of_object(merged, lists).with_named_parents(lists)
-    left = FieldSet.of_object(pruned, lists).with_named_parents(lists)
-    pruned = remove_fields(merged, everything.difference(left.union(owned.with_named_parents(lists))), lists)
-    left = FieldSet.of_object(pruned, lists).with_named_parents(lists)
+    everything = with_named_parents(fields_of(merged, lists), lists)
+    left = with_named_parents(fields_of(pruned, lists), lists)
+    pruned = remove_fields(merged, everything.difference(left.union(with_named_parents(owned, lists))), lists)
+    left = with_named_parents(fields_of(pruned, lists), lists)
     return remove_fields(merged, everything.difference(left).intersection(formerly), lists)
 
 
@@ -291,4 +289,4 @@ def _kubectl_may_take(live: JsonObject | None, manager: str, lists: ListTypes) -
         former = decode_json(text, max_bytes=MAX_LAST_APPLIED_BYTES, what=LAST_APPLIED)
     except JsonError:
         return EMPTY
-    return FieldSet.of_object(former, lists) if find(former, "apiVersion") == find(live, "apiVersion") else EMPTY
+    return fields_of(former, lists) if find(former, "apiVersion") == find(live, "apiVersion") else EMPTY

@@ -15,8 +15,8 @@ keys. Custom kinds do not offer the format.
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from wharfinger.cluster.control_plane.field_set import same_value
 from wharfinger.cluster.control_plane.list_types import ListTypes
+from wharfinger.cluster.field_set import same_value
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json_value import JsonObject, JsonValue, canonical_json
 

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 import httpx
@@ -12,10 +12,9 @@ from tests.cluster.client_contract import CONFIG_MAP
 from wharfinger.cluster.connection import Connection
 from wharfinger.cluster.control_plane.service import LOCAL, open_control_plane
 from wharfinger.cluster.http_client import HttpClusterClient, open_client
-from wharfinger.cluster.release_engine import (
-    ReleaseEngine,
-)
+from wharfinger.cluster.release_engine import EngineOptions, ReleaseEngine, open_release_engine
 from wharfinger.cluster.resource import name_of
+from wharfinger.cluster.shared_watches import open_shared_watches
 from wharfinger.formats.json_value import JsonObject
 
 KEEP = "annotations: {helm.sh/resource-policy: keep}"
@@ -37,22 +36,41 @@ class Clock:
 
 
 class Faulty(httpx.AsyncBaseTransport):
-    """Breaks or holds the requests that ``fault`` picks: by an exception, or by an event to wait for."""
+    """Breaks or holds the requests that ``fault`` picks: by an exception, an answer, or an event to wait for.
+
+    ``requests`` are all but watches and the lists and discovery that begin them; ``writes`` those that change something.
+    """
 
     def __init__(self, inner: httpx.AsyncBaseTransport) -> None:
         self._inner = inner
-        self.fault: Callable[[httpx.Request], Exception | trio.Event | None] = lambda _: None
-        self.writes: list[str] = []
+        self.fault: Callable[[httpx.Request], Exception | httpx.Response | trio.Event | None] = lambda _: None
+        self.requests: list[str] = []
+        self.lose_answer_of: int | None = None
+        """The number of the request that is done, and whose answer is lost."""
+
+    @property
+    def writes(self) -> list[str]:
+        """What changed something."""
+        return [request for request in self.requests if not request.startswith("GET ")]
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         fault = self.fault(request)
         if isinstance(fault, trio.Event):
             await fault.wait()
+        elif isinstance(fault, httpx.Response):
+            await trio.lowlevel.checkpoint()
+            return fault
         elif fault is not None:
             await trio.lowlevel.checkpoint()
             raise fault
-        if request.method != "GET":
-            self.writes.append(f"{request.method} {request.url.path.rpartition('/')[2]}")
+        if not {"watch", "limit", "labelSelector"} & set(request.url.params) and request.url.path not in {
+            "/api",
+            "/apis",
+        }:
+            self.requests.append(f"{request.method} {request.url.path.rpartition('/')[2]}")
+            if self.lose_answer_of == len(self.requests) - 1:
+                await (await self._inner.handle_async_request(request)).aclose()
+                raise httpx.ReadError("reset")
         return await self._inner.handle_async_request(request)
 
 
@@ -74,9 +92,27 @@ class Bench:
 
 
 @asynccontextmanager
-async def bench(*, simulate: bool = False, force: bool = False) -> AsyncIterator[Bench]:
+async def cluster(*, simulate: bool = False) -> AsyncIterator[tuple[HttpClusterClient, Faulty]]:
+    """A control plane in memory, and a client whose requests can be broken."""
     async with open_control_plane(simulate=simulate) as control_plane:
         transport = Faulty(control_plane.transport())
         async with open_client(Connection(LOCAL), transport=transport) as client:
-            clock = Clock()
-            yield Bench(client, ReleaseEngine(client, now=clock, force=force), clock, transport)
+            yield client, transport
+
+
+@asynccontextmanager
+async def bench(
+    *, simulate: bool = False, force: bool = False, options: EngineOptions | None = None
+) -> AsyncIterator[Bench]:
+    async with cluster(simulate=simulate) as (client, transport):
+        clock = Clock()
+        chosen = replace(options or EngineOptions(), now=clock, force=force)
+        async with open_engine(client, chosen) as engine:
+            yield Bench(client, engine, clock, transport)
+
+
+@asynccontextmanager
+async def open_engine(client: HttpClusterClient, options: EngineOptions | None = None) -> AsyncIterator[ReleaseEngine]:
+    """An engine with watches of its own."""
+    async with open_shared_watches(client) as watches, open_release_engine(client, watches, options) as engine:
+        yield engine

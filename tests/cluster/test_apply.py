@@ -1,121 +1,112 @@
-"""The applier where a healthy control plane cannot lead it; the rest is tested through the engine."""
+"""One object applied: what is taken over, left alone, taken back, and refused."""
 
-import httpx
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
 import pytest
-import trio
 from trio.testing import MockClock
 
-from tests.cluster.client_contract import config_map, key, widget_crd
+from tests.cluster.client_contract import key
 from tests.cluster.clusters import memory_cluster
-from tests.cluster.faulty_transport import Answer, FaultyTransport, Hang, Reply, json_reply
-from tests.cluster.scripted_client import Server
-from wharfinger.cluster.apply import Applier, CrdError
+from wharfinger.cluster.apply import ObjectWriter, rules_of
 from wharfinger.cluster.client import ClusterClient
-from wharfinger.cluster.connection import Connection
-from wharfinger.cluster.control_plane.service import LOCAL, open_control_plane
-from wharfinger.cluster.http_client import open_client
-from wharfinger.cluster.object_waits import silent
-from wharfinger.cluster.ownership import ForeignObjectError, Owner
-from wharfinger.formats.json_value import JsonObject
+from wharfinger.cluster.conflicts import FieldConflictError
+from wharfinger.cluster.drift_ignored import BUILT_IN
+from wharfinger.cluster.drift_policy import DriftMode, DriftPolicy, IgnoreRule
+from wharfinger.cluster.errors import ConflictError
+from wharfinger.cluster.survey import look_up
+from wharfinger.formats.json_value import JsonObject, JsonValue, find_list, find_str
 
-OWNER = Owner("web", "default")
-DEFINITIONS: JsonObject = {
-    "kind": "APIGroupDiscoveryList",
-    "items": [
-        {
-            "metadata": {"name": "apiextensions.k8s.io"},
-            "versions": [
-                {
-                    "version": "v1",
-                    "resources": [
-                        {
-                            "resource": "customresourcedefinitions",
-                            "scope": "Cluster",
-                            "responseKind": {"kind": "CustomResourceDefinition"},
-                        }
-                    ],
-                }
-            ],
-        }
-    ],
-}
+OURS = "wharfinger"
+CORRECT, WARN = DriftPolicy(), DriftPolicy(DriftMode.WARN)
 
 
-def applier(client: ClusterClient) -> Applier:
-    return Applier(client, OWNER, field_manager="test", force=False, progress=silent)
+def obj(**data: JsonValue) -> JsonObject:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "default"}, "data": data}
 
 
-async def test_a_definition_that_is_not_accepted(autojump_clock: MockClock) -> None:
-    refused = widget_crd()
-    refused["metadata"] = {"name": "widgets.example.test", "resourceVersion": "5", "uid": "u"}
-    refused["status"] = {"conditions": [{"type": "NamesAccepted", "status": "False", "message": "widget is in use"}]}
+class Bench:
+    """A writer, and what it wrote last."""
 
-    def script(request: httpx.Request) -> Answer:
-        if request.method == "PATCH":
-            return json_reply(refused)
-        if "watch" in request.url.params:
-            return Reply(200, [Hang()])
-        return json_reply({"kind": "List", "metadata": {"resourceVersion": "5"}, "items": [refused]})
+    def __init__(self, client: ClusterClient, *, force: bool = False) -> None:
+        self.client = client
+        self.writer = ObjectWriter(client, OURS, force)
+        self.last: JsonObject | None = None
+        self.left: list[tuple[str, str]] = []
 
-    transport = FaultyTransport(Server(script, apis=DEFINITIONS))
-    async with open_client(Connection("http://api.example"), transport=transport) as client:
-        with pytest.raises(CrdError, match=r"widgets\.example\.test: not accepted: widget is in use"):
-            await applier(client).apply_crds([widget_crd()])
+    async def write(self, wanted: JsonObject, drift: DriftPolicy = CORRECT, *, look: bool = True) -> JsonValue:
+        """Write after a look, or blindly; the data then."""
+        live = await look_up(self.client, key("a")) if look else None
+        done = await self.writer.write(key("a"), wanted, live, before=lambda: self.last, drift=drift)
+        self.last = wanted
+        self.left = [(one.manager, one.field) for one in done.left]
+        return done.live["data"]
 
 
-async def test_what_was_not_checked_before_is_checked_when_it_is_written(autojump_clock: MockClock) -> None:
+@asynccontextmanager
+async def bench(*, force: bool = False) -> AsyncIterator[Bench]:
     async with memory_cluster() as client:
-        await client.create(config_map("a"))
-        with pytest.raises(ForeignObjectError):
-            await applier(client).apply([config_map("a")])
+        yield Bench(client, force=force)
 
 
-async def test_nothing_to_do_asks_nothing(autojump_clock: MockClock) -> None:
-    async with memory_cluster() as client:
-        nothing = applier(client)
-        await nothing.check([], [])
-        assert await nothing.apply([]) == {}
-        assert await nothing.apply_crds([]) == []
-        gone = await nothing.delete([config_map("never")])
-        assert (gone.deleted, gone.kept) == ({}, {})
+async def test_what_was_ours_and_was_taken_is_taken_back_where_drift_is_corrected(autojump_clock: MockClock) -> None:
+    async with bench() as at:
+        await at.write(obj(v="1", w="1"))
+        await at.client.apply(obj(v="9"), field_manager="ann", force=True)
+        assert await at.write(obj(v="2", w="2")) == {"v": "2", "w": "2"}
 
 
-async def test_kinds_that_are_no_longer_served_have_nothing_left_to_delete(autojump_clock: MockClock) -> None:
-    async with memory_cluster() as client:
-        widget: JsonObject = {"apiVersion": "example.test/v1", "kind": "Widget", "metadata": {"name": "one"}}
-        assert (await applier(client).delete([widget])).deleted == {}
+async def test_and_is_left_where_it_is_only_told(autojump_clock: MockClock) -> None:
+    async with bench() as at:
+        await at.write(obj(v="1", w="1"))
+        await at.client.apply(obj(v="9"), field_manager="ann", force=True)
+        assert await at.write(obj(v="2", w="2"), WARN) == {"v": "9", "w": "2"}
+        assert at.left == [("ann", ".data.v")]
 
 
-class Held(httpx.AsyncBaseTransport):
-    """Holds the first delete until ``go``."""
-
-    def __init__(self, inner: httpx.AsyncBaseTransport) -> None:
-        self._inner = inner
-        self.held = trio.Event()
-        self.go = trio.Event()
-
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        if request.method == "DELETE" and not self.held.is_set():
-            self.held.set()
-            await self.go.wait()
-        return await self._inner.handle_async_request(request)
+async def test_what_never_was_ours_is_not_taken(autojump_clock: MockClock) -> None:
+    async with bench() as at:
+        await at.write(obj(w="1"))
+        await at.client.apply(obj(v="9"), field_manager="ann")
+        with pytest.raises(FieldConflictError, match=r"ConfigMap default/a: \.data\.v belongs to 'ann'"):
+            await at.write(obj(v="2", w="2"))
+    async with bench(force=True) as at:
+        await at.write(obj(w="1"))
+        await at.client.apply(obj(v="9"), field_manager="ann")
+        assert await at.write(obj(v="2", w="2")) == {"v": "2", "w": "2"}
 
 
-async def test_an_object_that_another_replaces_while_it_is_deleted_stays(autojump_clock: MockClock) -> None:
-    """The name is taken by somebody else between the look and the delete: the UID precondition saves it."""
-    async with open_control_plane(simulate=False) as control_plane:
-        held = Held(control_plane.transport())
-        async with open_client(Connection(LOCAL), transport=held) as client, trio.open_nursery() as nursery:
-            ours = applier(client)
-            await ours.apply([config_map("a", v="1")])
+async def test_a_helm_that_came_between_the_look_and_the_write_is_no_enemy(autojump_clock: MockClock) -> None:
+    for drift in (CORRECT, WARN):
+        async with bench() as at:
+            await at.client.apply(obj(v="1"), field_manager="helm")
+            assert await at.write(obj(v="2"), drift, look=False) == {"v": "2"}
 
-            async def replace() -> None:
-                await held.held.wait()
-                await client.delete(key("a"))
-                await client.create(config_map("a", v="theirs"))
-                held.go.set()
 
-            nursery.start_soon(replace)
-            gone = await ours.delete([config_map("a")])
-            assert gone.deleted == {}
-            assert (await client.get(key("a")))["data"] == {"v": "theirs"}
+async def test_what_helm_wrote_is_taken_over_first(autojump_clock: MockClock) -> None:
+    async with bench() as at:
+        await at.client.apply(obj(v="1", w="1"), field_manager="helm")
+        assert await at.write(obj(v="2")) == {"v": "2"}
+        live = await at.client.get(key("a"))
+        assert [find_str(entry, "manager") for entry in find_list(live, "metadata", "managedFields")] == [OURS]
+
+
+async def test_ignored_fields_of_others_are_neither_fought_for_nor_given_back(autojump_clock: MockClock) -> None:
+    ignoring = DriftPolicy(ignore=(IgnoreRule(("/data/v",), kind="ConfigMap"),))
+    assert rules_of(ignoring) == (*ignoring.ignore, *BUILT_IN)
+    async with bench() as at:
+        await at.write(obj(v="1", w="1"), ignoring)
+        await at.client.apply(obj(v="9"), field_manager="ann", force=True)
+        assert await at.write(obj(v="2", w="2"), ignoring) == {"v": "9", "w": "2"}
+        await at.client.apply(obj(), field_manager="ann")
+        assert await at.write(obj(v="3", w="2"), ignoring) == {"v": "3", "w": "2"}
+
+
+async def test_a_conflict_about_something_else_is_passed_on(autojump_clock: MockClock) -> None:
+    async with bench() as at:
+        stale = obj(v="1")
+        await at.write(stale)
+        metadata: JsonObject = {"name": "a", "namespace": "default", "resourceVersion": "1"}
+        with pytest.raises(ConflictError) as caught:
+            await at.writer.write(key("a"), {**stale, "metadata": metadata}, None, before=lambda: None, drift=CORRECT)
+        assert caught.value.transient

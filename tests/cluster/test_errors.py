@@ -44,3 +44,9 @@ def test_the_others() -> None:
     for kind in (UnreachableError, UnknownKindError):
         assert issubclass(kind, ClusterError)
         assert kind("x").transient
+
+
+def test_only_who_was_told_when_to_come_back_says_so() -> None:
+    assert UnreachableError("x").retry_after_s is None
+    assert api_error(429, "x", "x").retry_after_s is None
+    assert api_error(429, "x", "x", retry_after_s=3.0).retry_after_s == 3.0

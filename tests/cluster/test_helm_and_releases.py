@@ -13,11 +13,16 @@ import trio
 
 from tests.cluster.client_contract import CONFIG_MAP, key
 from tests.cluster.clusters import loopback_cluster
+from tests.cluster.release_bench import open_engine
 from tests.cluster.release_requests import config_map, deployment, objects_of, request
+from wharfinger.cluster.drift import Drift
+from wharfinger.cluster.drift_fights import Fight
+from wharfinger.cluster.health import Health
 from wharfinger.cluster.http_client import HttpClusterClient
+from wharfinger.cluster.ownership import Owner
 from wharfinger.cluster.release import ReleaseStatus
-from wharfinger.cluster.release_engine import Outcome, ReleaseEngine
-from wharfinger.cluster.release_store import ReleaseBusyError
+from wharfinger.cluster.release_engine import Outcome, ReleaseEngine, utc_now
+from wharfinger.cluster.release_store import ReleaseBusyError, ReleaseStore
 from wharfinger.cluster.resource import name_of
 from wharfinger.formats.json_value import JsonObject, JsonValue, find
 
@@ -55,22 +60,23 @@ class Bench:
         listed = await self.client.list(CONFIG_MAP, "default")
         return {name_of(item): item.get("data") for item in listed.items if name_of(item) != "kube-root-ca.crt"}
 
-    def chart(self, **values: str) -> Path:
-        """A chart with one ConfigMap."""
+    def chart(self, more: str = "") -> Path:
+        """A chart with one ConfigMap; ``more`` goes into its data."""
         folder = self.folder / "chart"
         (folder / "templates").mkdir(parents=True, exist_ok=True)
         (folder / "Chart.yaml").write_text("apiVersion: v2\nname: web\nversion: 1.2.3\nappVersion: '9'\n")
         (folder / "values.yaml").write_text("v: '1'\n")
         (folder / "templates/a.yaml").write_text(
             "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\n  v: {{ .Values.v | quote }}\n"
+            + (f"  {more}\n" if more else "")
         )
         return folder
 
 
 @asynccontextmanager
 async def bench(folder: Path) -> AsyncIterator[Bench]:
-    async with loopback_cluster(folder) as client:
-        yield Bench(client, ReleaseEngine(client), folder)
+    async with loopback_cluster(folder) as client, open_engine(client) as engine:
+        yield Bench(client, engine, folder)
 
 
 @pytest.mark.parametrize("helm", HELMS)
@@ -154,7 +160,7 @@ async def test_each_waits_while_the_other_is_at_work(helm: str, tmp_path: Path) 
         await at.engine.upgrade(request(config_map("a", v="1")))
         (record,) = await at.engine.history("web", "default")
         pending = replace(record, holder="").with_status(ReleaseStatus.PENDING_UPGRADE, "at work")
-        store = at.engine._store
+        store = ReleaseStore(at.client, utc_now)
         (stored,) = await store.history("web", "default")
         await store.remove(stored)
         await store.create(pending)
@@ -177,3 +183,54 @@ async def test_helm_runs_the_hooks_of_our_records(helm: str, tmp_path: Path) -> 
         assert "helm.sh/hook: pre-delete" in await at.run(helm, "get", "hooks", "web")
         await at.run(helm, "uninstall", "web")
         assert set(await at.config_maps()) == {"left"}
+
+
+class Told:
+    """What an engine's listener hears of other people's revisions."""
+
+    def __init__(self) -> None:
+        self.foreign: list[tuple[str, int, str]] = []
+        self.heard = trio.Event()
+
+    def drifted(self, owner: Owner, drifts: tuple[Drift, ...], fights: tuple[Fight, ...]) -> None:
+        """Not of interest."""
+
+    def health_changed(self, owner: Owner, health: Health) -> None:
+        """Not of interest."""
+
+    def foreign_revision(self, owner: Owner, release_revision: int, by: str) -> None:
+        """Noted."""
+        self.foreign.append((str(owner), release_revision, by))
+        self.heard.set()
+
+
+@pytest.mark.parametrize("helm", HELMS)
+async def test_a_field_that_helm_wrote_goes_when_it_leaves_the_chart(helm: str, tmp_path: Path) -> None:
+    async with bench(tmp_path) as at:
+        await at.run(helm, "install", "web", str(at.chart("w: '1'")))
+        await at.engine.upgrade(request(config_map("a", v="2")))
+        assert await at.config_maps() == {"a": {"v": "2"}}
+        await at.run(helm, "upgrade", "web", str(at.chart("x: '1'")))
+        assert (await at.config_maps())["a"] == {"v": "1", "x": "1"}
+        await at.engine.upgrade(request(config_map("a", v="3")))
+        assert await at.config_maps() == {"a": {"v": "3"}}
+        managers = find((await at.client.get(key("a"))), "metadata", "managedFields")
+        assert isinstance(managers, list)
+        assert [find(one, "manager") for one in managers] == ["wharfinger"]
+
+
+@pytest.mark.parametrize("helm", HELMS)
+async def test_a_persons_upgrade_is_noticed_and_not_fought(helm: str, tmp_path: Path) -> None:
+    async with bench(tmp_path) as at:
+        told = Told()
+        at.engine.listen(told)
+        wanted = request(config_map("a", v="1"))
+        await at.engine.upgrade(wanted)
+        await at.run(helm, "upgrade", "web", str(at.chart()), "--set", "v=9")
+        with trio.fail_after(30):
+            await told.heard.wait()
+        assert told.foreign[0][:2] == ("default/web", 2)
+        assert at.engine.unchanged(wanted) is None
+        assert (await at.config_maps())["a"] == {"v": "9"}
+        assert (await at.engine.upgrade(wanted)).revision == 3
+        assert (await at.config_maps())["a"] == {"v": "1"}

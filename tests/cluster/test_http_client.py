@@ -259,8 +259,12 @@ async def test_a_subresource_that_would_lead_elsewhere_is_refused(subresource: s
             await client.merge_patch(ObjectKey(POD, "prod", "web"), {}, subresource=subresource)
 
 
-async def test_server_version() -> None:
-    async with client_of(in_turn(json_reply({"gitVersion": "v1.36.2"}), json_reply({"gitVersion": 5}))) as (client, _):
-        assert await client.server_version() == "v1.36.2"
+async def test_server_version(autojump_clock: MockClock) -> None:
+    answers = in_turn(json_reply({"gitVersion": "v1.36.2"}), json_reply({"gitVersion": 5}))
+    async with client_of(answers) as (client, transport):
+        for _ in range(3):
+            assert await client.server_version() == "v1.36.2"
+        assert len(transport.requests) == 1
+        await trio.sleep(61)  # it is believed for a minute
         with pytest.raises(MalformedAnswerError):
             await client.server_version()

@@ -2,9 +2,20 @@
 
 import httpx
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from wharfinger.cluster.errors import ApiError, ConflictError, GoneError, InvalidError, NotFoundError
-from wharfinger.cluster.http_errors import NotServedError, error_of_response, error_of_status, unreachable
+from wharfinger.cluster.http_errors import (
+    MAX_RETRY_AFTER_S,
+    MIN_RETRY_AFTER_S,
+    NotServedError,
+    error_of_response,
+    error_of_status,
+    retry_after,
+    unreachable,
+)
+from wharfinger.formats.json_value import JsonValue
 
 
 @pytest.mark.parametrize(
@@ -68,3 +79,62 @@ def test_unreachable_names_the_server() -> None:
     )
     assert "the answer took too long" in str(unreachable("https://s", "get x", httpx.ReadTimeout("")))
     assert "PoolTimeout" in str(unreachable("https://s", "get x", httpx.PoolTimeout("")))
+
+
+NOON = "Wed, 21 Oct 2026 12:00:00 GMT"
+
+
+@pytest.mark.parametrize(
+    ("value", "date", "seconds"),
+    [
+        ("5", "", 5.0),
+        ("0", "", 1.0),
+        ("301", "", 300.0),
+        ("9" * 5000, "", 300.0),
+        ("", "", None),
+        ("-1", "", None),
+        ("1.5", "", None),
+        ("²", "", None),
+        ("soon", NOON, None),
+        ("Wed, 21 Oct 2026 12:00:07 GMT", NOON, 7.0),
+        ("Wed, 21 Oct 2026 12:00:07 -0000", NOON, 7.0),
+        ("Wed, 21 Oct 2026 11:59:00 GMT", NOON, 1.0),
+        ("Thu, 22 Oct 2026 12:00:00 GMT", NOON, 300.0),
+        ("Wed, 21 Oct 2026 12:00:07 GMT", "", None),
+        ("Wed, 21 Oct 2026 12:00:07 GMT", "noon", None),
+        ("Wed, 21 Oct 2026 25:00:07 GMT", NOON, None),
+    ],
+)
+def test_retry_after(value: str, date: str, seconds: float | None) -> None:
+    assert retry_after(value, date) == seconds
+
+
+HEADER = st.one_of(
+    st.text(max_size=60),
+    st.integers().map(str),
+    st.from_regex(
+        r"[A-Z][a-z]{2}, [0-9]{1,3} (Jan|Oct|Foo) [0-9]{1,5} [0-9]{2}:[0-9]{2}:[0-9]{2} (GMT|[-+][0-9]{1,6})"
+    ),
+)
+
+
+@given(HEADER, HEADER)
+def test_whatever_a_server_sends_the_wait_is_bounded(value: str, date: str) -> None:
+    asked = retry_after(value, date)
+    assert asked is None or MIN_RETRY_AFTER_S <= asked <= MAX_RETRY_AFTER_S
+
+
+@pytest.mark.parametrize(
+    ("status", "kept"), [(429, True), (500, True), (503, True), (302, False), (409, False), (422, False)]
+)
+def test_only_an_overloaded_server_is_taken_at_its_word(status: int, kept: bool) -> None:
+    error = error_of_response(status, b"", "x", retry_after_s=7.0)
+    assert error.retry_after_s == (7.0 if kept else None)
+    assert error_of_response(status, b"", "x").retry_after_s is None
+
+
+def test_a_status_inside_a_stream_may_ask_too() -> None:
+    def asked(seconds: JsonValue) -> float | None:
+        return error_of_status({"code": 429, "details": {"retryAfterSeconds": seconds}}, "watch Pod").retry_after_s
+
+    assert [asked(value) for value in (2, 10**400, 0, "2", None)] == [2.0, 300.0, None, None, None]

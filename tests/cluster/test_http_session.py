@@ -27,7 +27,6 @@ from wharfinger.cluster.http_session import (
     HttpSession,
     ResponseTooLargeError,
     open_session,
-    retry_after,
 )
 
 SERVER = "https://api.example/prefix"
@@ -108,6 +107,26 @@ async def test_patience_is_bounded_in_attempts_and_in_seconds(autojump_clock: Mo
     with pytest.raises(ApiError):
         await ask(status_reply(429, "TooManyRequests", "x", {"retry-after": "3600"}))
     assert trio.current_time() == start
+
+
+async def test_who_gives_up_says_for_how_long_the_server_asked(autojump_clock: MockClock) -> None:
+    for status, headers, asked in (
+        (429, {"retry-after": "31"}, 31.0),
+        (503, {"retry-after": "3600"}, 300.0),
+        (429, {}, None),
+        (503, {"retry-after": "Sat, 21 Nov 2026 10:02:00 GMT", "date": "Sat, 21 Nov 2026 10:00:00 GMT"}, 120.0),
+    ):
+        busy = status_reply(status, "Busy", "slow down", headers)
+        with pytest.raises(ApiError, match="slow down") as caught:
+            await ask(*[busy] * OPTIONS.attempts)
+        assert caught.value.retry_after_s == asked
+
+
+async def test_a_date_is_waited_for_by_the_servers_own_clock(autojump_clock: MockClock) -> None:
+    headers = {"retry-after": "Sun, 06 Nov 1994 08:49:40 GMT", "date": "Sun, 06 Nov 1994 08:49:37 GMT"}
+    start = trio.current_time()
+    await ask(status_reply(503, "x", "x", headers), OK, call=POST)
+    assert trio.current_time() - start == 3
 
 
 async def test_a_failure_without_retry_after_is_not_tried_again() -> None:
@@ -305,11 +324,3 @@ async def test_several_refused_requests_renew_once() -> None:
 async def test_credentials_that_cannot_be_had() -> None:
     with pytest.raises(ConnectionConfigError, match="log in again"):
         await with_credentials(Rotating([""]), only("x"))
-
-
-def test_retry_after() -> None:
-    assert [retry_after(value) for value in ("5", "0", "", "-1", "1.5", "²", "Wed, 21 Oct 2026 07:28:00 GMT")] == [
-        5.0,
-        1.0,
-        *[None] * 5,
-    ]

@@ -1,6 +1,8 @@
 """Helm's order."""
 
-from wharfinger.cluster.install_order import INSTALL_ORDER, in_install_order, in_waves, rank
+import pytest
+
+from wharfinger.cluster.install_order import INSTALL_ORDER, Wave, in_install_order, rank, wave_of
 from wharfinger.cluster.resource import kind_of, name_of
 from wharfinger.formats.json_value import JsonObject
 
@@ -29,15 +31,40 @@ def test_equals_keep_their_order_unless_the_kind_is_unknown() -> None:
     assert [name_of(one) for one in unknown] == ["a", "b"]
 
 
-def test_a_wave_is_one_kind() -> None:
-    waves = in_waves([obj("Widget"), obj("Pod", "a"), obj("Gadget"), obj("Namespace"), obj("Pod", "b")])
-    assert [[kind_of(one)[1] for one in wave] for wave in waves] == [
-        ["Namespace"],
-        ["Pod", "Pod"],
-        ["Gadget"],
-        ["Widget"],
-    ]
-    assert in_waves([]) == []
+def test_every_kind_of_helms_order_has_a_wave_and_only_those() -> None:
+    assert {kind for kind in INSTALL_ORDER if wave_of("", kind) is Wave.CUSTOM} == set()
+    assert wave_of("", "Widget") is Wave.CUSTOM
+    assert wave_of("rbac.authorization.k8s.io", "Role") is Wave.DATA
+    assert wave_of("serving.knative.dev", "Service") is Wave.CUSTOM
+    assert wave_of("cluster.x-k8s.io", "Role") is Wave.CUSTOM
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        ("Namespace", "ServiceAccount"),
+        ("PriorityClass", "Deployment"),
+        ("StorageClass", "PersistentVolume"),
+        ("PersistentVolume", "PersistentVolumeClaim"),
+        ("ResourceQuota", "ConfigMap"),
+        ("LimitRange", "PersistentVolumeClaim"),
+        ("ServiceAccount", "Secret"),
+        ("ServiceAccount", "Pod"),
+        ("Role", "RoleBinding"),
+        ("ClusterRole", "ClusterRoleBinding"),
+        ("ConfigMap", "Deployment"),
+        ("Service", "Deployment"),
+        ("RoleBinding", "Job"),
+        ("Service", "APIService"),
+        ("Deployment", "ValidatingWebhookConfiguration"),
+        ("IngressClass", "Ingress"),
+        ("Ingress", "MutatingWebhookConfiguration"),
+        ("CustomResourceDefinition", "Widget"),
+        ("ValidatingWebhookConfiguration", "Widget"),
+    ],
+)
+def test_what_is_needed_is_there_a_wave_before(first: str, then: str) -> None:
+    assert wave_of("", first) < wave_of("", then)
 
 
 def test_ranks() -> None:

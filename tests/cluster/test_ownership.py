@@ -30,7 +30,7 @@ def test_owned_marks_a_copy() -> None:
     after = owned(before, OWNER)
     assert after["metadata"] == {
         "name": "a",
-        "labels": {"app": "x", "app.kubernetes.io/managed-by": "Helm"},
+        "labels": {"app": "x", "app.kubernetes.io/managed-by": "Helm", "wharfinger.dev/release": "web"},
         "annotations": {
             "note": "y",
             "meta.helm.sh/release-name": "web",

@@ -150,7 +150,7 @@ async def bench(folder: Path) -> AsyncIterator[Bench]:
     async with (
         loopback_cluster(folder) as client,
         open_shared_watches(client) as watches,
-        open_release_heads(client, watches, US) as heads,
+        open_release_heads(watches, US) as heads,
     ):
         await heads.wait_synced()
         store = ReleaseStore(client, lambda: datetime(2026, 2, 1, tzinfo=UTC), holder=US, heads=heads)

@@ -63,7 +63,7 @@ async def bench(*before: int) -> AsyncIterator[Bench]:
     async with two_ways() as ways:
         for revision in before:
             await ways.client.create(to_secret(record(revision), NOW))
-        async with open_shared_watches(ways.broken) as watches, open_release_heads(ways.broken, watches, US) as heads:
+        async with open_shared_watches(ways.broken) as watches, open_release_heads(watches, US) as heads:
             at = Bench(ways, heads)
             heads.listen(lambda change: at.told.append(str(change)))
             assert not heads.synced

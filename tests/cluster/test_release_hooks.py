@@ -1,22 +1,24 @@
 """Helm hooks: run by the engine on the control plane in memory (its simulator completes Jobs), read back by real helm."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
+import httpx
 import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from tests.cluster.client_contract import key
 from tests.cluster.clusters import memory_cluster
+from tests.cluster.release_bench import cluster, open_engine
 from tests.cluster.release_requests import config_map, objects_of, request
 from wharfinger.cluster.client import ClusterClient, WatchType
 from wharfinger.cluster.errors import NotFoundError
 from wharfinger.cluster.http_client import HttpClusterClient
 from wharfinger.cluster.object_waits import silent
 from wharfinger.cluster.release import ReleaseError, ReleaseStatus
-from wharfinger.cluster.release_engine import Outcome, ReleaseEngine, ReleaseRequest
+from wharfinger.cluster.release_engine import Outcome, ReleaseEngine, ReleaseRequest, utc_now
 from wharfinger.cluster.release_hooks import (
     DeletePolicy,
     HookEvent,
@@ -28,6 +30,7 @@ from wharfinger.cluster.release_hooks import (
     parse_hook,
     parse_hooks,
 )
+from wharfinger.cluster.release_store import ReleaseStore
 from wharfinger.cluster.resource import ObjectKey, name_of
 from wharfinger.formats.json_value import JsonObject, JsonValue, find
 
@@ -87,8 +90,7 @@ def test_parsing() -> None:
 
 
 async def test_the_record_holds_them(autojump_clock: MockClock) -> None:
-    async with memory_cluster() as client:
-        engine = ReleaseEngine(client)
+    async with memory_cluster() as client, open_engine(client) as engine:
         await engine.upgrade(with_hooks(hook("x", "post-delete", weight="3", policy="hook-succeeded")))
         (record,) = await engine.history("web", "default")
         entry = record.hooks[0]
@@ -120,8 +122,7 @@ async def creations(client: ClusterClient, count: int, since: str) -> list[str]:
 
 
 async def test_order(autojump_clock: MockClock) -> None:
-    async with memory_cluster() as client:
-        engine = ReleaseEngine(client)
+    async with memory_cluster() as client, open_engine(client) as engine:
         since = (await client.list((await key_of(client, "ConfigMap", "x")).resource, "default")).resource_version
         hooks = [
             hook("late", "pre-install", weight="5"),
@@ -138,16 +139,14 @@ async def test_order(autojump_clock: MockClock) -> None:
 
 
 async def test_hooks_alone_make_a_revision(autojump_clock: MockClock) -> None:
-    async with memory_cluster() as client:
-        engine = ReleaseEngine(client)
+    async with memory_cluster() as client, open_engine(client) as engine:
         await engine.upgrade(with_hooks())
         assert (await engine.upgrade(with_hooks(hook("x", "pre-upgrade")))).outcome is Outcome.UPGRADED
         assert await exists(client, "ConfigMap", "x")
 
 
 async def test_delete_policies(autojump_clock: MockClock) -> None:
-    async with memory_cluster() as client:
-        engine = ReleaseEngine(client)
+    async with memory_cluster() as client, open_engine(client) as engine:
         await engine.upgrade(
             with_hooks(hook("kept", "pre-install"), hook("gone", "pre-install", policy="hook-succeeded"), v="1")
         )
@@ -196,8 +195,7 @@ def job_condition(kind: str, message: str = "") -> JsonObject:
 
 
 async def test_jobs_and_pods_are_waited_for(autojump_clock: MockClock) -> None:
-    async with memory_cluster() as client:
-        engine = ReleaseEngine(client)
+    async with memory_cluster() as client, open_engine(client) as engine:
         wanted = with_hooks(hook("migrate", "pre-install", "Job"), hook("check", "pre-install", "Pod", weight="1"))
         async with upgrading(client, engine, wanted) as ended:
             assert not await exists(client, "Pod", "check")
@@ -213,8 +211,7 @@ async def test_jobs_and_pods_are_waited_for(autojump_clock: MockClock) -> None:
 
 @pytest.mark.parametrize("policy", ["", "hook-failed"])
 async def test_a_job_that_fails_ends_the_upgrade(policy: str, autojump_clock: MockClock) -> None:
-    async with memory_cluster() as client:
-        engine = ReleaseEngine(client)
+    async with memory_cluster() as client, open_engine(client) as engine:
         async with upgrading(client, engine, with_hooks(hook("migrate", "pre-install", "Job", policy=policy))) as ended:
             await set_status(client, "Job", "migrate", job_condition("Failed", "BackoffLimitExceeded"))
         (error,) = ended
@@ -228,8 +225,7 @@ async def test_a_job_that_fails_ends_the_upgrade(policy: str, autojump_clock: Mo
 
 
 async def test_a_job_that_disappears(autojump_clock: MockClock) -> None:
-    async with memory_cluster() as client:
-        engine = ReleaseEngine(client)
+    async with memory_cluster() as client, open_engine(client) as engine:
         async with upgrading(client, engine, with_hooks(hook("migrate", "pre-install", "Job"))) as ended:
             await client.delete(await key_of(client, "Job", "migrate"))
         assert [str(error) for error in ended] == [
@@ -247,8 +243,7 @@ async def test_cancelling_removes_what_may_not_stay(autojump_clock: MockClock) -
 
 
 async def test_delete_hooks_run_around_an_uninstall(autojump_clock: MockClock) -> None:
-    async with memory_cluster(simulate=True) as client:
-        engine = ReleaseEngine(client)
+    async with memory_cluster(simulate=True) as client, open_engine(client) as engine:
         hooks = [hook("before", "pre-delete", "Job"), hook("after", "post-delete", "Job", policy="hook-succeeded")]
         await engine.upgrade(with_hooks(*hooks))
         with trio.fail_after(600):
@@ -260,13 +255,63 @@ async def test_delete_hooks_run_around_an_uninstall(autojump_clock: MockClock) -
 
 
 async def test_hooks_that_cannot_be_read(autojump_clock: MockClock) -> None:
-    async with memory_cluster() as client:
-        engine = ReleaseEngine(client)
+    async with memory_cluster() as client, open_engine(client) as engine:
         await engine.upgrade(with_hooks())
         secret = ObjectKey(await client.resource_type("v1", "Secret"), "default", "sh.helm.release.v1.web.v1")
         (record,) = await engine.history("web", "default")
         broken = replace(record, document={**record.document, "hooks": [{"manifest": "a: ["}]})
         await client.delete(secret)
-        await engine._store.create(broken)
+        await ReleaseStore(client, utc_now).create(broken)
         with pytest.raises(ReleaseError, match="look at `helm get hooks`"):
             await engine.uninstall("web", "default")
+
+
+# -- accidents
+
+
+@pytest.mark.parametrize("lost", [False, True])
+async def test_every_request_of_a_hook_may_fail_once(lost: bool, autojump_clock: MockClock) -> None:
+    """A hook that is there from before, is made anew, and goes: by an error before the request, or a lost answer after it."""
+    hooks = parse_hooks([hook("x", "test", policy="before-hook-creation,hook-succeeded")])
+    async with cluster() as (client, transport):
+        await client.create(config_map_object("x"))
+        transport.requests.clear()
+        await HookRunner(client, "default", silent).run(hooks, HookEvent.TEST)
+        total = len(transport.requests)
+        assert total == 5
+    for number in range(total):
+        async with cluster() as (client, transport):
+            made = await client.create(config_map_object("x"))
+            if lost:
+                transport.lose_answer_of = number + len(transport.requests)
+            else:
+                transport.fault = failing_once(number)
+            await HookRunner(client, "default", silent).run(hooks, HookEvent.TEST)
+            assert not await exists(client, "ConfigMap", "x"), made
+
+
+async def test_a_conflict_with_nobody_is_none(autojump_clock: MockClock) -> None:
+    hooks = parse_hooks([hook("x", "test")])
+    async with cluster() as (client, transport):
+        answers = [httpx.Response(409, content=b"{}")]
+        transport.fault = lambda asked: answers.pop() if answers and asked.method == "POST" else None
+        await HookRunner(client, "default", silent).run(hooks, HookEvent.TEST)
+        assert await exists(client, "ConfigMap", "x")
+
+
+def failing_once(number: int) -> Callable[[httpx.Request], Exception | None]:
+    """Breaks the request with this number."""
+    left = [number]
+
+    def fault(asked: httpx.Request) -> Exception | None:
+        if asked.url.path in {"/api", "/apis"} or {"watch", "limit"} & set(asked.url.params):
+            return None
+        left[0] -= 1
+        return httpx.ReadError("reset") if left[0] == -1 else None
+
+    return fault
+
+
+def config_map_object(name: str) -> JsonObject:
+    """A ConfigMap in ``default``."""
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "default"}}

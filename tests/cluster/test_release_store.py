@@ -169,7 +169,7 @@ async def watching() -> AsyncIterator[Watching]:
     async with (
         two_ways() as ways,
         open_shared_watches(ways.client) as watches,
-        open_release_heads(ways.client, watches, us) as heads,
+        open_release_heads(watches, us) as heads,
     ):
         await heads.wait_synced()
         yield Watching(ways, heads, ReleaseStore(ways.broken, lambda: NOW, holder=us, heads=heads))

@@ -1,15 +1,18 @@
 """Taking releases away, over the real client and the control plane in memory."""
 
+from collections import Counter
 from dataclasses import replace
 
+import httpx
 import pytest
 import trio
 from trio.testing import MockClock
 
 from tests.cluster.client_contract import key, widget_crd
-from tests.cluster.release_bench import KEEP, bench
+from tests.cluster.release_bench import KEEP, WIDGET, bench, cluster, open_engine
 from tests.cluster.release_requests import config_map, deployment, objects_of, request
 from wharfinger.cluster.errors import (
+    InvalidError,
     NotFoundError,
     UnknownKindError,
 )
@@ -17,7 +20,8 @@ from wharfinger.cluster.object_waits import Laggards
 from wharfinger.cluster.release_engine import (
     UninstallResult,
 )
-from wharfinger.formats.json_value import find_str
+from wharfinger.cluster.resource import ObjectKey
+from wharfinger.formats.json_value import JsonObject, find, find_str
 
 
 async def test_uninstall(autojump_clock: MockClock) -> None:
@@ -97,3 +101,97 @@ async def test_protected_kinds_go_only_when_asked(autojump_clock: MockClock) -> 
         assert done.kept == {}
         with pytest.raises(UnknownKindError):
             await at.client.resource_type("example.test/v1", "Widget")
+
+
+async def test_orphans_lose_their_label_and_their_records_only(autojump_clock: MockClock) -> None:
+    async with bench() as at:
+        await at.engine.upgrade(request(config_map("a", v="1"), config_map("b")))
+        done = await at.engine.uninstall("web", "default", orphan=True)
+        assert (done.found, done.deleted) == (True, ())
+        assert set(done.kept.values()) == {"left behind, as asked"}
+        assert await at.engine.history("web", "default") == []
+        live = await at.client.get(key("a"))
+        assert find(live, "metadata", "labels") == {"app.kubernetes.io/managed-by": "Helm"}
+        await at.client.delete(key("b"))
+        at.engine.prune()
+        await trio.sleep(7200)
+        assert set(await at.config_maps()) == {"a"}
+        await at.engine.upgrade(request(config_map("a", v="2")))
+        assert (await at.client.get(key("a")))["data"] == {"v": "2"}
+
+
+async def test_a_namespace_that_goes_takes_everything_with_it(autojump_clock: MockClock) -> None:
+    """Nothing in it is waited for, however many finalizers; what is outside is deleted; hooks cannot run."""
+    role = "---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: web}\nrules: []\n"
+    async with bench() as at:
+        namespaces = await at.client.resource_type("v1", "Namespace")
+        going = ObjectKey(namespaces, "", "going")
+        metadata: JsonObject = {"name": "going", "finalizers": ["example.test/hold"]}
+        await at.client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
+        (hook,) = objects_of(config_map("hook", "annotations: {helm.sh/hook: pre-delete}"))
+        await at.engine.upgrade(replace(request(config_map("a"), role), namespace="going", hooks=(hook,)))
+        inside = ObjectKey(key("a").resource, "going", "a")
+        await at.client.merge_patch(inside, {"metadata": {"finalizers": ["example.test/hold"]}})
+        await at.client.delete(going)
+        start = trio.current_time()
+        done = await at.engine.uninstall("web", "going")
+        assert trio.current_time() - start < 1
+        assert [str(one) for one in done.deleted] == ["ClusterRole.rbac.authorization.k8s.io web"]
+        assert await at.engine.history("web", "going") == []
+
+
+async def test_custom_resources_go_while_what_clears_their_finalizers_is_there(autojump_clock: MockClock) -> None:
+    async with bench() as at:
+        await at.engine.upgrade(request(WIDGET, deployment("operator"), crds=(widget_crd(),)))
+        widget = ObjectKey(await at.client.resource_type("example.test/v1", "Widget"), "default", "one")
+        await at.client.merge_patch(widget, {"metadata": {"finalizers": ["example.test/hold"]}})
+        at.transport.requests.clear()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(at.engine.uninstall, "web", "default")
+            await trio.sleep(30)
+            assert [one for one in at.transport.writes if one.startswith("DELETE")] == ["DELETE one"]
+            await at.client.merge_patch(widget, {"metadata": {"finalizers": None}})
+        assert [one for one in at.transport.writes if one.startswith("DELETE")][1] == "DELETE operator"
+
+
+async def test_a_release_that_was_half_installed_goes_whole(autojump_clock: MockClock) -> None:
+    async with bench() as at:
+        with pytest.raises(InvalidError):
+            await at.engine.upgrade(request(config_map("a"), deployment("Not_A_Name")))
+        assert set(await at.config_maps()) == {"a"}
+        done = await at.engine.uninstall("web", "default")
+        assert [str(one) for one in done.deleted] == ["ConfigMap default/a"]
+        assert await at.config_maps() == {}
+
+
+async def test_after_a_restart_it_is_taken_away_by_its_records(autojump_clock: MockClock) -> None:
+    async with cluster() as (client, transport):
+        async with open_engine(client) as engine:
+            await engine.upgrade(request(config_map("a"), config_map("b")))
+        async with open_engine(client) as engine:
+            transport.requests.clear()
+            done = await engine.uninstall("web", "default")
+            assert sorted(one.name for one in done.deleted) == ["a", "b"]
+            # one look and one delete for each, one look whether it is gone; the namespace; the record, twice
+            assert Counter(one.partition(" ")[0] for one in transport.requests) == {"GET": 5, "DELETE": 3, "PUT": 1}
+
+
+async def test_every_request_of_an_uninstall_may_fail_once(autojump_clock: MockClock) -> None:
+    total = 9
+    for number in range(total):
+        async with bench() as at:
+            await at.engine.upgrade(request(config_map("a"), config_map("b")))
+            at.transport.requests.clear()
+            left = [number]
+
+            def fail(asked: httpx.Request, left: list[int] = left) -> Exception | None:
+                if asked.url.path in {"/api", "/apis"} or {"watch", "limit"} & set(asked.url.params):
+                    return None
+                left[0] -= 1
+                return httpx.ReadError("reset") if left[0] == -1 else None
+
+            at.transport.fault = fail
+            assert (await at.engine.uninstall("web", "default")).found
+            assert left[0] < 0, "there were not so many requests"
+            assert await at.config_maps() == {}
+            assert await at.engine.history("web", "default") == []

@@ -78,7 +78,7 @@ def test_what_goes_on_in_a_package_has_the_documented_shape() -> None:
         "progress": {"completed": 3, "remaining": 1, "waiting_for": ["Deployment prod/busy"]},
         "warnings": ["settings.old: is deprecated"],
     }
-    more = ("waits_for", "operations", "monitors", "crds", "unmatched_overrides")
+    more = ("waits_for", "operations", "monitors", "crds", "unmatched_overrides", "urls", "drift")
     assert {key: document[key] for key in more} == {
         "waits_for": ["renders"],
         "operations": [
@@ -105,6 +105,8 @@ def test_what_goes_on_in_a_package_has_the_documented_shape() -> None:
         ],
         "crds": {"established": True, "kinds": ["example.com/v1/Thing"]},
         "unmatched_overrides": ["Deployment gone"],
+        "urls": ["https://web.example"],
+        "drift": ["Deployment.apps prod/busy: /spec/replicas is set by kubectl"],
     }
     assert not {*more} & package_to_json(PACKAGES[0]).keys()
     assert package_to_json(replace(BUSY, crds=None))["crds"] == {"established": False, "kinds": []}

@@ -11,6 +11,7 @@ from tests.hooks.python_filters import PythonFilters
 from wharfinger.cluster.connection import Connection
 from wharfinger.cluster.control_plane.service import LOCAL, open_control_plane
 from wharfinger.cluster.errors import NotFoundError
+from wharfinger.cluster.hook_made import Maker
 from wharfinger.cluster.http_client import HttpClusterClient, open_client
 from wharfinger.formats.json_value import JsonObject, JsonValue, find_object
 from wharfinger.hooks.object_operations import read_operations
@@ -89,10 +90,10 @@ async def meddled_cluster(
 
 
 async def applied(
-    client: HttpClusterClient, *documents: JsonObject, namespace: str | None = None
+    client: HttpClusterClient, *documents: JsonObject, namespace: str | None = None, maker: Maker | None = None
 ) -> tuple[OperationFailure, ...]:
     operations = read_operations(documents, hook="h")
-    return await apply_operations(client, FILTERS, operations, namespace=namespace, jitter=lambda: 0.5)
+    return await apply_operations(client, FILTERS, operations, namespace=namespace, maker=maker, jitter=lambda: 0.5)
 
 
 async def failed(client: HttpClusterClient, document: JsonObject, namespace: str | None = None) -> OperationFailure:

@@ -9,6 +9,8 @@ from tests.cluster.clusters import memory_cluster
 from tests.cluster.faulty_transport import in_turn, status_reply
 from tests.cluster.scripted_client import Server, client_of
 from tests.hooks.patching import PATCHES, applied, data_of, exists, failed, meddled_cluster, patch_of
+from wharfinger.cluster.hook_made import Maker
+from wharfinger.cluster.ownership import Owner
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.formats.json_value import JsonObject, find, find_object, find_str
 from wharfinger.hooks.jq_pool import open_jq_pool
@@ -70,6 +72,20 @@ async def test_create_or_update_replaces_all_of_it() -> None:
         for _ in range(2):
             assert await applied(client, {"operation": "CreateOrUpdate", "object": namespace}) == ()
         assert find(await client.get(ObjectKey(NAMESPACE, "", "n")), "metadata", "labels", "a") == "b"
+
+
+async def test_what_is_made_anew_is_marked_and_what_was_there_is_not() -> None:
+    maker = Maker(Owner("web", "default"))
+    async with memory_cluster() as client:
+        await client.create(config_map("there"))
+        made = ("Create", "new"), ("CreateIfNotExists", "fresh"), ("CreateOrUpdate", "first")
+        there = ("CreateIfNotExists", "there"), ("CreateOrUpdate", "there")
+        for operation, name in (*made, *there, ("CreateOrUpdate", "first")):
+            document: JsonObject = {"operation": operation, "object": config_map(name, v="1")}
+            assert await applied(client, document, maker=maker) == ()
+        for _, name in made:
+            assert maker.has_made(await client.get(key(name))), name
+        assert not maker.has_made(await client.get(key("there")))
 
 
 async def test_create_or_update_tries_again_where_another_was_quicker(autojump_clock: MockClock) -> None:

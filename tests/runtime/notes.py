@@ -53,6 +53,10 @@ class Notes:
     def tracked(self, instance: Instance, completed: Iterable[str], remaining: Iterable[str]) -> None:
         self.said.append(("tracked", None))
 
+    def reachable(self, instance: Instance, urls: Iterable[tuple[str, str]]) -> None:
+        self.said.append(("reachable", None))
+        self.messages += (url for url, _ in urls)
+
     def warned(self, instance: Instance, subject: str, warnings: tuple[str, ...]) -> None:
         self.said.append((f"warned of {subject}", None))
         self.messages += warnings

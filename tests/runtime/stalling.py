@@ -22,6 +22,7 @@ from tests.packages.faulty_registry import Reply, Request, open_faulty_registry
 from tests.runtime.task_log import TaskLog
 from tests.runtime.test_hook_runs import bash, hooked
 from tests.runtime.world import Ground, open_ground
+from wharfinger.cluster.release_engine import ReleaseEngine
 from wharfinger.hooks.hook_services import HookServices
 from wharfinger.hooks.process_runner import ProcessHookRunner
 from wharfinger.packages.address import RepositoryAddress
@@ -192,9 +193,9 @@ async def _open_runtime(ground: Ground, folder: Path, fifo: Path, count: int, lo
     with open_ledger(folder / "journal.db") as ledger:
         ground = replace(ground, journal=Journal(ledger.file))
 
-        def make_tools(services: HookServices) -> Tools:
+        def make_tools(services: HookServices, releases: ReleaseEngine) -> Tools:
             return replace(
-                ground.make_tools(services, enough),
+                ground.make_tools(services, releases, enough),
                 renderer=HelmRenderer(helm, scratch, ledger, RenderLimits(wall_s=LONG_S, at_once=count)),
                 hook_runner=ProcessHookRunner(scratch, Limits(wall_s=LONG_S, stdout_bytes=1024), ledger),
             )

@@ -22,6 +22,7 @@ CHANGED: Final[dict[Change, tuple[DesiredState, DecisionKind]]] = {
     Change.SETTINGS: (replace(V1, settings_checksum="sha256:b"), DecisionKind.RECONFIGURE),
     Change.SETTINGS_VERSION: (replace(V1, settings_version=2), DecisionKind.RECONFIGURE),
     Change.MAINTENANCE: (replace(V1, maintenance="NoResourceReconciliation"), DecisionKind.RECONFIGURE),
+    Change.UPKEEP: (replace(V1, upkeep="sha256:d"), DecisionKind.RECONFIGURE),
     Change.SUSPENDED: (SUSPENDED, DecisionKind.SUSPEND),
 }
 

@@ -180,6 +180,17 @@ def test_another_digest_starts_anew_and_the_same_one_does_not() -> None:
     assert state.patched(({"op": "add"},)).installed("s", "2", "sha256:b").patches == ({"op": "add"},)
 
 
+async def test_the_kinds_that_hooks_may_have_made_are_kept_until_they_are_collected() -> None:
+    async with open_cluster() as client:
+        record = state_record(client, APP)
+        await record.update(lambda state: state.may_have_made(["v1/Secret"]).may_have_made(["v1/ConfigMap"]))
+        again = state_record(client, APP)
+        assert (await again.read()).made == {"v1/Secret", "v1/ConfigMap"}
+        assert again.state.started_anew().installed("s", "2", "sha256:b").made == again.state.made
+        await again.update(lambda state: state.collected())
+        assert (await record.read()).made == frozenset()
+
+
 def test_too_much_state_is_refused_before_it_is_sent() -> None:
     huge = PackageState(patches=({"op": "add", "path": "/a", "value": "x" * MAX_STATE},))
     with pytest.raises(PackageStateError, match="over the limit of a Secret"):
@@ -197,10 +208,10 @@ async def test_where_it_is_kept() -> None:
 async def test_a_state_of_a_newer_program_is_refused_and_stays_as_it_is() -> None:
     async with open_cluster() as client:
         body = encoded(KEY, "default.shop", PackageState())
-        body["data"] = {"state.json": base64_of('{"schema": 4, "digest": "sha256:a", "future": true}')}
+        body["data"] = {"state.json": base64_of('{"schema": 5, "digest": "sha256:a", "future": true}')}
         await client.create(body)
         record = state_record(client, APP)
-        with pytest.raises(PackageStateError, match="its schema is 4, and this program knows 1 to 3") as caught:
+        with pytest.raises(PackageStateError, match="its schema is 5, and this program knows 1 to 4") as caught:
             await record.read()
         assert not caught.value.transient
         with pytest.raises(PackageStateError):
@@ -230,8 +241,9 @@ async def test_a_state_of_the_first_version_is_read_and_written_in_this_one() ->
         written = json.loads(base64.b64decode(find_str(await client.get(KEY), "data", "state.json")))
         assert written == {
             **json.loads(first),
-            "schema": 3,
+            "schema": 4,
             "synchronized": {},
+            "made": [],
             "applied": "f",
             "values": "v",
             "settings": "s",

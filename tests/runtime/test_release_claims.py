@@ -16,6 +16,8 @@ def test_the_first_has_it_and_the_other_is_told_when_it_is_free() -> None:
     assert claims.claim(APP) is None
     assert claims.claim(MODULE) == APP
     assert freed == []
+    assert claims.owner_of("prod", "web") == APP
+    assert claims.owner_of("test", "web") is None
     claims.give_up("prod.web")
     assert freed == ["web"]
     assert claims.claim(MODULE) is None

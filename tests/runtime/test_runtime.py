@@ -9,8 +9,10 @@ import trio.testing
 from tests.runtime.objects import repository
 from tests.runtime.test_bring_tasks import has_reason
 from tests.runtime.world import open_world
+from wharfinger.cluster.engine_options import EngineOptions
 from wharfinger.cluster.errors import NotFoundError
-from wharfinger.cluster.release_engine import ReleaseEngine, ReleaseRequest
+from wharfinger.cluster.release_engine import open_release_engine
+from wharfinger.cluster.release_request import ReleaseRequest
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.formats.json_value import JsonObject, find, find_int, find_str
 from wharfinger.formats.yaml_writer import write_yaml
@@ -253,24 +255,24 @@ async def test_a_package_of_an_earlier_process_is_removed_too(tmp_path: Path) ->
 async def test_somebody_elses_release_is_not_uninstalled(tmp_path: Path) -> None:
     """An Application that never got anywhere takes no release of the same name with it."""
     async with open_world(tmp_path) as world:
-        other = ReleaseEngine(world.client, holder="somebody else")
+        watches = world.runtime.tools.hook_services.shared_watches
         config: JsonObject = {
             "apiVersion": "v1",
             "kind": "ConfigMap",
             "metadata": {"name": "theirs"},
             "data": {"a": "b"},
         }
-        await other.upgrade(
-            ReleaseRequest(
-                "shop",
-                "prod",
-                {"name": "x", "version": "1.0.0", "apiVersion": "v2"},
-                {},
-                write_yaml(config),
-                (),
-                (config,),
-            )
+        request = ReleaseRequest(
+            "shop",
+            "prod",
+            {"name": "x", "version": "1.0.0", "apiVersion": "v2"},
+            {},
+            write_yaml(config),
+            (),
+            (config,),
         )
+        async with open_release_engine(world.client, watches, EngineOptions(holder="somebody else")) as other:
+            await other.upgrade(request)
         await world.repository()
         await world.create("prod", "shop", package="no-such-package")
         await world.until_state("prod", "shop", "Failed")

@@ -340,6 +340,24 @@ def test_warnings_are_told_once_each_and_not_without_end() -> None:
     assert "warnings" not in statuses.external(statuses.warned(many, (), T2))
 
 
+def test_where_it_can_be_reached_is_told_until_it_is_uninstalled() -> None:
+    status = statuses.reachable(ready(), [("https://a.example", "for customers"), ("https://b.example", "")], T1)
+    urls = [{"url": "https://a.example", "description": "for customers"}, {"url": "https://b.example"}]
+    assert statuses.external(status)["urls"] == urls
+    assert statuses.difference(status, statuses.external(ready()))["urls"] == urls
+    many = statuses.reachable(status, ((f"https://{number}.example", "") for number in range(1000)), T1)
+    assert len(many.urls) == statuses.MAX_URLS
+    assert "urls" not in statuses.external(statuses.uninstalled(status, T2))
+
+
+def test_what_was_ready_and_is_not_any_more_is_degraded() -> None:
+    status = statuses.progressing(ready(), Stage.SCALED, Reason.UNHEALTHY, "Deployment a: 0 of 1", T1)
+    assert statuses.summary(status)[:2] == ("Degraded", "Deployment a: 0 of 1")
+    told = {kind: condition.truth.value for kind, condition in status.told.items()}
+    assert (told["Ready"], told["Scaled"], told["Installed"]) == ("False", "False", "True")
+    assert statuses.summary(statuses.succeeded(status, Stage.SCALED, T2)).state == "Ready"
+
+
 def test_what_somebody_else_wrote_is_told_in_so_many_characters_and_no_more() -> None:
     """A patch that is too large is refused, and would be tried for ever."""
     status = statuses.failed(ready(), Stage.REQUIREMENTS, Reason.ANY_OF_UNMET, "x" * 3_000_000, T1, permanent=False)
@@ -370,11 +388,12 @@ def test_what_is_no_longer_said_is_taken_back_and_what_is_said_is_not_said_again
     full = statuses.warned(ready(), ("a",), T1)
     full = statuses.progressing(full, Stage.APPLIED, Reason.APPLYING_MANIFESTS, "applying", T1)
     full = statuses.tracking(full, (), ("c",), T1)
+    full = statuses.reachable(full, (("https://a", ""),), T1)
     written = statuses.external(full)
     assert statuses.difference(full, written) == {}
     patch = statuses.difference(statuses.fresh(1, T2), written)
     assert {field for field, value in patch.items() if value is None} == {
-        "currentVersion", "release", "progress", "warnings",
+        "currentVersion", "release", "progress", "warnings", "urls",
     }  # fmt: skip
     merged: JsonObject = {field: value for field, value in (written | patch).items() if value is not None}
     assert merged == statuses.external(statuses.fresh(1, T2))

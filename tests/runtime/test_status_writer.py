@@ -22,11 +22,13 @@ from wharfinger.runtime import status as statuses
 from wharfinger.runtime.reasons import Reason
 from wharfinger.runtime.status import PackageStatus, Stage
 from wharfinger.runtime.status_writer import (
+    MINOR_PER_S,
     PAUSE_S,
     RESYNC_S,
     Changed,
     Differs,
     Event,
+    Left,
     Looked,
     LookIn,
     StatusWriter,
@@ -46,6 +48,8 @@ WRITTEN = Writes(10.0)
         (WRITTEN, Changed(10.1, urgent=True), Writes(), LookIn(0.0)),
         (WRITTEN, Changed(10.25, urgent=False), WRITTEN, LookIn(0.25)),
         (WRITTEN, Changed(10.5, urgent=False), WRITTEN, LookIn(0.0)),
+        (Writes(), Left(1.0), Writes(1.0), LookIn(0.5)),
+        (WRITTEN, Left(10.25), Writes(10.25), LookIn(0.5)),
         (WRITTEN, Differs(10.25), WRITTEN, LookIn(0.25)),
         (WRITTEN, Differs(10.5), Writes(10.5), Write()),
         (Writes(), Differs(0.0), Writes(0.0), Write()),
@@ -86,7 +90,6 @@ PAUSED = statuses.suspended(ready(), T1, suspended=True)
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        (ready(), APPLYING),
         (APPLYING, ready()),
         (APPLYING, BROKEN),
         (ready(), PAUSED),
@@ -155,6 +158,31 @@ def test_what_makes_no_difference_any_more_is_forgotten() -> None:
     # What was urgent and is gone before it was written leaves nothing behind.
     asked.writer.changed("a999", ready(), BROKEN, 999.1)
     assert "a999" not in asked.writer._writes
+
+
+def test_a_second_look_that_finds_nothing_to_do_is_not_told() -> None:
+    asked = Asked()
+    well = ready()
+    looking = statuses.reconfigure_started(well, well.generation, T1)
+    asked.writer.changed("a", well, looking, 10.0)
+    assert not asked.writer.may_write("a", 10.1)
+    asked.writer.changed("a", looking, well, 10.2)  # it is Ready again, and so says what is written
+    assert asked.writer.may_write("a", 10.2)
+    wished = statuses.reconfigure_started(well, well.generation + 1, T1)
+    asked.writer.changed("a", well, wished, 20.0)
+    assert asked.writer.may_write("a", 20.0)
+
+
+def test_many_pause_longer_than_a_few() -> None:
+    asked = Asked()
+    for number in range(400):
+        assert asked.writer.may_write(f"a{number}", 10.0)
+    assert not asked.writer.may_write("a7", 10.0 + 9.5)
+    assert asked.writer.may_write("a7", 10.0 + 400 / MINOR_PER_S)
+    assert asked.writer.may_write("never written", 10.0)
+    # Once they have come to rest, a few of them are written as often as ever.
+    assert asked.writer.may_write("a8", 100.0)
+    assert asked.writer.may_write("a8", 100.0 + PAUSE_S)
 
 
 def test_of_many_that_are_written_at_once_none_is_forgotten() -> None:

@@ -12,6 +12,7 @@ from tests.packages.charts import write
 from tests.runtime.test_hook_runs import PACKAGE, bash, config_map, hooked
 from tests.runtime.world import Ground, World, one_error, open_ground, open_world
 from wharfinger.cluster.client import ClusterClient
+from wharfinger.cluster.release_engine import ReleaseEngine
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.formats.json_value import JsonObject
 from wharfinger.hooks.hook_services import HookServices
@@ -33,8 +34,8 @@ NOTE = """jq -r '.[] | "\\(.type) \\([.objects[]?, .] | map(.filterResult.a // e
 class Always(Ground):
     """A daemon that synchronises at every start."""
 
-    def make_tools(self, services: HookServices, limits: SlotLimits | None = None) -> Tools:
-        return replace(Ground.make_tools(self, services, limits), synchronization=Repeat.ALWAYS)
+    def make_tools(self, services: HookServices, releases: ReleaseEngine, limits: SlotLimits | None = None) -> Tools:
+        return replace(Ground.make_tools(self, services, releases, limits), synchronization=Repeat.ALWAYS)
 
 
 def told(folder: Path) -> list[str]:

@@ -29,6 +29,7 @@ from tests.runtime.why_situations import (
     has_definitions,
 )
 from tests.runtime.world import Ground, World, one_error, open_ground
+from wharfinger.cluster.release_engine import ReleaseEngine
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.debug.answers import why_text
 from wharfinger.debug.client import open_debug_client
@@ -66,9 +67,9 @@ _VOLATILE = (
 class NarrowGround(Ground):
     """Where one hook runs at a time."""
 
-    def make_tools(self, services: HookServices, limits: SlotLimits | None = None) -> Tools:
+    def make_tools(self, services: HookServices, releases: ReleaseEngine, limits: SlotLimits | None = None) -> Tools:
         """See Ground."""
-        return super().make_tools(services, limits or SlotLimits(hooks=1))
+        return super().make_tools(services, releases, limits or SlotLimits(hooks=1))
 
 
 def steady(text: str, folder: Path) -> str:

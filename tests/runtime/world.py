@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import trio
+import trio.testing
 
 from tests.packages.charts import chart
 from tests.registry_server import PASSWORD, USER, open_registry_server
@@ -19,6 +20,7 @@ from tests.runtime.objects import application, module, repository
 from wharfinger.cluster.client import ClusterClient
 from wharfinger.cluster.connection import Connection, bearer
 from wharfinger.cluster.control_plane.service import LOCAL, open_control_plane
+from wharfinger.cluster.engine_options import EngineOptions
 from wharfinger.cluster.errors import NotFoundError
 from wharfinger.cluster.http_client import HttpClusterClient, open_client
 from wharfinger.cluster.informer import Informer, open_informer
@@ -39,12 +41,14 @@ from wharfinger.packages.helm_renderer import HelmRenderer
 from wharfinger.packages.oci_registry import open_registry
 from wharfinger.packages.pusher import load_package, push_package
 from wharfinger.packages.registry import Registry
+from wharfinger.packages.render_cache import CachingRenderer
 from wharfinger.packages.source import Source, open_source, source_text
 from wharfinger.process.command import Limits
 from wharfinger.queue.backoff import BackoffPolicy
 from wharfinger.queue.scope import WorkScope
 from wharfinger.queue.slots import SlotLimits, Slots
 from wharfinger.runtime.controller import open_controller
+from wharfinger.runtime.health_expressions import HealthExpressions
 from wharfinger.runtime.instance import SourceOpener, Tools
 from wharfinger.runtime.journal import Journal
 from wharfinger.runtime.limited_client import LimitedClient
@@ -54,6 +58,7 @@ from wharfinger.runtime.resources import APPLICATION, MODULE, REQUESTED
 from wharfinger.runtime.runtime import Runtime
 from wharfinger.runtime.service import Facts, open_runtime
 from wharfinger.runtime.status_writer import StatusWriter
+from wharfinger.runtime.summary import summary
 
 PATIENCE_S = 60
 
@@ -135,9 +140,10 @@ class World:
         self.requests += 1
         annotations: JsonObject = {REQUESTED: str(self.requests)}
         await self.client.merge_patch(_key(namespace, name), {"metadata": {"annotations": annotations}})
-        await self.until(
-            namespace, name, lambda obj: find_str(obj, "status", "summary", "state") not in ("Ready", "Failed")
-        )
+        runtime_name = f"{namespace}.{name}" if namespace else name
+        with trio.fail_after(PATIENCE_S):
+            while self.runtime.instances[runtime_name].wanted.requested != str(self.requests):
+                await trio.testing.wait_all_tasks_blocked(0.005)
 
     async def annotate(self, namespace: str, name: str, key: str, value: str) -> None:
         """Set an annotation."""
@@ -176,7 +182,16 @@ class World:
             seen = find_int(obj, "status", "observedGeneration")
             return find_str(obj, "status", "summary", "state") == state and seen >= least
 
+        runtime_name = f"{namespace}.{name}" if namespace else name
+        with trio.fail_after(PATIENCE_S):
+            # After a request that changes nothing, what is written is what was written: only the runtime knows of it.
+            while self.requests and self._state_of(runtime_name) != state:
+                await trio.testing.wait_all_tasks_blocked(0.005)
         return await self.until(namespace, name, holds)
+
+    def _state_of(self, name: str) -> str:
+        status = self.runtime.status(name)
+        return summary(status).state if status is not None else ""
 
     async def until_gone(self, namespace: str, name: str) -> None:
         """Wait until the object is gone."""
@@ -329,22 +344,21 @@ class Ground:
                 self.folder, self.address, self.client, applications, modules, runtime, self.downloads, self.login
             )
 
-    def make_tools(self, services: HookServices, limits: SlotLimits | None = None) -> Tools:
+    def make_tools(self, services: HookServices, releases: ReleaseEngine, limits: SlotLimits | None = None) -> Tools:
         """What tasks work with."""
         scratch, slots = self.folder / "scratch", Slots(limits or SlotLimits())
         limited = LimitedClient(self.client, slots)
         return Tools(
             open_source=self.open_source,
             store=self.store,
-            renderer=HelmRenderer(self.helm, scratch),
+            renderer=CachingRenderer(HelmRenderer(self.helm, scratch), self.folder / "renders"),
             cluster=limited,
-            releases=ReleaseEngine(limited, holder="wharfinger"),
+            releases=releases,
             hook_runner=ProcessHookRunner(scratch, Limits(wall_s=60, stdout_bytes=1024 * 1024)),
             config_reader=ProcessConfigReader(),
             filters=self.filters,
             rules=self.rules,
             hook_services=services,
-            holder="wharfinger",
             journal=self.journal,
             slots=slots,
             stopping=WorkScope("the world"),
@@ -369,6 +383,7 @@ class Ground:
                 on_change=keys.add,
                 on_status=changed,
                 backoff=self.backoff,
+                engine=EngineOptions(expressions=HealthExpressions(self.rules)),
             ) as runtime,
             open_controller(self.through, runtime, keys, writer, local_packages=[self.folder]),
         ):

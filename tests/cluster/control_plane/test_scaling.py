@@ -18,7 +18,7 @@ from wharfinger.cluster.control_plane.kinds import ScalePaths
 from wharfinger.cluster.control_plane.patching import PatchType
 from wharfinger.cluster.control_plane.scaling import get_scale, patch_scale, replace_scale, scale_of
 from wharfinger.cluster.control_plane.updating import replace
-from wharfinger.formats.json_value import JsonObject, JsonValue, find, find_str
+from wharfinger.formats.json_value import JsonObject, JsonValue, find, find_list, find_str
 
 PATHS = ScalePaths(".spec.replicas", ".status.replicas", ".spec.selector")
 
@@ -161,6 +161,20 @@ def test_a_custom_kind_says_where_its_numbers_are() -> None:
 
     replace(backend, kind, "default", "a", "status", changed(stored, status={"replicas": 1}), OPTIONS)
     assert find(get_scale(backend, kind, "default", "a"), "status") == {"replicas": 1}
+
+
+def test_who_scaled_is_told_with_the_subresource() -> None:
+    backend = new_backend()
+    kind = deployments(backend)
+    made(backend, kind, deployment(kind))
+
+    replace_scale(backend, kind, "default", "a", {"spec": {"replicas": 4}}, OPTIONS)
+
+    entries = find_list(backend.get(kind, "default", "a"), "metadata", "managedFields")
+    assert [find(entry, "apiVersion") for entry in entries if find(entry, "subresource") == "scale"] == ["apps/v1"]
+    assert [find(entry, "fieldsV1") for entry in entries if find(entry, "subresource") == "scale"] == [
+        {"f:spec": {"f:replicas": {}}}
+    ]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from tests.cluster.control_plane.recorded_requests import Step, content, entries, list_types_of, patches, steps
 from wharfinger.cluster.control_plane.defaults import apply_defaults
-from wharfinger.cluster.control_plane.field_set import FieldSet, same_value
 from wharfinger.cluster.control_plane.list_types import ListTypes, builtin_list_types, crd_list_types
 from wharfinger.cluster.control_plane.managed_fields import Manager, Operation, managers_of, record_update
 from wharfinger.cluster.control_plane.server_side_apply import (
@@ -22,6 +21,8 @@ from wharfinger.cluster.control_plane.server_side_apply import (
     apply,
     remove_fields,
 )
+from wharfinger.cluster.control_plane.typed_fields import fields_of
+from wharfinger.cluster.field_set import FieldSet, same_value
 from wharfinger.formats.json_value import JsonObject, JsonValue, as_object, find, find_list, to_json
 
 NOW: Final = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -331,7 +332,7 @@ def test_after_a_forced_apply_the_intent_holds_and_is_owned(
 ) -> None:
     applied = go(_live(history), intent, force=True, lists=SCHEMA)
     assert _reads(applied, intent)
-    wanted = FieldSet.of_object(intent, SCHEMA)
+    wanted = fields_of(intent, SCHEMA)
     assert {path for path in wanted.paths() if path[0] == "f:spec"} == set(owned(applied, "one").paths())
 
 

@@ -1,0 +1,189 @@
+"""Many small packages on one server: installed against a loop of ``helm install``, looked at again, and kept from drifting.
+
+Everything is real: the daemon, its control plane, a registry, helm and kubectl are processes on loopback. How often each is asked
+is written with the row, as is what a run took on both sides; `WHARFINGER_BENCH_PACKAGES` says how many packages there are.
+"""
+
+import json
+import os
+import statistics
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import trio
+
+from bench.measure import Ratio
+from tests.packages.charts import write
+from tests.programs import WHARFINGER, program
+from tests.registry_server import open_registry_server
+from wharfinger.cluster.client import WatchType
+from wharfinger.cluster.connection import load_connection
+from wharfinger.cluster.http_client import HttpClusterClient, open_client
+from wharfinger.cluster.informer import open_informer
+from wharfinger.cluster.resource import ResourceType, name_of
+from wharfinger.formats.json_value import JsonObject, find_int, find_str
+from wharfinger.runtime.resources import APPLICATION
+
+PACKAGES: Final = int(os.environ.get("WHARFINGER_BENCH_PACKAGES", "200"))
+HELM_INSTALLS: Final = max(10, PACKAGES // 5)
+EDITS: Final = 100
+PATIENCE_S: Final = 600
+NAMESPACE: Final = ResourceType("", "v1", "Namespace", "namespaces", namespaced=False)
+DEPLOYMENT: Final = ResourceType("apps", "v1", "Deployment", "deployments", namespaced=True)
+
+CHART: Final = {
+    "Chart.yaml": "apiVersion: v2\nname: six\nversion: 1.0.0\n",
+    "values.yaml": "replicas: 1\n",
+    "templates/account.yaml": "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: {{ .Release.Name }}}\n",
+    "templates/config.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Release.Name }}}\ndata: {colour: blue}\n",
+    "templates/secret.yaml": "apiVersion: v1\nkind: Secret\nmetadata: {name: {{ .Release.Name }}}\nstringData: {word: shark}\n",
+    "templates/service.yaml": (
+        "apiVersion: v1\nkind: Service\nmetadata: {name: {{ .Release.Name }}}\n"
+        "spec: {selector: {app: {{ .Release.Name }}}, ports: [{port: 80}]}\n"
+    ),
+    "templates/role.yaml": (
+        "apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata: {name: {{ .Release.Name }}}\n"
+        'rules: [{apiGroups: [""], resources: [pods], verbs: [get]}]\n'
+    ),
+    "templates/deployment.yaml": (
+        "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: {{ .Release.Name }}}\nspec:\n"
+        "  replicas: {{ .Values.replicas }}\n  selector: {matchLabels: {app: {{ .Release.Name }}}}\n"
+        "  template:\n    metadata: {labels: {app: {{ .Release.Name }}}}\n"
+        "    spec: {containers: [{name: main, image: 'registry.example/web:1'}]}\n"
+    ),
+}
+
+
+def measure() -> Iterator[Ratio]:
+    """Installs, and drift with all of them installed."""
+    yield from trio.run(_measure)
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A daemon with a cluster of its own, and what people use on it."""
+
+    folder: Path
+    client: HttpClusterClient
+    registry: str
+    environment: dict[str, str]
+
+    def run(self, *command: str) -> None:
+        """A command of a person. Raises CalledProcessError."""
+        subprocess.run(command, env=self.environment, check=True, stdout=subprocess.DEVNULL)
+
+
+async def _measure() -> list[Ratio]:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        chart = folder / "six"
+        write(chart, dict(CHART))
+        async with open_registry_server(folder / "registry") as address:
+            state = folder / "state"
+            with program(*WHARFINGER, "run", "--embedded", "--state-dir", str(state)) as daemon:
+                await trio.to_thread.run_sync(daemon.wait_line, " ready: ")
+                kubeconfig = state / "embedded" / "kubeconfig"
+                with _drained(daemon.output.fileno()):
+                    async with open_client(load_connection(kubeconfig)) as client:
+                        stage = Stage(folder, client, str(address), _environment(folder, kubeconfig))
+                        rows = [await _installs(stage, chart), await _drift(stage)]
+                daemon.process.terminate()
+                await trio.to_thread.run_sync(daemon.process.wait, 60)
+                return rows
+
+
+@contextmanager
+def _drained(descriptor: int) -> Iterator[None]:
+    """Read what the daemon says, so that it never waits for us."""
+    child = subprocess.Popen(["cat"], stdin=descriptor, stdout=subprocess.DEVNULL)
+    try:
+        yield
+    finally:
+        child.kill()
+        child.wait()
+
+
+def _environment(folder: Path, kubeconfig: Path) -> dict[str, str]:
+    homes = {f"HELM_{what}_HOME": str(folder / "helm") for what in ("CACHE", "CONFIG", "DATA")}
+    return {**os.environ, **homes, "KUBECONFIG": str(kubeconfig)}
+
+
+async def _installs(stage: Stage, chart: Path) -> Ratio:
+    """As many packages as there are by the daemon, some of the same chart by helm; the time of one."""
+    target = f"{stage.registry}/packages/six:1.0.0"
+    stage.run(*WHARFINGER, "package", "push", str(chart), target, "--plain-http")
+    for name in ("ours", "theirs"):
+        await stage.client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    spec: JsonObject = {"registry": {"repo": f"{stage.registry}/packages", "scheme": "HTTP"}}
+    await stage.client.create(_resource("PackageRepository", "default", "", spec))
+    ready: set[str] = set()
+    began = time.perf_counter()
+    async with open_informer(stage.client, APPLICATION, "ours") as informer:
+        for number in range(PACKAGES):
+            spec = {"packageName": "six", "packageVersion": "1.0.0"}
+            await stage.client.create(_resource("Application", f"six-{number}", "ours", spec))
+        with trio.fail_after(PATIENCE_S), informer.changes() as changes:
+            while len(ready) < PACKAGES:
+                for key in await changes.wait():
+                    found = informer.get(key)
+                    if found is not None and find_str(found, "status", "summary", "state") == "Ready":
+                        ready.add(key.name)
+    ours = time.perf_counter() - began
+    began = time.perf_counter()
+    for number in range(HELM_INSTALLS):
+        await trio.to_thread.run_sync(
+            stage.run, "helm", "install", f"six-{number}", str(chart), "--namespace", "theirs"
+        )
+    theirs = time.perf_counter() - began
+    what = f"{PACKAGES} packages of 6 objects to Ready, each"
+    return Ratio(
+        "releases", what, f"a loop of {HELM_INSTALLS} helm install", ours / PACKAGES, theirs / HELM_INSTALLS, 0.25
+    )
+
+
+async def _drift(stage: Stage) -> Ratio:
+    """`kubectl patch` of a field that is ours, until it is as applied again: the 99th percentile, against one second."""
+    broken: dict[str, float] = {}
+    mended: list[float] = []
+    edited = trio.Event()
+
+    async def watch(task_status: trio.TaskStatus[None]) -> None:
+        listed = await stage.client.list(DEPLOYMENT, "ours")
+        async with stage.client.watch(DEPLOYMENT, "ours", resource_version=listed.resource_version) as events:
+            task_status.started()
+            async for event in events:
+                if event.type is not WatchType.MODIFIED:
+                    continue
+                name, replicas = name_of(event.object), find_int(event.object, "spec", "replicas")
+                if replicas != 1:
+                    broken.setdefault(name, time.perf_counter())
+                elif name in broken:
+                    mended.append(time.perf_counter() - broken.pop(name))
+                    edited.set()
+
+    async with trio.open_nursery() as nursery:
+        await nursery.start(watch)
+        for number in range(EDITS):
+            name = f"six-{number * 7 % PACKAGES}"
+            command = ("kubectl", "--namespace", "ours", "patch", "deployment", name, "--type=merge")
+            edited = trio.Event()
+            await trio.to_thread.run_sync(
+                stage.run, *command, f"--patch={json.dumps({'spec': {'replicas': 3 + number % 5}})}"
+            )
+            with trio.fail_after(60):
+                await edited.wait()
+        nursery.cancel_scope.cancel()
+    worst = statistics.quantiles(mended, n=100)[98]
+    print(f"drift: p50 {statistics.median(mended) * 1e3:.0f} ms, p99 {worst * 1e3:.0f} ms, of {len(mended)}")
+    return Ratio("releases", f"drift corrected among {PACKAGES} packages, p99", "one second", worst, 1.0, 1.0)
+
+
+def _resource(kind: str, name: str, namespace: str, spec: JsonObject) -> JsonObject:
+    metadata: JsonObject = {"name": name, **({"namespace": namespace} if namespace else {})}
+    return {"apiVersion": "wharfinger.dev/v1alpha1", "kind": kind, "metadata": metadata, "spec": spec}

@@ -1,0 +1,171 @@
+"""What the reconciler does for a row of the desired table: apply its object, or delete it.
+
+Before each apply the object is looked at, unless somebody did so just now and said what he saw: whose it is, whether it is on its
+way out, who owns which of its fields. The object of a row that is gone is deleted as it was judged when it left; one that nobody
+judged is judged here. After an apply what the server answered is kept as the baseline of drift.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import trio
+
+from wharfinger.cluster.applied_objects import AppliedObjects
+from wharfinger.cluster.apply import ObjectWriter
+from wharfinger.cluster.client import ClusterClient
+from wharfinger.cluster.conflicts import FieldConflict
+from wharfinger.cluster.desired import DesiredObject, Identity
+from wharfinger.cluster.errors import ClusterError
+from wharfinger.cluster.ownership import Owner, check_owner, owner_of
+from wharfinger.cluster.reconciler.operations import Attempt
+from wharfinger.cluster.removal import Pruner, delete_exactly, why_kept
+from wharfinger.cluster.resource import ObjectKey
+from wharfinger.cluster.survey import look_up
+from wharfinger.cluster.tables.snapshot import Snapshot
+from wharfinger.formats.json_value import JsonObject, as_object, find_list, find_str
+from wharfinger.formats.packed_json import PackedJson
+
+FRESH_S: Final = 30.0
+"""What was seen so long ago is looked at again: hooks may have run since."""
+
+
+class InterruptedApplyError(ClusterError):
+    """What was being applied is not wanted any more."""
+
+
+class GoingError(ClusterError):
+    """The object is on its way out; what is written now goes with it."""
+
+    retry_after_s: float | None = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """An object as it was at a time (trio's clock); ``live`` is None where there was none."""
+
+    live: JsonObject | None
+    at: float
+
+
+class ApplyOperations:
+    """Operations of the desired table. ``answered`` is told each object as it was applied; ``whole`` as in `Pruner`."""
+
+    def __init__(
+        self,
+        client: ClusterClient,
+        writer: ObjectWriter,
+        applied: AppliedObjects,
+        answered: Callable[[ObjectKey, JsonObject], None],
+        whole: Callable[[Owner], bool],
+    ) -> None:
+        self._client = client
+        self._writer = writer
+        self._applied = applied
+        self._answered = answered
+        self._pruner = Pruner(client, whole)
+        self._sights: dict[Identity, Sight] = {}
+        self._before: dict[Identity, PackedJson] = {}
+        self._doomed: dict[Identity, str] = {}
+        self._left: dict[Identity, tuple[FieldConflict, ...]] = {}
+        self._running: dict[Identity, trio.CancelScope] = {}
+
+    def saw(self, identity: Identity, live: JsonObject | None) -> None:
+        """What the next update of this object need not look up."""
+        self._sights[identity] = Sight(live, trio.current_time())
+
+    def replaces(self, identity: Identity, body: PackedJson) -> None:
+        """What was applied before: fields of it that somebody took are drift, until the object is as its row says."""
+        self._before[identity] = body
+
+    def doom(self, identity: Identity, uid: str) -> None:
+        """What the next delete is about: this very object, judged already."""
+        self._doomed[identity] = uid
+
+    def left(self, identity: Identity) -> tuple[FieldConflict, ...]:
+        """The fields that the last apply left to who took them."""
+        return self._left.get(identity, ())
+
+    def interrupt(self, identity: Identity) -> None:
+        """Do not wait for the answer to what is being applied: nobody wants it any more."""
+        if (scope := self._running.get(identity)) is not None:
+            scope.cancel(reason="the row is gone")
+
+    def forget(self, identity: Identity) -> None:
+        """Nothing more is going to be done for it."""
+        for known in (self._sights, self._before, self._doomed, self._left):
+            known.pop(identity, None)
+        self._applied.forget(identity)
+
+    async def update(self, attempt: Attempt[Identity, DesiredObject]) -> None:
+        """Apply. Raises ForeignObjectError, FieldConflictError, GoingError, and what the client raises."""
+        self._doomed.pop(attempt.key, None)
+        with trio.CancelScope() as scope:
+            self._running[attempt.key] = scope
+            try:
+                await self._update(attempt)
+            finally:
+                del self._running[attempt.key]
+        if scope.cancelled_caught:
+            raise InterruptedApplyError(f"{attempt.row.key} is not wanted any more")
+
+    async def _update(self, attempt: Attempt[Identity, DesiredObject]) -> None:
+        row, identity = attempt.row, attempt.key
+        live = await self._look(identity, row.key, first=attempt.number == 1 and not attempt.refreshing)
+        if live is not None:
+            self._check_owner(row, live)
+            _check_staying(row.key, live)
+
+        def before() -> JsonObject | None:
+            body = row.body if attempt.refreshing else self._before.get(identity)
+            return None if body is None else as_object(body.value(), str(row.key))
+
+        written = await self._writer.write(
+            row.key, row.object(), live, before=before, drift=row.drift, correcting=attempt.refreshing
+        )
+        _check_staying(row.key, written.live)
+        # No await from here on: what is known of the object is of one moment.
+        self._applied.record(identity, written.live)
+        self._answered(row.key, written.live)
+        self._before.pop(identity, None)
+        self._left.pop(identity, None)
+        if written.left:
+            self._left[identity] = written.left
+
+    async def delete(self, attempt: Attempt[Identity, DesiredObject]) -> None:
+        """Delete, unless the row said to leave the object, or it is to be kept."""
+        row, identity = attempt.row, attempt.key
+        uid = "" if row.orphan else self._doomed.get(identity) or await self._judge(row)
+        if uid:
+            await delete_exactly(self._client, row.key, uid)
+        self.forget(identity)
+
+    async def prune(self, snapshot: Snapshot[Identity, DesiredObject]) -> None:
+        """Delete what has our label and no row, of releases all of whose objects are in rows."""
+        await self._pruner.prune(snapshot)
+
+    async def _look(self, identity: Identity, key: ObjectKey, *, first: bool) -> JsonObject | None:
+        sight = self._sights.pop(identity, None)
+        if first and sight is not None and trio.current_time() - sight.at < FRESH_S:
+            return sight.live
+        return await look_up(self._client, key)
+
+    async def _judge(self, row: DesiredObject) -> str:
+        live = await look_up(self._client, row.key)
+        if live is None or why_kept(row.key, row.object(), live, row.owner, delete_protected=False):
+            return ""
+        return find_str(live, "metadata", "uid")
+
+    def _check_owner(self, row: DesiredObject, live: JsonObject) -> None:
+        """An object that we applied, and from which somebody took the annotations, is still ours."""
+        found, applied = owner_of(live), self._applied.get(row.identity)
+        stripped = not found.name and not found.namespace
+        if not stripped or applied is None or applied.uid != find_str(live, "metadata", "uid"):
+            check_owner(row.key, live, row.owner)
+
+
+def _check_staying(key: ObjectKey, live: JsonObject) -> None:
+    if find_str(live, "metadata", "deletionTimestamp"):
+        finalizers = ", ".join(str(one) for one in find_list(live, "metadata", "finalizers"))
+        why = f"; it waits for finalizers: {finalizers}" if finalizers else ""
+        raise GoingError(f"{key} is being deleted{why}")

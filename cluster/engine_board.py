@@ -1,0 +1,86 @@
+"""What a release engine knows of each release, and whom it tells: shared by its operations and its monitors."""
+
+from collections.abc import AsyncIterator, Hashable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import trio
+
+from wharfinger.cluster.drift import Drift
+from wharfinger.cluster.drift_fights import Fight
+from wharfinger.cluster.engine_options import EngineListener
+from wharfinger.cluster.health import Health
+from wharfinger.cluster.ownership import Owner
+from wharfinger.cluster.release_request import ReleaseResult
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What was applied last of a release, and is there as far as we know."""
+
+    fingerprint: str
+    result: ReleaseResult
+    groups: tuple[Hashable, ...]
+
+
+@dataclass(slots=True)
+class _Turn:
+    lock: trio.Lock = field(default_factory=trio.Lock)
+    waiting: int = 0
+
+
+@dataclass(slots=True)
+class EngineBoard:
+    """``known``: what was applied last, and is there as far as we know; ``whole``: releases all of whose objects are in rows;
+    ``left_alone``: those that somebody else had last; ``resting``: those for which nothing is to be done now; ``turns``: those
+    that are at work.
+    """
+
+    listeners: tuple[EngineListener, ...] = ()
+    known: dict[Owner, Known] = field(default_factory=dict)
+    whole: set[Owner] = field(default_factory=set)
+    left_alone: set[Owner] = field(default_factory=set)
+    resting: set[Owner] = field(default_factory=set)
+    turns: dict[Owner, _Turn] = field(default_factory=dict)
+
+    def forget(self, owner: Owner) -> None:
+        """Nothing is certain of this release."""
+        self.known.pop(owner, None)
+        self.whole.discard(owner)
+
+    def tell_drift(self, owner: Owner, drifts: tuple[Drift, ...], fights: tuple[Fight, ...]) -> None:
+        """See EngineListener."""
+        for listener in self.listeners:
+            listener.drifted(owner, drifts, fights)
+
+    def tell_health(self, owner: Owner, health: Health) -> None:
+        """See EngineListener."""
+        for listener in self.listeners:
+            listener.health_changed(owner, health)
+
+    def tell_foreign(self, owner: Owner, revision: int, by: str) -> None:
+        """See EngineListener."""
+        for listener in self.listeners:
+            listener.foreign_revision(owner, revision, by)
+
+    def is_busy(self, owner: Owner) -> bool:
+        """Whether an operation of the release is under way or waiting."""
+        return owner in self.turns
+
+    @property
+    def busy(self) -> int:
+        """Operations under way or waiting."""
+        return sum(turn.waiting for turn in self.turns.values())
+
+    @asynccontextmanager
+    async def turn(self, owner: Owner) -> AsyncIterator[None]:
+        """For the block nobody else is at work on the release here; waits for who is."""
+        turn = self.turns.setdefault(owner, _Turn())
+        turn.waiting += 1
+        try:
+            async with turn.lock:
+                yield
+        finally:
+            turn.waiting -= 1
+            if not turn.waiting:
+                del self.turns[owner]

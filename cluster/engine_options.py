@@ -1,0 +1,78 @@
+"""How a release engine works, whom it tells, and what it says of itself."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Protocol
+
+from wharfinger.cluster.drift import Drift
+from wharfinger.cluster.drift_fights import Fight
+from wharfinger.cluster.drift_monitor import DriftStatistics
+from wharfinger.cluster.fencing import Holder
+from wharfinger.cluster.health import Health
+from wharfinger.cluster.health_monitor import HealthStatistics
+from wharfinger.cluster.health_rules import Expressions
+from wharfinger.cluster.live_objects import LiveStatistics
+from wharfinger.cluster.ownership import Owner
+from wharfinger.cluster.reconciler.options import ReconcilerOptions
+from wharfinger.cluster.reconciler.statistics import ReconcilerStatistics
+from wharfinger.cluster.release_store import HISTORY
+from wharfinger.cluster.tables.statistics import TableStatistics
+
+
+def utc_now() -> datetime:
+    """The wall clock."""
+    return datetime.now(UTC)
+
+
+def nobodys(_owner: Owner) -> AbstractContextManager[None]:
+    """Operations are nobody's work in particular."""
+    return nullcontext()
+
+
+@dataclass(frozen=True, slots=True)
+class EngineOptions:
+    """How an engine works.
+
+    ``holder`` is written into records; ``force`` takes every field from everybody; ``history``: revisions kept; ``during``
+    surrounds each operation with whose work it is; ``expressions`` evaluates packages' own health rules, which are passed over
+    without; ``full_s``: between two full comparisons; ``prune_s``: between two prunes, 0 for on demand only.
+    """
+
+    field_manager: str = "wharfinger"
+    now: Callable[[], datetime] = utc_now
+    holder: Holder | str = "wharfinger"
+    force: bool = False
+    history: int = HISTORY
+    during: Callable[[Owner], AbstractContextManager[None]] = nobodys
+    expressions: Expressions | None = None
+    full_s: float = 600.0
+    prune_s: float = 3600.0
+    reconciler: ReconcilerOptions = field(default_factory=ReconcilerOptions)
+
+
+class EngineListener(Protocol):
+    """Told what happens to releases. Synchronous; must not block."""
+
+    def drifted(self, owner: Owner, drifts: tuple[Drift, ...], fights: tuple[Fight, ...]) -> None:
+        """All that drifted of a release, and all that is fought for; both empty once all is well again."""
+
+    def health_changed(self, owner: Owner, health: Health) -> None:
+        """The laggards of a release, or its state, are others."""
+
+    def foreign_revision(self, owner: Owner, release_revision: int, by: str) -> None:
+        """Somebody else made, or took away, a revision; drift of that release is left alone until the next upgrade."""
+
+
+@dataclass(frozen=True, slots=True)
+class EngineStatistics:
+    """``whole``: releases all of whose objects are in rows; ``busy``: operations under way or waiting."""
+
+    table: TableStatistics
+    reconciler: ReconcilerStatistics
+    drift: DriftStatistics
+    health: HealthStatistics
+    live: LiveStatistics
+    whole: int
+    busy: int

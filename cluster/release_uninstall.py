@@ -1,0 +1,113 @@
+"""Take one release away: hooks, custom resources, everything else in reverse waves, hooks, records.
+
+Custom resources go first, and are waited for, while what clears their finalizers is still running. What may stay stays
+(:mod:`wharfinger.cluster.removal`). In a namespace that is being deleted everything goes by itself: nothing in it is deleted or
+waited for, and no hook can run there. With ``orphan`` only the records go, and our label: the objects stay as they are.
+
+Interrupted anywhere, the next uninstall finds the record "uninstalling", and does what is left to do.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+from wharfinger.cluster.concurrently import each
+from wharfinger.cluster.desired import DesiredObject, Identity
+from wharfinger.cluster.drift_policy import DriftMode, DriftPolicy
+from wharfinger.cluster.install_order import Wave
+from wharfinger.cluster.object_waits import Progress, wait_gone
+from wharfinger.cluster.ownership import Owner
+from wharfinger.cluster.patience import patiently
+from wharfinger.cluster.record_keeper import recorded_hooks
+from wharfinger.cluster.release import Release, ReleaseStatus
+from wharfinger.cluster.release_hooks import HookEvent, HookRunner
+from wharfinger.cluster.release_request import UninstallResult
+from wharfinger.cluster.release_upgrade import Tools, is_going
+from wharfinger.cluster.removal import disown, judge_leaving
+from wharfinger.cluster.resource import ObjectKey
+from wharfinger.cluster.survey import CONCURRENCY, look_up, rows_of
+from wharfinger.formats.json_value import JsonObject, find_str
+
+_UNWATCHED = DriftPolicy(DriftMode.OFF)
+
+
+class Uninstall:
+    """Made for one uninstall."""
+
+    def __init__(self, tools: Tools, owner: Owner, progress: Progress, *, delete_protected: bool, orphan: bool) -> None:
+        self._tools = tools
+        self._owner = owner
+        self._progress = progress
+        self._delete_protected = delete_protected
+        self._orphan = orphan
+
+    async def run(self) -> UninstallResult:
+        """Raises ReleaseBusyError, HookFailedError, ReleaseError, and whatever the client raises."""
+        keeper, owner = self._tools.keeper, self._owner
+        history = await keeper.settled(owner)
+        rows = await self._rows(await keeper.possible_objects(history)) if history else self._tools.rows.of(owner)
+        if not history:
+            self._tools.rows.forget(rows)
+            return UninstallResult(found=False)
+        last = history[-1]
+        if self._orphan:
+            result = await self._leave_behind(rows)
+        else:
+            await keeper.mark(last, ReleaseStatus.UNINSTALLING, "Deletion in progress")
+            try:
+                result = await self._delete(rows, last.release, going=await self._namespace_goes())
+            except BaseException:
+                self._tools.rows.forget(self._tools.rows.of(owner))
+                raise
+        await keeper.remove_all(owner)
+        return result
+
+    async def _rows(self, recorded: Sequence[JsonObject]) -> tuple[DesiredObject, ...]:
+        """What may be there: what is in rows, and what the records have besides."""
+        there: dict[Identity, DesiredObject] = {row.identity: row for row in self._tools.rows.of(self._owner)}
+        for row in await rows_of(self._tools.client, self._owner, recorded, _UNWATCHED):
+            there.setdefault(row.identity, row)
+        return tuple(there.values())
+
+    async def _namespace_goes(self) -> bool:
+        resource = await patiently(partial(self._tools.client.resource_type, "v1", "Namespace"))
+        namespace = await look_up(self._tools.client, ObjectKey(resource, "", self._owner.namespace))
+        return namespace is None or is_going(namespace)
+
+    async def _delete(self, rows: Sequence[DesiredObject], last: Release, *, going: bool) -> UninstallResult:
+        runner = HookRunner(self._tools.client, self._owner.namespace, self._progress)
+        hooks = [] if going else recorded_hooks(last)
+        await runner.run(hooks, HookEvent.PRE_DELETE)
+        if going:  # what is in the namespace goes with it
+            inside = [row for row in rows if row.key.namespace == self._owner.namespace]
+            self._tools.rows.forget(inside)
+            rows = [row for row in rows if row.key.namespace != self._owner.namespace]
+        deleted: dict[ObjectKey, str] = {}
+        kept: dict[ObjectKey, str] = {}
+        custom = [row for row in rows if row.wave == Wave.CUSTOM]
+        for part in (custom, [row for row in rows if row.wave != Wave.CUSTOM]):
+            farewell = await judge_leaving(self._tools.client, part, delete_protected=self._delete_protected)
+            gone = await self._tools.rows.remove(part, farewell, self._progress)
+            if not going:
+                await self._await_gone(gone)
+            deleted |= gone
+            kept |= farewell.kept
+        await runner.run(hooks, HookEvent.POST_DELETE)
+        return UninstallResult(found=True, deleted=tuple(deleted), kept=kept)
+
+    async def _await_gone(self, deleted: Mapping[ObjectKey, str]) -> None:
+        """Most are gone when the delete is answered, which one look tells; the others are waited for."""
+        still: dict[ObjectKey, str] = {}
+
+        async def look(key: ObjectKey) -> None:
+            live = await look_up(self._tools.client, key)
+            if live is not None and find_str(live, "metadata", "uid") == deleted[key]:
+                still[key] = deleted[key]
+
+        await each(deleted, look, limit=CONCURRENCY)
+        if still:
+            await wait_gone(self._tools.client, still, progress=self._progress)
+
+    async def _leave_behind(self, rows: Sequence[DesiredObject]) -> UninstallResult:
+        self._tools.rows.forget(rows)
+        await each(rows, lambda row: disown(self._tools.client, row.key, self._owner), limit=CONCURRENCY)
+        return UninstallResult(found=True, kept={row.key: "left behind, as asked" for row in rows})

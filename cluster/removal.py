@@ -1,0 +1,120 @@
+"""What may be deleted, and what stays: the one place where that is decided, for upgrades, uninstalls and pruning.
+
+An object that leaves its release is deleted unless it belongs to somebody else by now, its author said
+``helm.sh/resource-policy: keep`` (in the chart or on the object), or it is of a kind that holds what cannot be made again and
+nobody asked for that. Whatever is deleted is deleted by its UID: an object that took the name meanwhile is not meant.
+"""
+
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+
+from wharfinger.cluster.client import ClusterClient
+from wharfinger.cluster.concurrently import each
+from wharfinger.cluster.desired import DesiredObject, Identity, identity_of
+from wharfinger.cluster.errors import ConflictError, NotFoundError
+from wharfinger.cluster.ownership import PROTECTED, RELEASE_LABEL, Owner, is_kept, owner_of
+from wharfinger.cluster.patience import patiently
+from wharfinger.cluster.resource import ObjectKey, ResourceType, name_of, namespace_of
+from wharfinger.cluster.survey import CONCURRENCY, look_up
+from wharfinger.cluster.tables.snapshot import Snapshot
+from wharfinger.formats.json_value import JsonObject, find_str
+
+
+def why_kept(key: ObjectKey, wanted: JsonObject, live: JsonObject, owner: Owner, *, delete_protected: bool) -> str:
+    """Why an object that left its release stays; "" where it goes. ``wanted``: as its chart had it."""
+    found = owner_of(live)
+    if found != owner:
+        return f"belongs to {found}" if found.name else "belongs to no release any more"
+    if is_kept(wanted) or is_kept(live):
+        return "helm.sh/resource-policy: keep"
+    if key.resource.group_kind in PROTECTED and not delete_protected:
+        return f"{key.resource.kind} objects are only deleted when asked to"
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Farewell:
+    """What becomes of objects that leave: ``doomed`` go, by UID; ``kept`` stay, each with the reason; the rest is gone."""
+
+    doomed: dict[Identity, str] = field(default_factory=dict)
+    kept: dict[ObjectKey, str] = field(default_factory=dict)
+
+
+async def judge_leaving(
+    client: ClusterClient,
+    rows: Iterable[DesiredObject],
+    *,
+    staying: frozenset[str] = frozenset(),
+    delete_protected: bool = False,
+) -> Farewell:
+    """Look at each, and decide. ``staying``: UIDs of objects that are the release's under another name (group) of their kind."""
+    farewell = Farewell()
+
+    async def judge(row: DesiredObject) -> None:
+        live = await look_up(client, row.key)
+        if live is None or (uid := find_str(live, "metadata", "uid")) in staying:
+            return
+        if why := why_kept(row.key, row.object(), live, row.owner, delete_protected=delete_protected):
+            farewell.kept[row.key] = why
+        else:
+            farewell.doomed[row.identity] = uid
+
+    await each(rows, judge, limit=CONCURRENCY)
+    return farewell
+
+
+async def delete_exactly(client: ClusterClient, key: ObjectKey, uid: str) -> bool:
+    """Delete this very object; False where it is gone, or another has its name: not ours."""
+    try:
+        await client.delete(key, uid=uid)
+    except NotFoundError:
+        return False
+    except ConflictError:
+        live = await look_up(client, key)
+        if live is not None and find_str(live, "metadata", "uid") == uid:
+            raise  # a conflict about something else
+        return False
+    return True
+
+
+async def disown(client: ClusterClient, key: ObjectKey, owner: Owner) -> None:
+    """Take our label off an object that stays behind: nobody here watches it any more. One that is gone is fine."""
+    with suppress(NotFoundError):
+        live = await look_up(client, key)
+        if live is not None and owner_of(live) == owner and find_str(live, "metadata", "labels", RELEASE_LABEL):
+            nothing: JsonObject = {"metadata": {"labels": {RELEASE_LABEL: None}}}
+            await patiently(partial(client.merge_patch, key, nothing), also=(ConflictError,))
+
+
+class Pruner:
+    """Deletes what has our label and no row. ``whole``: whether all that a release has is in rows; of others nothing goes."""
+
+    def __init__(self, client: ClusterClient, whole: Callable[[Owner], bool]) -> None:
+        self._client = client
+        self._whole = whole
+
+    async def prune(self, snapshot: Snapshot[Identity, DesiredObject]) -> tuple[ObjectKey, ...]:
+        """What went. One list for each kind that has rows."""
+        kinds: dict[ResourceType, None] = {entry.row.key.resource: None for entry in snapshot.entries()}
+        gone: list[ObjectKey] = []
+        for resource in kinds:
+            listed = await self._client.list(resource, label_selector=RELEASE_LABEL)
+            for obj in listed.items:
+                key = ObjectKey(resource, namespace_of(obj), name_of(obj))
+                if self._is_left(key, obj, snapshot):
+                    uid = find_str(obj, "metadata", "uid")
+                    if await delete_exactly(self._client, key, uid):
+                        gone.append(key)
+        return tuple(gone)
+
+    def _is_left(self, key: ObjectKey, obj: JsonObject, snapshot: Snapshot[Identity, DesiredObject]) -> bool:
+        owner = owner_of(obj)
+        return (
+            identity_of(key) not in snapshot
+            and self._whole(owner)
+            and find_str(obj, "metadata", "labels", RELEASE_LABEL) == owner.name
+            and not find_str(obj, "metadata", "deletionTimestamp")
+            and not why_kept(key, obj, obj, owner, delete_protected=False)
+        )

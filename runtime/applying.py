@@ -1,0 +1,129 @@
+"""A package's chart in the cluster: rendered where its inputs changed, applied as one release, left alone where nothing changed.
+
+What was applied is known by its inputs (everything that a render depends on, but for whether it is an install or an upgrade) and
+by the release engine's fingerprint of what came of them: while both hold, neither helm nor the API server is asked. What a person
+made of the release with helm stays until something is asked for that was not applied before.
+"""
+
+import logging
+from typing import Final
+
+from wharfinger.cluster.endpoints import endpoint_urls
+from wharfinger.cluster.errors import ClusterError
+from wharfinger.cluster.object_waits import Laggards
+from wharfinger.cluster.ownership import Owner
+from wharfinger.cluster.release import ReleaseStatus
+from wharfinger.cluster.resource import kind_of, name_of
+from wharfinger.packages.definition import Definition
+from wharfinger.packages.renderer import RenderRequest
+from wharfinger.runtime.identity import has_release
+from wharfinger.runtime.instance import Brought, Instance, Reporter, Tools
+from wharfinger.runtime.rendering import (
+    drift_of,
+    inputs_of,
+    is_unmanaged,
+    of_foreign_revision,
+    release_request,
+    render,
+    render_request,
+    waiting_for,
+)
+from wharfinger.runtime.status import Stage
+
+log = logging.getLogger(__name__)
+
+LEFT_TO_PEOPLE: Final = (
+    "spec.maintenance: nothing is applied; settings and version that were changed since wait for its end"
+)
+
+
+async def applied_before(instance: Instance, tools: Tools, done: str | None) -> str | None:
+    """What a killed process applied, as the journal has it, if the cluster has it as well: people may have been there since.
+
+    Later revisions are those of later rounds, as long as all of them are ours.
+    """
+    if done is None:
+        return None
+    revision = int(done.partition(" ")[0])
+    history = await tools.releases.history(instance.id.release, instance.id.namespace)
+    since = [release for release in history if release.revision >= revision]
+    ours = bool(since) and all(release.holder for release in since)
+    there = ours and since[0].revision == revision
+    return done if there and since[0].status in {ReleaseStatus.DEPLOYED, ReleaseStatus.SUPERSEDED} else None
+
+
+async def apply(
+    instance: Instance, tools: Tools, reporter: Reporter, definition: Definition, *, unchanged: bool
+) -> int:
+    """Render and apply, as far as that is not done; the revision that is deployed now."""
+    if definition.chart is None:
+        raise AssertionError(f"{instance.id}: there is nothing to apply")
+    owner = Owner(instance.id.release, instance.id.namespace)
+    instance.watched = True
+    tools.releases.wake(owner)
+    history = await tools.releases.history(owner.name, owner.namespace)
+    last = history[-1] if history else None
+    if instance.wanted.maintenance and last is not None and is_unmanaged(last):
+        instance.objects = ()  # and the version that is there stays the one that is told
+        reporter.warned(instance, "maintenance", (LEFT_TO_PEOPLE,))
+        return last.revision
+    reporter.warned(instance, "maintenance", ())
+    if unchanged and last is not None and not last.holder and last.status is ReleaseStatus.DEPLOYED:
+        instance.objects = await tools.releases.objects(owner.name, owner.namespace)
+        reporter.warned(instance, "release", (of_foreign_revision(last.revision, "a helm command"),))
+        return last.revision
+    deployed = any(release.status is ReleaseStatus.DEPLOYED for release in history)
+    request = await render_request(instance, tools, reporter, upgrade=deployed)
+    inputs = inputs_of(request, instance.wanted)
+    known = instance.brought
+    same = tools.releases.as_applied(owner, known.fingerprint) if known is not None and known.inputs == inputs else None
+    if same is not None:
+        return same.revision
+    return await _bring(instance, tools, reporter, definition, request)
+
+
+async def _bring(
+    instance: Instance, tools: Tools, reporter: Reporter, definition: Definition, request: RenderRequest
+) -> int:
+    """Render a request and apply what comes of it; the revision that is deployed then."""
+    if definition.chart is None:
+        raise AssertionError(f"{instance.id}: there is nothing to apply")
+
+    def progress(laggards: Laggards) -> None:
+        if laggards:
+            reporter.progressed(instance, Stage.APPLIED, "ApplyingManifests", waiting_for(laggards))
+
+    reporter.progressed(instance, Stage.APPLIED, "ApplyingManifests", "rendering the chart")
+    found = await render(request, instance, tools)
+    unmatched = tuple(f"spec.resourceRequests: {name} is not in the chart" for name in instance.unmatched)
+    reporter.warned(instance, "resourceRequests", unmatched)
+    reporter.progressed(instance, Stage.APPLIED, "ApplyingManifests", f"applying {len(found.objects)} objects")
+    reporter.tracked(instance, (), [f"{kind_of(obj)[1]} {name_of(obj)}" for obj in found.objects])
+    wish = release_request(request, found, definition.chart, instance)
+    result = await tools.releases.upgrade(wish, progress=progress)
+    reporter.warned(instance, "release", ())
+    instance.objects = result.objects
+    known = Brought(inputs_of(request, instance.wanted), wish.fingerprint)
+    instance.brought = None if found.looked else known
+    reporter.reachable(instance, [(found.url, found.description) for found in endpoint_urls(wish.objects)])
+    reporter.tracked(instance, [str(key) for key in result.objects], ())
+    reporter.released(instance, result.revision)
+    return result.revision
+
+
+async def watch_installed(instance: Instance, tools: Tools) -> None:
+    """After a restart: look after what an earlier process applied as soon as its package is known, whenever its turn comes."""
+    if instance.watched or not instance.status.revision or not has_release(instance.id):
+        return
+    instance.watched = True
+    try:
+        await restore(instance, tools)
+    except ClusterError as error:
+        log.warning("%s: what is installed is not looked after before it is applied again: %s", instance.id, error)
+
+
+async def restore(instance: Instance, tools: Tools) -> None:
+    """Watch what an earlier process applied, without applying it again."""
+    name, namespace, upkeep = instance.id.release, instance.id.namespace, instance.wanted.upkeep
+    await tools.releases.restore(name, namespace, drift=drift_of(instance.wanted), health=upkeep.health)
+    instance.objects = await tools.releases.objects(name, namespace)

@@ -1,0 +1,78 @@
+"""One daemon of a cluster is at work at a time: it holds the Lease ``wharfinger`` in ``wharfinger-system``.
+
+Who it is stands in a file of its state folder, which one process at a time can lock: so a daemon that was killed takes its own
+Lease back at once when it is started again there, and one on another machine waits until the Lease has run out. Each life has a
+greater fence than the one before, and says it in the release records that it writes (:mod:`~wharfinger.cluster.fencing`).
+"""
+
+import logging
+import socket
+import uuid
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager, suppress
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+import trio
+
+from wharfinger.cluster.client import ClusterClient
+from wharfinger.cluster.errors import ClusterError, ConflictError
+from wharfinger.cluster.lease import Lease, open_lease
+from wharfinger.runtime.identity import SYSTEM_NAMESPACE
+from wharfinger.runtime.state_dir import StateDirError
+
+log = logging.getLogger(__name__)
+
+LEASE: Final = "wharfinger"
+IDENTITY_FILE: Final = "identity"
+MAX_IDENTITY: Final = 200
+RETRY_S: Final = 2.0
+
+
+@asynccontextmanager
+async def open_leadership(
+    client: ClusterClient, state: Path, now: Callable[[], datetime]
+) -> AsyncGenerator[Lease, None]:
+    """Wait until this daemon is the one, and stay it while the block runs. Raises StateDirError, LeaseLostError."""
+    identity = await trio.to_thread.run_sync(identity_of, state)
+    await _ensure_namespace(client)
+    async with open_lease(client, SYSTEM_NAMESPACE, LEASE, identity, now=now, waiting=_tell) as lease:
+        log.info("%s holds the Lease %s/%s, fence %d", identity, SYSTEM_NAMESPACE, LEASE, lease.fence)
+        yield lease
+
+
+def identity_of(state: Path) -> str:
+    """``<host>_<uuid>``, made once for a state folder. Blocks. Raises StateDirError."""
+    path = state / IDENTITY_FILE
+    try:
+        with suppress(FileNotFoundError):
+            if known := path.read_text(errors="replace").strip()[:MAX_IDENTITY]:
+                return known
+        identity = f"{socket.gethostname()}_{uuid.uuid4()}"[:MAX_IDENTITY]
+        fresh = path.with_suffix(".new")
+        fresh.write_text(f"{identity}\n")
+        fresh.replace(path)
+    except OSError as error:
+        raise StateDirError(
+            f"{path}: {error.strerror}; look at the disk and at the owner of the state folder"
+        ) from error
+    return identity
+
+
+def _tell(why: str) -> None:
+    log.warning("not at work yet: %s", why)
+
+
+async def _ensure_namespace(client: ClusterClient) -> None:
+    """Make the Lease's namespace where it is missing, as often as it takes."""
+    while True:
+        try:
+            await client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SYSTEM_NAMESPACE}})
+        except ConflictError:
+            return
+        except ClusterError as error:
+            log.warning("namespace %s: %s; trying again in %.0f s", SYSTEM_NAMESPACE, error, RETRY_S)
+            await trio.sleep(RETRY_S)
+        else:
+            return

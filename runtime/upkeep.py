@@ -1,0 +1,58 @@
+"""How what is applied is kept, and what becomes of it in the end: three fields of a package's resource, read and checked.
+
+``spec.drift`` says what happens to fields that others change, ``spec.healthChecks`` when objects of kinds that only their author
+knows are ready, ``spec.deletionPolicy`` what a removal takes along. None of them changes what a chart renders to.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from wharfinger.cluster.drift_policy import DriftPolicy, read_drift_policy
+from wharfinger.cluster.health_rules import HealthRule, read_health_rules
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json_value import JsonObject, checksum, find, find_str
+
+DRIFT: Final = "drift"
+HEALTH_CHECKS: Final = "healthChecks"
+DELETION_POLICY: Final = "deletionPolicy"
+
+
+class UpkeepError(FormatError):
+    """One of the fields says what cannot be."""
+
+
+class DeletionPolicy(StrEnum):
+    """What a removal takes along."""
+
+    DELETE = "Delete"
+    """All but data: volumes and claims, namespaces, definitions of kinds, and what says ``helm.sh/resource-policy: keep``."""
+    DELETE_ALL = "DeleteAll"
+    """Data too; what says ``keep`` stays all the same."""
+    ORPHAN = "Orphan"
+    """Nothing: the objects stay, and belong to nobody."""
+
+
+@dataclass(frozen=True, slots=True)
+class Upkeep:
+    """The three fields; ``digest`` is of what they say, to be compared."""
+
+    drift: DriftPolicy = DriftPolicy()  # noqa: RUF009 - frozen
+    health: tuple[HealthRule, ...] = ()
+    deletion: DeletionPolicy = DeletionPolicy.DELETE
+    digest: str = ""
+
+
+def read_upkeep(spec: JsonObject) -> Upkeep:
+    """What a spec says. Raises FormatError, naming the field."""
+    said = find_str(spec, DELETION_POLICY, default=DeletionPolicy.DELETE)
+    if said not in set(DeletionPolicy):
+        known = ", ".join(policy.value for policy in DeletionPolicy)
+        raise UpkeepError(f"spec.{DELETION_POLICY}: {said!r:.80} is none of {known}")
+    drift, health = find(spec, DRIFT), find(spec, HEALTH_CHECKS)
+    return Upkeep(
+        drift=DriftPolicy() if drift is None else read_drift_policy(drift, f"spec.{DRIFT}"),
+        health=() if health is None else read_health_rules(health, f"spec.{HEALTH_CHECKS}"),
+        deletion=DeletionPolicy(said),
+        digest="" if drift is None and health is None else checksum({DRIFT: drift, HEALTH_CHECKS: health}),
+    )

@@ -1,0 +1,3 @@
+{{- define "database.name" -}}
+{{- printf "%s-%s" .Release.Name (default "db" .Values.nameOverride) | trunc 63 | trimSuffix "-" -}}
+{{- end -}}

@@ -1,0 +1,112 @@
+"""Definitions of ``crds/``: applied, waited for, not written twice."""
+
+import httpx
+import pytest
+from trio.testing import MockClock
+
+from tests.cluster.client_contract import widget_crd
+from tests.cluster.faulty_transport import Answer, FaultyTransport, Hang, Reply, json_reply
+from tests.cluster.release_bench import Faulty, cluster
+from tests.cluster.scripted_client import Server
+from wharfinger.cluster.apply import ObjectWriter
+from wharfinger.cluster.client import ClusterClient
+from wharfinger.cluster.connection import Connection
+from wharfinger.cluster.definitions import CrdError, Definitions, is_within
+from wharfinger.cluster.http_client import open_client
+from wharfinger.cluster.object_waits import silent
+from wharfinger.formats.json_value import JsonObject, JsonValue
+
+DEFINITIONS: JsonObject = {
+    "kind": "APIGroupDiscoveryList",
+    "items": [
+        {
+            "metadata": {"name": "apiextensions.k8s.io"},
+            "versions": [
+                {
+                    "version": "v1",
+                    "resources": [
+                        {
+                            "resource": "customresourcedefinitions",
+                            "scope": "Cluster",
+                            "responseKind": {"kind": "CustomResourceDefinition"},
+                        }
+                    ],
+                }
+            ],
+        }
+    ],
+}
+
+
+def definitions(client: ClusterClient) -> Definitions:
+    return Definitions(client, ObjectWriter(client, "wharfinger"))
+
+
+async def test_one_that_is_not_accepted(autojump_clock: MockClock) -> None:
+    refused = widget_crd()
+    refused["metadata"] = {"name": "widgets.example.test", "resourceVersion": "5", "uid": "u"}
+    refused["status"] = {"conditions": [{"type": "NamesAccepted", "status": "False", "message": "widget is in use"}]}
+
+    def script(request: httpx.Request) -> Answer:
+        if request.method == "PATCH":
+            return json_reply(refused)
+        if "watch" in request.url.params:
+            return Reply(200, [Hang()])
+        return json_reply({"kind": "List", "metadata": {"resourceVersion": "5"}, "items": [refused]})
+
+    transport = FaultyTransport(Server(script, apis=DEFINITIONS))
+    async with open_client(Connection("http://api.example"), transport=transport) as client:
+        with pytest.raises(CrdError, match=r"widgets\.example\.test: not accepted: widget is in use"):
+            await definitions(client).apply([widget_crd()], {}, silent)
+
+
+async def test_nothing_to_do_asks_nothing(autojump_clock: MockClock) -> None:
+    async with cluster() as (client, transport):
+        assert await definitions(client).apply([], {}, silent) == ()
+        assert transport.requests == []
+
+
+async def test_one_that_is_as_wanted_is_not_written(autojump_clock: MockClock) -> None:
+    async with cluster() as (client, transport):
+        (key,) = await definitions(client).apply([widget_crd()], {}, silent)
+        await written(client, transport, key.name, widget_crd(), times=0)
+        wider = widget_crd()
+        spec = wider["spec"]
+        assert isinstance(spec, dict)
+        wider["spec"] = {**spec, "preserveUnknownFields": False}
+        await written(client, transport, key.name, wider, times=1)
+
+
+async def test_one_that_helm_installed_becomes_ours(autojump_clock: MockClock) -> None:
+    async with cluster() as (client, transport):
+        await client.apply(widget_crd(), field_manager="helm")
+        await written(client, transport, "widgets.example.test", widget_crd(), times=2)
+        await written(client, transport, "widgets.example.test", widget_crd(), times=0)
+
+
+async def written(client: ClusterClient, transport: Faulty, name: str, crd: JsonObject, *, times: int) -> None:
+    """Apply it once more, over what is there, and count the writes."""
+    resource = await client.resource_type("apiextensions.k8s.io/v1", "CustomResourceDefinition")
+    live = {item_name: item for item in (await client.list(resource)).items if (item_name := name)}
+    transport.requests.clear()
+    await definitions(client).apply([crd], live, silent)
+    assert len(transport.writes) == times
+
+
+@pytest.mark.parametrize(
+    ("wanted", "live", "within"),
+    [
+        ({"a": 1}, {"a": 1, "b": 2}, True),
+        ({"a": 1}, {"b": 2}, False),
+        ({"a": [1, {"b": 2}]}, {"a": [1, {"b": 2, "c": 3}]}, True),
+        ([1], [1, 2], False),
+        ([1], 1, False),
+        ({}, [], False),
+        (True, 1, False),
+        (1, 1.0, True),
+        (None, None, True),
+        ("a", "b", False),
+    ],
+)
+def test_within(wanted: JsonValue, live: JsonValue, within: bool) -> None:
+    assert is_within(wanted, live) is within

@@ -1,0 +1,29 @@
+"""What the tests of the corpus share."""
+
+from collections.abc import Callable
+from typing import TypeVar, TypeVarTuple
+
+import pytest
+import trio
+
+from tests.corpus.rendered import Charts, keep
+
+Result = TypeVar("Result")
+Arguments = TypeVarTuple("Arguments")
+
+
+@pytest.fixture(scope="session")
+def charts(tmp_path_factory: pytest.TempPathFactory) -> Charts:
+    """Charts rendered by real helm, once for each session."""
+    return keep(tmp_path_factory.mktemp("rendered"))
+
+
+@pytest.fixture
+def no_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What would run in a thread runs where it is: simulated time would pass while a thread works."""
+
+    async def run_sync(work: Callable[[*Arguments], Result], *arguments: *Arguments, **_options: object) -> Result:
+        await trio.lowlevel.checkpoint()
+        return work(*arguments)
+
+    monkeypatch.setattr(trio.to_thread, "run_sync", run_sync)

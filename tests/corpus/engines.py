@@ -1,0 +1,100 @@
+"""The release engine as the corpus uses it: the one place that knows how it is opened and what it is asked."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import trio
+
+from tests.corpus.charts import Version
+from tests.corpus.server import NAMESPACE, RELEASE
+from wharfinger.cluster.client import ClusterClient
+from wharfinger.cluster.drift import Drift
+from wharfinger.cluster.drift_fights import Fight
+from wharfinger.cluster.health import Health
+from wharfinger.cluster.ownership import Owner
+from wharfinger.cluster.release_engine import (
+    EngineOptions,
+    ReleaseEngine,
+    ReleaseRequest,
+    ReleaseResult,
+    UninstallResult,
+    open_release_engine,
+)
+from wharfinger.cluster.shared_watches import open_shared_watches
+from wharfinger.packages.chart import read_chart
+from wharfinger.packages.renderer import Rendered
+
+
+@dataclass(slots=True)
+class Told:
+    """What an engine told its listener."""
+
+    drifts: list[str] = field(default_factory=list)
+    foreign: list[tuple[Owner, int]] = field(default_factory=list)
+    health: dict[Owner, Health] = field(default_factory=dict)
+    news: trio.Event = field(default_factory=trio.Event)
+    """Fires when something is told; another one is there then."""
+
+    def drifted(self, owner: Owner, drifts: tuple[Drift, ...], fights: tuple[Fight, ...]) -> None:
+        """See EngineListener."""
+        self.drifts += [f"{owner}: {drift}" for drift in (*drifts, *fights)]
+
+    def health_changed(self, owner: Owner, health: Health) -> None:
+        """See EngineListener."""
+        self.health[owner] = health
+
+    def foreign_revision(self, owner: Owner, release_revision: int, by: str) -> None:
+        """See EngineListener."""
+        self.foreign.append((owner, release_revision))
+        news, self.news = self.news, trio.Event()
+        news.set()
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """An open engine."""
+
+    releases: ReleaseEngine
+    told: Told
+
+    async def bring(
+        self, version: Version, rendered: Rendered, *, release: str = RELEASE, namespace: str = NAMESPACE
+    ) -> ReleaseResult:
+        """Install or upgrade."""
+        return await self.releases.upgrade(request(version, rendered, release=release, namespace=namespace))
+
+    async def uninstall(
+        self, *, delete_protected: bool = False, release: str = RELEASE, namespace: str = NAMESPACE
+    ) -> UninstallResult:
+        """Take it away."""
+        return await self.releases.uninstall(release, namespace, delete_protected=delete_protected)
+
+
+def request(
+    version: Version, rendered: Rendered, *, release: str = RELEASE, namespace: str = NAMESPACE
+) -> ReleaseRequest:
+    """What the daemon would ask for."""
+    return ReleaseRequest(
+        name=release,
+        namespace=namespace,
+        chart=read_chart(version.folder).metadata,
+        values=version.values,
+        manifest=rendered.manifest,
+        crds=rendered.crds,
+        objects=rendered.objects,
+        hooks=rendered.hooks,
+        notes=rendered.notes,
+    )
+
+
+@asynccontextmanager
+async def open_engine(client: ClusterClient) -> AsyncIterator[Engine]:
+    """An engine with everything that it needs running."""
+    told = Told()
+    async with (
+        open_shared_watches(client, jitter=lambda: 0.5) as watches,
+        open_release_engine(client, watches, EngineOptions()) as releases,
+    ):
+        releases.listen(told)
+        yield Engine(releases, told)

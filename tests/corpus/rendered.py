@@ -1,0 +1,67 @@
+"""Charts rendered beforehand, so that tests on simulated time start no processes."""
+
+import subprocess
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from tests.corpus.charts import Version, unpack
+from tests.packages.charts import tool
+from wharfinger.packages.helm_output import read_output
+from wharfinger.packages.renderer import Rendered
+
+KUBE_VERSION = "v1.36.2"
+API_VERSIONS = ("gauges.example/v1/Gauge",)
+"""Beyond those that helm knows by itself: as if what the charts define were there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """One version of a chart, ready to be brought as the release ``release`` in the namespace of that name."""
+
+    version: Version
+    rendered: Rendered
+    release: str
+
+
+Charts: TypeAlias = Callable[[str], tuple[Prepared, Prepared]]
+"""Both versions of a chart, by its name; rendered at first use, kept for the session."""
+
+
+def keep(folder: Path) -> Charts:
+    """Rendered charts, kept below ``folder``; a release is named after its chart."""
+    kept: dict[str, tuple[Prepared, Prepared]] = {}
+
+    def get(name: str) -> tuple[Prepared, Prepared]:
+        if name not in kept:
+            first, second = (_prepare(version) for version in unpack(name, folder))
+            kept[name] = first, second
+        return kept[name]
+
+    return get
+
+
+def _prepare(version: Version) -> Prepared:
+    output = version.folder.parent / f"{version.number}-rendered.yaml"
+    output.write_text(_template(version, API_VERSIONS))
+    return Prepared(version, read_output(output.read_text()), version.chart)
+
+
+def _template(version: Version, api_versions: Iterable[str]) -> str:
+    arguments = [
+        version.chart,
+        str(version.folder),
+        f"--values={version.values_file}",
+        f"--namespace={version.chart}",
+        f"--kube-version={KUBE_VERSION}",
+        "--include-crds",
+        *(f"--api-versions={one}" for one in api_versions),
+        *(["--is-upgrade"] if version.number > 1 else []),
+    ]
+    environment = {"HOME": str(version.folder.parent), "PATH": "/usr/bin:/bin"}
+    done = subprocess.run(
+        [str(tool("helm")), "template", *arguments], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout

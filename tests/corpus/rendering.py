@@ -1,0 +1,45 @@
+"""Rendering as the daemon does it."""
+
+from pathlib import Path
+
+import trio
+
+from tests.corpus.charts import Version
+from tests.corpus.server import NAMESPACE, RELEASE
+from tests.packages.charts import tool
+from wharfinger.cluster.client import ClusterClient
+from wharfinger.formats.json_value import JsonObject, as_object
+from wharfinger.formats.yaml_reader import read_yaml
+from wharfinger.packages.helm_renderer import HelmRenderer
+from wharfinger.packages.renderer import Rendered, RenderRequest
+
+
+async def render(
+    version: Version,
+    client: ClusterClient,
+    scratch: Path,
+    kubeconfig: Path,
+    *,
+    upgrade: bool = False,
+    program: str = "helm",
+    release: str = RELEASE,
+    namespace: str = NAMESPACE,
+) -> Rendered:
+    """One version of a chart, for the server behind ``client``; ``kubeconfig`` is for charts that look into it."""
+
+    async def access() -> JsonObject:
+        return as_object(read_yaml(await trio.Path(kubeconfig).read_bytes(), what="kubeconfig"), "kubeconfig")
+
+    renderer = HelmRenderer(tool(program), scratch, access=access)
+    return await renderer.render(
+        RenderRequest(
+            chart=version.folder,
+            chart_digest="",
+            release=release,
+            namespace=namespace,
+            values=version.values,
+            kube_version=await client.server_version(),
+            api_versions=await client.api_versions(),
+            is_upgrade=upgrade,
+        )
+    )

@@ -1,0 +1,54 @@
+"""A control plane in memory, on simulated time, with its controllers, an engine, and a network between them."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from tests.corpus.engines import Engine, open_engine
+from tests.corpus.faults import Call, Fault, FaultyNetwork
+from tests.corpus.rendered import Prepared
+from tests.corpus.server import make_namespace
+from wharfinger.cluster.connection import Connection
+from wharfinger.cluster.control_plane.service import LOCAL, ControlPlane, open_control_plane
+from wharfinger.cluster.http_client import HttpClusterClient, open_client
+from wharfinger.cluster.http_session import ClientOptions
+from wharfinger.cluster.release_engine import ReleaseResult
+
+
+@dataclass(frozen=True, slots=True)
+class Simulation:
+    """``other`` is a client of somebody else, whose requests neither count nor fail."""
+
+    plane: ControlPlane
+    network: FaultyNetwork
+    client: HttpClusterClient
+    other: HttpClusterClient
+    engine: Engine
+
+    async def bring(self, prepared: Prepared) -> ReleaseResult:
+        """Install or upgrade a release in its namespace."""
+        return await self.engine.bring(
+            prepared.version, prepared.rendered, release=prepared.release, namespace=prepared.release
+        )
+
+
+@asynccontextmanager
+async def simulate(
+    *namespaces: str, armed: bool = False, fault: tuple[Call, Fault] | None = None
+) -> AsyncIterator[Simulation]:
+    """With these namespaces there; ``armed``: requests count, and one goes wrong, from when the engine begins."""
+    async with open_control_plane(simulate=True) as plane:
+        network = FaultyNetwork(plane.transport())
+        options = ClientOptions(user_agent="somebody/else")
+        async with (
+            open_client(Connection(LOCAL), transport=plane.transport(), options=options) as other,
+            open_client(Connection(LOCAL), transport=network, options=ClientOptions(random=lambda: 0.0)) as client,
+        ):
+            for namespace in namespaces:
+                await make_namespace(other, namespace)
+            # A server that does not even answer what it serves: then the daemon does not begin, and is begun again.
+            await client.api_versions()
+            if armed:
+                network.arm(fault)
+            async with open_engine(client) as engine:
+                yield Simulation(plane, network, client, other, engine)

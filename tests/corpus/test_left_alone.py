@@ -1,0 +1,114 @@
+"""All charts installed, upgraded, and left alone: while nothing that is ours changes, not one write and not one drift told.
+
+Time is simulated and nobody waits for it. Meanwhile others do what they do in every cluster: controllers report, an autoscaler
+scales, somebody fills certificates in, a person restarts a workload, labels a namespace.
+"""
+
+import pytest
+import trio
+from trio.testing import MockClock
+
+from tests.corpus.charts import NAMES
+from tests.corpus.plainly import plainly
+from tests.corpus.rendered import Charts
+from tests.corpus.simulated import Simulation, simulate
+from tests.corpus.state import State, is_protected, marked, names_of, state_of
+from tests.scale import FULL
+from wharfinger.cluster.health import HealthState
+from wharfinger.cluster.ownership import is_kept
+from wharfinger.cluster.resource import ObjectKey
+from wharfinger.formats.json_value import JsonObject, JsonValue, find_list
+from wharfinger.packages.renderer import Rendered
+
+MINUTES = 10
+SETTLE_S = 30.0
+NOBODY_SERVES = {"admission", "normalised", "tested"}
+"""Here is nobody who gives addresses, runs Pods or stands behind an APIService: their releases stay on their way."""
+CA = "Y2VydGlmaWNhdGU="
+
+
+async def key(at: Simulation, api_version: str, kind: str, namespace: str, name: str) -> ObjectKey:
+    """A key, by what a person would write."""
+    return ObjectKey(await at.other.resource_type(api_version, kind), namespace, name)
+
+
+async def scale(at: Simulation, minute: int) -> None:
+    """An autoscaler changes its mind."""
+    worker = await key(at, "apps/v1", "Deployment", "autoscaled", "autoscaled-worker")
+    await at.other.merge_patch(worker, {"spec": {"replicas": 3 + minute % 5}}, subresource="scale")
+
+
+async def inject(at: Simulation, minute: int) -> None:
+    """Certificates are filled in where they belong, and renewed once."""
+    bundle = CA if minute < 5 else CA.replace("Y2", "Y3")
+    for kind, name in (
+        ("MutatingWebhookConfiguration", "admission-defaulting"),
+        ("ValidatingWebhookConfiguration", "admission-checking"),
+    ):
+        webhooks = await key(at, "admissionregistration.k8s.io/v1", kind, "", name)
+        count = len(find_list(await at.other.get(webhooks), "webhooks"))
+        patch: list[JsonValue] = [
+            {"op": "add", "path": f"/webhooks/{index}/clientConfig/caBundle", "value": bundle} for index in range(count)
+        ]
+        await at.other.json_patch(webhooks, patch)
+    api = await key(at, "apiregistration.k8s.io/v1", "APIService", "", "v1.stock.example")
+    await at.other.merge_patch(api, {"spec": {"caBundle": bundle}})
+    definition = await key(at, "apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "orders.orders.example")
+    conversion: JsonObject = {"webhook": {"clientConfig": {"caBundle": bundle}}}
+    await at.other.merge_patch(definition, {"spec": {"conversion": conversion}})
+
+
+async def restart(at: Simulation, minute: int) -> None:
+    """``kubectl rollout restart``, and labels of a person's own."""
+    workload = await key(at, "apps/v1", "StatefulSet", "database", "database-db")
+    annotations: JsonObject = {"kubectl.kubernetes.io/restartedAt": f"2026-01-01T00:{minute:02}:00Z"}
+    await at.other.merge_patch(workload, {"spec": {"template": {"metadata": {"annotations": annotations}}}})
+    namespace = await key(at, "v1", "Namespace", "", "tenants-red")
+    await at.other.merge_patch(namespace, {"metadata": {"labels": {"minute": str(minute)}}})
+
+
+@pytest.mark.parametrize("versions", [1, 2] if FULL else [2])
+@plainly
+async def test_nothing_is_written_while_nothing_changes(
+    versions: int, charts: Charts, no_threads: None, autojump_clock: MockClock
+) -> None:
+    async with simulate(*NAMES) as at:
+        for name in NAMES:
+            for prepared in charts(name)[:versions]:
+                await at.bring(prepared)
+        await trio.sleep(SETTLE_S)
+        at.network.arm()
+        for minute in range(MINUTES):
+            await scale(at, minute)
+            await inject(at, minute)
+            await restart(at, minute)
+            await trio.sleep(60)
+        assert [str(call) for call in at.network.writes] == []
+        assert at.engine.told.drifts == []
+
+        unwell = {
+            owner.name for owner, health in at.engine.told.health.items() if health.state is not HealthState.CURRENT
+        }
+        assert unwell == NOBODY_SERVES
+
+        for name in NAMES:
+            await at.bring(charts(name)[versions - 1])
+        assert [str(call) for call in at.network.writes] == []
+
+        for name in NAMES:
+            await at.bring(charts(name)[0])
+        await trio.sleep(SETTLE_S)
+        check_all(state_of(at.plane.backend), {name: charts(name)[0].rendered for name in NAMES})
+        for name in NAMES:
+            await at.engine.uninstall(release=name, namespace=name)
+        await trio.sleep(SETTLE_S)
+        check_all(state_of(at.plane.backend), {})
+        assert at.engine.told.drifts == []
+
+
+def check_all(state: State, wanted: dict[str, Rendered]) -> None:
+    """The objects of these releases are there with our marks, and beside them only what is never deleted unasked."""
+    ours = marked(state)
+    names = {name for release, rendered in wanted.items() for name in names_of(rendered.objects, release)}
+    assert len(names & ours) == sum(len(rendered.objects) for rendered in wanted.values())
+    assert [name for name in sorted(ours - names) if not (is_kept(state[name]) or is_protected(state[name]))] == []
