@@ -8,7 +8,7 @@ usual event (a status changed) is dismissed without looking into either.
 
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from wharfinger.cluster.desired import Identity
@@ -34,6 +34,8 @@ class Applied:
     """FieldsV1 of what was ours."""
     values: bytes
     """A checksum of each value, in the order of :func:`~wharfinger.cluster.field_items.leaf_values`."""
+    partial: bool = False
+    """Fields that are wanted were left to who took them: what was ours then is less than what is wanted."""
 
     @property
     def owned(self) -> FieldSet:
@@ -99,9 +101,13 @@ class AppliedObjects:
         """Tell it of every object that is recorded from now on. There is one listener."""
         self._listener = listener
 
-    def record(self, identity: Identity, answer: JsonObject) -> None:
-        """Keep what the server answered to an apply, or an object that was read and found as wanted."""
-        self._applied[identity] = applied_of(answer, self.manager)
+    def record(self, identity: Identity, answer: JsonObject, *, partial: bool = False) -> None:
+        """Keep what the server answered to an apply, or an object that was read and found as wanted.
+
+        ``partial``: not all of what is wanted was applied, so what the object lacks is still drift.
+        """
+        applied = applied_of(answer, self.manager)
+        self._applied[identity] = replace(applied, partial=True) if partial else applied
         if self._listener is not None:
             self._listener(identity)
 

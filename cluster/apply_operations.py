@@ -125,7 +125,7 @@ class ApplyOperations:
         )
         _check_staying(row.key, written.live)
         # No await from here on: what is known of the object is of one moment.
-        self._applied.record(identity, written.live)
+        self._applied.record(identity, written.live, partial=bool(written.left))
         self._answered(row.key, written.live)
         self._before.pop(identity, None)
         self._left.pop(identity, None)

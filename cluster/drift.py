@@ -87,7 +87,7 @@ def find_drift(
     owners = read_owners(live, manager)
     if owners is None or find(live, "metadata", "deletionTimestamp") is not None:
         return None
-    if applied is not None and applied.uid == text_at(live, "metadata", "uid"):
+    if applied is not None and not applied.partial and applied.uid == text_at(live, "metadata", "uid"):
         paths = _lost(applied, owners, desired, live)
     else:
         paths = list(uncovered(desired, live, owners))

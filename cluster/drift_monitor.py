@@ -245,14 +245,20 @@ class DriftMonitor:
     def _is_as_wanted(self, identity: Identity, live: JsonObject) -> None:
         """It was read and has no drift: that ends what there was, and is a baseline where there is none, or another one."""
         applied = self._applied.get(identity)
-        if applied is None or not applied.is_marked(live, self._applied.manager):
+        if applied is None or applied.partial or not applied.is_marked(live, self._applied.manager):
             self._applied.record(identity, live)  # which closes it
         else:
             self._close(identity)
 
     def _recorded(self, identity: Identity) -> None:
-        """It was applied, and is what the server answered: older suspicions fall, and what drifted is mended."""
+        """It was applied, and is what the server answered: older suspicions fall, and what drifted is mended.
+
+        Unless fields were left to who took them: these are drift as they were, and looked at again.
+        """
         suspected, applied = self._known.suspects.get(identity, ""), self._applied.get(identity)
+        if applied is not None and applied.partial:
+            self._suspect(identity, "")
+            return
         if suspected.isdecimal() and applied is not None and applied.resource_version.isdecimal():
             if int(suspected) <= int(applied.resource_version):
                 del self._known.suspects[identity]

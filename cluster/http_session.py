@@ -24,6 +24,7 @@ from wharfinger import __version__
 from wharfinger.cluster.connection import Authorization, Connection, ConnectionConfigError, StaticAuthorization
 from wharfinger.cluster.errors import ClusterError
 from wharfinger.cluster.http_errors import error_of_response, retry_after, unreachable
+from wharfinger.cluster.http_transport import ServerTransport
 
 ERROR_BODY_BYTES: Final = 256 * 1024
 """How much of a failure's body is read."""
@@ -116,11 +117,12 @@ class _Attempts:
 class HttpSession:
     """Sends calls. Made by :func:`open_session`."""
 
-    def __init__(self, connection: Connection, client: httpx.AsyncClient, options: ClientOptions) -> None:
+    def __init__(self, connection: Connection, transport: httpx.AsyncBaseTransport, options: ClientOptions) -> None:
         self.options = options
         self.server = connection.server
+        self._base = connection.server.rstrip("/") + "/"
         self._connection = connection
-        self._client = client
+        self._transport = transport
         self._limiter = trio.CapacityLimiter(options.concurrency)
         self._credentials = _Credentials(connection.authorization, options.authorization_age_s)
 
@@ -199,7 +201,7 @@ class HttpSession:
         request = self._request(call, header, read_s)
         while True:
             try:
-                return header, await self._client.send(request, stream=True)
+                return header, await self._transport.handle_async_request(request)
             except (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError) as error:
                 # The server may have closed a kept connection just as it was used; what only reads may be asked again.
                 if call.method != "GET" or attempts.reconnected:
@@ -215,15 +217,15 @@ class HttpSession:
             headers.append(("content-type", call.content_type))
         if header:
             headers.append(("authorization", header))
+        times = httpx.Timeout(self.options.request_s, connect=self.options.connect_s, read=read_s)
         name = self._connection.tls_server_name
-        return self._client.build_request(
+        return httpx.Request(
             call.method,
-            urllib.parse.quote(call.path, safe="/:@!$&'()*+,;=~"),
+            self._base + urllib.parse.quote(call.path, safe="/:@!$&'()*+,;=~").lstrip("/"),
             params=dict(call.params) or None,
             content=call.body or None,
             headers=headers,
-            timeout=httpx.Timeout(self.options.request_s, connect=self.options.connect_s, read=read_s),
-            extensions={"sni_hostname": name} if name else None,
+            extensions={"timeout": times.as_dict(), **({"sni_hostname": name} if name else {})},
         )
 
     async def _failure(self, response: httpx.Response, what: str) -> _Failure:
@@ -341,20 +343,21 @@ async def open_session(
     """A session over ``transport``, or over TCP as the connection says. Raises ConnectionConfigError."""
     if transport is None:
         transport = await trio.to_thread.run_sync(_tcp_transport, connection)
-    async with httpx.AsyncClient(
-        transport=transport, base_url=connection.server, trust_env=False, follow_redirects=False
-    ) as client:
-        yield HttpSession(connection, client, options)
+    async with transport:
+        yield HttpSession(connection, transport, options)
 
 
 def _tcp_transport(connection: Connection) -> httpx.AsyncBaseTransport:
     """Reads certificates, so it blocks."""
     try:
+        tls = _tls_context(connection) if connection.server.startswith("https:") else None
+        if not connection.proxy:
+            return ServerTransport(connection.server, tls, _SOCKET_OPTIONS)
         return httpx.AsyncHTTPTransport(
-            verify=_tls_context(connection) if connection.server.startswith("https:") else False,
+            verify=tls or False,
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=20, keepalive_expiry=30),
             socket_options=_SOCKET_OPTIONS,
-            proxy=connection.proxy or None,
+            proxy=connection.proxy,
         )
     except (OSError, ssl.SSLError) as error:
         raise ConnectionConfigError(

@@ -246,6 +246,14 @@ class ReleaseEngine:
                     self._board.tell_foreign(owner, last.revision, str(last.written_by))
             self._restored(owner)
 
+    async def forget(self, owner: Owner) -> None:
+        """Nothing is to be kept of a release that has no record, or is not ours: its rows go, its objects stay as they are."""
+        async with self._board.turn(owner):
+            self._board.forget(owner)
+            self._tools.rows.forget(self._tools.rows.of(owner))
+            self._health.set_rules(owner, ())
+            self._restored(owner)
+
     def rest(self, owner: Owner) -> None:
         """Do nothing by oneself for a release: its drift is told, and not corrected, until `wake`."""
         self._board.resting.add(owner)

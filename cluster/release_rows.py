@@ -151,7 +151,8 @@ class ReleaseRows:
         if entry is not None and (entry.row.key != row.key or not self._is_kind(row.identity, Kind.DONE)):
             return False
         applied = self._applied.get(row.identity)
-        if applied is not None and applied.resource_version == find_str(live, "metadata", "resourceVersion"):
+        seen = find_str(live, "metadata", "resourceVersion")
+        if applied is not None and not applied.partial and applied.resource_version == seen:
             return True
         return find_drift(row.object(), applied, live, self._applied.manager, rules_of(row.drift)) is None
 

@@ -156,7 +156,7 @@ class Upgrade:
         if not objects and view.leaving and not request.prune_to_empty:
             raise EmptyReleaseError(
                 f"release {self._owner}: its manifest is empty, which would delete all {len(view.leaving)} objects of it; "
-                "uninstall it, or ask for an empty release explicitly"
+                "that is refused unless it is asked for"
             )
         return view
 

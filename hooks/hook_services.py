@@ -14,7 +14,7 @@ from datetime import datetime, tzinfo
 import trio
 
 from wharfinger.cluster.client import ClusterClient
-from wharfinger.cluster.shared_watches import SharedWatches, SharedWatchStatistics, open_shared_watches
+from wharfinger.cluster.shared_watches import SharedWatches, SharedWatchStatistics
 from wharfinger.hooks.discovery import Hook
 from wharfinger.hooks.errors import HookError
 from wharfinger.hooks.filters import Filters
@@ -103,11 +103,6 @@ class HookServices:
         """The packages whose hooks are started, or about to be."""
         return frozenset(self._services)
 
-    @property
-    def shared_watches(self) -> SharedWatches:
-        """The watches of all packages, for whoever else watches."""
-        return self._watches
-
     def watches(self) -> tuple[SharedWatchStatistics, ...]:
         """What the watches of all packages are doing."""
         return self._watches.statistics()
@@ -146,6 +141,7 @@ class HookServices:
 @asynccontextmanager
 async def open_hook_services(
     client: ClusterClient,
+    watches: SharedWatches,
     filters: Filters,
     now: Callable[[], datetime],
     zone: tzinfo,
@@ -153,12 +149,11 @@ async def open_hook_services(
     on_event: Callable[[PackageHooks, Inbox], None],
     on_tick: Callable[[str], None],
 ) -> AsyncIterator[HookServices]:
-    """Hook services while the body runs; leaving it stops them all. Neither callback may block."""
-    async with (
-        open_schedules(on_tick, now, zone) as schedules,
-        open_shared_watches(client) as watches,
-        trio.open_nursery() as nursery,
-    ):
+    """Hook services while the body runs; leaving it stops them all. Neither callback may block.
+
+    ``watches`` are those of everybody, and outlast these.
+    """
+    async with open_schedules(on_tick, now, zone) as schedules, trio.open_nursery() as nursery:
         services = HookServices(client, watches, filters, nursery, schedules, on_event)
         yield services
         services.close()

@@ -16,6 +16,7 @@ from wharfinger.cluster.resource import ObjectKey, ResourceType, name_of, namesp
 from wharfinger.formats.json_value import JsonObject, find_str
 from wharfinger.runtime.identity import AppId
 from wharfinger.runtime.instance import Instance, Tools
+from wharfinger.runtime.package_state import PackageStateError
 from wharfinger.runtime.upkeep import DeletionPolicy
 
 log = logging.getLogger(__name__)
@@ -23,7 +24,11 @@ log = logging.getLogger(__name__)
 
 async def collect_made(instance: Instance, tools: Tools) -> None:
     """Delete what the package's hooks made, as far as its deletion policy goes. Raises ClusterError, having tried all."""
-    record = await instance.recorded(tools.cluster)
+    try:
+        record = await instance.recorded(tools.cluster)
+    except PackageStateError as error:
+        log.warning("%s: what its hooks made cannot be known any more, and stays: %s", instance.id, error)
+        return
     policy = instance.deletion
     if not record.state.made or policy is DeletionPolicy.ORPHAN:
         return

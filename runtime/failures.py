@@ -12,6 +12,8 @@ from typing import Final
 from wharfinger.cluster.errors import ClusterError, ConflictError, InvalidError
 from wharfinger.cluster.ownership import ForeignObjectError
 from wharfinger.cluster.release_hooks import HookFailedError
+from wharfinger.cluster.release_upgrade import EmptyReleaseError
+from wharfinger.cluster.survey import UnsafeDefinitionError
 from wharfinger.formats.errors import FormatError
 from wharfinger.hooks.config import HookConfigError
 from wharfinger.hooks.errors import HookError
@@ -108,6 +110,8 @@ _REASONS: Final[tuple[tuple[type[Exception], str, bool | None], ...]] = (
     (InvalidError, "ApplyFailed", True),
     # Another owner's object sends no event when it goes: looked at again like everything that may mend by itself.
     (ForeignObjectError, "ConflictingOwner", False),
+    (EmptyReleaseError, "ManifestEmpty", True),
+    (UnsafeDefinitionError, "DefinitionUnsafe", True),
     (HookFailedError, "HookFailed", False),
     (WorkloadError, "WorkloadFailed", False),
     (SettingsError, "SettingsInvalid", True),

@@ -283,6 +283,21 @@ class Reason(StrEnum):
         "a field of an object belongs to another manager and has another value",
         "the manager named has set these fields: set the same in spec.settings, or let it give them up",
     )
+    MANIFEST_EMPTY = (
+        "ManifestEmpty",
+        Again.CHANGE,
+        "its chart renders to nothing, which would delete all of its objects",
+        "correct spec.settings; or set spec.allowEmpty to true, if that is what you want",
+    )
+    DEFINITION_UNSAFE = (
+        "DefinitionUnsafe",
+        Again.CHANGE,
+        "a custom resource definition would lose what is stored, or what others use",
+        (
+            "keep in the chart's definition what the message names, or annotate that with "
+            "wharfinger.dev/allow-unsafe-crd-upgrade=true"
+        ),
+    )
     HOOK_FAILED = (
         "HookFailed",
         Again.ITSELF,

@@ -124,6 +124,7 @@ def release_request(request: RenderRequest, found: Rendered, chart: Chart, insta
         notes=found.notes,
         drift=drift_of(instance.wanted),
         health=instance.wanted.upkeep.health,
+        prune_to_empty=instance.wanted.upkeep.allow_empty,
     )
 
 

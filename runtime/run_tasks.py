@@ -9,6 +9,7 @@ import logging
 from typing import Final
 
 from wharfinger.cluster.object_waits import Laggards
+from wharfinger.cluster.ownership import Owner
 from wharfinger.formats.json_value import checksum
 from wharfinger.packages.definition import Layout
 from wharfinger.packages.digest import Digest
@@ -200,6 +201,8 @@ async def _uninstall(instance: Instance, tools: Tools, reporter: Reporter, *, du
                 orphan=instance.deletion is DeletionPolicy.ORPHAN,
                 progress=progress,
             )
+    else:
+        await tools.releases.forget(Owner(name, namespace))  # what was applied before its first revision
     withdrawn = instance.record is not None and instance.record.state.withdrawn
     if ours or (instance.status.version and not withdrawn):
         await run_hooks("afterDeleteHelm")

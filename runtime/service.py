@@ -1,7 +1,8 @@
 """The runtime, put up and taken down: queues, hook services, the Runtime between them.
 
 Start order is nesting. Leaving stops intake before work: hooks are told nothing more, what only waits is interrupted, monitors
-and clocks end, and then the queues drain, for which the caller sets a deadline.
+and clocks end, and then the queues drain, for which the caller sets a deadline. The release engine, and the watches that it and
+the hooks share, are put up first and outlast the queues: what runs there gets to finish with them.
 """
 
 import logging
@@ -18,6 +19,7 @@ from wharfinger.cluster.engine_options import EngineOptions
 from wharfinger.cluster.errors import ClusterError
 from wharfinger.cluster.release_engine import ReleaseEngine, open_release_engine
 from wharfinger.cluster.resource import ObjectKey
+from wharfinger.cluster.shared_watches import open_shared_watches
 from wharfinger.hooks.filters import Filters
 from wharfinger.hooks.hook_services import HookServices, open_hook_services
 from wharfinger.hooks.inbox import Inbox
@@ -101,11 +103,14 @@ async def open_runtime(
     """
     events, charging = _Events(), Charging()
     async with (
-        open_queues(Rules(backoff=backoff or BackoffPolicy())) as queues,
-        open_hook_services(client, filters, now, facts.zone, on_event=events.kube, on_tick=events.tick) as services,
+        open_shared_watches(client) as watches,
         open_release_engine(
-            limited or client, services.shared_watches, replace(engine or EngineOptions(), during=charging)
+            limited or client, watches, replace(engine or EngineOptions(), during=charging)
         ) as releases,
+        open_queues(Rules(backoff=backoff or BackoffPolicy())) as queues,
+        open_hook_services(
+            client, watches, filters, now, facts.zone, on_event=events.kube, on_tick=events.tick
+        ) as services,
         trio.open_nursery() as nursery,
     ):
         runtime = Runtime(make_tools(services, releases), queues, now, on_change, facts.kubernetes_version, on_status)

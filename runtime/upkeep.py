@@ -1,7 +1,8 @@
-"""How what is applied is kept, and what becomes of it in the end: three fields of a package's resource, read and checked.
+"""How what is applied is kept, and what becomes of it in the end: some fields of a package's resource, read and checked.
 
 ``spec.drift`` says what happens to fields that others change, ``spec.healthChecks`` when objects of kinds that only their author
-knows are ready, ``spec.deletionPolicy`` what a removal takes along. None of them changes what a chart renders to.
+knows are ready, ``spec.deletionPolicy`` what a removal takes along, ``spec.allowEmpty`` that an upgrade may leave nothing. None
+of them changes what a chart renders to.
 """
 
 from dataclasses import dataclass
@@ -11,11 +12,12 @@ from typing import Final
 from wharfinger.cluster.drift_policy import DriftPolicy, read_drift_policy
 from wharfinger.cluster.health_rules import HealthRule, read_health_rules
 from wharfinger.formats.errors import FormatError
-from wharfinger.formats.json_value import JsonObject, checksum, find, find_str
+from wharfinger.formats.json_value import JsonObject, checksum, find, find_str, type_name
 
 DRIFT: Final = "drift"
 HEALTH_CHECKS: Final = "healthChecks"
 DELETION_POLICY: Final = "deletionPolicy"
+ALLOW_EMPTY: Final = "allowEmpty"
 
 
 class UpkeepError(FormatError):
@@ -35,11 +37,13 @@ class DeletionPolicy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Upkeep:
-    """The three fields; ``digest`` is of what they say, to be compared."""
+    """The fields; ``digest`` is of what they say, to be compared."""
 
     drift: DriftPolicy = DriftPolicy()  # noqa: RUF009 - frozen
     health: tuple[HealthRule, ...] = ()
     deletion: DeletionPolicy = DeletionPolicy.DELETE
+    allow_empty: bool = False
+    """An upgrade may leave nothing of the release."""
     digest: str = ""
 
 
@@ -49,10 +53,14 @@ def read_upkeep(spec: JsonObject) -> Upkeep:
     if said not in set(DeletionPolicy):
         known = ", ".join(policy.value for policy in DeletionPolicy)
         raise UpkeepError(f"spec.{DELETION_POLICY}: {said!r:.80} is none of {known}")
-    drift, health = find(spec, DRIFT), find(spec, HEALTH_CHECKS)
+    drift, health, empty = (find(spec, name) for name in (DRIFT, HEALTH_CHECKS, ALLOW_EMPTY))
+    if not isinstance(empty, bool | None):
+        raise UpkeepError(f"spec.{ALLOW_EMPTY}: expected true or false, found {type_name(empty)}")
+    kept: JsonObject = {DRIFT: drift, HEALTH_CHECKS: health, ALLOW_EMPTY: empty}
     return Upkeep(
         drift=DriftPolicy() if drift is None else read_drift_policy(drift, f"spec.{DRIFT}"),
         health=() if health is None else read_health_rules(health, f"spec.{HEALTH_CHECKS}"),
         deletion=DeletionPolicy(said),
-        digest="" if drift is None and health is None else checksum({DRIFT: drift, HEALTH_CHECKS: health}),
+        allow_empty=empty is True,
+        digest=checksum(kept) if any(said is not None for said in kept.values()) else "",
     )

@@ -117,3 +117,18 @@ def yaml_object(text: str) -> JsonObject:
     value = read_yaml(text.encode(), what="object of a test")
     assert isinstance(value, dict)
     return value
+
+
+def patch(by: str, what: JsonValue, subresource: str = "") -> Change:
+    async def change(bench: DriftBench, desired: JsonObject) -> None:
+        await bench.patch(by, desired, what, subresource)
+
+    return change
+
+
+def replaced(by: str, pointer: str, value: JsonValue, op: str = "replace") -> Change:
+    return patch(by, [{"op": op, "path": pointer, "value": value}])
+
+
+def removed(by: str, pointer: str) -> Change:
+    return patch(by, [{"op": "remove", "path": pointer}])

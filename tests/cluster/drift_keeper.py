@@ -27,10 +27,13 @@ from wharfinger.cluster.ownership import Owner, owned
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.cluster.shared_watches import open_shared_watches
 from wharfinger.cluster.tables.transaction import write
-from wharfinger.formats.json_value import JsonObject, checksum, encode_json
+from wharfinger.formats.json_value import JsonObject, checksum, encode_json, find
 from wharfinger.formats.packed_json import PackedJson
 
 OWNER: Final = Owner("web", "prod")
+CONFIG: Final = "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: prod}, data: {a: x, b: z}}"
+GONE: Final = "ConfigMap prod/c: gone"
+EDITED: Final = "ConfigMap prod/c: /data/a by ed"
 RULES: Final = FightRules(limit=3, window_s=300.0, first_delay_s=10.0, max_delay_s=60.0)
 
 
@@ -167,3 +170,12 @@ async def drift_keeper(*, full_s: float = 1e6, run: bool = True) -> AsyncIterato
                 await wait_all_tasks_blocked()  # the first comparison, of nothing
             yield keeper
             nursery.cancel_scope.cancel()
+
+
+async def edit(keeper: Keeper, config: JsonObject, value: str = "theirs", by: str = "ed") -> None:
+    await keeper.bench.patch(by, config, {"data": {"a": value}})
+    await trio.sleep(1)
+
+
+async def value_of(keeper: Keeper, config: JsonObject) -> str:
+    return str(find(await keeper.bench.ours.get(await keeper.bench.key(config)), "data", "a"))

@@ -63,7 +63,8 @@ def test_versions_are_compared_where_they_are_numbers(mine: str, theirs: str, *,
 
 
 def test_keeping_and_forgetting() -> None:
-    objects, told = AppliedObjects(MANAGER), []
+    objects = AppliedObjects(MANAGER)
+    told: list[Identity] = []
     objects.record(WEB, obj())
     objects.listen(told.append)
     objects.record(WEB, obj(version="6"))

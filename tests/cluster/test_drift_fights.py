@@ -203,7 +203,8 @@ class Bouts(RuleBasedStateMachine):
     def bouts_are_bounded(self) -> None:
         for bout in self.state.bouts.values():
             assert len(bout.corrections) <= RULES.limit
-        assert self.state.due() is None or self.state.due() > self.now - RULES.window_s
+        due = self.state.due()
+        assert due is None or due > self.now - RULES.window_s
 
 
 TestBouts = Bouts.TestCase

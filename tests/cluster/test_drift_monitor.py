@@ -9,31 +9,19 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from tests.cluster.client_contract import widget_crd
 from tests.cluster.drift_bench import DEPLOYMENT, MANAGER, yaml_object
-from tests.cluster.drift_keeper import OWNER, RULES, Keeper, drift_keeper
+from tests.cluster.drift_keeper import CONFIG, EDITED, GONE, OWNER, drift_keeper, edit, value_of
 from wharfinger.cluster.desired import identity_of
 from wharfinger.cluster.drift import Drift
 from wharfinger.cluster.drift_policy import DriftMode, DriftPolicy, IgnoreRule
 from wharfinger.cluster.ownership import RELEASE_LABEL
 from wharfinger.formats.json_value import JsonObject, find
 
-CONFIG: Final = "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: prod}, data: {a: x, b: z}}"
-GONE: Final = "ConfigMap prod/c: gone"
-EDITED: Final = "ConfigMap prod/c: /data/a by ed"
 WARN: Final = DriftPolicy(DriftMode.WARN)
 
 
 @pytest.fixture
 def config() -> JsonObject:
     return yaml_object(CONFIG)
-
-
-async def edit(keeper: Keeper, config: JsonObject, value: str = "theirs", by: str = "ed") -> None:
-    await keeper.bench.patch(by, config, {"data": {"a": value}})
-    await trio.sleep(1)
-
-
-async def value_of(keeper: Keeper, config: JsonObject) -> str:
-    return str(find(await keeper.bench.ours.get(await keeper.bench.key(config)), "data", "a"))
 
 
 async def test_a_field_that_somebody_changes_is_taken_back(autojump_clock: MockClock, config: JsonObject) -> None:
@@ -224,59 +212,6 @@ async def test_a_drift_is_corrected_once_however_often_the_object_changes_meanwh
         await edit(keeper, config, "four")
 
         assert (len(keeper.corrected), keeper.tellings) == (1, [EDITED])
-
-
-async def test_a_fight_is_told_with_the_other_ones_name_and_ends_in_peace(
-    autojump_clock: MockClock, config: JsonObject
-) -> None:
-    async with drift_keeper() as keeper:
-        await keeper.put(config)
-        for number in range(RULES.limit):
-            await edit(keeper, config, str(number))
-            assert await value_of(keeper, config) == "x"
-        assert keeper.told == ((), ())
-
-        await edit(keeper, config, "again")
-        assert await value_of(keeper, config) == "again"
-        assert [fight.by for fight in keeper.monitor.fights(OWNER)] == [("ed",)]
-        assert keeper.told == (keeper.monitor.drifts(OWNER), keeper.monitor.fights(OWNER))
-        assert keeper.monitor.statistics().fights == 1
-
-        await trio.sleep(RULES.first_delay_s)
-        assert await value_of(keeper, config) == "x"
-        await trio.sleep(RULES.window_s)
-        assert (keeper.monitor.fights(OWNER), keeper.told) == ((), ((), ()))
-        assert len(keeper.corrected) == RULES.limit + 1
-
-
-async def test_an_owner_that_is_left_alone(autojump_clock: MockClock, config: JsonObject) -> None:
-    async with drift_keeper() as keeper:
-        await keeper.put(config)
-        keeper.monitor.leave_alone(OWNER)
-        await edit(keeper, config)
-        assert (keeper.tellings, keeper.corrected) == ([EDITED], [])
-
-        keeper.monitor.attend(OWNER)
-        await trio.sleep(1)
-
-        assert (keeper.tellings, await value_of(keeper, config)) == ([EDITED, ""], "x")
-
-
-async def test_drift_that_was_being_corrected_when_its_owner_was_left_alone(
-    autojump_clock: MockClock, config: JsonObject
-) -> None:
-    async with drift_keeper() as keeper:
-        await keeper.put(config)
-        keeper.corrects = False
-        await edit(keeper, config)
-        keeper.monitor.leave_alone(OWNER)
-        keeper.unsettled.clear()
-        keeper.corrects = True
-
-        keeper.monitor.attend(OWNER)
-        await trio.sleep(1)
-
-        assert await value_of(keeper, config) == "x"
 
 
 async def test_after_a_restart_everything_is_compared_once(autojump_clock: MockClock, config: JsonObject) -> None:

@@ -49,7 +49,12 @@ def test_what_somebody_has_as_a_whole() -> None:
 
 
 def test_entries_that_cannot_be_read() -> None:
-    theirs = (entry("ed", {"odd": {}}), entry("ed", A, time="2") | {"subresource": 5}, "text", {"manager": 5})
+    theirs: tuple[JsonValue, ...] = (
+        entry("ed", {"odd": {}}),
+        entry("ed", A, time="2") | {"subresource": 5},
+        "text",
+        {"manager": 5},
+    )
     owners = read_owners(live(*theirs), "us")
     assert owners is not None
     assert (owners.own, owners.others) == (EMPTY, ())

@@ -15,6 +15,7 @@ from tests.hooks.hooked import WATCHING, hook
 from tests.hooks.python_filters import PythonFilters
 from tests.hooks.watching import obj, settle, value_filters, write
 from wharfinger.cluster.http_client import HttpClusterClient
+from wharfinger.cluster.shared_watches import open_shared_watches
 from wharfinger.hooks.errors import HookError
 from wharfinger.hooks.hook_services import HookServices, open_hook_services
 from wharfinger.hooks.inbox import Inbox
@@ -59,7 +60,8 @@ async def open_services() -> AsyncIterator[Told]:
     filters = value_filters()
     async with (
         memory_cluster() as client,
-        open_hook_services(client, filters, now, UTC, on_event=on_event, on_tick=ticks.append) as services,
+        open_shared_watches(client) as watches,
+        open_hook_services(client, watches, filters, now, UTC, on_event=on_event, on_tick=ticks.append) as services,
     ):
         yield Told(services, client, filters, events, ticks)
 
@@ -184,8 +186,9 @@ async def test_a_defect_of_who_is_told_is_not_kept_quiet(autojump_clock: MockClo
     async def ends() -> None:
         async with (
             memory_cluster() as client,
+            open_shared_watches(client) as watches,
             open_hook_services(
-                client, value_filters(), lambda: EPOCH, UTC, on_event=broken, on_tick=lambda _crontab: None
+                client, watches, value_filters(), lambda: EPOCH, UTC, on_event=broken, on_tick=lambda _crontab: None
             ) as services,
         ):
             opened = await services.start("p", (WATCHES,), namespace="default")

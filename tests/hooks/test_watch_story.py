@@ -29,6 +29,7 @@ from tests.hooks.story_cluster import CONFIG_MAP, NAMESPACE, TEAM, StoryCluster
 from tests.hooks.story_reader import Reader
 from tests.hooks.watching import value_filters
 from tests.scale import scaled
+from wharfinger.cluster.shared_watches import open_shared_watches
 from wharfinger.hooks import monitor, package_hooks
 from wharfinger.hooks.errors import HookError
 from wharfinger.hooks.hook_services import HookServices, open_hook_services
@@ -207,14 +208,18 @@ async def open_story() -> AsyncIterator[Story]:
     for number, namespace in enumerate(NAMESPACES):
         cluster.put(NAMESPACE, "", namespace, label=TEAM if number else "", value=0)
         cluster.put(CONFIG_MAP, namespace, "a", label="app=x", value=-1)
-    async with open_hook_services(
-        client,
-        value_filters(),
-        lambda: datetime(2024, 1, 1, tzinfo=UTC),
-        UTC,
-        on_event=lambda _hooks, _box: None,
-        on_tick=lambda _crontab: None,
-    ) as services:
+    async with (
+        open_shared_watches(client) as watches,
+        open_hook_services(
+            client,
+            watches,
+            value_filters(),
+            lambda: datetime(2024, 1, 1, tzinfo=UTC),
+            UTC,
+            on_event=lambda _hooks, _box: None,
+            on_tick=lambda _crontab: None,
+        ) as services,
+    ):
         story = Story(cluster, services)
         await story.open("p0")
         yield story

@@ -20,7 +20,7 @@ CHANCE = re.compile(
 )
 """A time, or a uid."""
 APPLICATION = "wharfinger.dev/v1alpha1 Application app"
-OF_THE_MOMENT = frozenset({"resourceVersion", "modifiedAt", "createdAt"})
+OF_THE_MOMENT = frozenset({"resourceVersion", "modifiedAt", "createdAt", "wharfinger.dev/fence"})
 
 
 async def outcome(client: ClusterClient, state: Path) -> JsonObject:

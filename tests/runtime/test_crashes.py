@@ -26,7 +26,7 @@ pytestmark = pytest.mark.unmeasured
 
 WRITES = {Phase.INSTALL: 16, Phase.UPGRADE: 16, Phase.SETTINGS: 11, Phase.REMOVAL: 11}
 """Writes of operation steps in an undisturbed run; `test_there_are_no_other_moments` holds all three tables."""
-REQUESTS = {Phase.INSTALL: 15, Phase.UPGRADE: 16, Phase.SETTINGS: 13, Phase.REMOVAL: 7}
+REQUESTS = {Phase.INSTALL: 16, Phase.UPGRADE: 16, Phase.SETTINGS: 12, Phase.REMOVAL: 8}
 """What the package writes in the cluster meanwhile."""
 ROUNDS = ("beforeHelm", "afterHelm", "afterHelm")
 HOOKS = {

@@ -6,6 +6,8 @@ from wharfinger.cluster.errors import UnknownKindError, UnreachableError, api_er
 from wharfinger.cluster.ownership import ForeignObjectError
 from wharfinger.cluster.release import ReleaseError
 from wharfinger.cluster.release_hooks import HookFailedError
+from wharfinger.cluster.release_upgrade import EmptyReleaseError
+from wharfinger.cluster.survey import UnsafeDefinitionError
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.openapi_schema import Problem
 from wharfinger.hooks.config import HookConfigError
@@ -45,6 +47,8 @@ CASES: list[tuple[Expected, str, bool]] = [
     (api_error(422, "Invalid", "x"), "ApplyFailed", True),
     (api_error(409, "Conflict", "x"), "FieldConflict", False),
     (ForeignObjectError("x"), "ConflictingOwner", False),
+    (EmptyReleaseError("x"), "ManifestEmpty", True),
+    (UnsafeDefinitionError("x"), "DefinitionUnsafe", True),
     (HookFailedError("x"), "HookFailed", False),
     (ReleaseError("x"), "ClusterFailed", True),
     (WorkloadError("x"), "WorkloadFailed", False),

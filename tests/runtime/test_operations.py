@@ -299,6 +299,7 @@ def voting(folder: Path) -> Path:
         "enabled": '#!/usr/bin/env bash\necho true >"$MODULE_ENABLED_RESULT"\n',
         "openapi/config-values.yaml": "type: object\nproperties: {slow: {type: boolean, default: true}}\n",
         "openapi/values.yaml": "x-extend: {schema: config-values.yaml}\ntype: object\n",
+        "templates/fast.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: fast}\n",
         "templates/slow.yaml": "{{ if .Values.voting.slow }}\n" + SLOW_CONFIG + "{{ end }}\n",
     }
     write(folder, files)

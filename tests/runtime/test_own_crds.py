@@ -41,6 +41,7 @@ def test_the_status_schema_has_every_field_that_is_written(kind: str) -> None:
     status = statuses.released(status, "1.0.0", "sha256:aa", 1)
     status = statuses.tracking(status, ("ConfigMap prod/a",), ("Deployment.apps prod/web",), now)
     status = statuses.warned(status, ("spec.settings.old: is deprecated",), now)
+    status = statuses.reachable(status, (("https://web.example", "for customers"),), now)
     written = statuses.external(status)
     declared = cast("JsonObject", find(properties, "properties"))
     assert set(written) == set(declared)

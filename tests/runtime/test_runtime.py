@@ -14,6 +14,7 @@ from wharfinger.cluster.errors import NotFoundError
 from wharfinger.cluster.release_engine import open_release_engine
 from wharfinger.cluster.release_request import ReleaseRequest
 from wharfinger.cluster.resource import ObjectKey
+from wharfinger.cluster.shared_watches import open_shared_watches
 from wharfinger.formats.json_value import JsonObject, find, find_int, find_str
 from wharfinger.formats.yaml_writer import write_yaml
 from wharfinger.runtime.lifecycle import LifecycleStore
@@ -255,7 +256,6 @@ async def test_a_package_of_an_earlier_process_is_removed_too(tmp_path: Path) ->
 async def test_somebody_elses_release_is_not_uninstalled(tmp_path: Path) -> None:
     """An Application that never got anywhere takes no release of the same name with it."""
     async with open_world(tmp_path) as world:
-        watches = world.runtime.tools.hook_services.shared_watches
         config: JsonObject = {
             "apiVersion": "v1",
             "kind": "ConfigMap",
@@ -271,7 +271,10 @@ async def test_somebody_elses_release_is_not_uninstalled(tmp_path: Path) -> None
             (),
             (config,),
         )
-        async with open_release_engine(world.client, watches, EngineOptions(holder="somebody else")) as other:
+        async with (
+            open_shared_watches(world.client) as watches,
+            open_release_engine(world.client, watches, EngineOptions(holder="somebody else")) as other,
+        ):
             await other.upgrade(request)
         await world.repository()
         await world.create("prod", "shop", package="no-such-package")

@@ -26,11 +26,14 @@ def test_all_of_it_is_read() -> None:
     assert [rule.paths for rule in found.drift.ignore] == [("/spec/replicas",)]
     assert [rule.kind for rule in found.health] == ["Thing"]
     assert found.deletion is DeletionPolicy.ORPHAN
+    assert read_upkeep({"allowEmpty": True}).allow_empty
+    assert not found.allow_empty
 
 
 def test_the_digest_is_of_what_changes_how_it_is_kept() -> None:
     warn, off = read_upkeep({"drift": {"mode": "warn"}}), read_upkeep({"drift": {"mode": "off"}})
-    assert len({warn.digest, off.digest, Upkeep().digest, read_upkeep({"healthChecks": [RULE]}).digest}) == 4
+    health, empty = read_upkeep({"healthChecks": [RULE]}), read_upkeep({"allowEmpty": True})
+    assert len({warn.digest, off.digest, Upkeep().digest, health.digest, empty.digest}) == 5
     assert warn.digest == read_upkeep({"drift": {"mode": "warn"}}).digest
     # It counts when the package is removed, and calls for nothing before.
     assert read_upkeep({"deletionPolicy": "DeleteAll"}).digest == Upkeep().digest
@@ -45,6 +48,7 @@ def test_the_digest_is_of_what_changes_how_it_is_kept() -> None:
         ({"healthChecks": {}}, r"spec\.healthChecks"),
         ({"deletionPolicy": "Keep"}, r"spec\.deletionPolicy: 'Keep' is none of Delete, DeleteAll, Orphan"),
         ({"deletionPolicy": 1}, r"deletionPolicy"),
+        ({"allowEmpty": "yes"}, r"spec\.allowEmpty: expected true or false"),
     ],
 )
 def test_what_cannot_be_is_refused_with_the_field(spec: JsonObject, field: str) -> None:

@@ -329,6 +329,8 @@ class Ground:
     journal: Journal
     bootstrapped_by: ObjectKey | None = None
     backoff: BackoffPolicy | None = None
+    engine_client: ClusterClient | None = None
+    """What the release engine speaks to the cluster with, where that is not ``client``."""
 
     @asynccontextmanager
     async def open_world(self) -> AsyncIterator[World]:
@@ -383,6 +385,7 @@ class Ground:
                 on_change=keys.add,
                 on_status=changed,
                 backoff=self.backoff,
+                limited=self.engine_client,
                 engine=EngineOptions(expressions=HealthExpressions(self.rules)),
             ) as runtime,
             open_controller(self.through, runtime, keys, writer, local_packages=[self.folder]),

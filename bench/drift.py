@@ -1,0 +1,82 @@
+"""Drift: what an event costs that tells of none, as most do, against parsing the event's JSON; and what one costs that does.
+
+Two hundred packages of six objects; their statuses change all the time. Whatever follows live objects has parsed the event
+before the monitor is asked, so the yardstick is what is spent anyway.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+import trio
+
+from bench.measure import Ratio, compare, repeated
+from tests.cluster.drift_bench import DEPLOYMENT, MANAGER, drift_bench, yaml_object
+from tests.cluster.drift_keeper import OWNER
+from wharfinger.cluster.applied_objects import AppliedObjects
+from wharfinger.cluster.client import ClusterClient
+from wharfinger.cluster.desired import DesiredObject, desired_table, identity_of
+from wharfinger.cluster.drift import find_drift
+from wharfinger.cluster.drift_ignored import BUILT_IN
+from wharfinger.cluster.drift_monitor import DriftMonitor
+from wharfinger.cluster.ownership import owned
+from wharfinger.cluster.resource import ObjectKey
+from wharfinger.cluster.tables.transaction import write
+from wharfinger.formats.json_value import JsonObject, as_object, canonical_json, decode_json, encode_json, find_object
+from wharfinger.formats.packed_json import PackedJson
+
+OBJECTS: Final = 1_200
+EVENTS: Final = 2_000
+
+
+def measure() -> Iterator[Ratio]:
+    """One event of a status, one judgement of an object in full, and what is kept of an object."""
+    desired, live, key, client = trio.run(_applied)
+    monitor, applied = _monitor(desired, live, key, client)
+    text = canonical_json(live)
+    parse = repeated(EVENTS, lambda: decode_json(text, max_bytes=1_000_000, what="event"))
+    what = f"an event of {len(text) / 1024:.1f} KiB, nothing drifted"
+    dismiss = repeated(EVENTS, lambda: monitor.changed(key, live))
+    yield compare("drift", what, "parsing its JSON", dismiss, parse, budget=0.5).per(EVENTS)
+    assert monitor.statistics().suspicions == 0
+    baseline = applied.get(identity_of(key))
+    judge = repeated(EVENTS // 10, lambda: find_drift(desired, baseline, live, MANAGER, BUILT_IN))
+    some = repeated(EVENTS // 10, lambda: decode_json(text, max_bytes=1_000_000, what="event"))
+    yield compare("drift", "the same, judged in full", "parsing its JSON", judge, some, budget=40).per(EVENTS // 10)
+    walk = repeated(EVENTS // 10, lambda: find_drift(desired, None, live, MANAGER, BUILT_IN))
+    yield compare("drift", "the same, without a baseline", "parsing its JSON", walk, some, budget=40).per(EVENTS // 10)
+
+
+async def _applied() -> tuple[JsonObject, JsonObject, ObjectKey, ClusterClient]:
+    """A Deployment as it is after it was applied and has a status."""
+    desired = owned(yaml_object(DEPLOYMENT), OWNER)
+    async with drift_bench() as bench:
+        await bench.apply(desired)
+        conditions: list[JsonObject] = [
+            {
+                "type": kind,
+                "status": "True",
+                "lastUpdateTime": "2026-01-01T00:00:00Z",
+                "reason": "x",
+                "message": "y" * 60,
+            }
+            for kind in ("Available", "Progressing")
+        ]
+        status: JsonObject = {"status": {"replicas": 2, "readyReplicas": 2, "conditions": [*conditions]}}
+        await bench.patch("kube-controller-manager", desired, status, "status")
+        return desired, await bench.ours.get(await bench.key(desired)), await bench.key(desired), bench.ours
+
+
+def _monitor(
+    desired: JsonObject, live: JsonObject, key: ObjectKey, client: ClusterClient
+) -> tuple[DriftMonitor, AppliedObjects]:
+    """A monitor of many objects, of which one is looked at."""
+    table, applied = desired_table(), AppliedObjects(MANAGER)
+    body = PackedJson(encode_json(desired))
+    with write(table) as transaction:
+        for number in range(OBJECTS):
+            one = ObjectKey(key.resource, key.namespace, key.name if not number else f"{key.name}-{number}")
+            transaction.insert(table, DesiredObject(one, OWNER, 0, body, ""))
+            named = {**find_object(live, "metadata"), "name": one.name}
+            applied.record(identity_of(one), as_object({**live, "metadata": named}, "live"))
+    monitor = DriftMonitor(table, applied, client, correct=lambda _: None, told=lambda *_: None, settled=lambda _: True)
+    return monitor, applied

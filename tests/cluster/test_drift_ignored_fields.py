@@ -1,0 +1,85 @@
+"""What is applied where fields are left to others: nothing of theirs, and all of ours."""
+
+import copy
+from typing import Final
+
+import pytest
+
+from tests.cluster.drift_bench import (
+    DEPLOYMENT,
+    MANAGER,
+    Change,
+    drift_bench,
+    patch,
+    replaced,
+    yaml_object,
+)
+from wharfinger.cluster.drift import without_ignored
+from wharfinger.cluster.drift_ignored import BUILT_IN
+from wharfinger.cluster.drift_policy import IgnoreRule
+from wharfinger.formats.json_value import JsonObject, find
+
+AT: Final = "/spec/template/spec/containers"
+
+
+async def left_out(change: Change, rule: IgnoreRule, *, own_updates: bool = False) -> JsonObject:
+    """What would be applied after a change."""
+    desired = yaml_object(DEPLOYMENT)
+    before = copy.deepcopy(desired)
+    async with drift_bench() as bench:
+        await bench.apply(desired)
+        await change(bench, desired)
+        live = await bench.ours.get(await bench.key(desired))
+        rest = without_ignored(desired, live, MANAGER, [rule], own_updates=own_updates)
+        assert desired == before, "what is wanted is not changed"
+        # Applying the rest takes nothing of it back, and gives nothing else up.
+        await bench.ours.apply(rest, field_manager=MANAGER)
+        after = await bench.ours.get(await bench.key(desired))
+        assert after["spec"] == live["spec"]
+        assert (await bench.found(desired, None, [rule])) == set()
+        return rest
+
+
+def spec_of(obj: JsonObject) -> JsonObject:
+    spec = obj["spec"]
+    assert isinstance(spec, dict)
+    return spec
+
+
+async def test_replicas_that_a_machine_has_are_left_to_it() -> None:
+    rest = await left_out(patch("kube-controller-manager", {"spec": {"replicas": 9}}, "scale"), BUILT_IN[0])
+
+    assert "replicas" not in spec_of(rest)
+    assert spec_of(rest).keys() == spec_of(yaml_object(DEPLOYMENT)).keys() - {"replicas"}
+
+
+async def test_replicas_that_nobody_else_has_are_ours() -> None:
+    desired = yaml_object(DEPLOYMENT)
+
+    assert await left_out(patch("ed", {"metadata": {"labels": {"x": "1"}}}), BUILT_IN[0]) == desired
+    assert await left_out(patch("ed", {"spec": {"paused": True}}), IgnoreRule(("/spec",))) == desired
+
+
+async def test_a_rule_for_other_objects_leaves_nothing_out() -> None:
+    desired = yaml_object(DEPLOYMENT)
+    rule = IgnoreRule(("/spec/template/spec/containers/0/env",), kind="StatefulSet")
+
+    assert await left_out(patch("ed", {"metadata": {"labels": {"x": "1"}}}), rule) == desired
+
+
+@pytest.mark.parametrize("pointer", ["/spec/template/spec/containers/0", "/spec/template/spec/containers/*/image"])
+async def test_a_field_of_an_item(pointer: str) -> None:
+    rest = await left_out(replaced("ed", f"{AT}/0/image", "other:1"), IgnoreRule((pointer,)))
+
+    containers = find(rest, "spec", "template", "spec", "containers")
+    wanted = find(yaml_object(DEPLOYMENT), "spec", "template", "spec", "containers")
+    assert isinstance(containers, list)
+    assert isinstance(wanted, list)
+    assert isinstance(wanted[0], dict)
+    assert containers == [{name: value for name, value in wanted[0].items() if name != "image"}, wanted[1]]
+
+
+async def test_what_a_hook_wrote_is_left_to_it_where_that_is_asked_for() -> None:
+    rest = await left_out(patch(MANAGER, {"spec": {"replicas": 9}}), IgnoreRule(("/no",)), own_updates=True)
+
+    assert "replicas" not in spec_of(rest)

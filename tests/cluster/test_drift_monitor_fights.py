@@ -1,0 +1,67 @@
+"""The drift monitor and those who do not give up, and those who are not to be fought."""
+
+import pytest
+import trio
+from trio.testing import MockClock
+
+from tests.cluster.drift_bench import yaml_object
+from tests.cluster.drift_keeper import CONFIG, EDITED, OWNER, RULES, drift_keeper, edit, value_of
+from wharfinger.formats.json_value import JsonObject
+
+
+@pytest.fixture
+def config() -> JsonObject:
+    return yaml_object(CONFIG)
+
+
+async def test_a_fight_is_told_with_the_other_ones_name_and_ends_in_peace(
+    autojump_clock: MockClock, config: JsonObject
+) -> None:
+    async with drift_keeper() as keeper:
+        await keeper.put(config)
+        for number in range(RULES.limit):
+            await edit(keeper, config, str(number))
+            assert await value_of(keeper, config) == "x"
+        assert keeper.told == ((), ())
+
+        await edit(keeper, config, "again")
+        assert await value_of(keeper, config) == "again"
+        assert [fight.by for fight in keeper.monitor.fights(OWNER)] == [("ed",)]
+        assert keeper.told == (keeper.monitor.drifts(OWNER), keeper.monitor.fights(OWNER))
+        assert keeper.monitor.statistics().fights == 1
+
+        await trio.sleep(RULES.first_delay_s)
+        assert await value_of(keeper, config) == "x"
+        await trio.sleep(RULES.window_s)
+        assert (keeper.monitor.fights(OWNER), keeper.told) == ((), ((), ()))
+        assert len(keeper.corrected) == RULES.limit + 1
+
+
+async def test_an_owner_that_is_left_alone(autojump_clock: MockClock, config: JsonObject) -> None:
+    async with drift_keeper() as keeper:
+        await keeper.put(config)
+        keeper.monitor.leave_alone(OWNER)
+        await edit(keeper, config)
+        assert (keeper.tellings, keeper.corrected) == ([EDITED], [])
+
+        keeper.monitor.attend(OWNER)
+        await trio.sleep(1)
+
+        assert (keeper.tellings, await value_of(keeper, config)) == ([EDITED, ""], "x")
+
+
+async def test_drift_that_was_being_corrected_when_its_owner_was_left_alone(
+    autojump_clock: MockClock, config: JsonObject
+) -> None:
+    async with drift_keeper() as keeper:
+        await keeper.put(config)
+        keeper.corrects = False
+        await edit(keeper, config)
+        keeper.monitor.leave_alone(OWNER)
+        keeper.unsettled.clear()
+        keeper.corrects = True
+
+        keeper.monitor.attend(OWNER)
+        await trio.sleep(1)
+
+        assert await value_of(keeper, config) == "x"
