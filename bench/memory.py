@@ -13,16 +13,17 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final, cast
+from typing import Final, TypeVar, cast
 
 import trio
 
 from bench.measure import Ratio
 from tests.packages.charts import write
-from wharfinger.cluster.client import ClusterClient
+from wharfinger.cluster.client import ClusterClient, ObjectList
 from wharfinger.cluster.errors import NotFoundError
+from wharfinger.cluster.raw_object import RawEvent, RawPage
 from wharfinger.cluster.release_engine import ReleaseEngine
-from wharfinger.cluster.resource import ObjectKey
+from wharfinger.cluster.resource import ObjectKey, ResourceType
 from wharfinger.cluster.work_queue import WorkKeys
 from wharfinger.formats.json_value import JsonObject
 from wharfinger.hooks.discovery import ProcessConfigReader
@@ -52,6 +53,8 @@ from wharfinger.runtime.service import Facts, open_runtime
 from wharfinger.runtime.settings import ResolvedSettings
 from wharfinger.runtime.status_writer import StatusWriter
 from wharfinger.runtime.summary import State, summary
+
+_Item = TypeVar("_Item")
 
 PACKAGES: Final = int(os.environ.get("WHARFINGER_BENCH_IDLE", "2000"))
 """Each costs what it costs however many there are, but bringing ten thousand up takes minutes."""
@@ -117,7 +120,7 @@ async def _look_at_all(keys: WorkKeys, writer: StatusWriter) -> None:
 def _share_content(runtime: Runtime) -> None:
     one = next(iter(runtime.instances.values()))
     for instance in runtime.instances.values():
-        instance.definition = instance.configured_by = one.definition
+        instance.definition = instance.configured_by = instance.joined = one.definition
         instance.hooks, instance.manifest = one.hooks, one.manifest
         instance.newest, instance.settings, instance.values = one.newest, one.settings, one.values
 
@@ -138,6 +141,32 @@ class _Cluster:
 
     async def replace(self, obj: JsonObject) -> JsonObject:
         return await self.create(obj)
+
+    async def resource_type(self, api_version: str, kind: str) -> ResourceType:
+        await trio.lowlevel.checkpoint()
+        return ResourceType("", api_version, kind, f"{kind.lower()}s", namespaced=True)
+
+    async def list(self, _resource: ResourceType, *_place: str, **_selected: object) -> ObjectList:
+        await trio.lowlevel.checkpoint()
+        return ObjectList((), "1")
+
+    @asynccontextmanager
+    async def raw_list(
+        self, _resource: ResourceType, *_place: str, **_selected: object
+    ) -> AsyncIterator[AsyncIterator[RawPage]]:
+        yield _in_turn(RawPage((), "1"))
+
+    @asynccontextmanager
+    async def raw_watch(
+        self, _resource: ResourceType, *_place: str, **_selected: object
+    ) -> AsyncIterator[AsyncIterator[RawEvent]]:
+        await trio.Event().wait()
+        yield _in_turn()
+
+
+async def _in_turn(*items: _Item) -> AsyncIterator[_Item]:
+    for item in items:
+        yield item
 
 
 class _Shelf:

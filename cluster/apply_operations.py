@@ -49,7 +49,10 @@ class Sight:
 
 
 class ApplyOperations:
-    """Operations of the desired table. ``answered`` is told each object as it was applied; ``whole`` as in `Pruner`."""
+    """Operations of the desired table. ``answered`` is told each object as it was applied; ``whole`` as in `Pruner`.
+
+    ``rests``: releases whose drift is not corrected now.
+    """
 
     def __init__(
         self,
@@ -58,12 +61,14 @@ class ApplyOperations:
         applied: AppliedObjects,
         answered: Callable[[ObjectKey, JsonObject], None],
         whole: Callable[[Owner], bool],
+        rests: Callable[[Owner], bool],
     ) -> None:
         self._client = client
         self._writer = writer
         self._applied = applied
         self._answered = answered
-        self._pruner = Pruner(client, whole)
+        self._rests = rests
+        self._pruner = Pruner(client, whole, writer.manager)
         self._sights: dict[Identity, Sight] = {}
         self._before: dict[Identity, PackedJson] = {}
         self._doomed: dict[Identity, str] = {}
@@ -87,19 +92,24 @@ class ApplyOperations:
         return self._left.get(identity, ())
 
     def interrupt(self, identity: Identity) -> None:
-        """Do not wait for the answer to what is being applied: nobody wants it any more."""
+        """Nobody wants it any more: do not wait for the answer to what is being applied, and forget what was to be."""
+        self._sights.pop(identity, None)
+        self._before.pop(identity, None)
         if (scope := self._running.get(identity)) is not None:
             scope.cancel(reason="the row is gone")
 
     def forget(self, identity: Identity) -> None:
-        """Nothing more is going to be done for it."""
-        for known in (self._sights, self._before, self._doomed, self._left):
-            known.pop(identity, None)
+        """It is gone, or not ours any more. What was prepared for its next row (`saw`, `replaces`) stays: that may be there."""
+        self._doomed.pop(identity, None)
+        self._left.pop(identity, None)
         self._applied.forget(identity)
 
     async def update(self, attempt: Attempt[Identity, DesiredObject]) -> None:
         """Apply. Raises ForeignObjectError, FieldConflictError, GoingError, and what the client raises."""
         self._doomed.pop(attempt.key, None)
+        if attempt.refreshing and self._rests(attempt.row.owner):
+            await trio.lowlevel.checkpoint()  # asked for, or failed, before its release was to rest
+            return
         with trio.CancelScope() as scope:
             self._running[attempt.key] = scope
             try:

@@ -2,7 +2,7 @@
 
 Helm installs them once and never looks at them again; here each upgrade brings them up to date, after a check that nothing stored
 is lost by it (:mod:`wharfinger.cluster.survey`). They belong to no release: they carry no label of one, are no rows, are neither
-pruned nor uninstalled. Several releases may bring the same one.
+pruned nor uninstalled. Several releases may bring the same one. One that is part of another release is upgraded by that release.
 
 One that is already as it is to be is not written again: by what we wrote last, or, after a restart, by what the server has.
 """
@@ -15,7 +15,7 @@ from wharfinger.cluster.concurrently import each
 from wharfinger.cluster.drift import find_drift
 from wharfinger.cluster.drift_policy import DriftMode, DriftPolicy
 from wharfinger.cluster.object_waits import Progress, wait_ready
-from wharfinger.cluster.ownership import Owner, placed
+from wharfinger.cluster.ownership import Owner, check_owner, owner_of, placed
 from wharfinger.cluster.patience import patiently
 from wharfinger.cluster.readiness import Current, readiness
 from wharfinger.cluster.release import ReleaseError
@@ -40,11 +40,12 @@ class Definitions:
         self._writer = writer
 
     async def apply(
-        self, crds: Iterable[JsonObject], lives: Mapping[str, JsonObject], progress: Progress
+        self, owner: Owner, crds: Iterable[JsonObject], lives: Mapping[str, JsonObject], progress: Progress
     ) -> tuple[ObjectKey, ...]:
         """Their keys, once all are established. ``lives``: those that are there, by name, as a survey saw them.
 
-        Raises CrdError, FieldConflictError, and what the client raises.
+        Raises ForeignObjectError where another release than ``owner`` has one in its manifest, and another one than this;
+        CrdError, FieldConflictError, and what the client raises.
         """
 
         async def write(crd: JsonObject) -> tuple[ObjectKey, JsonObject]:
@@ -52,6 +53,8 @@ class Definitions:
             wanted, live = placed(crd, key), lives.get(key.name)
             if live is not None and self._is_as_wanted(wanted, live):
                 return key, live
+            if live is not None and owner_of(live) not in (NOBODY, owner):
+                check_owner(key, live, owner)
 
             async def attempt() -> JsonObject:
                 written = await self._writer.write(key, wanted, live, before=lambda: wanted, drift=_POLICY)

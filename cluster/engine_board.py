@@ -48,6 +48,14 @@ class EngineBoard:
         self.known.pop(owner, None)
         self.whole.discard(owner)
 
+    def rests(self, owner: Owner) -> bool:
+        """Whether nothing is done for this release by ourselves."""
+        return owner in self.resting or owner in self.left_alone
+
+    def may_prune(self, owner: Owner) -> bool:
+        """Whether what it has in the cluster and not in rows may go."""
+        return owner in self.whole and not self.rests(owner)
+
     def tell_drift(self, owner: Owner, drifts: tuple[Drift, ...], fights: tuple[Fight, ...]) -> None:
         """See EngineListener."""
         for listener in self.listeners:

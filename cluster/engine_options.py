@@ -67,7 +67,9 @@ class EngineListener(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class EngineStatistics:
-    """``whole``: releases all of whose objects are in rows; ``busy``: operations under way or waiting."""
+    """``whole``: releases all of whose objects are in rows; ``left_alone``: those that a person had last; ``busy``: operations
+    under way or waiting.
+    """
 
     table: TableStatistics
     reconciler: ReconcilerStatistics
@@ -75,4 +77,5 @@ class EngineStatistics:
     health: HealthStatistics
     live: LiveStatistics
     whole: int
+    left_alone: int
     busy: int

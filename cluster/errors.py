@@ -10,6 +10,7 @@
     │   └── InvalidError         400, 422: the object is wrong; only a change helps
     ├── UnreachableError         no answer: connection refused, reset, timed out
     ├── UnknownKindError         discovery knows no such kind (its CRD may not be there yet)
+    │   └── SilentKindError      nor can it: the API server behind the group does not answer
     ├── ConnectionConfigError    the kubeconfig, or a pod's service account, does not say how to connect (connection)
     ├── MalformedAnswerError     the answer is not what the API promises (http_errors)
     ├── ResponseTooLargeError    the answer is over the limit (http_session)
@@ -31,6 +32,10 @@ class UnreachableError(ClusterError):
 
 class UnknownKindError(ClusterError):
     """The server does not serve this kind; transient, since a CRD may yet arrive."""
+
+
+class SilentKindError(UnknownKindError):
+    """The API server behind this kind does not answer: its objects may well be there."""
 
 
 class ApiError(ClusterError):

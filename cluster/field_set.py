@@ -52,15 +52,28 @@ class FieldSet:
 
     def union(self, other: "FieldSet") -> "FieldSet":
         """The paths in either."""
+        if not other:
+            return self
+        if not self:
+            return other
         children = dict(self.children)
         for element, child in other.children.items():
             children[element] = child.union(children[element]) if element in children else child
         return FieldSet(self.members | other.members, children)
 
     def difference(self, other: "FieldSet") -> "FieldSet":
-        """The paths in this and not in the other."""
-        children = {element: child.difference(other.below(element)) for element, child in self.children.items()}
-        return FieldSet(self.members - other.members, {element: child for element, child in children.items() if child})
+        """The paths in this and not in the other; this very set where that takes nothing away."""
+        members, children = self.members - other.members, dict(self.children)
+        changed = len(members) != len(self.members)
+        for element in self.children.keys() & other.children.keys():
+            child = self.children[element]
+            left = child.difference(other.children[element])
+            changed = changed or left is not child
+            if left:
+                children[element] = left
+            else:
+                del children[element]
+        return FieldSet(members, children) if changed else self
 
     def intersection(self, other: "FieldSet") -> "FieldSet":
         """The paths in both."""

@@ -24,7 +24,7 @@ from wharfinger.cluster.discovery import (
     is_aggregated,
     plain_catalog,
 )
-from wharfinger.cluster.errors import ApiError, UnknownKindError, api_error
+from wharfinger.cluster.errors import ApiError, SilentKindError, UnknownKindError, api_error
 from wharfinger.cluster.http_errors import MalformedAnswerError, NotServedError
 from wharfinger.cluster.http_reading import HttpReader, decode_object, selectors, text_of
 from wharfinger.cluster.http_session import Call, ClientOptions, HttpSession, open_session
@@ -89,7 +89,7 @@ class HttpClusterClient:
             return found
         silent = [version for version in catalog.unavailable if api_version in {"", version}]
         if api_version and silent:
-            raise UnknownKindError(f"{what}: the API server behind {api_version} does not answer")
+            raise SilentKindError(f"{what}: the API server behind {api_version} does not answer")
         raise UnknownKindError(
             f"{what}: {self._session.server} serves no such kind; is its CustomResourceDefinition there?"
             + (f" (the API servers behind {', '.join(silent)} do not answer)" if silent else "")

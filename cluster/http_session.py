@@ -249,17 +249,20 @@ class HttpSession:
     async def _chunks(self, response: httpx.Response, what: str) -> AsyncGenerator[bytes, None]:
         # Not aiter_raw(): a transport may hand out responses whose content is already there.
         raw = aiter(cast("httpx.AsyncByteStream", response.stream))
+        ended = False
         try:
             inflate = _inflater(response.headers.get("content-encoding", ""))
             async for chunk in raw:
                 for piece in (chunk,) if inflate is None else inflate.feed(chunk):
                     yield piece
+            ended = True
             if inflate is not None:
                 inflate.finish()
         except (httpx.TransportError, zlib.error) as error:
             raise unreachable(self.server, what, error) from error
         finally:
-            await _end(raw)
+            if not ended:
+                await _end(raw)
 
 
 class _Inflater:

@@ -20,10 +20,10 @@ import trio
 
 from wharfinger.cluster import lease_machine as core
 from wharfinger.cluster.client import ClusterClient
-from wharfinger.cluster.errors import ClusterError, ConflictError, NotFoundError
+from wharfinger.cluster.errors import ClusterError, ConflictError, NotFoundError, UnknownKindError
 from wharfinger.cluster.fencing import Holder
 from wharfinger.cluster.lease_record import LEASE_API, LeaseRecord, lease_spec, read_lease
-from wharfinger.cluster.resource import ObjectKey
+from wharfinger.cluster.resource import ObjectKey, ResourceType
 from wharfinger.formats.json_value import JsonObject, ShapeError
 
 GIVE_BACK_S: Final = 2.0
@@ -64,7 +64,7 @@ async def open_lease(
     """
     retry_s = min(1.0, renew_s)
     times = core.LeaseTimes(duration_s, duration_s * DEADLINE_SHARE, renew_s, retry_s)
-    key = ObjectKey(await client.resource_type(*LEASE_API), namespace, name)
+    key = ObjectKey(await _lease_type(client, retry_s, waiting), namespace, name)
     keeper = _Keeper(client, key, core.LeaseMachine(identity, times), now, waiting)
     lease = Lease(key, await keeper.acquire())
     try:
@@ -80,6 +80,17 @@ async def open_lease(
             f"Lease {namespace}/{name}: {identity} does not hold it any more: {keeper.reason}; "
             "what was under way was ended, and goes on when it is held again"
         )
+
+
+async def _lease_type(client: ClusterClient, retry_s: float, waiting: Callable[[str], None]) -> ResourceType:
+    while True:
+        try:
+            return await client.resource_type(*LEASE_API)
+        except UnknownKindError:
+            raise
+        except (ClusterError, ShapeError) as error:
+            waiting(f"Leases: not looked up yet: {error}")
+        await trio.sleep(retry_s)
 
 
 class _Keeper:

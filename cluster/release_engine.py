@@ -20,7 +20,6 @@ Invariants:
   upgrade here.
 """
 
-import logging
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
@@ -54,7 +53,7 @@ from wharfinger.cluster.release import Release, ReleaseStatus
 from wharfinger.cluster.release_heads import ForeignChange, ReleaseHeads, open_release_heads
 from wharfinger.cluster.release_request import Outcome, ReleaseRequest, ReleaseResult, UninstallResult
 from wharfinger.cluster.release_rows import ReleaseRows
-from wharfinger.cluster.release_store import ReleaseStore
+from wharfinger.cluster.release_store import ReleaseBusyError, ReleaseStore
 from wharfinger.cluster.release_uninstall import Uninstall
 from wharfinger.cluster.release_upgrade import EmptyReleaseError, NamespaceMissingError, Tools, Upgrade, apply_early
 from wharfinger.cluster.resource import ObjectKey
@@ -77,9 +76,6 @@ __all__ = [
     "open_release_engine",
     "utc_now",
 ]
-
-
-log = logging.getLogger(__name__)
 
 SYNC_PATIENCE_S: Final = 5.0
 """How long a restore waits until the records of all releases are known, which saves a list for each."""
@@ -141,17 +137,16 @@ class ReleaseEngine:
             await trio.lowlevel.checkpoint()
             return same
         owner = request.owner
-        async with self._board.turn(owner):
+        async with self._expected_turn(owner):
             whole = owner in self._board.whole
             self._board.forget(owner)
             self._health.set_rules(owner, request.health)
             done = await Upgrade(self._tools, request, progress, whole=whole).run()
             self._attend(owner)
             self._board.whole.add(owner)
-            groups = tuple({row.group: None for row in done.rows})
             unchanged = replace(done.result, outcome=Outcome.UNCHANGED, pruned=(), kept={})
+            groups = tuple({row.group: None for row in done.rows})
             self._board.known[owner] = Known(request.fingerprint, unchanged, groups)
-            self._restored(owner)
         return done.result
 
     async def uninstall(
@@ -168,13 +163,13 @@ class ReleaseEngine:
         ``delete_protected``: volumes, claims, namespaces and definitions as well. ``orphan``: only the records, and our label.
         """
         owner = Owner(name, namespace)
-        async with self._board.turn(owner):
+        async with self._expected_turn(owner):
             self._board.forget(owner)
             uninstall = Uninstall(self._tools, owner, progress, delete_protected=delete_protected, orphan=orphan)
             result = await uninstall.run()
             self._health.set_rules(owner, ())
+            self.wake(owner)
             self._attend(owner)
-            self._restored(owner)
         return result
 
     async def history(self, name: str, namespace: str) -> list[Release]:
@@ -199,11 +194,12 @@ class ReleaseEngine:
 
         Raises UnsafeDefinitionError before the first write, CrdError, and what the client raises.
         """
-        survey = await self._tools.surveyor.survey(Owner(name, namespace), (), crds, DriftPolicy())
-        return await self._tools.definitions.apply(crds, survey.definitions, progress)
+        owner = Owner(name, namespace)
+        survey = await self._tools.surveyor.survey(owner, (), crds, DriftPolicy())
+        return await self._tools.definitions.apply(owner, crds, survey.definitions, progress)
 
     async def apply_early(
-        self, name: str, namespace: str, objects: Sequence[JsonObject], *, progress: Progress = silent
+        self, name: str, namespace: str, objects: Sequence[JsonObject], *, drift: DriftPolicy | None = None
     ) -> tuple[ObjectKey, ...]:
         """Apply objects of a release before the release itself, which is going to have them in its manifest.
 
@@ -212,7 +208,7 @@ class ReleaseEngine:
         owner = Owner(name, namespace)
         async with self._board.turn(owner):
             self._board.forget(owner)
-            return await apply_early(self._tools, owner, objects, progress)
+            return await apply_early(self._tools, owner, objects, drift or DriftPolicy())
 
     # -- after a restart
 
@@ -227,13 +223,17 @@ class ReleaseEngine:
     ) -> None:
         """Fill the rows of a release from its records, without a write: what it had last is watched from now on.
 
-        Nothing is filled where the last operation failed or was a person's; the latter is told.
+        Nothing is filled where the last operation failed or was a person's; the latter is told. A record that says "pending" and
+        whose writer is gone is marked failed: a person's helm would refuse to work on the release otherwise.
         """
         owner = Owner(name, namespace)
         with trio.move_on_after(SYNC_PATIENCE_S), suppress(ClusterError, ShapeError):
             await self._heads.wait_synced()  # one list for all releases, instead of one for each
-        async with self._board.turn(owner):
-            history = await self._tools.keeper.history(owner)
+        async with self._expected_turn(owner):
+            try:
+                history = await self._tools.keeper.settled(owner)
+            except ReleaseBusyError:
+                history = []
             last = history[-1].release if history else None
             if last is not None and last.status is ReleaseStatus.DEPLOYED:
                 if last.holder:
@@ -244,15 +244,13 @@ class ReleaseEngine:
                     self._board.whole.add(owner)
                 else:
                     self._board.tell_foreign(owner, last.revision, str(last.written_by))
-            self._restored(owner)
 
     async def forget(self, owner: Owner) -> None:
         """Nothing is to be kept of a release that has no record, or is not ours: its rows go, its objects stay as they are."""
-        async with self._board.turn(owner):
+        async with self._expected_turn(owner):
             self._board.forget(owner)
             self._tools.rows.forget(self._tools.rows.of(owner))
             self._health.set_rules(owner, ())
-            self._restored(owner)
 
     def rest(self, owner: Owner) -> None:
         """Do nothing by oneself for a release: its drift is told, and not corrected, until `wake`."""
@@ -293,6 +291,7 @@ class ReleaseEngine:
             health=self._health.statistics(),
             live=self._live.statistics(),
             whole=len(self._board.whole),
+            left_alone=len(self._board.left_alone),
             busy=self._board.busy,
         )
 
@@ -306,9 +305,15 @@ class ReleaseEngine:
                 return
             self._drift.attend(owner)
 
-    def _restored(self, owner: Owner) -> None:
-        if (initializer := self._initializers.pop(owner, None)) is not None:
-            initializer.done()
+    @asynccontextmanager
+    async def _expected_turn(self, owner: Owner) -> AsyncGenerator[None, None]:
+        """Its turn, which it is expected for; not where it fails any more: nothing of it is pruned then, it is not whole."""
+        async with self._board.turn(owner):
+            try:
+                yield
+            finally:
+                if (initializer := self._initializers.pop(owner, None)) is not None:
+                    initializer.done()
 
 
 @asynccontextmanager
@@ -344,15 +349,16 @@ async def open_release_engine(
 
         def foreign(change: ForeignChange) -> None:
             board.forget(change.owner)
-            board.left_alone.add(change.owner)
-            drift.leave_alone(change.owner)
+            if tools.rows.of(change.owner):  # not of the releases that people have beside ours
+                board.left_alone.add(change.owner)
+                drift.leave_alone(change.owner)
             board.tell_foreign(change.owner, change.head.revision, change.by)
 
         live.listen(drift.changed)
         heads.listen(foreign)
         nursery.start_soon(drift.run, name="drift monitor")
         store = ReleaseStore(client, options.now, holder=holder, heads=heads)
-        nursery.start_soon(_collect_chunks, store, heads, options.prune_s, name="chunks of records")
+        nursery.start_soon(store.keep_collected, options.prune_s, name="chunks of records")
         tools = Tools(
             client,
             RecordKeeper(store, options.now, holder, options.history),
@@ -375,7 +381,7 @@ async def _applying(
     options: EngineOptions,
 ) -> AsyncGenerator[tuple[ApplyOperations, Reconciler[Identity, DesiredObject]], None]:
     """The reconciler of the desired table, and its operations."""
-    operations = ApplyOperations(client, writer, applied, health.applied, board.whole.__contains__)
+    operations = ApplyOperations(client, writer, applied, health.applied, board.may_prune, board.rests)
     async with open_reconciler(
         table,
         operations,
@@ -385,20 +391,6 @@ async def _applying(
         during=lambda row: options.during(row.owner),
     ) as reconciler:
         yield operations, reconciler
-
-
-async def _collect_chunks(store: ReleaseStore, heads: ReleaseHeads, every_s: float) -> None:
-    """Delete what crashes left of large records: once the records are known, and at an interval."""
-    while True:
-        try:
-            await heads.wait_synced()
-            for name in await store.collect_chunks():
-                log.info("deleted %s, which was left of a record that was never written whole", name)
-        except (ClusterError, ShapeError) as error:
-            log.info("chunks of records: %s", error)
-        if not every_s:
-            return
-        await trio.sleep(every_s)
 
 
 def is_done(reconciler: Reconciler[Identity, DesiredObject], identity: Identity) -> bool:

@@ -3,7 +3,9 @@
 Semantics are Helm's. A hook is for the events in ``helm.sh/hook``; those of one event run one after another, by
 ``helm.sh/hook-weight``, then kind and name. A Job or a Pod is waited for until it succeeded; anything else is done when it
 is made. ``helm.sh/hook-delete-policy`` says when it goes: before the next one of its name is made (the default), after all
-of the event succeeded, or after it failed. Hooks belong to no release: they are neither pruned nor uninstalled.
+of the event succeeded, or after it failed; a CustomResourceDefinition never, as all objects of its kind would go with it. Where a
+hook fails, those that succeeded before it go as if all had, or the next attempt would find them in its way. Hooks belong to no
+release: they are neither pruned nor uninstalled.
 
 They are in the record, so a person's ``helm uninstall``, ``rollback`` and ``test`` run them, too.
 """
@@ -19,6 +21,7 @@ import trio
 
 from wharfinger.cluster.client import ClusterClient
 from wharfinger.cluster.errors import ClusterError, ConflictError
+from wharfinger.cluster.install_order import rank
 from wharfinger.cluster.object_waits import Progress, wait_gone, wait_until
 from wharfinger.cluster.ownership import flattened, placed
 from wharfinger.cluster.patience import patiently
@@ -26,7 +29,7 @@ from wharfinger.cluster.readiness import Current, Failed, InProgress, Readiness,
 from wharfinger.cluster.release import Release, ReleaseError
 from wharfinger.cluster.removal import delete_exactly
 from wharfinger.cluster.resource import ObjectKey, kind_of, name_of, namespace_of
-from wharfinger.cluster.survey import look_up
+from wharfinger.cluster.survey import CRD, look_up
 from wharfinger.formats.json_value import JsonObject, as_object, find_str
 from wharfinger.formats.yaml_reader import read_yaml
 from wharfinger.formats.yaml_writer import write_yaml
@@ -137,19 +140,24 @@ class HookRunner:
         self._client = client
         self._namespace = namespace
         self._progress = progress
+        self._made: set[ObjectKey] = set()
 
     async def run(self, hooks: Sequence[Hook], event: HookEvent) -> None:
         """Run those for one event. Raises HookFailedError, naming the hook."""
         due = sorted(
             (hook for hook in hooks if event in hook.events),
-            key=lambda hook: (hook.weight, kind_of(hook.obj)[1], name_of(hook.obj)),
+            key=lambda hook: (hook.weight, rank(kind_of(hook.obj)[1]), kind_of(hook.obj)[1], name_of(hook.obj)),
         )
-        for hook in due:
+        for number, hook in enumerate(due):
             try:
                 await self._run_one(hook, event)
-            except BaseException:
+            except BaseException as error:
                 with trio.CancelScope(shield=True, deadline=trio.current_time() + CLEANUP_S), suppress(ClusterError):
                     await self._remove_if(hook, DeletePolicy.FAILED)
+                    if not isinstance(error, ClusterError):
+                        await self._remove_interrupted(hook)
+                    for earlier in reversed(due[:number]):
+                        await self._remove_if(earlier, DeletePolicy.SUCCEEDED)
                 raise
         for hook in reversed(due):
             await self._remove_if(hook, DeletePolicy.SUCCEEDED)
@@ -171,6 +179,7 @@ class HookRunner:
             nonlocal unanswered
             try:
                 await self._client.create(placed(hook.obj, key))
+                self._made.add(key)
             except ConflictError as error:
                 if await look_up(self._client, key) is None:
                     raise  # a conflict with nobody
@@ -194,7 +203,15 @@ class HookRunner:
         if policy in hook.policies:
             await self._remove(await self._key(hook))
 
+    async def _remove_interrupted(self, hook: Hook) -> None:
+        """It was neither done nor failed: it goes, if it is of this run, and the next one would not take it away."""
+        key = await self._key(hook)
+        if DeletePolicy.BEFORE_CREATION not in hook.policies and key in self._made:
+            await self._remove(key)
+
     async def _remove(self, key: ObjectKey) -> None:
+        if key.resource.group_kind == CRD:
+            return
         live = await look_up(self._client, key)
         if live is not None:
             uid = find_str(live, "metadata", "uid")

@@ -3,8 +3,9 @@
     put      a row that is new, another, or not known to be as wanted is written, and the reconciler applies it; one that is as
              wanted by all we know is not touched. The wave is over when each of its rows is done, or one has failed for good.
     remove   the row goes, and its object with it, as it was judged before.
-    forget   the row goes and its object stays as it is. That is what becomes of rows of an operation that failed: they are not
-             tried on behind everybody's back. The next operation fills them from the records again.
+    forget   the row goes and its object stays as it is. That is what becomes of rows of an operation that failed, and of
+             deletions that it could not do: they are not tried on behind everybody's back. The next operation fills them from
+             the records again.
 
 A kind is watched for as long as it has rows.
 """
@@ -33,7 +34,9 @@ from wharfinger.cluster.tables.transaction import write
 from wharfinger.formats.json_value import JsonObject, find_str
 from wharfinger.formats.packed_json import PackedJson
 
-UNKNOWN: Final[Mapping[Identity, PackedJson]] = {}
+MANY: Final = 50
+TELL_S: Final = 0.1
+"""The least time between two words about more objects than MANY."""
 
 
 class ReleaseRows:
@@ -91,7 +94,8 @@ class ReleaseRows:
             if row.identity in lives:
                 self._operations.saw(row.identity, lives[row.identity])
         revision = self._insert(changed)
-        done = [row for row in rows if row not in changed]
+        written = {row.identity for row in changed}
+        done = [row for row in rows if row.identity not in written]
         self._assume(done, lives)
         await self._settle(
             revision, {row.group: None for row in changed}, {row.identity: row.key for row in rows}, progress
@@ -122,18 +126,21 @@ class ReleaseRows:
         return deleted
 
     def forget(self, rows: Iterable[DesiredObject]) -> None:
-        """Take rows away; their objects stay as they are."""
+        """Take rows away; their objects stay as they are, those whose deletion is still to be done, too."""
         snapshot = self._table.snapshot()
         rows = tuple(rows)
         for row in rows:
             self._operations.interrupt(row.identity)
         there = [entry.row for row in rows if (entry := snapshot.get(row.identity)) is not None]
+        there += [row for row in rows if row.identity not in snapshot and self._reconciler.status(row.identity)]
         self._insert([row.left_behind() for row in there if not row.orphan])
         self._delete(there)
 
-    def forget_unfinished(self, owner: Owner) -> None:
-        """Take away what is not done."""
-        self.forget([row for row in self.of(owner) if not self._is_kind(row.identity, Kind.DONE, Kind.REFRESHING)])
+    def forget_unfinished(self, owner: Owner, leaving: Iterable[DesiredObject] = ()) -> None:
+        """Take away what is not done, deletions of what was ``leaving`` among it."""
+        snapshot = self._table.snapshot()
+        unfinished = [row for row in self.of(owner) if not self._is_kind(row.identity, Kind.DONE, Kind.REFRESHING)]
+        self.forget([*unfinished, *(row for row in leaving if row.identity not in snapshot)])
 
     # -- what is known of a row
 
@@ -207,7 +214,7 @@ class ReleaseRows:
         for group in groups:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._tell, group, keys, progress)
-                await self._reconciler.wait_until_reconciled(revision, group, until_settled=True)
+                await self._reconciler.wait_until_reconciled(revision, group, until_settled=True, keys=keys)
                 nursery.cancel_scope.cancel()
             failures = [failure for failure in self._reconciler.failures(group) if failure.key in keys]
             if failures:
@@ -227,4 +234,6 @@ class ReleaseRows:
                     state = Failed(str(failure.error)) if failure.permanent else InProgress(str(failure.error))
                     laggards[keys[failure.key]] = state
             progress(laggards)
+            if len(laggards) > MANY:
+                await trio.sleep(TELL_S)  # or thousands of them are told anew at each step
             await watch.wait()

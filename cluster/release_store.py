@@ -9,6 +9,7 @@ With :class:`~wharfinger.cluster.release_heads.ReleaseHeads` a history that did 
 no request, else one list. Records before the last deployed one are kept as summaries: nobody returns to them by what is here.
 """
 
+import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -20,7 +21,7 @@ import trio
 
 from wharfinger.cluster.chunk_store import ChunkStore
 from wharfinger.cluster.client import ClusterClient
-from wharfinger.cluster.errors import ConflictError, NotFoundError
+from wharfinger.cluster.errors import ClusterError, ConflictError, NotFoundError
 from wharfinger.cluster.fencing import AtWork, Fencing, Holder
 from wharfinger.cluster.ownership import Owner
 from wharfinger.cluster.record_cache import RecordCache, Stored, slim
@@ -43,9 +44,11 @@ from wharfinger.cluster.release_chunks import (
 )
 from wharfinger.cluster.release_heads import ReleaseHeads
 from wharfinger.cluster.resource import ObjectKey, name_of, namespace_of
-from wharfinger.formats.json_value import JsonObject, find_object, find_str
+from wharfinger.formats.json_value import JsonObject, ShapeError, find_object, find_str
 
 __all__ = ["HISTORY", "ReleaseBusyError", "ReleaseStore", "Stored"]
+
+log = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
 THREAD_BYTES: Final = 100_000
@@ -253,6 +256,19 @@ class ReleaseStore:
     async def collect_chunks(self) -> tuple[str, ...]:
         """Delete what crashes left of large records, in all namespaces; ``namespace/name`` of each Secret."""
         return await self._chunks.collect()
+
+    async def keep_collected(self, every_s: float) -> None:
+        """The same once the records are known, and then at an interval (0: never again); a task."""
+        while True:
+            try:
+                await self._heads.wait_synced()
+                for name in await self.collect_chunks():
+                    log.info("deleted %s, which was left of a record that was never written whole", name)
+            except (ClusterError, ShapeError) as error:
+                log.info("chunks of records: %s", error)
+            if not every_s:
+                return
+            await trio.sleep(every_s)
 
     def _keep(self, release: Release, secret: JsonObject, packed: PackedRelease) -> Stored:
         size = len(find_str(packed.head, "data", "release")) + sum(

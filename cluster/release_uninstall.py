@@ -56,7 +56,7 @@ class Uninstall:
             try:
                 result = await self._delete(rows, last.release, going=await self._namespace_goes())
             except BaseException:
-                self._tools.rows.forget(self._tools.rows.of(owner))
+                self._tools.rows.forget(rows)
                 raise
         await keeper.remove_all(owner)
         return result

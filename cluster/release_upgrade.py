@@ -18,7 +18,7 @@ from wharfinger.cluster.desired import DesiredObject, Identity
 from wharfinger.cluster.drift_policy import DriftPolicy
 from wharfinger.cluster.errors import UnknownKindError
 from wharfinger.cluster.install_order import Wave
-from wharfinger.cluster.object_waits import Progress, wait_gone
+from wharfinger.cluster.object_waits import Progress, silent, wait_gone
 from wharfinger.cluster.ownership import Owner, flattened
 from wharfinger.cluster.patience import patiently
 from wharfinger.cluster.readiness import Current, readiness
@@ -34,6 +34,8 @@ from wharfinger.cluster.survey import CRD, Survey, Surveyor, look_up, rows_of
 from wharfinger.formats.json_value import JsonObject, find_str
 from wharfinger.formats.packed_json import PackedJson
 
+# By whether a revision is deployed. What an install that failed did not prepare, the next attempt has yet to: the same as
+# `.Release.IsInstall` in the templates.
 _EVENTS: Final = {
     False: (HookEvent.PRE_INSTALL, HookEvent.POST_INSTALL),
     True: (HookEvent.PRE_UPGRADE, HookEvent.POST_UPGRADE),
@@ -101,10 +103,10 @@ class Upgrade:
             return await self._repair(view, last)
         stored = await keeper.begin(request, last, entries)
         verb = "Install" if last is None else "Upgrade"
-        before, after = _EVENTS[last is not None]
+        before, after = _EVENTS[any(one.release.status is ReleaseStatus.DEPLOYED for one in view.history)]
         runner = HookRunner(self._tools.client, request.namespace, self._progress)
         try:
-            await self._tools.definitions.apply(request.crds, view.survey.definitions, self._progress)
+            await self._tools.definitions.apply(self._owner, request.crds, view.survey.definitions, self._progress)
             await runner.run(hooks, before)
             hooked = any(before in hook.events for hook in hooks)
             rows = await self._bring(view, {} if hooked else view.survey.lives)
@@ -112,7 +114,7 @@ class Upgrade:
             await runner.run(hooks, after)
             done = await keeper.mark(stored, ReleaseStatus.DEPLOYED, f"{verb} complete")
         except BaseException as error:
-            self._tools.rows.forget_unfinished(self._owner)
+            self._tools.rows.forget_unfinished(self._owner, view.leaving)
             await keeper.fail(stored, view.history, error, verb)
             raise
         await keeper.tidy([*view.history, done])
@@ -124,7 +126,9 @@ class Upgrade:
     async def _repair(self, view: _View, last: Release) -> Done:
         """The release is recorded as it is wanted: bring back what is not there, and make no revision of it."""
         try:
-            await self._tools.definitions.apply(self._request.crds, view.survey.definitions, self._progress)
+            await self._tools.definitions.apply(
+                self._owner, self._request.crds, view.survey.definitions, self._progress
+            )
             rows = await self._bring(view, view.survey.lives)
         except BaseException:
             self._tools.rows.forget_unfinished(self._owner)
@@ -230,15 +234,15 @@ class Upgrade:
 
 
 async def apply_early(
-    tools: Tools, owner: Owner, objects: Sequence[JsonObject], progress: Progress
+    tools: Tools, owner: Owner, objects: Sequence[JsonObject], drift: DriftPolicy
 ) -> tuple[ObjectKey, ...]:
     """Bring objects of a release that is going to have them in its manifest. Nothing is written before all were looked at."""
-    survey = await tools.surveyor.survey(owner, flattened(objects), (), DriftPolicy())
+    survey = await tools.surveyor.survey(owner, flattened(objects), (), drift)
     before = {row.identity: row.body for row in tools.rows.of(owner)}
     try:
         for wave in Wave:
             part = [row for row in survey.rows if row.wave == wave]
-            await tools.rows.put(part, survey.lives, before, progress)
+            await tools.rows.put(part, survey.lives, before, silent)
     except BaseException:
         tools.rows.forget_unfinished(owner)
         raise

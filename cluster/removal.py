@@ -13,7 +13,9 @@ from functools import partial
 from wharfinger.cluster.client import ClusterClient
 from wharfinger.cluster.concurrently import each
 from wharfinger.cluster.desired import DesiredObject, Identity, identity_of
-from wharfinger.cluster.errors import ConflictError, NotFoundError
+from wharfinger.cluster.errors import ClusterError, ConflictError, NotFoundError
+from wharfinger.cluster.field_owners import own_entry
+from wharfinger.cluster.http_errors import NotServedError
 from wharfinger.cluster.ownership import PROTECTED, RELEASE_LABEL, Owner, is_kept, owner_of
 from wharfinger.cluster.patience import patiently
 from wharfinger.cluster.resource import ObjectKey, ResourceType, name_of, namespace_of
@@ -89,24 +91,44 @@ async def disown(client: ClusterClient, key: ObjectKey, owner: Owner) -> None:
 
 
 class Pruner:
-    """Deletes what has our label and no row. ``whole``: whether all that a release has is in rows; of others nothing goes."""
+    """Deletes what we applied under ``manager``, has our label, and no row.
 
-    def __init__(self, client: ClusterClient, whole: Callable[[Owner], bool]) -> None:
+    ``whole``: whether all that a release has is in rows; of others nothing goes. A label and annotations may be a copy: some
+    tools copy whole objects to other namespaces, and controllers what their parents have. On a copy there is no apply of ours.
+    """
+
+    def __init__(self, client: ClusterClient, whole: Callable[[Owner], bool], manager: str) -> None:
         self._client = client
         self._whole = whole
+        self._manager = manager
 
     async def prune(self, snapshot: Snapshot[Identity, DesiredObject]) -> tuple[ObjectKey, ...]:
-        """What went. One list for each kind that has rows."""
+        """What went. One list for each kind that has rows; of one that is not served there is nothing.
+
+        Raises the first ClusterError once everything else is done: neither a kind nor an object holds the others up.
+        """
         kinds: dict[ResourceType, None] = {entry.row.key.resource: None for entry in snapshot.entries()}
         gone: list[ObjectKey] = []
+        errors: list[ClusterError] = []
         for resource in kinds:
-            listed = await self._client.list(resource, label_selector=RELEASE_LABEL)
+            try:
+                listed = await self._client.list(resource, label_selector=RELEASE_LABEL)
+            except NotServedError:
+                continue
+            except ClusterError as error:
+                errors.append(error)
+                continue
             for obj in listed.items:
                 key = ObjectKey(resource, namespace_of(obj), name_of(obj))
-                if self._is_left(key, obj, snapshot):
-                    uid = find_str(obj, "metadata", "uid")
-                    if await delete_exactly(self._client, key, uid):
+                try:
+                    if self._is_left(key, obj, snapshot) and await delete_exactly(
+                        self._client, key, find_str(obj, "metadata", "uid")
+                    ):
                         gone.append(key)
+                except ClusterError as error:
+                    errors.append(error)
+        if errors:
+            raise errors[0]
         return tuple(gone)
 
     def _is_left(self, key: ObjectKey, obj: JsonObject, snapshot: Snapshot[Identity, DesiredObject]) -> bool:
@@ -115,6 +137,7 @@ class Pruner:
             identity_of(key) not in snapshot
             and self._whole(owner)
             and find_str(obj, "metadata", "labels", RELEASE_LABEL) == owner.name
+            and own_entry(obj, self._manager) is not None
             and not find_str(obj, "metadata", "deletionTimestamp")
             and not why_kept(key, obj, obj, owner, delete_protected=False)
         )

@@ -16,7 +16,7 @@ from wharfinger.cluster.concurrently import each
 from wharfinger.cluster.crd_preflight import ALLOW_UNSAFE, allows_unsafe, crd_problems
 from wharfinger.cluster.desired import DesiredObject, DesiredTable, Identity, check_free, desired_object
 from wharfinger.cluster.drift_policy import DriftPolicy
-from wharfinger.cluster.errors import ConflictError, NotFoundError, UnknownKindError
+from wharfinger.cluster.errors import ConflictError, NotFoundError, SilentKindError, UnknownKindError
 from wharfinger.cluster.install_order import in_install_order
 from wharfinger.cluster.ownership import Owner, check_owner
 from wharfinger.cluster.patience import patiently
@@ -90,10 +90,6 @@ class Surveyor:
             {name_of(crd): live for crd, live in zip(crds, lives[len(rows) :], strict=True) if live is not None},
         )
 
-    async def arrived(self, owner: Owner, coming: Sequence[JsonObject], drift: DriftPolicy) -> Survey:
-        """The same for objects whose kind was to come, once their definitions are there."""
-        return await self.survey(owner, coming, (), drift) if coming else Survey()
-
     async def _rows(
         self, owner: Owner, objects: Iterable[JsonObject], defined: frozenset[tuple[str, str]], drift: DriftPolicy
     ) -> tuple[list[DesiredObject], list[JsonObject]]:
@@ -154,10 +150,18 @@ def _defined(objects: Iterable[JsonObject]) -> frozenset[tuple[str, str]]:
 async def rows_of(
     client: ClusterClient, owner: Owner, objects: Iterable[JsonObject], drift: DriftPolicy
 ) -> tuple[DesiredObject, ...]:
-    """The rows of objects as a record has them; of kinds that are no longer served there is nothing left."""
+    """The rows of objects as a record has them; of kinds that are no longer served there is nothing left.
+
+    Raises SilentKindError where that cannot be known, and what the client raises.
+    """
     rows: dict[Identity, DesiredObject] = {}
     for obj in in_install_order(objects):
-        with suppress(UnknownKindError):
-            row = desired_object(await key_of(client, owner, obj), owner, obj, drift)
-            rows[row.identity] = row
+        try:
+            key = await key_of(client, owner, obj)
+        except SilentKindError:
+            raise
+        except UnknownKindError:
+            continue
+        row = desired_object(key, owner, obj, drift)
+        rows[row.identity] = row
     return tuple(rows.values())

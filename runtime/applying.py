@@ -5,22 +5,20 @@ by the release engine's fingerprint of what came of them: while both hold, neith
 made of the release with helm stays until something is asked for that was not applied before.
 """
 
-import logging
 from typing import Final
 
 from wharfinger.cluster.endpoints import endpoint_urls
-from wharfinger.cluster.errors import ClusterError
 from wharfinger.cluster.object_waits import Laggards
 from wharfinger.cluster.ownership import Owner
 from wharfinger.cluster.release import ReleaseStatus
 from wharfinger.cluster.resource import kind_of, name_of
 from wharfinger.packages.definition import Definition
 from wharfinger.packages.renderer import RenderRequest
-from wharfinger.runtime.identity import has_release
 from wharfinger.runtime.instance import Brought, Instance, Reporter, Tools
 from wharfinger.runtime.rendering import (
     drift_of,
     inputs_of,
+    is_of_revision,
     is_unmanaged,
     of_foreign_revision,
     release_request,
@@ -29,8 +27,6 @@ from wharfinger.runtime.rendering import (
     waiting_for,
 )
 from wharfinger.runtime.status import Stage
-
-log = logging.getLogger(__name__)
 
 LEFT_TO_PEOPLE: Final = (
     "spec.maintenance: nothing is applied; settings and version that were changed since wait for its end"
@@ -59,8 +55,6 @@ async def apply(
     if definition.chart is None:
         raise AssertionError(f"{instance.id}: there is nothing to apply")
     owner = Owner(instance.id.release, instance.id.namespace)
-    instance.watched = True
-    tools.releases.wake(owner)
     history = await tools.releases.history(owner.name, owner.namespace)
     last = history[-1] if history else None
     if instance.wanted.maintenance and last is not None and is_unmanaged(last):
@@ -70,7 +64,9 @@ async def apply(
     reporter.warned(instance, "maintenance", ())
     if unchanged and last is not None and not last.holder and last.status is ReleaseStatus.DEPLOYED:
         instance.objects = await tools.releases.objects(owner.name, owner.namespace)
-        reporter.warned(instance, "release", (of_foreign_revision(last.revision, "a helm command"),))
+        told = of_foreign_revision(last.revision, str(last.written_by))
+        if not any(is_of_revision(warning, last.revision) for warning in instance.warnings.get("release", ())):
+            reporter.warned(instance, "release", (told,))
         return last.revision
     deployed = any(release.status is ReleaseStatus.DEPLOYED for release in history)
     request = await render_request(instance, tools, reporter, upgrade=deployed)
@@ -78,6 +74,7 @@ async def apply(
     known = instance.brought
     same = tools.releases.as_applied(owner, known.fingerprint) if known is not None and known.inputs == inputs else None
     if same is not None:
+        reporter.released(instance, same.revision)  # which may go by the name of another version now
         return same.revision
     return await _bring(instance, tools, reporter, definition, request)
 
@@ -91,7 +88,7 @@ async def _bring(
 
     def progress(laggards: Laggards) -> None:
         if laggards:
-            reporter.progressed(instance, Stage.APPLIED, "ApplyingManifests", waiting_for(laggards))
+            reporter.progressed(instance, Stage.APPLIED, "ApplyingManifests", instance.masked(waiting_for(laggards)))
 
     reporter.progressed(instance, Stage.APPLIED, "ApplyingManifests", "rendering the chart")
     found = await render(request, instance, tools)
@@ -104,26 +101,18 @@ async def _bring(
     reporter.warned(instance, "release", ())
     instance.objects = result.objects
     known = Brought(inputs_of(request, instance.wanted), wish.fingerprint)
+    if instance.brought is None or instance.brought.inputs != known.inputs:
+        instance.fought = ()  # something else is wanted now, which nobody may be against
     instance.brought = None if found.looked else known
-    reporter.reachable(instance, [(found.url, found.description) for found in endpoint_urls(wish.objects)])
+    urls = [(instance.masked(found.url), instance.masked(found.description)) for found in endpoint_urls(wish.objects)]
+    reporter.reachable(instance, urls)
     reporter.tracked(instance, [str(key) for key in result.objects], ())
     reporter.released(instance, result.revision)
     return result.revision
 
 
-async def watch_installed(instance: Instance, tools: Tools) -> None:
-    """After a restart: look after what an earlier process applied as soon as its package is known, whenever its turn comes."""
-    if instance.watched or not instance.status.revision or not has_release(instance.id):
-        return
-    instance.watched = True
-    try:
-        await restore(instance, tools)
-    except ClusterError as error:
-        log.warning("%s: what is installed is not looked after before it is applied again: %s", instance.id, error)
-
-
 async def restore(instance: Instance, tools: Tools) -> None:
-    """Watch what an earlier process applied, without applying it again."""
+    """Watch what an earlier process applied, without applying it again. Raises ClusterError."""
     name, namespace, upkeep = instance.id.release, instance.id.namespace, instance.wanted.upkeep
     await tools.releases.restore(name, namespace, drift=drift_of(instance.wanted), health=upkeep.health)
     instance.objects = await tools.releases.objects(name, namespace)

@@ -36,7 +36,6 @@ from wharfinger.packages.requirements import resolved
 from wharfinger.packages.source import FolderSource, Source, source_text
 from wharfinger.packages.values import check_package_rules, hook_values
 from wharfinger.queue.slots import Kind
-from wharfinger.runtime.applying import watch_installed
 from wharfinger.runtime.configuration import newest_settings
 from wharfinger.runtime.enabled_vote import KeptVote, globals_for, vote_key
 from wharfinger.runtime.identity import IdentityError, ModuleId, PackageId, identity_variables, is_global
@@ -151,7 +150,6 @@ async def load(instance: Instance, tools: Tools, reporter: Reporter) -> None:
     async with tools.slots.use(Kind.LOAD, instance.id.name):
         await read_package(instance, tools)
     await ask_enabled_script(instance, tools, reporter)
-    await watch_installed(instance, tools)
     instance.journalled().finish()
 
 
@@ -164,7 +162,6 @@ async def load_stored(instance: Instance, tools: Tools, _reporter: Reporter) -> 
     async with tools.slots.use(Kind.LOAD, instance.id.name):
         instance.manifest, instance.tree = manifest, await tools.store.install(manifest)
         await read_package(instance, tools)
-    await watch_installed(instance, tools)
 
 
 async def read_package(instance: Instance, tools: Tools) -> None:

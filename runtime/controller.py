@@ -59,7 +59,8 @@ from wharfinger.runtime.runtime import Runtime
 from wharfinger.runtime.settings import ResolvedSettings, SettingsSourceError
 from wharfinger.runtime.status_writer import StatusWriter
 from wharfinger.runtime.stock import Resting
-from wharfinger.runtime.upkeep import DeletionPolicy, read_upkeep
+from wharfinger.runtime.takeover import Takeover
+from wharfinger.runtime.upkeep import DeletionPolicy, read_deletion
 
 log = logging.getLogger(__name__)
 
@@ -88,6 +89,7 @@ class Controller:
     guard: Guard = field(init=False)
     resting: Resting = field(init=False)
     failures: dict[str, int] = field(default_factory=dict)
+    takeover: Takeover = field(init=False)
 
     def __post_init__(self) -> None:
         """Know which packages are installed."""
@@ -95,7 +97,7 @@ class Controller:
         installed = [_name(key) for key, obj in objects.items() if is_installed(obj) and not _is_left_alone(key)]
         self.guard = Guard(self.runtime, self._object_of, self.keys.add, installed)
         self.resting = Resting(self.runtime, self.lookup)
-        self.runtime.tools.releases.expect(_releases(objects))
+        self.takeover = Takeover(self.runtime, dict(_releases(objects)))
         if _key(ModuleId(GLOBAL)) in objects:
             self.runtime.rounds.expect()
 
@@ -112,6 +114,7 @@ class Controller:
             self.lookup.references.want(name, ())
             self.guard.going_without_asking(name)
             self.runtime.object_gone(package_id(name))
+            self.takeover.looked(name, gone=True)
             self.guard.looked(name)
             return
         identity = _identity(key, obj)
@@ -127,6 +130,7 @@ class Controller:
             if self.runtime.retry_stalled(name):
                 self.keys.add_later(name, STALLED_LOOK_S)
             await self._write_status(name, key, obj)
+        self.takeover.looked(name)
         self.guard.looked(name)
 
     async def _tell_runtime(self, identity: PackageId, obj: JsonObject) -> None:
@@ -363,6 +367,7 @@ async def open_controller(
             nursery.start_soon(controller.follow_packages, applications, name="follow Applications")
             nursery.start_soon(controller.follow_packages, modules, name="follow Modules")
             nursery.start_soon(controller.follow_repositories, name="follow PackageRepositories")
+            nursery.start_soon(controller.takeover.run, name="takeover of releases")
             for number in range(WORKERS):
                 nursery.start_soon(controller.work, name=f"controller worker {number}")
             yield controller
@@ -398,20 +403,20 @@ def _is_left_alone(key: ObjectKey) -> bool:
     return key.resource == MODULE and "." in key.name
 
 
-def _releases(objects: Mapping[ObjectKey, JsonObject]) -> Iterator[Owner]:
-    """The releases that packages have by what their status says."""
+def _releases(objects: Mapping[ObjectKey, JsonObject]) -> Iterator[tuple[str, Owner]]:
+    """The releases that packages have by what their status says, each with its package's name."""
     for key, obj in objects.items():
         namespace, revision = (find(obj, "status", "release", name) for name in ("namespace", "revision"))
         if isinstance(namespace, str) and namespace and revision and not _is_left_alone(key):
             identity = package_id(_name(key))
             if has_release(identity):
-                yield Owner(identity.release, namespace)
+                yield identity.name, Owner(identity.release, namespace)
 
 
 def _deletion_policy(identity: PackageId, obj: JsonObject) -> DeletionPolicy:
     """What the resource says now; where that cannot be read, the one that loses least."""
     try:
-        return read_upkeep(find_object(obj, "spec")).deletion
+        return read_deletion(find_object(obj, "spec"))
     except FormatError as error:
         log.warning("%s: %s; its objects are left", identity, error)
         return DeletionPolicy.ORPHAN

@@ -23,7 +23,7 @@ from wharfinger.packages.errors import RenderError
 from wharfinger.packages.template_search import mentions
 from wharfinger.queue.slots import Kind
 from wharfinger.runtime.instance import Instance, Reporter, Tools
-from wharfinger.runtime.rendering import left_to_people, rendered, waiting_for
+from wharfinger.runtime.rendering import drift_of, left_to_people, rendered, waiting_for
 from wharfinger.runtime.status import Stage, Truth
 from wharfinger.runtime.waits import waiting
 
@@ -92,9 +92,12 @@ async def ensure_webhooks(instance: Instance, tools: Tools, reporter: Reporter) 
     definition, tree = instance.loaded(), instance.tree
     if definition.chart is None or tree is None:
         return
-    async with tools.slots.use(Kind.LOAD, instance.id.name):
-        mentioned = await trio.to_thread.run_sync(mentions, tree, CONVERSION_WEBHOOK, abandon_on_cancel=True)
-    if not mentioned or await left_to_people(instance, tools):
+    digest = instance.fetched().descriptor.digest.text
+    if instance.mentions_webhooks is None or instance.mentions_webhooks[0] != digest:
+        async with tools.slots.use(Kind.LOAD, instance.id.name):
+            mentioned = await trio.to_thread.run_sync(mentions, tree, CONVERSION_WEBHOOK, abandon_on_cancel=True)
+        instance.mentions_webhooks = digest, mentioned
+    if not instance.mentions_webhooks[1] or await left_to_people(instance, tools):
         return
     reporter.progressed(instance, Stage.WEBHOOKS, "ApplyingWebhooks", "applying its conversion webhooks")
     try:
@@ -104,7 +107,8 @@ async def ensure_webhooks(instance: Instance, tools: Tools, reporter: Reporter) 
         log.info("%s: its conversion webhooks come with the release: %s", instance.id, instance.masked(str(error)))
         return
     webhooks = tuple(obj for obj in found.objects if kind_of(obj)[1] == CONVERSION_WEBHOOK)
-    await tools.releases.apply_early(instance.id.release, instance.id.namespace, webhooks)
+    release, namespace = instance.id.release, instance.id.namespace
+    await tools.releases.apply_early(release, namespace, webhooks, drift=drift_of(instance.wanted))
 
 
 async def remove_webhooks(instance: Instance, tools: Tools) -> None:

@@ -12,6 +12,7 @@ from typing import Final
 from wharfinger.cluster.errors import ClusterError, ConflictError, InvalidError
 from wharfinger.cluster.ownership import ForeignObjectError
 from wharfinger.cluster.release_hooks import HookFailedError
+from wharfinger.cluster.release_store import ReleaseBusyError
 from wharfinger.cluster.release_upgrade import EmptyReleaseError
 from wharfinger.cluster.survey import UnsafeDefinitionError
 from wharfinger.formats.errors import FormatError
@@ -111,6 +112,7 @@ _REASONS: Final[tuple[tuple[type[Exception], str, bool | None], ...]] = (
     # Another owner's object sends no event when it goes: looked at again like everything that may mend by itself.
     (ForeignObjectError, "ConflictingOwner", False),
     (EmptyReleaseError, "ManifestEmpty", True),
+    (ReleaseBusyError, "ReleaseBusy", False),
     (UnsafeDefinitionError, "DefinitionUnsafe", True),
     (HookFailedError, "HookFailed", False),
     (WorkloadError, "WorkloadFailed", False),

@@ -164,8 +164,6 @@ class Instance:
     values: JsonObject = field(default_factory=dict)
     values_lock: trio.Lock = field(default_factory=trio.Lock)
     objects: tuple[ObjectKey, ...] = ()
-    watched: bool = False
-    """What is installed is looked after by this process."""
     brought: Brought | None = None
     """What this process applied last; None: nothing."""
     begun: datetime | None = None
@@ -193,6 +191,8 @@ class Instance:
     """Of hooks that say how often they may run."""
     crds: tuple[str, ...] | None = ()
     """``group/version/Kind`` of the definitions that it brought, established; None while they are not."""
+    mentions_webhooks: tuple[str, bool] | None = None
+    """Whether the content of that digest mentions conversion webhooks; it is looked through once."""
     crds_changed: Signal = field(default_factory=Signal)
     crd_scope: WorkScope | None = None
     disabling: tuple[str, bool] | None = None
@@ -202,9 +202,11 @@ class Instance:
     warnings: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """By subject."""
     unmatched: tuple[str, ...] = ()
+    """Overrides that name what the chart does not have."""
     drift: tuple[str, ...] = ()
     """Fields of its objects that are not as applied, and who set them."""
-    """Overrides that name what the chart does not have."""
+    fought: tuple[str, ...] = ()
+    """Those that somebody sets again and again."""
     steps: Steps | None = None
     """Those of the operation whose task runs in the main lane."""
     loaded_once: bool = False

@@ -18,6 +18,7 @@ from wharfinger.cluster.ownership import Owner
 from wharfinger.cluster.readiness import Failed
 from wharfinger.queue.lane import acting_for
 from wharfinger.runtime import status as statuses
+from wharfinger.runtime.identity import has_release
 from wharfinger.runtime.instance import Instance
 from wharfinger.runtime.reasons import Reason
 from wharfinger.runtime.rendering import of_foreign_revision, waiting_for
@@ -28,7 +29,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-SHOWN_FIELDS: Final = 3
+SHOWN_FIGHTS: Final = 3
+RELEASE: Final = "release"
+"""The subject of warnings about revisions that somebody else made; it has none as soon as the package is applied again."""
 
 
 class Keeping:
@@ -42,46 +45,77 @@ class Keeping:
         instance = self._instance(owner)
         if instance is None or not instance.status.scale_checked:
             return
-        now, laggards = self.runtime.now(), health.laggards
-        if not laggards:
-            status = statuses.succeeded(instance.status, Stage.SCALED, now)
-        elif failed := {key: state for key, state in laggards.items() if isinstance(state, Failed)}:
-            text = waiting_for(failed)
-            status = statuses.failed(instance.status, Stage.SCALED, Reason.WORKLOAD_FAILED, text, now, permanent=False)
+        if health.laggards:
+            self._unhealthy(instance, health)
         else:
-            status = statuses.progressing(instance.status, Stage.SCALED, Reason.UNHEALTHY, waiting_for(laggards), now)
-        self.runtime.set_status(instance, status)
+            self.runtime.set_status(instance, statuses.succeeded(instance.status, Stage.SCALED, self.runtime.now()))
 
     def drifted(self, owner: Owner, drifts: tuple[Drift, ...], fights: tuple[Fight, ...]) -> None:
         """All fields of a release that are not as applied now, and those that are fought for."""
         instance = self._instance(owner)
         if instance is None:
             return
-        instance.drift = tuple(str(drift) for drift in drifts)
-        told = instance.wanted.upkeep.drift.mode is DriftMode.WARN
-        self.runtime.reports.warned(instance, "drift", tuple(f"drift: {drift}" for drift in instance.drift if told))
-        now, applied = self.runtime.now(), instance.status.stages[Stage.APPLIED]
-        if fights:
-            text = "; ".join(str(fight) for fight in fights[:SHOWN_FIELDS])
-            more = len(fights) - SHOWN_FIELDS
-            text += f"; and {more} more" if more > 0 else ""
-            if applied.truth is Truth.TRUE or applied.reason == Reason.DRIFT_FOUGHT:
-                log.warning("%s: fields are fought for: %s", instance.id, text)
-                status = statuses.failed(
-                    instance.status, Stage.APPLIED, Reason.DRIFT_FOUGHT, text, now, permanent=False
-                )
-                self.runtime.set_status(instance, status)
+        found = tuple(instance.masked(str(drift)) for drift in drifts)
+        for text in found:
+            if text not in instance.drift:
+                log.info("%s: drift: %s", instance.id, text)
+        instance.drift = found
+        instance.fought = tuple(instance.masked(str(fight)) for fight in fights)
+        self._warn_of_drift(instance)
+        applied = instance.status.stages[Stage.APPLIED]
+        if instance.fought:
+            self._fought_for(instance)
         elif applied.reason == Reason.DRIFT_FOUGHT:
-            self.runtime.set_status(instance, statuses.succeeded(instance.status, Stage.APPLIED, now))
+            self.runtime.set_status(instance, statuses.succeeded(instance.status, Stage.APPLIED, self.runtime.now()))
+
+    def look_again(self, instance: Instance, stage: Stage) -> None:
+        """A stage is done: what was told of it meanwhile, and not heard, counts from now on."""
+        if stage is Stage.APPLIED and instance.fought:
+            self._fought_for(instance)
+        elif stage is Stage.SCALED and has_release(instance.id):
+            health = self.runtime.tools.releases.health(Owner(instance.id.release, instance.id.namespace))
+            if health.known and health.laggards:
+                self._unhealthy(instance, health)
+
+    def _unhealthy(self, instance: Instance, health: Health) -> None:
+        now, laggards = self.runtime.now(), health.laggards
+        if failed := {key: state for key, state in laggards.items() if isinstance(state, Failed)}:
+            text = instance.masked(waiting_for(failed))
+            status = statuses.failed(instance.status, Stage.SCALED, Reason.WORKLOAD_FAILED, text, now, permanent=False)
+        else:
+            text = instance.masked(waiting_for(laggards))
+            status = statuses.progressing(instance.status, Stage.SCALED, Reason.UNHEALTHY, text, now)
+        self.runtime.set_status(instance, status)
+
+    def _fought_for(self, instance: Instance) -> None:
+        applied = instance.status.stages[Stage.APPLIED]
+        if applied.truth is not Truth.TRUE and applied.reason != Reason.DRIFT_FOUGHT:
+            return  # being applied: that is looked at when it is done
+        text, more = "; ".join(instance.fought[:SHOWN_FIGHTS]), len(instance.fought) - SHOWN_FIGHTS
+        text += f"; and {more} more" if more > 0 else ""
+        log.warning("%s: fields are fought for: %s", instance.id, text)
+        self.runtime.set_status(
+            instance,
+            statuses.failed(
+                instance.status, Stage.APPLIED, Reason.DRIFT_FOUGHT, text, self.runtime.now(), permanent=False
+            ),
+        )
 
     def foreign_revision(self, owner: Owner, release_revision: int, by: str) -> None:
         """Somebody else made a revision of a release of ours; it is left as he made it."""
         instance = self._instance(owner)
         if instance is None:
             return
-        text = of_foreign_revision(release_revision, by)
-        log.warning("%s: %s", instance.id, text)
-        self.runtime.reports.warned(instance, "release", (text,))
+        text = instance.masked(of_foreign_revision(release_revision, by))
+        if instance.warnings.get(RELEASE) != (text,):
+            log.warning("%s: %s", instance.id, text)
+        self.runtime.reports.warned(instance, RELEASE, (text,))
+        self._warn_of_drift(instance)
+
+    def _warn_of_drift(self, instance: Instance) -> None:
+        """Drift that nobody corrects is a warning: the package's mode says so, or somebody else had the release last."""
+        told = instance.wanted.upkeep.drift.mode is DriftMode.WARN or bool(instance.warnings.get(RELEASE))
+        self.runtime.reports.warned(instance, "drift", tuple(f"drift: {drift}" for drift in instance.drift if told))
 
     def _instance(self, owner: Owner) -> Instance | None:
         identity = self.runtime.claims.owner_of(owner.namespace, owner.name)

@@ -117,9 +117,13 @@ class PackageStatus:
         return Phase.UPDATE if self.wanted not in ("", self.version) else Phase.RECONCILE
 
 
+_STAGES: Final = tuple(Stage)
+"""Iterating over an enumeration costs more than all that is asked of its members here."""
+
+
 def first_open(status: PackageStatus) -> tuple[Stage, Condition] | None:
     """The first stage that is not done, with a condition that is not True and says something; None when all are done."""
-    for stage in Stage:
+    for stage in _STAGES:
         condition = status.stages[stage]
         if condition.truth is not Truth.TRUE:
             message = condition.message or explanation(condition.reason) or f"waiting for {stage.value}"

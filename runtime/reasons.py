@@ -298,6 +298,12 @@ class Reason(StrEnum):
             "wharfinger.dev/allow-unsafe-crd-upgrade=true"
         ),
     )
+    RELEASE_BUSY = (
+        "ReleaseBusy",
+        Again.ITSELF,
+        "somebody else is at work on its release, or was interrupted; the message says who, and how long that is waited for",
+        "let whoever is named finish, or wait until he is taken for gone",
+    )
     HOOK_FAILED = (
         "HookFailed",
         Again.ITSELF,

@@ -129,11 +129,16 @@ def release_request(request: RenderRequest, found: Rendered, chart: Chart, insta
 
 
 def of_foreign_revision(revision: int, by: str) -> str:
-    """What is told of a revision that somebody else made."""
+    """What is told of a revision that somebody else made, or took away."""
     return (
-        f"release: revision {revision} is not ours ({by}); its objects are left as they are until the package changes, or "
-        "wharfinger.dev/force-requested-at asks for them"
+        f"release: {by} had it last (revision {revision}), not Wharfinger; it is left as it is until the package changes, or "
+        "the annotation wharfinger.dev/force-requested-at asks for it"
     )
+
+
+def is_of_revision(warning: str, revision: int) -> bool:
+    """Whether that is what a warning is about."""
+    return f"(revision {revision})" in warning
 
 
 def waiting_for(laggards: Laggards) -> str:

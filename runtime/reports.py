@@ -51,6 +51,7 @@ class Reports:
         if stage is not Stage.HOOKS:
             status = statuses.succeeded(status, stage, self.runtime.now())
         self.runtime.set_status(instance, status)
+        self.runtime.keeping.look_again(instance, stage)
 
     def failed(self, instance: Instance, stage: Stage, failure: Failure) -> None:
         """A stage failed."""

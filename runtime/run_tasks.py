@@ -36,6 +36,8 @@ log = logging.getLogger(__name__)
 MAX_ROUNDS: Final = 5
 UNINSTALL: Final = "uninstall"
 DELETE_BINDINGS: Final = ("beforeDeleteHelm", "afterDeleteHelm")
+OF_THE_RELEASE: Final = ("drift", "maintenance", "release", "resourceRequests")
+"""Subjects of warnings that are true of nothing once there is no release."""
 
 
 async def run(instance: Instance, tools: Tools, reporter: Reporter) -> None:
@@ -96,6 +98,7 @@ async def _apply_round(instance: Instance, tools: Tools, reporter: Reporter, num
     if definition.chart is None:
         reporter.released(instance, 0)
         return checksum(instance.values)
+    tools.releases.wake(Owner(instance.id.release, instance.id.namespace))
     if (done := await applied_before(instance, tools, steps.done(step))) is not None:
         revision, _, applied = done.partition(" ")
         await restore(instance, tools)
@@ -112,7 +115,7 @@ async def await_ready(instance: Instance, tools: Tools, reporter: Reporter) -> N
 
     def progress(laggards: Laggards) -> None:
         if laggards:
-            reporter.progressed(instance, Stage.SCALED, "NotReady", waiting_for(laggards))
+            reporter.progressed(instance, Stage.SCALED, "NotReady", instance.masked(waiting_for(laggards)))
         every = [str(key) for key in instance.objects]
         reporter.tracked(instance, every, [str(key) for key in laggards])
 
@@ -139,6 +142,8 @@ async def take_away(instance: Instance, tools: Tools, reporter: Reporter) -> Non
     await _uninstall(instance, tools, reporter, during_removal=False)
     await record.update(lambda state: state.taken_away())  # the status says so later, and may never come to it
     instance.journalled().finish()
+    for subject in OF_THE_RELEASE:
+        reporter.warned(instance, subject, ())
     reporter.uninstalled(instance)
 
 
@@ -169,7 +174,8 @@ def _digest(instance: Instance) -> str:
 async def _uninstall(instance: Instance, tools: Tools, reporter: Reporter, *, during_removal: bool) -> None:
     def progress(laggards: Laggards) -> None:
         if laggards and during_removal:
-            reporter.removing(instance, "Removing", f"waiting until it is gone: {waiting_for(laggards)}")
+            waits = instance.masked(waiting_for(laggards))
+            reporter.removing(instance, "Removing", f"waiting until it is gone: {waits}")
 
     if instance.hook_scope is not None:
         instance.hook_scope.cancel("the package is being uninstalled")
@@ -203,6 +209,7 @@ async def _uninstall(instance: Instance, tools: Tools, reporter: Reporter, *, du
             )
     else:
         await tools.releases.forget(Owner(name, namespace))  # what was applied before its first revision
+    tools.releases.wake(Owner(name, namespace))  # whatever takes this name next is not at rest
     withdrawn = instance.record is not None and instance.record.state.withdrawn
     if ours or (instance.status.version and not withdrawn):
         await run_hooks("afterDeleteHelm")

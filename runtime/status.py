@@ -79,6 +79,7 @@ def restored(generation: int, written: JsonObject, now: datetime) -> PackageStat
             digest=_text(written, "currentVersion", "digest"),
             revision=_number(written, "release", "revision"),
             namespace=_text(written, "release", "namespace"),
+            urls=tuple(_read_urls(written))[:MAX_URLS],
             installed_since=installed.since if installed is not None and installed.truth is Truth.TRUE else None,
             told={**status.told, **told},
             ready_kept=told.get("Ready"),
@@ -116,7 +117,12 @@ def observed(status: PackageStatus, generation: int, now: datetime) -> PackageSt
 
 
 def progressing(status: PackageStatus, stage: Stage, reason: str, message: str, now: datetime) -> PackageStatus:
-    """A stage is at work and not done; a message like ``waiting for Deployment.apps prod/web``."""
+    """A stage is at work and not done; a message like ``waiting for Deployment.apps prod/web``.
+
+    What is being applied is to be judged anew.
+    """
+    if stage is Stage.APPLIED and status.removal is None:
+        status = replace(status, scale_checked=False)
     truth = Truth.FALSE if stage is Stage.SCALED else Truth.UNKNOWN
     return _with(status, stage, _moved(status.stages[stage], truth, reason, message, now), now)
 
@@ -315,6 +321,13 @@ def _read_told(written: JsonObject) -> Iterator[tuple[str, Told]]:
             reason, message = _text(entry, "reason"), _text(entry, "message")
             told = Told(Truth(truth), reason, message, since, _number(entry, "observedGeneration"))
             yield _text(entry, "type"), told
+
+
+def _read_urls(written: JsonObject) -> Iterator[tuple[str, str]]:
+    entries = find(written, "urls")
+    for entry in entries if isinstance(entries, list) else ():
+        if url := _text(entry, "url"):
+            yield url, _text(entry, "description")
 
 
 def _text(written: JsonValue, *path: str) -> str:

@@ -49,10 +49,7 @@ class Upkeep:
 
 def read_upkeep(spec: JsonObject) -> Upkeep:
     """What a spec says. Raises FormatError, naming the field."""
-    said = find_str(spec, DELETION_POLICY, default=DeletionPolicy.DELETE)
-    if said not in set(DeletionPolicy):
-        known = ", ".join(policy.value for policy in DeletionPolicy)
-        raise UpkeepError(f"spec.{DELETION_POLICY}: {said!r:.80} is none of {known}")
+    deletion = read_deletion(spec)
     drift, health, empty = (find(spec, name) for name in (DRIFT, HEALTH_CHECKS, ALLOW_EMPTY))
     if not isinstance(empty, bool | None):
         raise UpkeepError(f"spec.{ALLOW_EMPTY}: expected true or false, found {type_name(empty)}")
@@ -60,7 +57,16 @@ def read_upkeep(spec: JsonObject) -> Upkeep:
     return Upkeep(
         drift=DriftPolicy() if drift is None else read_drift_policy(drift, f"spec.{DRIFT}"),
         health=() if health is None else read_health_rules(health, f"spec.{HEALTH_CHECKS}"),
-        deletion=DeletionPolicy(said),
+        deletion=deletion,
         allow_empty=empty is True,
         digest=checksum(kept) if any(said is not None for said in kept.values()) else "",
     )
+
+
+def read_deletion(spec: JsonObject) -> DeletionPolicy:
+    """The one field that a removal asks for, whatever is wrong with the others. Raises FormatError, naming it."""
+    said = find_str(spec, DELETION_POLICY, default=DeletionPolicy.DELETE)
+    if said not in set(DeletionPolicy):
+        known = ", ".join(policy.value for policy in DeletionPolicy)
+        raise UpkeepError(f"spec.{DELETION_POLICY}: {said!r:.80} is none of {known}")
+    return DeletionPolicy(said)

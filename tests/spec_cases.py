@@ -33,6 +33,7 @@ _STATUS: Final = "tests/runtime/test_status.py::"
 _ROUTES: Final = "tests/debug/test_routes.py::"
 _RUNTIME: Final = "tests/runtime/test_runtime.py::"
 _CONTROLLER: Final = "tests/runtime/test_controller.py::"
+_WORDS: Final = "tests/cluster/test_release_words.py::"
 _SPEC_CONTROLLER: Final = "tests/runtime/test_spec_controller.py::"
 
 SCHEDULER: Final[dict[str, Coverage]] = {
@@ -201,16 +202,22 @@ STATUS: Final[dict[str, Coverage]] = {
         ("tests/runtime/test_status_machine.py::TestStory",),
     ),
     "waitingFor started ops hide queued ones": Elsewhere(
-        "what is waited for is objects that are not ready, all of which were applied; there is no queue of operations",
-        ("tests/runtime/test_rendering.py::test_what_is_waited_for_is_named_in_order_and_not_without_end",),
+        "what is not there yet is named, also what waits for its turn: that is what people wait for, and what is done is not",
+        (
+            _WORDS + "test_only_objects_of_the_release_are_waited_for_each_told_once",
+            "tests/runtime/test_rendering.py::test_what_is_waited_for_is_named_in_order_and_not_without_end",
+        ),
     ),
-    "waitingFor queued named if none started": Elsewhere(
-        "as before: everything was applied when waiting begins",
-        ("tests/runtime/test_rendering.py::test_what_is_waited_for_is_named_in_order_and_not_without_end",),
+    "waitingFor queued named if none started": (
+        "tests/cluster/test_release_upgrade.py::test_progress_names_what_is_not_applied_and_why"
     ),
-    "waitingFor dedupe": "tests/runtime/test_progress.py::test_every_object_is_counted_once",
+    "waitingFor dedupe": (
+        "tests/runtime/test_progress.py::test_every_object_is_counted_once",
+        _WORDS + "test_only_objects_of_the_release_are_waited_for_each_told_once",
+    ),
     "waitingFor bookkeeping excluded": (
-        "tests/cluster/test_object_waits.py::test_it_ends_when_the_last_one_is_ready_and_tells_the_laggards"
+        _WORDS + "test_only_objects_of_the_release_are_waited_for_each_told_once",
+        _WORDS + "test_an_upgrade_that_has_nothing_to_do_waits_for_nobody",
     ),
     "condition rules": (
         "tests/runtime/test_conditions.py::test_every_failure_in_every_phase",
@@ -220,8 +227,15 @@ STATUS: Final[dict[str, Coverage]] = {
         "tests/runtime/test_summary.py::test_what_stands_over_what",
         "tests/runtime/test_package_status.py::test_phase",
     ),
-    "health reducers": "tests/cluster/test_readiness.py::test_cases",
-    "endpoints": Elsewhere("addresses of Ingresses are not gathered: the Ingresses themselves tell them"),
+    "health reducers": (
+        "tests/cluster/test_readiness.py::test_cases",
+        "tests/cluster/test_health.py::test_a_release_in_one_word",
+    ),
+    "endpoints": (
+        "tests/cluster/test_endpoints.py::test_an_ingress_gives_its_hosts_and_paths",
+        "tests/cluster/test_endpoints.py::test_only_what_is_marked_is_told_and_the_mark_describes_it",
+        "tests/runtime/test_spec_apply.py::test_where_it_can_be_reached_is_told_whether_or_not_anything_is_applied",
+    ),
 }
 
 API: Final[dict[str, Coverage]] = {
@@ -265,6 +279,7 @@ TASKS: Final[dict[str, Coverage]] = {
     "orphans": (
         "tests/runtime/test_purge.py::test_declared_kinds_are_deleted_and_nothing_else",
         "tests/runtime/test_purge.py::test_a_declaration_that_cannot_be_read_is_passed_over",
+        "tests/runtime/test_purge.py::test_what_the_server_refuses_holds_up_nothing_else_and_is_tried_again",
     ),
 }
 

@@ -4,12 +4,14 @@ from typing import Final
 
 from tests.spec_cases import Coverage, Elsewhere
 
-MUST_HAVE_A_TEST: Final = frozenset({1, 2, 3, 4, 7, 8, 9, 10, 11, 14, 17, 18, 19, 23})
+MUST_HAVE_A_TEST: Final = frozenset({1, 2, 3, 4, 7, 8, 9, 10, 11, 14, 15, 16, 17, 18, 19, 23})
 """Those that a reason alone does not answer."""
 
 _LIFECYCLE: Final = "tests/runtime/test_lifecycle.py::"
 _STORE: Final = "tests/packages/test_disk_store.py::"
 _STOPPING: Final = "tests/queue/test_service_stopping.py::"
+_APART: Final = "tests/cluster/test_drift_apart.py::"
+_HEALTH: Final = "tests/cluster/test_health_monitor.py::"
 _SPEC: Final = "tests/runtime/test_spec_controller.py::"
 
 WEAKNESSES: Final[dict[int, tuple[str, Coverage]]] = {
@@ -112,17 +114,24 @@ WEAKNESSES: Final[dict[int, tuple[str, Coverage]]] = {
         ),
     ),
     15: (
-        "drift is absence only, and looking for it holds every package",
-        Elsewhere(
-            "nobody looks for drift between runs; a run repairs what was edited, not only what is absent",
-            ("tests/cluster/test_release_engine.py::test_the_same_again_is_no_revision_but_repairs",),
+        "drift is absence only, one list that fails makes all unknown, looking holds every package, pauses are lost",
+        (
+            "tests/cluster/test_drift_monitor.py::test_a_field_that_somebody_changes_is_taken_back",
+            "tests/cluster/test_drift_random.py::test_exactly_what_others_changed_is_found",
+            "tests/runtime/test_kept.py::test_what_somebody_changes_is_taken_back_or_told",
+            _APART + "test_a_kind_that_cannot_be_listed_makes_no_other_one_unknown",
+            _APART + "test_while_a_call_hangs_everything_else_goes_on",
+            _APART + "test_a_pause_outlives_the_rows_that_it_began_with",
+            _APART + "test_to_go_on_where_nothing_was_paused_is_nothing",
         ),
     ),
     16: (
         "health is told at changes of state only; DaemonSets and Jobs are not looked at",
         (
-            "tests/cluster/test_readiness.py::test_cases",
-            "tests/cluster/test_object_waits.py::test_it_ends_when_the_last_one_is_ready_and_tells_the_laggards",
+            "tests/cluster/test_health_workloads.py::test_daemon_sets_and_jobs_are_observed_to_the_word",
+            _HEALTH + "test_a_release_becomes_healthy_and_every_change_of_words_is_told",
+            "tests/cluster/test_health.py::test_a_message_is_a_difference_and_one_more_ready_object_is_none",
+            "tests/runtime/test_keeping.py::test_a_workload_that_breaks_down_is_told_until_it_is_back",
         ),
     ),
     17: (

@@ -4,10 +4,30 @@ import ast
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
+from typing import Final
 
+import pytest
+
+from tests import spec_apply_cases, spec_table_cases
 from tests.spec_cases import SUITES, Coverage, Elsewhere
+from tests.spec_names import NAMES, TEST_LIST, WEAKNESSES_OF_TABLES
 from tests.spec_weaknesses import MUST_HAVE_A_TEST, WEAKNESSES
 
+ENGINE: Final[dict[str, dict[str, Coverage]]] = {
+    "tables": spec_table_cases.TABLES,
+    "reconciler": spec_table_cases.RECONCILER,
+    "must reproduce": spec_table_cases.MUST_REPRODUCE,
+    "8.1 identity": spec_apply_cases.IDENTITY,
+    "8.2 upgrade": spec_apply_cases.UPGRADE,
+    "8.3 removal": spec_apply_cases.REMOVAL,
+    "8.4 and 8.5 values": spec_apply_cases.VALUES,
+    "8.6 drift": spec_apply_cases.DRIFT,
+    "8.7 orphans": spec_apply_cases.ORPHANS,
+    "8.8 health": spec_apply_cases.HEALTH,
+    "8.9 endpoints": spec_apply_cases.ENDPOINTS,
+}
+"""The suites of the apply engine, which are held against the names of all their cases."""
+ALL: Final = SUITES | ENGINE
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -40,18 +60,37 @@ def missing(tests: Iterable[str]) -> Iterator[str]:
 
 
 def test_every_test_of_a_case_exists() -> None:
-    named = (test for suite in SUITES.values() for coverage in suite.values() for test in named_by(coverage))
+    named = (test for suite in ALL.values() for coverage in suite.values() for test in named_by(coverage))
     assert list(missing(named)) == []
 
 
 def test_every_case_has_a_test_or_a_reason() -> None:
-    for suite, cases in SUITES.items():
+    for suite, cases in ALL.items():
         for name, coverage in cases.items():
             assert named_by(coverage) or (isinstance(coverage, Elsewhere) and coverage.why), f"{suite}: {name}"
 
 
+@pytest.mark.parametrize("suite", NAMES)
+def test_no_case_of_the_reference_is_missing(suite: str) -> None:
+    assert tuple(ENGINE[suite]) == NAMES[suite]
+
+
+def test_every_suite_is_held_against_its_names() -> None:
+    assert len(ALL) == len(SUITES) + len(ENGINE)
+    assert list(ENGINE) == list(NAMES)
+    assert all(len(set(names)) == len(names) for names in NAMES.values())
+    assert set(TEST_LIST) - {name for cases in SUITES.values() for name in cases} == set()
+
+
 def test_every_test_of_a_weakness_exists() -> None:
     assert list(missing(test for _, coverage in WEAKNESSES.values() for test in named_by(coverage))) == []
+    assert list(missing(test for _, tests in spec_table_cases.WEAKNESSES.values() for test in tests)) == []
+
+
+def test_every_weakness_of_the_tables_has_a_test() -> None:
+    """None of them is answered by a reason."""
+    assert list(spec_table_cases.WEAKNESSES) == list(range(1, WEAKNESSES_OF_TABLES + 1))
+    assert [number for number, (_, tests) in spec_table_cases.WEAKNESSES.items() if not tests] == []
 
 
 def test_every_weakness_has_an_answer_and_those_that_must_a_test() -> None:

@@ -55,7 +55,8 @@ def create_object(
     if not applied:
         obj = record_update(None, obj, manager=options.manager, subresource="", now=now, lists=served.version.lists)
     try:
-        obj = prepared(served.kind, obj, backend.storage.list(SERVICES))
+        services = backend.storage.list(SERVICES) if served.kind.collection == SERVICES else ()
+        obj = prepared(served.kind, obj, services)
     except ShapeError as error:
         raise status.bad_request(f"{served.kind.kind}: {error}") from error
     namespace, name = find_str(obj, "metadata", "namespace"), find_str(obj, "metadata", "name")
@@ -70,7 +71,15 @@ def create_object(
     if served.kind.generation is Generation.SPEC:
         stamped["generation"] = 1
     obj = with_metadata(obj, stamped)
-    return obj if options.dry_run else backend.put(backend.key(served, namespace, name), stored_form(served, obj))
+    return obj if options.dry_run else store(backend, served, backend.key(served, namespace, name), obj)
+
+
+def store(backend: Backend, served: Served, key: Key, obj: JsonObject) -> JsonObject:
+    """Store an object that has the defaults of its kind, in its stored form."""
+    stored = backend.put(key, stored_form(served, obj))
+    if served.version.custom is not None and find_str(stored, "apiVersion") == served.api_version:
+        served.version.custom.is_complete(stored)
+    return stored
 
 
 def with_defaults(served: Served, obj: JsonObject) -> JsonObject:

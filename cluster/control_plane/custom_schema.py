@@ -84,11 +84,17 @@ class CustomSchema:
             completed = self.defaulted(obj)
         except ShapeError:
             return obj  # it was small enough when it was written; the next write says so
-        if completed == obj and None not in state:
+        if completed == obj:
+            self.is_complete(obj)
+        return completed
+
+    def is_complete(self, obj: JsonObject) -> None:
+        """Told of a stored object that has its defaults: nobody needs to look for them in this state of it."""
+        state = (find(obj, "metadata", "uid"), find(obj, "metadata", "resourceVersion"))
+        if None not in state:
             self._complete[state] = None
             while len(self._complete) > _MOST_COMPLETE:
                 self._complete.popitem(last=False)
-        return completed
 
     def errors(self, obj: JsonObject, old: JsonObject | None = None) -> list[FieldError]:
         """What is wrong with an object, except for what is as it was in ``old``; at most MAX_ERRORS."""

@@ -13,9 +13,22 @@ def prune(obj: JsonObject, lists: ListTypes) -> tuple[JsonObject, tuple[str, ...
 
     The object itself is not altered, and comes back as it is where nothing is to be left out.
     """
+    if _is_declared(obj, lists):  # nearly always
+        return obj, ()
     unknown: list[str] = []
-    pruned = _members(obj, lists, "", unknown)
-    return (pruned, tuple(sorted(unknown))) if unknown else (obj, ())
+    return _members(obj, lists, "", unknown), tuple(sorted(unknown))
+
+
+def _is_declared(value: JsonValue, lists: ListTypes) -> bool:
+    """Whether everything at and below a value is."""
+    if isinstance(value, dict):
+        return all(
+            lists.declares(name) and (not isinstance(inner, dict | list) or _is_declared(inner, lists.field(name)))
+            for name, inner in value.items()
+        )
+    return not isinstance(value, list) or all(
+        _is_declared(item, lists.item) for item in value if isinstance(item, dict | list)
+    )
 
 
 def _value(value: JsonValue, lists: ListTypes, path: str, unknown: list[str]) -> JsonValue:

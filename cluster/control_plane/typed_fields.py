@@ -118,6 +118,8 @@ class _Comparer:
     def _walk_map(self, before: JsonObject, after: JsonObject, lists: ListTypes, path: FieldPath) -> None:
         for name in before.keys() | after.keys():
             left, right = before.get(name, _ABSENT), after.get(name, _ABSENT)
+            if left is right or (not path and _are_same(left, right)):
+                continue  # most of an object is as it was: found out at the top, not anew at each level
             self.walk(left, right, lists.field(name), (*path, f"f:{name}"))
 
     def _walk_list(self, before: list[JsonValue], after: list[JsonValue], lists: ListTypes, path: FieldPath) -> None:
@@ -162,6 +164,10 @@ def _clash(before: _Maybe, after: _Maybe) -> bool:
     if isinstance(before, _Absent) or isinstance(after, _Absent) or before is None or after is None:
         return False
     return isinstance(before, dict) != isinstance(after, dict) or isinstance(before, list) != isinstance(after, list)
+
+
+def _are_same(left: _Maybe, right: _Maybe) -> bool:
+    return not isinstance(left, _Absent) and not isinstance(right, _Absent) and same_value(left, right)
 
 
 def _value(value: _Maybe) -> JsonValue:

@@ -9,7 +9,7 @@ from wharfinger.cluster.control_plane import status
 from wharfinger.cluster.control_plane.backend import Backend
 from wharfinger.cluster.control_plane.catalog import Served
 from wharfinger.cluster.control_plane.crds import updated_status
-from wharfinger.cluster.control_plane.creation import create_object, schema_errors, stored_form, with_defaults
+from wharfinger.cluster.control_plane.creation import create_object, schema_errors, store, stored_form, with_defaults
 from wharfinger.cluster.control_plane.intake import Written, accepted, check_name, check_namespace
 from wharfinger.cluster.control_plane.kinds import Generation
 from wharfinger.cluster.control_plane.managed_fields import record_update
@@ -98,7 +98,7 @@ def update(
         return _let_go(backend, served, old, new, options)
     if options.dry_run:
         return new
-    return backend.put(backend.key(served, find_str(old, "metadata", "namespace"), name), new)
+    return store(backend, served, backend.key(served, find_str(old, "metadata", "namespace"), name), new)
 
 
 def _let_go(backend: Backend, served: Served, old: JsonObject, new: JsonObject, options: WriteOptions) -> JsonObject:

@@ -8,7 +8,7 @@ it is more than half of it.
 """
 
 import heapq
-from collections.abc import Hashable
+from collections.abc import Container, Hashable
 from typing import Final, Generic, TypeVar
 
 K = TypeVar("K", bound=Hashable)
@@ -49,6 +49,12 @@ class Lowest(Generic[K]):
         while heap and heap[0] not in keys:
             heapq.heappop(heap)
         return heap[0] if heap else 0
+
+    def holds(self, revision: int, keys: Container[K] | None) -> bool:
+        """Whether one up to this revision is held, of these keys; None: of any."""
+        if not 0 < self.lowest() <= revision:
+            return False
+        return keys is None or any(one <= revision and key in keys for one, key in self._keys.items())
 
     def by_revision(self) -> list[K]:
         """The keys, by revision."""

@@ -22,7 +22,7 @@ Invariants, which tests/cluster/reconciler/test_model.py holds against random hi
 * what an owner is told depends on his own rows, and on how far the table was read.
 """
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Container, Hashable, Iterable
 from typing import Generic, TypeVar
 
 from wharfinger.cluster.errors import ClusterError
@@ -86,12 +86,12 @@ class Machine(Generic[K, R]):
         owner = self._owners.get(name)
         return owner.failing.lowest() if owner else 0
 
-    def settled(self, name: Hashable, revision: int) -> bool:
-        """Whether each row of this owner up to this revision is Done, or one of them is hopeless."""
+    def settled(self, name: Hashable, revision: int, keys: Container[K] | None = None) -> bool:
+        """Whether each row of this owner (with one of these keys) up to this revision is Done, or one of them is hopeless."""
         owner = self._owners.get(name)
         if self.consumed < revision or owner is None:
             return self.consumed >= revision  # until all is taken in, what seems hopeless may be another row by now
-        return owner.settled(self.consumed, revision)
+        return owner.settled(self.consumed, revision, keys)
 
     def failures(self, name: Hashable) -> tuple[Failure[K], ...]:
         """What of this owner fails, by revision."""

@@ -5,7 +5,7 @@ object which fails holds nobody but those who wait for it.
 """
 
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Container, Hashable
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Generic, TypeVar
@@ -61,13 +61,13 @@ class Owner(Generic[K, R]):
         waiting = self.waiting.lowest()
         return min(consumed, waiting - 1) if waiting else consumed
 
-    def settled(self, consumed: int, revision: int) -> bool:
-        """Whether each row up to this revision is Done, or one of them is hopeless."""
-        if 0 < self.hopeless.lowest() <= revision:
+    def settled(self, consumed: int, revision: int, keys: Container[K] | None = None) -> bool:
+        """Whether each row (with one of these keys; None: any) up to this revision is Done, or one of them is hopeless."""
+        if self.hopeless.holds(revision, keys):
             return True
         if self.attempted(consumed) < revision:
             return False
-        return all(not 0 < one.lowest() <= revision for one in (self.failing, self.refreshing))
+        return not any(one.holds(revision, keys) for one in (self.failing, self.refreshing))
 
     def open_keys(self) -> tuple[K, ...]:
         """What is not Done: what waits, what fails, what is refreshed; each by revision."""

@@ -9,7 +9,7 @@ Leaving the block cancels what runs: operations are idempotent, and whoever open
 """
 
 import random
-from collections.abc import AsyncIterator, Callable, Hashable, Iterable
+from collections.abc import AsyncIterator, Callable, Container, Hashable, Iterable
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
@@ -116,15 +116,17 @@ class Reconciler(Generic[K, R]):
 
     # --- for whoever waits -------------------------------------------------------------------------------------------------
 
-    async def wait_until_reconciled(self, revision: int, owner: Hashable, *, until_settled: bool = False) -> Progress:
+    async def wait_until_reconciled(
+        self, revision: int, owner: Hashable, *, until_settled: bool = False, keys: Container[K] | None = None
+    ) -> Progress:
         """Wait until every row of ``owner`` up to this revision of the table was attempted at least once, or is gone.
 
         ``until_settled``: until every such row is Done, or deleted with what belongs to it, or one of them failed for good or
-        ``give_up`` times in a row; :meth:`failures` tells which.
+        ``give_up`` times in a row; :meth:`failures` tells which. ``keys``: what else of the owner fails does not end that wait.
         """
         machine = self._machine
         if until_settled:
-            await self._waiters.wait_until(owner, lambda: machine.settled(owner, revision))
+            await self._waiters.wait_until(owner, lambda: machine.settled(owner, revision, keys))
         else:
             await self._waiters.wait_until(owner, lambda: machine.attempted(owner) >= revision)
         return Progress(machine.attempted(owner), machine.low_watermark(owner))

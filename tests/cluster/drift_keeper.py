@@ -38,16 +38,20 @@ RULES: Final = FightRules(limit=3, window_s=300.0, first_delay_s=10.0, max_delay
 
 
 class Recording(httpx.AsyncBaseTransport):
-    """Notes what the monitor and the engine send; ``fault`` may break it."""
+    """Notes what the monitor and the engine send; ``fault`` may break it, and ``gates`` hold up what asks for their name."""
 
     def __init__(self, inner: httpx.AsyncBaseTransport) -> None:
         self._inner = inner
         self.requests: list[str] = []
         self.fault: Callable[[httpx.Request], Exception | None] = lambda _: None
+        self.gates: dict[str, trio.Event] = {}
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         if "watch" not in request.url.params:
-            self.requests.append(f"{request.method} {request.url.path.rpartition('/')[2]}")
+            name = request.url.path.rpartition("/")[2]
+            self.requests.append(f"{request.method} {name}")
+            if (gate := self.gates.get(name)) is not None:
+                await gate.wait()
             if (fault := self.fault(request)) is not None:
                 await trio.lowlevel.checkpoint()
                 raise fault
@@ -141,7 +145,9 @@ class Keeper:
 
 
 @asynccontextmanager
-async def drift_keeper(*, full_s: float = 1e6, run: bool = True) -> AsyncIterator[Keeper]:
+async def drift_keeper(
+    *, full_s: float = 1e6, run: bool = True, draw: Callable[[], float] = lambda: 0.5
+) -> AsyncIterator[Keeper]:
     """A monitor that runs; full comparisons are far apart unless asked for."""
     async with drift_bench() as bench, trio.open_nursery() as nursery:
         sent = Recording(bench.control_plane.transport())
@@ -161,7 +167,7 @@ async def drift_keeper(*, full_s: float = 1e6, run: bool = True) -> AsyncIterato
                 settled=keeper.is_settled,
                 full_s=full_s,
                 rules=RULES,
-                draw=lambda: 0.5,
+                draw=draw,
             )
             keeper.attach(monitor, live)
             live.listen(monitor.changed)

@@ -34,8 +34,14 @@ class Bench:
         self.transport = transport
         self.applied = AppliedObjects("wharfinger")
         self.answers: list[tuple[ObjectKey, str]] = []
+        self.resting: set[Owner] = set()
         self.operations = ApplyOperations(
-            client, ObjectWriter(client, "wharfinger"), self.applied, self._answered, {OWNER}.__contains__
+            client,
+            ObjectWriter(client, "wharfinger"),
+            self.applied,
+            self._answered,
+            {OWNER}.__contains__,
+            self.resting.__contains__,
         )
 
     def _answered(self, which: ObjectKey, obj: JsonObject) -> None:
@@ -207,3 +213,30 @@ async def test_pruning_is_by_label(autojump_clock: MockClock) -> None:
         await at.update(row(v="1"))
         await at.operations.prune(desired_table().snapshot())
         assert await at.there()
+
+
+async def test_a_correction_that_was_asked_for_before_its_release_rests_is_not_made(autojump_clock: MockClock) -> None:
+    async with bench() as at:
+        await at.update(row(v="1"))
+        at.resting.add(OWNER)
+        at.transport.requests.clear()
+        await at.update(row(v="1"), refreshing=True)
+        assert at.transport.requests == []
+        await at.update(row(v="2"))
+        assert (await at.client.get(key("a")))["data"] == {"v": "2"}
+
+
+async def test_what_is_prepared_for_the_next_row_outlives_the_deletion_of_the_last(autojump_clock: MockClock) -> None:
+    """A deletion may be done only after its row is there again: what was applied before is still known to have been ours."""
+    async with bench() as at:
+        await at.update(row(v="1"))
+        await at.client.apply(config_map("a", v="9"), field_manager="ann", force=True)
+        at.operations.replaces(row().identity, row(v="1").body)
+        await at.delete(row(v="1").left_behind())
+        await at.update(row(v="2"))
+        assert (await at.client.get(key("a")))["data"] == {"v": "2"}
+        at.operations.replaces(row().identity, row(v="2").body)
+        at.operations.interrupt(row().identity)  # it is not wanted after all
+        await at.client.apply(config_map("a", v="9"), field_manager="ann", force=True)
+        with pytest.raises(FieldConflictError):
+            await at.update(row(v="3"))

@@ -14,7 +14,11 @@ from wharfinger.cluster.connection import Connection
 from wharfinger.cluster.definitions import CrdError, Definitions, is_within
 from wharfinger.cluster.http_client import open_client
 from wharfinger.cluster.object_waits import silent
+from wharfinger.cluster.ownership import ForeignObjectError, Owner, owned
+from wharfinger.cluster.resource import name_of
 from wharfinger.formats.json_value import JsonObject, JsonValue
+
+OWNER = Owner("web", "default")
 
 DEFINITIONS: JsonObject = {
     "kind": "APIGroupDiscoveryList",
@@ -57,18 +61,18 @@ async def test_one_that_is_not_accepted(autojump_clock: MockClock) -> None:
     transport = FaultyTransport(Server(script, apis=DEFINITIONS))
     async with open_client(Connection("http://api.example"), transport=transport) as client:
         with pytest.raises(CrdError, match=r"widgets\.example\.test: not accepted: widget is in use"):
-            await definitions(client).apply([widget_crd()], {}, silent)
+            await definitions(client).apply(OWNER, [widget_crd()], {}, silent)
 
 
 async def test_nothing_to_do_asks_nothing(autojump_clock: MockClock) -> None:
     async with cluster() as (client, transport):
-        assert await definitions(client).apply([], {}, silent) == ()
+        assert await definitions(client).apply(OWNER, [], {}, silent) == ()
         assert transport.requests == []
 
 
 async def test_one_that_is_as_wanted_is_not_written(autojump_clock: MockClock) -> None:
     async with cluster() as (client, transport):
-        (key,) = await definitions(client).apply([widget_crd()], {}, silent)
+        (key,) = await definitions(client).apply(OWNER, [widget_crd()], {}, silent)
         await written(client, transport, key.name, widget_crd(), times=0)
         wider = widget_crd()
         spec = wider["spec"]
@@ -84,12 +88,29 @@ async def test_one_that_helm_installed_becomes_ours(autojump_clock: MockClock) -
         await written(client, transport, "widgets.example.test", widget_crd(), times=0)
 
 
+async def test_one_of_another_release_is_left_to_it(autojump_clock: MockClock) -> None:
+    """It would lose its marks, and be fought for by two releases."""
+    async with cluster() as (client, transport):
+        made = await client.apply(owned(widget_crd(), Owner("db", "default")), field_manager="wharfinger")
+        with pytest.raises(ForeignObjectError, match="belongs to the release default/db"):
+            await written(client, transport, name_of(made), annotated(widget_crd()), times=0)
+        await written(client, transport, name_of(made), widget_crd(), times=0)
+        await client.apply(owned(widget_crd(), OWNER), field_manager="wharfinger", force=True)
+        await written(client, transport, name_of(made), annotated(widget_crd()), times=1)
+
+
+def annotated(crd: JsonObject) -> JsonObject:
+    metadata = crd["metadata"]
+    assert isinstance(metadata, dict)
+    return {**crd, "metadata": {**metadata, "annotations": {"example.test/a": "b"}}}
+
+
 async def written(client: ClusterClient, transport: Faulty, name: str, crd: JsonObject, *, times: int) -> None:
     """Apply it once more, over what is there, and count the writes."""
     resource = await client.resource_type("apiextensions.k8s.io/v1", "CustomResourceDefinition")
     live = {item_name: item for item in (await client.list(resource)).items if (item_name := name)}
     transport.requests.clear()
-    await definitions(client).apply([crd], live, silent)
+    await definitions(client).apply(OWNER, [crd], live, silent)
     assert len(transport.writes) == times
 
 

@@ -46,6 +46,16 @@ async def test_it_is_held_renewed_and_given_back(autojump_clock: MockClock) -> N
             assert (lease.fence, trio.current_time() - started) == (2, 0)
 
 
+async def test_a_server_that_is_away_at_the_start_is_waited_for(autojump_clock: MockClock) -> None:
+    said: list[str] = []
+    async with two_ways() as at:
+        away = [httpx.ConnectError("refused")] * 8
+        at.faulty.fault = lambda request: away.pop() if away and request.url.path in {"/api", "/apis"} else None
+        async with open_lease(at.broken, "default", "wharfinger", "us", now=now, waiting=said.append) as lease:
+            assert lease.fence == 1
+        assert "Leases: not looked up yet" in said[0]
+
+
 async def test_what_others_wrote_on_it_stays_and_does_not_end_it(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client, open_lease(client, "default", "wharfinger", "us", now=now) as lease:
         await client.merge_patch(await key_of(client), {"metadata": {"labels": {"team": "x"}}})

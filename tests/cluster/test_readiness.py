@@ -132,6 +132,8 @@ CASES: list[tuple[JsonObject, Readiness]] = [
         OK,
     ),
     (obj("StatefulSet", {}, {}), InProgress("not observed by its controller yet")),
+    (obj("StatefulSet", {}, {"observedGeneration": 1}), InProgress("generation 2 is not observed yet")),
+    (obj("StatefulSet", {}, seen()), InProgress("0 of 1 replicas ready")),
     # DaemonSet
     (obj("DaemonSet", {}, seen(desiredNumberScheduled=2, updatedNumberScheduled=2, numberAvailable=2)), OK),
     (obj("DaemonSet", {}, seen(desiredNumberScheduled=0)), OK),
@@ -260,8 +262,10 @@ def test_cases(what: JsonObject, expected: Readiness) -> None:
     assert readiness(what) == expected
 
 
-def test_an_object_on_its_way_out_is_never_ready() -> None:
-    what = obj("Deployment", {"replicas": 3}, FULL)
+@pytest.mark.parametrize("kind", ["Deployment", "StatefulSet", "ReplicaSet"])
+def test_an_object_on_its_way_out_is_never_ready(kind: str) -> None:
+    what = obj(kind, {"replicas": 3}, FULL)
+    assert readiness(what) == OK
     what["metadata"] = {"name": "x", "deletionTimestamp": "2026-01-01T00:00:00Z"}
     assert readiness(what) == InProgress("being deleted")
 

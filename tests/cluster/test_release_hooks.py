@@ -9,7 +9,7 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from tests.cluster.client_contract import key
+from tests.cluster.client_contract import key, widget_crd
 from tests.cluster.clusters import memory_cluster
 from tests.cluster.release_bench import cluster, open_engine
 from tests.cluster.release_requests import config_map, objects_of, request
@@ -32,7 +32,7 @@ from wharfinger.cluster.release_hooks import (
 )
 from wharfinger.cluster.release_store import ReleaseStore
 from wharfinger.cluster.resource import ObjectKey, name_of
-from wharfinger.formats.json_value import JsonObject, JsonValue, find
+from wharfinger.formats.json_value import JsonObject, JsonValue, as_object, find
 
 
 def hook(name: str, events: str, kind: str = "ConfigMap", weight: str = "", policy: str = "") -> JsonObject:
@@ -136,6 +136,72 @@ async def test_order(autojump_clock: MockClock) -> None:
         assert not await exists(client, "ConfigMap", "never")
         result = await engine.upgrade(with_hooks(*hooks))
         assert result.outcome is Outcome.UNCHANGED
+
+
+async def test_kinds_that_others_need_come_first(autojump_clock: MockClock) -> None:
+    """A Job that waits for its account, made after it, would wait for ever."""
+    async with memory_cluster() as client, open_engine(client) as engine:
+        account = hook("x", "pre-install") | {"kind": "ServiceAccount"}
+        async with upgrading(client, engine, with_hooks(hook("migrate", "pre-install", "Job"), account)) as ended:
+            assert await exists(client, "ServiceAccount", "x")
+            await set_status(client, "Job", "migrate", job_condition("Complete"))
+        assert ended == [Outcome.INSTALLED]
+
+
+async def test_definitions_are_never_deleted(autojump_clock: MockClock) -> None:
+    """With one all objects of its kind would go."""
+    async with memory_cluster() as client:
+        crd = widget_crd()
+        metadata = crd["metadata"]
+        assert isinstance(metadata, dict)
+        annotations: JsonObject = {"helm.sh/hook": "test", "helm.sh/hook-delete-policy": "hook-succeeded"}
+        runner = HookRunner(client, "default", silent)
+        await runner.run(parse_hooks([{**crd, "metadata": {**metadata, "annotations": annotations}}]), HookEvent.TEST)
+        kept = parse_hooks([{**crd, "metadata": {**metadata, "annotations": {"helm.sh/hook": "test"}}}])
+        with pytest.raises(HookFailedError, match="it is still there from before"):
+            await runner.run(kept, HookEvent.TEST)
+        kind = await client.resource_type("apiextensions.k8s.io/v1", "CustomResourceDefinition")
+        assert "deletionTimestamp" not in as_object(
+            (await client.get(ObjectKey(kind, "", name_of(crd))))["metadata"], ""
+        )
+
+
+async def test_what_an_install_that_failed_did_not_prepare_the_next_attempt_does(autojump_clock: MockClock) -> None:
+    async with memory_cluster() as client, open_engine(client) as engine:
+        wanted = with_hooks(hook("init", "pre-install", "Job"), hook("x", "pre-upgrade"))
+        async with upgrading(client, engine, wanted) as ended:
+            await set_status(client, "Job", "init", job_condition("Failed", "once"))
+        async with upgrading(client, engine, wanted) as ended:
+            assert ended == []
+            await set_status(client, "Job", "init", job_condition("Complete"))
+        assert ended == [Outcome.UPGRADED]
+        assert not await exists(client, "ConfigMap", "x")
+
+
+async def test_a_hook_that_was_interrupted_is_not_in_the_way_of_the_next_attempt(autojump_clock: MockClock) -> None:
+    """Of one that goes only when it succeeds nobody else would take it away, and no upgrade could succeed any more."""
+    async with memory_cluster() as client, open_engine(client) as engine:
+        wanted = with_hooks(hook("migrate", "pre-install", "Job", policy="hook-succeeded"))
+        with trio.move_on_after(10) as scope:
+            await engine.upgrade(wanted)
+        assert scope.cancelled_caught
+        assert not await exists(client, "Job", "migrate")
+        async with upgrading(client, engine, wanted) as ended:
+            await set_status(client, "Job", "migrate", job_condition("Complete"))
+        assert ended == [Outcome.UPGRADED]
+
+
+async def test_hooks_that_succeeded_are_not_in_the_way_of_the_next_attempt(autojump_clock: MockClock) -> None:
+    async with memory_cluster() as client, open_engine(client) as engine:
+        wanted = with_hooks(
+            hook("settings", "pre-install", weight="-1", policy="hook-succeeded"), hook("migrate", "pre-install", "Job")
+        )
+        async with upgrading(client, engine, wanted) as ended:
+            await set_status(client, "Job", "migrate", job_condition("Failed", "once"))
+        assert not await exists(client, "ConfigMap", "settings")
+        async with upgrading(client, engine, wanted) as ended:
+            await set_status(client, "Job", "migrate", job_condition("Complete"))
+        assert ended == [Outcome.UPGRADED]
 
 
 async def test_hooks_alone_make_a_revision(autojump_clock: MockClock) -> None:

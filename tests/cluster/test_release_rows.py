@@ -66,7 +66,12 @@ async def bench() -> AsyncIterator[Bench]:
     async with cluster() as (client, transport), open_shared_watches(client) as watches:
         table, applied = desired_table(), AppliedObjects("wharfinger")
         operations = ApplyOperations(
-            client, ObjectWriter(client, "wharfinger"), applied, lambda _key, _obj: None, {OWNER}.__contains__
+            client,
+            ObjectWriter(client, "wharfinger"),
+            applied,
+            lambda _key, _obj: None,
+            {OWNER}.__contains__,
+            frozenset[Owner]().__contains__,
         )
         async with (
             open_live_objects(client, watches) as live,

@@ -296,6 +296,15 @@ async def test_what_somebody_took_is_left_to_him_where_the_policy_is_to_tell(aut
         assert {str(where): [one.field for one in left] for where, left in result.left.items()} == {
             "ConfigMap default/a": [".data.v"]
         }
+        await trio.sleep(5)
+        still = ["ConfigMap default/a: /data/v by ann"]
+        assert [str(drift) for drift in at.engine.drifts(warn.owner)] == still, (
+            "what was left to him is drift as before"
+        )
+        await at.engine.upgrade(replace(changed, drift=DriftPolicy()))
+        assert (await at.client.get(key("a")))["data"] == {"v": "2", "w": "2"}
+        await trio.sleep(5)
+        assert at.engine.drifts(warn.owner) == ()
 
 
 async def test_one_operation_of_a_release_at_a_time(autojump_clock: MockClock) -> None:

@@ -10,11 +10,12 @@ from tests.cluster.clusters import memory_cluster
 from tests.cluster.release_bench import bench, cluster
 from tests.cluster.release_requests import config_map as manifest
 from tests.cluster.release_requests import request
+from wharfinger.cluster.client import ClusterClient
 from wharfinger.cluster.connection import Connection
 from wharfinger.cluster.control_plane.service import LOCAL, open_control_plane
 from wharfinger.cluster.desired import desired_object, desired_table
 from wharfinger.cluster.drift_policy import DriftPolicy
-from wharfinger.cluster.errors import ConflictError
+from wharfinger.cluster.errors import ApiError, ConflictError, NotFoundError
 from wharfinger.cluster.http_client import open_client
 from wharfinger.cluster.ownership import Owner, owned
 from wharfinger.cluster.removal import Pruner, delete_exactly, disown, judge_leaving, why_kept
@@ -143,16 +144,53 @@ async def test_disowning_takes_the_label_off_our_own(autojump_clock: MockClock) 
 async def test_pruning_takes_only_what_is_ours_of_whole_releases(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client:
         table = desired_table()
-        await client.create(owned(annotated(config_map("kept"), KEEP), OWNER))
+        await apply(client, owned(annotated(config_map("kept"), KEEP), OWNER))
         for name, owner in (("row", OWNER), ("left", OWNER), ("half", OTHER)):
-            await client.create(owned(config_map(name), owner))
+            await apply(client, owned(config_map(name), owner))
+        await client.create(owned(config_map("copy"), OWNER))
         await client.create(config_map("free"))
         renamed = owned(config_map("lies"), OWNER)
-        await client.create(renamed | {"metadata": {**as_metadata(renamed), "labels": {"wharfinger.dev/release": "x"}}})
+        await apply(client, renamed | {"metadata": {**as_metadata(renamed), "labels": {"wharfinger.dev/release": "x"}}})
         with write(table) as transaction:
             transaction.insert(table, desired_object(key("row"), OWNER, config_map("row"), DriftPolicy()))
-        assert await Pruner(client, {OWNER}.__contains__).prune(table.snapshot()) == (key("left"),)
-        assert await Pruner(client, {OWNER}.__contains__).prune(desired_table().snapshot()) == ()
+        pruner = Pruner(client, {OWNER}.__contains__, "wharfinger")
+        assert await pruner.prune(table.snapshot()) == (key("left"),)
+        assert await pruner.prune(desired_table().snapshot()) == ()
+
+
+@pytest.mark.parametrize("refused", ["GET", "DELETE"])
+async def test_neither_a_kind_nor_an_object_holds_up_what_is_pruned_beside_it(
+    refused: str, autojump_clock: MockClock
+) -> None:
+    async with cluster() as (client, transport):
+        table = desired_table()
+        with write(table) as transaction:
+            for which in (GONE, SECRET, key("row")):
+                transaction.insert(table, desired_object(which, OWNER, config_map("row"), DriftPolicy()))
+        for name in ("one", "two"):
+            await apply(client, owned(config_map(name), OWNER))
+        await apply(client, owned({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}}, OWNER))
+
+        def fault(asked: httpx.Request) -> httpx.Response | None:
+            return (
+                httpx.Response(403, content=b"{}") if asked.method == refused and "secrets" in asked.url.path else None
+            )
+
+        transport.fault = fault
+        with pytest.raises(ApiError, match="403"):
+            await Pruner(client, {OWNER}.__contains__, "wharfinger").prune(table.snapshot())
+        for name in ("one", "two"):
+            with pytest.raises(NotFoundError):
+                await client.get(key(name))
+
+
+GONE = ObjectKey(ResourceType("example.test", "v1", "Widget", "widgets", namespaced=True), "default", "row")
+SECRET = ObjectKey(ResourceType("", "v1", "Secret", "secrets", namespaced=True), "default", "row")
+
+
+async def apply(client: ClusterClient, obj: JsonObject) -> None:
+    metadata = as_metadata(obj)
+    await client.apply({**obj, "metadata": {"namespace": "default", **metadata}}, field_manager="wharfinger")
 
 
 def as_metadata(obj: JsonObject) -> JsonObject:
@@ -166,7 +204,7 @@ async def test_the_engine_prunes_what_nobody_knows_of_any_more(autojump_clock: M
     async with bench() as at:
         at.engine.expect([Owner("late", "default")])
         await at.engine.upgrade(request(manifest("a")))
-        await at.client.create(owned(config_map("stray"), OWNER))
+        await apply(at.client, owned(config_map("stray"), OWNER))
         at.engine.prune()
         await trio.sleep(7200)
         assert set(await at.config_maps()) == {"a", "stray"}

@@ -1,22 +1,24 @@
 """What is found out before the first write; refusals that an upgrade runs into are in test_release_engine."""
 
+import httpx
 import pytest
 from trio.testing import MockClock
 
 from tests.cluster.client_contract import config_map, key, widget_crd
 from tests.cluster.clusters import memory_cluster
+from tests.cluster.release_bench import cluster
 from tests.cluster.release_requests import config_map as manifest
 from tests.cluster.release_requests import objects_of
 from wharfinger.cluster.client import ClusterClient
 from wharfinger.cluster.crd_preflight import ALLOW_UNSAFE
 from wharfinger.cluster.desired import desired_object, desired_table
 from wharfinger.cluster.drift_policy import DriftMode, DriftPolicy
-from wharfinger.cluster.errors import UnknownKindError
+from wharfinger.cluster.errors import SilentKindError, UnknownKindError
 from wharfinger.cluster.ownership import ForeignObjectError, Owner, owned
 from wharfinger.cluster.release import ReleaseError
 from wharfinger.cluster.survey import Survey, Surveyor, UnsafeDefinitionError, check_definition, look_up, rows_of
 from wharfinger.cluster.tables.transaction import write
-from wharfinger.formats.json_value import JsonObject, find, find_list
+from wharfinger.formats.json_value import JsonObject, encode_json, find, find_list
 
 OWNER = Owner("web", "default")
 POLICY = DriftPolicy(DriftMode.WARN)
@@ -109,6 +111,20 @@ async def test_rows_of_a_record(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client:
         rows = await rows_of(client, OWNER, [WIDGET, config_map("b"), config_map("a"), config_map("b", v="2")], POLICY)
         assert [(row.key.name, find(row.object(), "data")) for row in rows] == [("b", {"v": "2"}), ("a", {})]
+
+
+async def test_what_is_there_of_a_kind_whose_server_does_not_answer_cannot_be_told(autojump_clock: MockClock) -> None:
+    """Taken for gone, it would be left behind, or pruned once the server answers."""
+    group: JsonObject = {"metadata": {"name": "example.test"}, "versions": [{"version": "v1", "freshness": "Stale"}]}
+    apis: JsonObject = {"kind": "APIGroupDiscoveryList", "items": [group]}
+    async with cluster() as (client, transport):
+        transport.fault = lambda asked: (
+            httpx.Response(200, content=encode_json(apis), headers={"content-type": "application/json"})
+            if asked.url.path == "/apis"
+            else None
+        )
+        with pytest.raises(SilentKindError, match="does not answer"):
+            await rows_of(client, OWNER, [WIDGET, config_map("a")], POLICY)
 
 
 async def test_looking_up(autojump_clock: MockClock) -> None:

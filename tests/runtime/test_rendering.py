@@ -40,6 +40,27 @@ async def test_the_manifest_says_what_is_applied(tmp_path: Path) -> None:
         )
 
 
+async def test_rendering_for_who_asks_leaves_the_release_alone(tmp_path: Path) -> None:
+    """It shows what would be applied now; what is applied, and the record of it, stay as they are."""
+    async with open_world(tmp_path) as world:
+        await world.push("web", "1.0.0")
+        await world.repository()
+        await world.create("prod", "shop", settings={"text": "one"})
+        await world.until_state("prod", "shop", "Ready")
+        await world.change("prod", "shop", {"maintenance": "NoResourceReconciliation"})
+        await world.until_state("prod", "shop", "Ready")
+        await world.change("prod", "shop", {"settings": {"text": "two"}})
+        await world.until_state("prod", "shop", "Ready")
+        tools, instance = world.runtime.tools, world.runtime.instances["prod.shop"]
+        applied, before = await world.config_map("prod", "shop"), await tools.releases.history("shop", "prod")
+        found = await rendered(instance, tools, world.runtime.reports)
+        assert [find_str(obj, "data", "text") for obj in found.objects] == ["two"]
+        assert applied is not None
+        assert find_str(applied, "data", "text") == "one"
+        assert await world.config_map("prod", "shop") == applied
+        assert await tools.releases.history("shop", "prod") == before
+
+
 def test_what_is_waited_for_is_named_in_order_and_not_without_end() -> None:
     laggards: Laggards = {
         ObjectKey(DEPLOYMENT, "prod", f"d{number}"): InProgress("0 of 1 available")

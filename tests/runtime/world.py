@@ -330,7 +330,7 @@ class Ground:
     bootstrapped_by: ObjectKey | None = None
     backoff: BackoffPolicy | None = None
     engine_client: ClusterClient | None = None
-    """What the release engine speaks to the cluster with, where that is not ``client``."""
+    """What packages and the release engine speak to the cluster with, where that is not ``client``."""
 
     @asynccontextmanager
     async def open_world(self) -> AsyncIterator[World]:
@@ -349,7 +349,7 @@ class Ground:
     def make_tools(self, services: HookServices, releases: ReleaseEngine, limits: SlotLimits | None = None) -> Tools:
         """What tasks work with."""
         scratch, slots = self.folder / "scratch", Slots(limits or SlotLimits())
-        limited = LimitedClient(self.client, slots)
+        limited = LimitedClient(self.engine_client or self.client, slots)
         return Tools(
             open_source=self.open_source,
             store=self.store,

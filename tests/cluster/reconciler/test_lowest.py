@@ -28,3 +28,11 @@ def test_what_was_discarded_does_not_pile_up() -> None:
         lowest.discard(revision)
     assert len(lowest._heap) < 100
     assert lowest.lowest() == 1
+
+
+def test_whether_one_of_some_keys_is_held() -> None:
+    held: Lowest[str] = Lowest()
+    held.add(3, "a")
+    held.add(7, "b")
+    asked = [(2, None), (3, None), (3, {"a"}), (6, {"b"}), (7, {"b"}), (9, {"c"})]
+    assert [held.holds(revision, keys) for revision, keys in asked] == [False, True, True, False, True, False]

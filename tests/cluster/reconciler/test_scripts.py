@@ -48,6 +48,16 @@ def kinds(reconciler: Reconciler[int, Row], *keys: int) -> list[Kind | None]:
     return [status.kind if status else None for status in statuses]
 
 
+async def test_the_oracle_finds_what_differs(autojump_clock: trio.testing.MockClock) -> None:
+    """The last ones count, in any order, each as often as it happened; whoever expects something else waits for it."""
+    target = Target(history=["delete(2)", "update(1)", "update(3)", "update(1)"])
+    await target.expect("update(1)", "update(1)", "update(3)")
+    for other in (("delete(2)",), ("update(1)", "update(3)", "update(3)"), ("update(1)", "update(1)")):
+        with trio.move_on_after(60) as waiting:
+            await target.expect(*other)
+        assert waiting.cancelled_caught
+
+
 @pytest.mark.parametrize("target", [Target(), BatchTarget()], ids=["incremental", "batching"])
 async def test_incremental_and_batching(target: Target, autojump_clock: trio.testing.MockClock) -> None:
     target = type(target)()

@@ -1,0 +1,123 @@
+"""The drift monitor where one thing fails, hangs or is not to be corrected: nothing else is any the worse for it.
+
+The peer's weakness (spec/runtime §13.15): one list that failed made everything unknown, a lock was held during calls, and who
+had paused a release was forgotten where its monitor was replaced.
+"""
+
+import httpx
+import pytest
+import trio
+from trio.testing import MockClock
+
+from tests.cluster.drift_bench import yaml_object
+from tests.cluster.drift_keeper import CONFIG, EDITED, OWNER, drift_keeper, edit, value_of
+from wharfinger.cluster.desired import identity_of
+from wharfinger.formats.json_value import JsonObject
+
+SECRET = "{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: prod}, data: {a: eA==}}"
+
+
+@pytest.fixture
+def config() -> JsonObject:
+    return yaml_object(CONFIG)
+
+
+@pytest.fixture
+def other() -> JsonObject:
+    return yaml_object(CONFIG.replace("name: c", "name: d"))
+
+
+async def test_a_kind_that_cannot_be_listed_makes_no_other_one_unknown(
+    autojump_clock: MockClock, config: JsonObject
+) -> None:
+    """The comparison goes through kinds in their order; ConfigMaps come first here and cannot be listed."""
+    secret = yaml_object(SECRET)
+    async with drift_keeper(full_s=600) as keeper:
+        for desired in (config, secret):
+            key = keeper.insert(await keeper.bench.key(desired), desired)
+            await keeper.reapply(identity_of(key))
+            await keeper.bench.patch("ed", desired, {"data": {"a": "eQ=="}})  # nobody watches
+        failed = httpx.ConnectError("down")
+        keeper.sent.fault = lambda request: failed if request.url.path.endswith("/configmaps") else None
+        await trio.sleep(601)
+        assert (await value_of(keeper, secret), await value_of(keeper, config)) == ("eA==", "eQ==")
+        assert keeper.tellings == ["Secret prod/s: /data/a by ed", ""]
+        assert (keeper.monitor.statistics().failures, keeper.monitor.statistics().comparisons) == (1, 2)
+
+        keeper.sent.fault = lambda _: None
+        await trio.sleep(601)
+        assert await value_of(keeper, config) == "x"
+
+
+@pytest.mark.parametrize("hangs", ["c", "configmaps"], ids=["a look at an object", "a list"])
+async def test_while_a_call_hangs_everything_else_goes_on(
+    hangs: str, autojump_clock: MockClock, config: JsonObject, other: JsonObject
+) -> None:
+    """Who pauses, who asks, and what drifts elsewhere: nobody waits for the answer that does not come."""
+    async with drift_keeper(full_s=600) as keeper:
+        await keeper.put(config)
+        await keeper.put(other)
+        gate = keeper.sent.gates[hangs] = trio.Event()
+        await keeper.bench.patch("ed", config, {"data": {"a": "theirs"}})
+        await trio.sleep(601)
+        keeper.sent.requests.clear()
+        waiting = hangs == "c"
+        assert len(keeper.monitor.drifts(OWNER)) == 0
+        assert (await value_of(keeper, config) == "theirs") is waiting
+
+        await edit(keeper, other)
+        assert await value_of(keeper, other) == "x"
+        keeper.monitor.leave_alone(OWNER)
+        await edit(keeper, other, "more")
+        assert await value_of(keeper, other) == "more"
+        keeper.monitor.attend(OWNER)
+        await trio.sleep(1)
+        assert await value_of(keeper, other) == "x"
+
+        gate.set()
+        await trio.sleep(1)
+        assert await value_of(keeper, config) == "x"
+
+
+async def test_a_pause_outlives_the_rows_that_it_began_with(autojump_clock: MockClock, config: JsonObject) -> None:
+    """Every upgrade replaces rows and baselines; only who paused ends the pause."""
+    async with drift_keeper() as keeper:
+        key = await keeper.put(config)
+        keeper.monitor.leave_alone(OWNER)
+        keeper.monitor.leave_alone(OWNER)
+        keeper.remove(key)
+        keeper.insert(key, config)
+        await keeper.reapply(identity_of(key))
+        await edit(keeper, config)
+        assert (keeper.tellings, keeper.corrected) == ([EDITED], [])
+        keeper.insert(key, {**config, "data": {"a": "x"}})
+        await keeper.reapply(identity_of(key))
+        await edit(keeper, config)
+        assert keeper.corrected == []
+
+        keeper.monitor.attend(OWNER)
+        await trio.sleep(1)
+        assert await value_of(keeper, config) == "x"
+
+
+async def test_to_go_on_where_nothing_was_paused_is_nothing(autojump_clock: MockClock, config: JsonObject) -> None:
+    """All objects are looked at once, and nothing is told or written."""
+    async with drift_keeper() as keeper:
+        await keeper.put(config)
+        keeper.sent.requests.clear()
+        keeper.monitor.attend(OWNER)
+        keeper.monitor.attend(OWNER)
+        await trio.sleep(1)
+        assert (keeper.sent.requests, keeper.tellings) == (["GET c"], [])
+
+
+@pytest.mark.parametrize(("drawn", "period_s"), [(0.0, 540), (0.5, 600), (1.0, 660)])
+async def test_comparisons_of_many_daemons_do_not_fall_together(
+    drawn: float, period_s: int, autojump_clock: MockClock
+) -> None:
+    async with drift_keeper(full_s=600, draw=lambda: drawn) as keeper:
+        counts = []
+        for pause_s in (period_s - 1, 2, period_s - 2, 2):
+            await trio.sleep(pause_s)
+            counts.append(keeper.monitor.statistics().comparisons)
+    assert counts == [1, 2, 2, 3]

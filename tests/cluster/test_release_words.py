@@ -1,0 +1,41 @@
+"""What an operation says of itself while it goes on: objects of the release that are not there yet, and nothing else."""
+
+import httpx
+from trio.testing import MockClock
+
+from tests.cluster.release_bench import bench
+from tests.cluster.release_requests import config_map, deployment, request
+from wharfinger.cluster.object_waits import Laggards
+
+
+async def test_only_objects_of_the_release_are_waited_for_each_told_once(autojump_clock: MockClock) -> None:
+    """Its records, its Lease and its reads are its own business; whoever is done is told no more."""
+    told: list[list[str]] = []
+
+    def tell(laggards: Laggards) -> None:
+        told.append([f"{key.resource.kind} {key.name}" for key in laggards])
+
+    wanted = {"ConfigMap a", "ConfigMap b", "Deployment web"}
+    async with bench() as at:
+        left = {"a": 2, "b": 1}
+
+        def fault(asked: httpx.Request) -> Exception | None:
+            name = asked.url.path.rpartition("/")[2]
+            if asked.method != "PATCH" or not left.get(name):
+                return None
+            left[name] -= 1
+            return httpx.ConnectError("refused")
+
+        at.transport.fault = fault
+        await at.engine.upgrade(request(config_map("a"), config_map("b"), deployment("web")), progress=tell)
+    assert {name for names in told for name in names} == wanted
+    assert all(len(names) == len(set(names)) for names in told)
+    assert any(names == ["ConfigMap a"] for names in told), "b came before, and is not waited for any more"
+
+
+async def test_an_upgrade_that_has_nothing_to_do_waits_for_nobody(autojump_clock: MockClock) -> None:
+    told: list[Laggards] = []
+    async with bench() as at:
+        await at.engine.upgrade(request(config_map("a")))
+        await at.engine.upgrade(request(config_map("a")), progress=told.append)
+    assert not any(told)

@@ -1,0 +1,197 @@
+"""What operations that failed leave to do, who may rest, and that neither is done behind anybody's back."""
+
+import json
+
+import httpx
+import pytest
+import trio
+from trio.testing import MockClock
+
+from tests.cluster.client_contract import config_map as live_map
+from tests.cluster.client_contract import key
+from tests.cluster.release_bench import Bench, bench, cluster, open_engine
+from tests.cluster.release_requests import CHART, config_map, deployment, objects_of, request
+from wharfinger.cluster.drift_policy import DriftMode, DriftPolicy
+from wharfinger.cluster.errors import ApiError, ClusterError
+from wharfinger.cluster.fencing import Holder
+from wharfinger.cluster.ownership import Owner, owned
+from wharfinger.cluster.release import ReleaseStatus, new_release
+from wharfinger.cluster.release_engine import utc_now
+from wharfinger.cluster.release_store import ReleaseStore
+from wharfinger.formats.json_value import JsonObject
+
+OWNER = Owner("web", "default")
+
+
+def answer(code: int) -> httpx.Response:
+    said = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "message": "no"}
+    return httpx.Response(code, content=json.dumps(said).encode(), headers={"content-type": "application/json"})
+
+
+async def give_away(at: Bench, name: str) -> None:
+    """Somebody says that it is another release's: what we know of it fails for good."""
+    annotations: JsonObject = {"meta.helm.sh/release-name": "other"}
+    obj = live_map(name)
+    obj["metadata"] = {"name": name, "namespace": "default", "annotations": annotations}
+    await at.client.apply(obj, field_manager="ann", force=True)
+    await trio.sleep(5)
+    assert at.engine.statistics().reconciler.keys.failing == 1
+
+
+async def test_an_object_that_fails_for_good_ends_no_wave_that_it_is_not_part_of(autojump_clock: MockClock) -> None:
+    """It left the chart; the wave waits for what is in it, and is not over because something else is hopeless."""
+    async with bench() as at:
+        await at.engine.upgrade(request(config_map("a", v="1"), config_map("b", v="1")))
+        await give_away(at, "a")
+        hangs = trio.Event()
+        at.transport.fault = lambda asked: hangs if asked.method == "PATCH" and "/b?" in str(asked.url) else None
+        with trio.move_on_after(60) as scope:
+            await at.engine.upgrade(request(config_map("b", v="2"), deployment("later")))
+        assert scope.cancelled_caught
+        assert (await at.statuses())[-1].startswith("2 failed")
+        hangs.set()
+        result = await at.engine.upgrade(request(config_map("b", v="2"), deployment("later")))
+        assert result.kept == {key("a"): "belongs to default/other"}
+
+
+async def test_what_an_uninstall_could_not_delete_is_not_deleted_after_it_failed(autojump_clock: MockClock) -> None:
+    async with bench() as at:
+        await at.engine.upgrade(request(config_map("a"), config_map("b")))
+        at.transport.fault = lambda asked: answer(500) if asked.method == "DELETE" else None
+        with pytest.raises(ApiError):
+            await at.engine.uninstall("web", "default")
+        at.transport.fault = lambda _: None
+        await trio.sleep(3600)
+        assert set(await at.config_maps()) == {"a", "b"}
+        await at.engine.uninstall("web", "default", orphan=True)
+        await trio.sleep(3600)
+        assert set(await at.config_maps()) == {"a", "b"}
+        assert at.engine.statistics().reconciler.keys.rows == 0
+
+
+async def test_what_an_upgrade_could_not_delete_is_not_deleted_after_it_failed(autojump_clock: MockClock) -> None:
+    async with bench() as at:
+        await at.engine.upgrade(request(config_map("a"), config_map("b")))
+        at.transport.fault = lambda asked: answer(500) if asked.method == "DELETE" else None
+        with pytest.raises(ApiError):
+            await at.engine.upgrade(request(config_map("b")))
+        at.transport.fault = lambda _: None
+        await trio.sleep(3600)
+        assert set(await at.config_maps()) == {"a", "b"}
+        assert (await at.engine.upgrade(request(config_map("b")))).pruned == (key("a"),)
+        assert set(await at.config_maps()) == {"b"}
+
+
+async def test_what_rests_is_neither_pruned_nor_corrected(autojump_clock: MockClock) -> None:
+    """Nor is what was asked for before it was to rest, and only fails until then."""
+    async with bench() as at:
+        await at.engine.upgrade(request(config_map("a", v="1")))
+        at.transport.fault = lambda asked: answer(500) if "fieldManager=wharfinger" in str(asked.url) else None
+        await at.client.apply(live_map("a", v="9"), field_manager="ann", force=True)
+        await trio.sleep(5)
+        at.engine.rest(OWNER)
+        at.transport.fault = lambda _: None
+        await at.client.apply(owned(live_map("stray"), OWNER), field_manager="wharfinger")
+        at.engine.prune()
+        await trio.sleep(3600)
+        assert set(await at.config_maps()) == {"a", "stray"}
+        assert (await at.client.get(key("a")))["data"] == {"v": "9"}
+        at.engine.wake(OWNER)
+        at.engine.prune()
+        await trio.sleep(3600)
+        assert set(await at.config_maps()) == {"a"}
+        assert (await at.client.get(key("a")))["data"] == {"v": "1"}
+
+
+async def test_a_release_that_was_taken_away_rests_no_more(autojump_clock: MockClock) -> None:
+    async with bench() as at:
+        await at.engine.upgrade(request(config_map("a", v="1")))
+        at.engine.rest(OWNER)
+        await at.engine.uninstall("web", "default")
+        await at.engine.upgrade(request(config_map("a", v="1")))
+        await at.client.apply(live_map("a", v="9"), field_manager="ann", force=True)
+        await trio.sleep(5)
+        assert (await at.client.get(key("a")))["data"] == {"v": "1"}
+
+
+async def test_a_release_that_cannot_be_restored_holds_nobody_up(autojump_clock: MockClock) -> None:
+    """It is not whole, so nothing of it is pruned; but others are, and compared."""
+    async with bench() as at:
+        at.engine.expect([OWNER])
+        labels: JsonObject = {"owner": "helm", "name": "web", "version": "1", "status": "deployed"}
+        metadata: JsonObject = {"name": "sh.helm.release.v1.web.v1", "namespace": "default", "labels": labels}
+        broken: JsonObject = {"apiVersion": "v1", "kind": "Secret", "type": "helm.sh/release.v1", "metadata": metadata}
+        await at.client.create(broken | {"data": {"release": "YWJj"}})
+        await trio.sleep(1)
+        with pytest.raises(ClusterError):
+            await at.engine.restore("web", "default")
+        assert at.engine.statistics().table.pending_initializers == ()
+
+
+async def test_a_record_that_a_killed_daemon_left_pending_is_healed_where_nothing_is_applied(
+    autojump_clock: MockClock,
+) -> None:
+    """A package that is suspended, or does not render, is never upgraded; a person's helm must be able to go on."""
+    ours = Holder("wharfinger")
+    async with cluster() as (client, _):
+        release = new_release(
+            name="web",
+            namespace="default",
+            revision=1,
+            status=ReleaseStatus.PENDING_INSTALL,
+            description="",
+            chart=CHART,
+            values={},
+            manifest=config_map("a"),
+            hooks=[],
+            now=utc_now(),
+            holder=ours,
+        )
+        await ReleaseStore(client, utc_now, holder=ours).create(release)
+        async with open_engine(client) as engine:
+            await engine.restore("web", "default")
+            (record,) = await engine.history("web", "default")
+            assert record.status is ReleaseStatus.FAILED
+            assert engine.statistics().table.rows == 0
+
+
+async def test_releases_of_others_are_not_remembered(autojump_clock: MockClock) -> None:
+    async with bench() as at:
+        await trio.sleep(1)
+        for number in range(3):
+            release = new_release(
+                name=f"theirs-{number}",
+                namespace="default",
+                revision=1,
+                status=ReleaseStatus.DEPLOYED,
+                description="",
+                chart=CHART,
+                values={},
+                manifest=config_map("a"),
+                hooks=[],
+                now=at.clock(),
+            )
+            await ReleaseStore(at.client, at.clock).create(release)
+        await trio.sleep(1)
+        assert at.engine.statistics().left_alone == 0
+
+
+async def test_early_objects_are_kept_as_their_release_is(autojump_clock: MockClock) -> None:
+    async with bench() as at:
+        (early,) = objects_of(config_map("a", v="1"))
+        for mode, kept in ((DriftMode.OFF, "9"), (DriftMode.CORRECT, "1")):
+            policy = DriftPolicy(mode)
+            await at.engine.apply_early("web", "default", [early], drift=policy)
+            await at.client.apply(live_map("a", v="9"), field_manager="ann", force=True)
+            await at.engine.apply_early("web", "default", [early], drift=policy)
+            assert (await at.client.get(key("a")))["data"] == {"v": kept}
+
+
+async def test_of_very_many_objects_not_each_step_is_told(autojump_clock: MockClock) -> None:
+    """Telling all that is open takes as long as there are objects, and there are as many steps."""
+    told: list[int] = []
+    async with bench() as at:
+        maps = [config_map(f"c{number}") for number in range(200)]
+        await at.engine.upgrade(request(*maps), progress=lambda laggards: told.append(len(laggards)))
+    assert max(told) == 200
+    assert len(told) < 20

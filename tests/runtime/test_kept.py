@@ -1,0 +1,118 @@
+"""What is promised of an installed package, tried as people would: real daemon, kubectl and helm."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.packages.charts import chart
+from tests.programs import Program, run
+from tests.runtime.killing import Kubectl, application, embedded_daemon, kill
+
+APP = "applications.wharfinger.dev/app"
+CONFIG = "configmap/app"
+PATCHED = "drift: ConfigMap default/app: /data/text by kubectl-patch"
+
+
+@contextmanager
+def installing(folder: Path) -> Iterator[tuple[Program, Kubectl]]:
+    """A daemon that may take packages from ``folder``; all that it keeps is below that."""
+    with embedded_daemon(folder, "--local-packages", str(folder)) as running:
+        running.wait_line("ready:")
+        yield running, Kubectl(folder / "state" / "embedded" / "kubeconfig")
+
+
+def install(folder: Path, kubectl: Kubectl) -> None:
+    """A chart of one ConfigMap, from a folder to Ready."""
+    chart(folder / "web", version="1.0.0")
+    kubectl.apply(folder / "app.yaml", application("web", f"{{folder: {{path: {folder}}}}}"))
+    kubectl("wait", "--for=condition=Ready", APP, "--timeout=50s")
+
+
+def change(kubectl: Kubectl, what: str, patch: str) -> None:
+    kubectl("patch", what, "--type=merge", f"--patch={patch}")
+
+
+def history(kubectl: Kubectl) -> list[tuple[str, str]]:
+    """What helm says of each revision: its status, and how it came about."""
+    said = run("helm", "history", "app", "--output=json", env={"KUBECONFIG": str(kubectl.kubeconfig)})
+    return [(revision["status"], revision["description"]) for revision in json.loads(said)]
+
+
+def test_what_somebody_changes_is_taken_back_or_told(tmp_path: Path) -> None:
+    with installing(tmp_path) as (_, kubectl):
+        install(tmp_path, kubectl)
+
+        change(kubectl, CONFIG, '{"data": {"text": "theirs", "more": "theirs"}}')
+        kubectl.wait(CONFIG, "{.data.text}=none")
+        assert kubectl.value(CONFIG, ".data.more") == "theirs", "a field that the chart does not have is not ours"
+        kubectl("delete", CONFIG)
+        kubectl("wait", "--for=create", CONFIG, "--timeout=50s")
+        assert kubectl.value(CONFIG, ".data.text") == "none"
+        assert history(kubectl) == [("deployed", "Install complete")]
+
+        change(kubectl, APP, '{"spec": {"drift": {"mode": "warn"}}}')
+        kubectl.wait(APP, "{.status.observedGeneration}=2")
+        kubectl("wait", "--for=condition=Ready", APP, "--timeout=50s")
+        change(kubectl, CONFIG, '{"data": {"text": "theirs"}}')
+        kubectl.wait(APP, f"{{.status.warnings[0]}}={PATCHED}")
+        change(kubectl, APP, '{"spec": {"settings": {"text": "wanted"}}}')
+        kubectl("wait", "--for=create", "secret/sh.helm.release.v1.app.v2", "--timeout=50s")
+        kubectl.wait(APP, "{.status.release.revision}=2")
+        assert (kubectl.value(CONFIG, ".data.text"), kubectl.value(APP, ".status.warnings[0]")) == ("theirs", PATCHED)
+
+        change(kubectl, APP, '{"spec": {"drift": {"mode": "correct"}}}')
+        kubectl.wait(CONFIG, "{.data.text}=wanted")
+
+
+def test_what_a_person_does_with_helm_is_told_and_left_until_the_package_changes(tmp_path: Path) -> None:
+    with installing(tmp_path) as (_, kubectl):
+        install(tmp_path, kubectl)
+        change(kubectl, APP, '{"spec": {"settings": {"text": "two"}}}')
+        kubectl.wait(CONFIG, "{.data.text}=two")
+        kubectl.wait(APP, "{.status.release.revision}=2")
+
+        run("helm", "rollback", "app", "1", env={"KUBECONFIG": str(kubectl.kubeconfig)})
+        kubectl.wait(APP, "{.status.warnings[1]}")
+        warnings = json.loads(kubectl.value(APP, ".status.warnings"))
+        assert warnings[0] == "drift: ConfigMap default/app: /data/text by helm"
+        assert warnings[1].startswith("release: a helm command (field manager Helm) had it last (revision 3)")
+        assert kubectl.value(CONFIG, ".data.text") == "none"
+        kubectl("delete", CONFIG)
+        kubectl.wait(APP, "{.status.warnings[0]}=drift: ConfigMap default/app: gone")
+
+        change(kubectl, APP, '{"spec": {"settings": {"text": "three"}}}')
+        kubectl("wait", "--for=create", CONFIG, "--timeout=50s")
+        kubectl.wait(CONFIG, "{.data.text}=three")
+        kubectl.wait(APP, "{.status.release.revision}=4")
+        assert kubectl.value(APP, ".status.warnings") == ""
+        assert history(kubectl) == [
+            ("superseded", "Install complete"),
+            ("superseded", "Upgrade complete"),
+            ("superseded", "Rollback to 1"),
+            ("deployed", "Upgrade complete"),
+        ]
+
+
+def test_an_upgrade_that_was_killed_is_gone_on_with_at_once(tmp_path: Path) -> None:
+    """Helm would say "another operation is in progress" from then on."""
+    second, third = ("secret/sh.helm.release.v1.app.v2", "secret/sh.helm.release.v1.app.v3")
+    with installing(tmp_path) as (running, kubectl):
+        install(tmp_path, kubectl)
+        # An object on its way out is waited for, so this upgrade stays in the middle.
+        change(kubectl, CONFIG, '{"metadata": {"finalizers": ["example.test/hold"]}}')
+        kubectl("delete", CONFIG, "--wait=false")
+        change(kubectl, APP, '{"spec": {"settings": {"text": "two"}}}')
+        kubectl("wait", "--for=create", second, "--timeout=50s")
+        kubectl.wait(second, "{.metadata.labels.status}=pending-upgrade")
+        kill(running)
+    with installing(tmp_path) as (_, kubectl):
+        kubectl("wait", "--for=create", third, "--timeout=50s")
+        assert kubectl.value(second, ".metadata.labels.status") == "failed"
+        change(kubectl, CONFIG, '{"metadata": {"finalizers": null}}')
+        kubectl.wait(APP, "{.status.release.revision}=3")
+        kubectl("wait", "--for=condition=Ready", APP, "--timeout=50s")
+        assert kubectl.value(CONFIG, ".data.text") == "two"
+        (_, installed), (failed, why), last = history(kubectl)
+        assert (installed, failed, last) == ("Install complete", "failed", ("deployed", "Upgrade complete"))
+        assert why.startswith("interrupted while pending-upgrade: ")

@@ -1,0 +1,91 @@
+"""What is told of a release, and when there is a new revision of it: what spec/runtime §8 has beside drift and health."""
+
+from pathlib import Path
+
+from tests.runtime.test_operations import MAINTENANCE, data_of
+from tests.runtime.world import World, open_ground, open_world
+from wharfinger.cluster.endpoints import ENDPOINT
+from wharfinger.cluster.ownership import RELEASE_LABEL
+from wharfinger.formats.json_value import JsonObject, JsonValue, find, find_int, find_object, find_str
+from wharfinger.runtime.rendering import UNMANAGED_LABEL
+
+INGRESS = (
+    f"apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {{name: shop, annotations: {{{ENDPOINT}: for customers}}}}\n"
+    "spec:\n  tls: [{hosts: [shop.example]}]\n"
+    "  rules: [{host: shop.example, http: {paths: [{path: /cart, pathType: Prefix,"
+    " backend: {service: {name: shop, port: {number: 80}}}}]}}]\n"
+)
+URLS: JsonValue = [{"url": "https://shop.example/cart", "description": "for customers"}]
+NAMED = 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: "named-{{ .Values.text }}"}\n'
+
+
+async def revision_of(world: World) -> int:
+    """That of the release, once the package is ready."""
+    return find_int(await world.until_state("prod", "shop", "Ready"), "status", "release", "revision")
+
+
+async def test_where_it_can_be_reached_is_told_whether_or_not_anything_is_applied(tmp_path: Path) -> None:
+    async with open_ground(tmp_path) as ground:
+        async with ground.open_world() as world:
+            await world.push("web", "1.0.0", {"templates/ingress.yaml": INGRESS})
+            await world.push("web", "1.1.0")
+            await world.repository()
+            await world.create("prod", "shop")
+            assert find(await world.until_state("prod", "shop", "Ready"), "status", "urls") == URLS
+            await world.request("prod", "shop")
+            assert find(await world.until_state("prod", "shop", "Ready"), "status", "urls") == URLS
+            await world.change("prod", "shop", MAINTENANCE)
+            assert find(await world.until_state("prod", "shop", "Ready"), "status", "urls") == URLS
+        async with ground.open_world() as world:
+            await world.change("prod", "shop", {"settings": {"text": "left to people"}})
+            assert find(await world.until_state("prod", "shop", "Ready"), "status", "urls") == URLS
+            await world.change("prod", "shop", {"maintenance": None, "packageVersion": "1.1.0"})
+            assert "urls" not in find_object(await world.until_state("prod", "shop", "Ready"), "status")
+
+
+async def test_maintenance_is_one_revision_where_it_begins_and_one_where_it_ends(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await world.push("web", "1.0.0")
+        await world.repository()
+        await world.create("prod", "shop")
+        revisions = [await revision_of(world)]
+        ended: JsonObject = {"maintenance": None}
+        for change in (MAINTENANCE, None, ended, None):
+            if change is None:
+                await world.request("prod", "shop")
+            else:
+                await world.change("prod", "shop", change)
+            revisions.append(await revision_of(world))
+    assert revisions == [1, 2, 2, 3, 3]
+
+
+async def test_under_maintenance_what_is_not_there_to_its_end_is_applied_until_it_is(tmp_path: Path) -> None:
+    """Only a release that is deployed and says so of itself is left to people."""
+    async with open_world(tmp_path) as world:
+        await world.push("web", "1.0.0", {"templates/named.yaml": NAMED})
+        await world.repository()
+        await world.create("prod", "shop", settings={"text": "NOT_A_NAME"}, more=MAINTENANCE)
+        failed = await world.until_state("prod", "shop", "Failed")
+        assert find_str(World.condition(failed, "Stalled") or {}, "status") == "True"
+        await world.change("prod", "shop", {"settings": {"text": "a"}})
+        await world.until_state("prod", "shop", "Ready")
+        assert find(await data_of(world, "named-a"), "metadata", "labels", UNMANAGED_LABEL) == ""
+        await world.change("prod", "shop", {"settings": {"text": "b"}})
+        await world.until_state("prod", "shop", "Ready")
+        assert await world.config_map("prod", "named-b") is None
+
+
+async def test_objects_and_records_say_whose_release_they_are_of(tmp_path: Path) -> None:
+    """The release has the package's name and namespace."""
+    async with open_world(tmp_path) as world:
+        await world.push("web", "1.0.0")
+        await world.repository()
+        await world.create("prod", "shop")
+        assert await revision_of(world) == 1
+        metadata = find_object(await data_of(world, "shop"), "metadata")
+        assert find_str(metadata, "labels", "app.kubernetes.io/managed-by") == "Helm"
+        assert find_str(metadata, "labels", RELEASE_LABEL) == "shop"
+        assert find_str(metadata, "annotations", "meta.helm.sh/release-name") == "shop"
+        assert find_str(metadata, "annotations", "meta.helm.sh/release-namespace") == "prod"
+        releases = await world.runtime.tools.releases.history("shop", "prod")
+        assert [(release.name, release.namespace) for release in releases] == [("shop", "prod")]

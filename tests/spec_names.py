@@ -1,0 +1,223 @@
+"""What the reference has: the names of all cases that `tests/spec_table_cases.py` and `tests/spec_apply_cases.py` must answer.
+
+Taken over by hand, in the reference's order, once; `tests/test_spec_cases.py` holds the tables against them. A name with a
+number (``HTTP x7``) stands for so many tests that the reference does not name.
+"""
+
+from typing import Final
+
+
+def _names(text: str) -> tuple[str, ...]:
+    """One a line."""
+    return tuple(text.strip().splitlines())
+
+
+TABLES: Final = _names("""
+duplicate tables in a transaction
+same pointer panics
+InsertWatch
+LowerBound by revision
+Prefix
+Changes
+Observable
+NumObjects
+All
+Modify
+Modify updates secondary index
+Revision
+Get/List
+Commit/Abort
+CAS/CAD
+read after write
+Initialization
+Initialization transitions
+empty keys
+WriteJSON
+nonUniqueKey
+name validation
+acquired info
+Regression_29324
+Changes_Watch
+Prefix_NonUnique
+WatchSet
+WatchSet settle
+WatchSet cancel in settle
+Derive
+Fuzz
+Quick
+HTTP x7
+LPM x5
+part index duplicate keys
+sortable mutex chaos
+radix tree x45
+script
+""")
+
+RECONCILER: Final = _names("""
+oracle: the last operations as a multiset
+script incremental
+script batching
+script pruning
+script prune_empty
+script refresh
+Retries order
+Retries re-add later
+Retries popped keeps its count
+Retries clear in queue
+Retries clear after pop
+ExponentialBackoff within bounds
+ExponentialBackoff d(1) = 2·d(0)
+StatusString
+StatusJSON
+StatusSet
+WaitUntilReconciled revision 0 immediate
+WaitUntilReconciled blocks
+WaitUntilReconciled watermark is the failing revision
+WaitUntilReconciled clears after success
+WaitUntilReconciled virtual time
+MultipleReconcilers
+RetryAfterStatusConflict
+PerModuleMetrics
+""")
+
+MUST_REPRODUCE: Final = _names("""
+all scripts, same history oracle
+retries
+fuzz with an independent model
+status-conflict matrix: Pending
+status-conflict matrix: same ID
+status-conflict matrix: Error
+status-conflict matrix: Refreshing
+status-conflict matrix: deleted
+delete failing then re-inserted
+round-size boundary
+prune never before init
+watch-after-commit ordering
+1 M benchmark
+""")
+
+TEST_LIST: Final = _names("""
+countProgress table
+waitingFor started ops hide queued ones
+waitingFor queued named if none started
+waitingFor dedupe
+waitingFor bookkeeping excluded
+isEmbeddedPath table
+Cleanup task succeeds
+Cleanup task succeeds when cancelled
+Cleanup task idempotent
+Cleanup task label
+health reducers
+endpoints
+orphans
+ensurecrd
+""")
+
+"""What §12 lists of this; its suites are in `tests/spec_cases.py`."""
+
+IDENTITY: Final = _names("""
+release name and namespace are the package's
+labels and annotations of resources
+labels of the release
+operation timeout
+""")
+
+UPGRADE: Final = _names("""
+1 is it a chart
+2 under maintenance a marked, deployed release is left
+2 pending, failed or unmarked is applied once
+3 endpoints are collected even if nothing is applied
+4 checksum: maintenance is one upgrade in, one out
+5 needed: no release
+5 needed: not deployed
+5 needed: a foreign release
+5 needed: another checksum
+5 needed: a resource is absent
+6 not needed: looked after all the same
+6 needed: progress is told
+reasons
+""")
+
+REMOVAL: Final = _names("""
+Delete uninstalls
+Render leaves the release alone
+GetConversionWebhooks
+Cleanup deletes releases that nobody keeps
+Cleanup goes on after failures
+""")
+
+VALUES: Final = _names("""
+context of an application
+context of a module
+layers
+defaults only fill what is absent
+patches are compacted
+effective settings
+""")
+
+DRIFT: Final = _names("""
+looked after once applied
+period and jitter
+pause and resume
+resume at zero
+skipped while not deployed
+List kinds and nameless objects
+discovery and scopes
+bounded, a few at a time
+absent is told
+checked at once when asked
+""")
+
+ORPHANS: Final = _names("""
+declared kinds
+bare version matches any group, group/version that one
+instance label
+background propagation, UID precondition
+kinds that are not served
+cluster-scoped kinds
+being deleted
+kept or anyone's
+NotFound and Conflict are success
+other errors are collected and retried
+""")
+
+HEALTH: Final = _names("""
+Deployment: terminating
+Deployment: progress deadline exceeded
+Deployment: generation
+Deployment: paused
+Deployment: updated
+Deployment: old replicas
+Deployment: available
+StatefulSet: terminating
+StatefulSet: generation
+StatefulSet: revisions
+StatefulSet: ready
+StatefulSet: updated
+desired defaults to 1
+package state
+Unknown forgets
+callback outside locks
+""")
+
+ENDPOINTS: Final = _names("""
+annotated Ingresses: hosts and paths
+value other than true is the description
+""")
+
+NAMES: Final[dict[str, tuple[str, ...]]] = {
+    "tables": TABLES,
+    "reconciler": RECONCILER,
+    "must reproduce": MUST_REPRODUCE,
+    "8.1 identity": IDENTITY,
+    "8.2 upgrade": UPGRADE,
+    "8.3 removal": REMOVAL,
+    "8.4 and 8.5 values": VALUES,
+    "8.6 drift": DRIFT,
+    "8.7 orphans": ORPHANS,
+    "8.8 health": HEALTH,
+    "8.9 endpoints": ENDPOINTS,
+}
+
+WEAKNESSES_OF_TABLES: Final = 16
+"""So many are numbered."""
