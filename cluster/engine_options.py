@@ -49,7 +49,7 @@ class EngineOptions:
     expressions: Expressions | None = None
     full_s: float = 600.0
     prune_s: float = 3600.0
-    reconciler: ReconcilerOptions = field(default_factory=ReconcilerOptions)
+    reconciler: ReconcilerOptions = field(default_factory=lambda: ReconcilerOptions(prune_limit_s=60.0))
 
 
 class EngineListener(Protocol):

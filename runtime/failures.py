@@ -37,6 +37,7 @@ from wharfinger.runtime.identity import IdentityError
 from wharfinger.runtime.journal import JournalError
 from wharfinger.runtime.package_state import PackageStateError
 from wharfinger.runtime.status import Stage
+from wharfinger.runtime.upkeep import UpkeepError
 
 
 class WorkloadError(Exception):
@@ -107,6 +108,7 @@ _REASONS: Final[tuple[tuple[type[Exception], str, bool | None], ...]] = (
     (AddressError, "SpecInvalid", True),
     (ArtifactError, "ArtifactInvalid", True),
     (IdentityError, "SpecInvalid", True),
+    (UpkeepError, "SpecInvalid", True),
     (FormatError, "ArtifactInvalid", True),
     (InvalidError, "ApplyFailed", True),
     # Another owner's object sends no event when it goes: looked at again like everything that may mend by itself.

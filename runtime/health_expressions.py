@@ -3,12 +3,16 @@
 An expression is given to the workers as the one rule of a schema without types; what they find says whether it is true.
 """
 
+from collections.abc import Iterable
+
+from wharfinger.cluster.health_rules import HealthRule, bound
 from wharfinger.formats.cel_protocol import FindingKind
 from wharfinger.formats.errors import FormatError, ProgramError
 from wharfinger.formats.json_value import JsonObject
 from wharfinger.formats.schema_validations import SchemaRules, rules_of
 from wharfinger.packages.cel_pool import Rules
 from wharfinger.packages.errors import RulesError
+from wharfinger.runtime.upkeep import UpkeepError
 
 
 class HealthExpressionError(ProgramError):
@@ -37,6 +41,19 @@ class HealthExpressions:
             if finding.kind is FindingKind.ERROR:
                 raise HealthExpressionError(finding.message)
         return not findings
+
+
+async def check_health_rules(health: Iterable[HealthRule], rules: Rules) -> None:
+    """Whether the expressions are such: one that cannot be compiled would leave its objects in progress for ever.
+
+    Raises UpkeepError naming the first that is not, RulesError where that cannot be told now.
+    """
+    for rule in health:
+        for name, expression in (("current", rule.current), ("inProgress", rule.in_progress), ("failed", rule.failed)):
+            if expression and (findings := await rules.check(_rule(bound(expression)))):
+                raise UpkeepError(
+                    f"spec.healthChecks of {rule.kind}: {name}: {findings[0].message}; correct the expression"
+                )
 
 
 def _rule(expression: str) -> SchemaRules:

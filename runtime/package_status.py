@@ -126,7 +126,9 @@ def first_open(status: PackageStatus) -> tuple[Stage, Condition] | None:
     for stage in _STAGES:
         condition = status.stages[stage]
         if condition.truth is not Truth.TRUE:
-            message = condition.message or explanation(condition.reason) or f"waiting for {stage.value}"
+            if condition.message:
+                return stage, condition
+            message = explanation(condition.reason) or f"waiting for {stage.value}"
             return stage, replace(condition, message=message)
         if stage is Stage.SCALED and not status.scale_checked:
             return stage, Condition(Truth.UNKNOWN, Reason.PENDING, "looking at what was applied", condition.since)

@@ -32,6 +32,7 @@ from wharfinger.packages.resource_overrides import overrides_checksum
 from wharfinger.packages.source import Source, source_text
 from wharfinger.queue.service import Queues
 from wharfinger.runtime import status as statuses
+from wharfinger.runtime.desired_state import Change
 from wharfinger.runtime.event_tasks import EventHookTask, HookEvent, Tasks
 from wharfinger.runtime.identity import GLOBAL, AppId, ModuleId, PackageId, is_global
 from wharfinger.runtime.inspector import PackageSnapshot, SettingsAnswer
@@ -310,6 +311,8 @@ class Runtime:
             suspended=directives.suspended,
         )
         decision = self.lifecycle.reconcile(name, desired)
+        if Change.FORCED in decision.changes:
+            self.tools.releases.prune()  # whoever asks for everything asks for what was left behind, too
         if decision.kind is DecisionKind.REMOVING:
             return decision
         self._removed.discard(name)

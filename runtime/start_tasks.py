@@ -22,6 +22,7 @@ from wharfinger.packages.values import SettingsError, check_settings, check_valu
 from wharfinger.queue.scope import WorkScope
 from wharfinger.runtime.configuration import comparable_settings, newest_settings
 from wharfinger.runtime.event_tasks import SynchronizeTask, lane_of, named, synchronize
+from wharfinger.runtime.health_expressions import check_health_rules
 from wharfinger.runtime.hook_checks import check_by_hook
 from wharfinger.runtime.hook_runs import Cause, run_hook, wait_hooks_quiet, with_snapshots
 from wharfinger.runtime.instance import Instance, Reporter, Tools
@@ -36,9 +37,10 @@ async def configure(instance: Instance, tools: Tools, reporter: Reporter) -> Non
     """The only place where settings reach an instance; they are read late, so the latest wish is the one that counts.
 
     They are brought to the newest version of their schema, checked against what was configured before (also by an earlier
-    process), and merged into values, which are checked in turn. Raises ConversionError, SettingsError, RulesError.
+    process), and merged into values, which are checked in turn. Raises ConversionError, SettingsError, RulesError, UpkeepError.
     """
     definition, version = instance.loaded(), instance.wanted_settings.version
+    await check_health_rules(instance.wanted.upkeep.health, tools.rules)
     record = await instance.recorded(tools.cluster)
     newest = await newest_settings(instance, tools)
     before, filters = record.state, tools.filters.of(instance.id.name)

@@ -201,7 +201,7 @@ HEALTH: Final[dict[str, Coverage]] = {
     "desired defaults to 1": _CASES,
     "package state": (
         _HEALTH + "test_a_release_in_one_word",
-        _KEEPING + "test_a_workload_that_breaks_down_is_told_until_it_is_back",
+        _KEEPING + "test_what_breaks_down_is_told_until_it_is_back",
     ),
     "Unknown forgets": (
         _HEALTHS + "test_an_object_that_goes_later_is_told",

@@ -131,7 +131,7 @@ WEAKNESSES: Final[dict[int, tuple[str, Coverage]]] = {
             "tests/cluster/test_health_workloads.py::test_daemon_sets_and_jobs_are_observed_to_the_word",
             _HEALTH + "test_a_release_becomes_healthy_and_every_change_of_words_is_told",
             "tests/cluster/test_health.py::test_a_message_is_a_difference_and_one_more_ready_object_is_none",
-            "tests/runtime/test_keeping.py::test_a_workload_that_breaks_down_is_told_until_it_is_back",
+            "tests/runtime/test_keeping.py::test_what_breaks_down_is_told_until_it_is_back",
         ),
     ),
     17: (

@@ -120,3 +120,11 @@ def test_paths_as_the_server_prints_them(path: FieldPath, text: str) -> None:
 )
 def test_equality_of_json(left: JsonValue, right: JsonValue, *, same: bool) -> None:
     assert same_value(left, right) is same
+
+
+def test_what_takes_nothing_away_leaves_the_very_same_set() -> None:
+    fields = FieldSet.of_paths([("f:a",), ("f:b", "f:c"), ("f:b", "f:d")])
+    assert fields.difference(FieldSet.of_paths([("f:x",), ("f:b", "f:e")])) is fields
+    assert fields.difference(FieldSet.of_paths([("f:b", "f:c"), ("f:b", "f:d")])) == FieldSet.of_paths([("f:a",)])
+    assert fields.union(FieldSet()) is fields
+    assert FieldSet().union(fields) is fields

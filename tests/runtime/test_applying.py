@@ -30,7 +30,7 @@ from wharfinger.cluster.client import ClusterClient, ObjectList
 from wharfinger.cluster.errors import NotFoundError
 from wharfinger.cluster.ownership import Owner
 from wharfinger.cluster.resource import ObjectKey, ResourceType
-from wharfinger.formats.json_value import JsonObject, find, find_int, find_list, find_str
+from wharfinger.formats.json_value import JsonObject, find, find_int, find_str
 from wharfinger.packages.renderer import Rendered, Renderer, RenderRequest
 from wharfinger.queue.slots import SlotLimits, Slots
 from wharfinger.runtime.identity import SYSTEM_NAMESPACE
@@ -96,6 +96,12 @@ def look_again(world: World, *names: str) -> None:
         world.runtime.operations.tell_scheduler(Rescheduled(name, "again"))
 
 
+def versions(world: World) -> dict[str, str]:
+    """Of the Applications, as they were written last."""
+    objects = world.applications.objects()
+    return {key.name: find_str(obj, "metadata", "resourceVersion") for key, obj in objects.items()}
+
+
 # -- a second look
 
 
@@ -104,38 +110,24 @@ async def test_a_second_look_at_what_is_there_asks_for_nothing_and_writes_nothin
     async with open_ground(tmp_path, lambda client: CountedClient(client, calls)) as ground:
         counted = dataclasses.replace(ground, engine_client=CountedClient(ground.client, calls))
         async with counted.open_world() as world:
-            await world.push("web", "1.0.0", FILES)
+            claim = CLAIM.replace("name: data", 'name: "{{ .Release.Name }}"')
+            await world.push("web", "1.0.0", {"templates/claim.yaml": claim})
             await world.repository()
-            for at in range(number):
-                name = f"s{at}"
-                settings: JsonObject = {"text": f"text {at}"}
-                files = {"templates/claim.yaml": CLAIM.replace("data", f"data-{name}")}
-                await world.push(name, "1.0.0", files)
-                await world.create("prod", name, package=name, settings=settings)
-            names = [f"prod.s{at}" for at in range(number)]
-            for at in range(number):
-                await world.until_state("prod", f"s{at}", "Ready")
-            await until(
-                lambda: all(
-                    not find_list(world.applications.get(key), "status", "progress")
-                    for key in world.applications.objects()
-                )
-            )
-            before = {
-                key: find_str(obj, "metadata", "resourceVersion") for key, obj in world.applications.objects().items()
-            }
-            statuses = {name: world.runtime.status(name) for name in names}
-            calls.made.clear()
-            look_again(world, *names)
+            names = [f"s{at}" for at in range(number)]
             for name in names:
+                await world.create("prod", name, settings={"text": f"of {name}"})
+            for name in names:
+                await world.until_state("prod", name, "Ready")
+                await world.until("prod", name, lambda obj: find(obj, "status", "progress") is None)
+            packages = [f"prod.{name}" for name in names]
+            before = versions(world), [world.runtime.status(name) for name in packages]
+            calls.made.clear()
+            look_again(world, *packages)
+            for name in packages:
                 await world.runtime.queues.wait_idle(name)
             assert calls.made == {}
-            assert {name: world.runtime.status(name) for name in names} == statuses
-            after = {
-                key: find_str(obj, "metadata", "resourceVersion") for key, obj in world.applications.objects().items()
-            }
-            assert after == before
-            assert sum(world.runtime.instances[name].brought is not None for name in names) == number
+            assert (versions(world), [world.runtime.status(name) for name in packages]) == before
+            assert all(world.runtime.instances[name].verified for name in packages)
 
 
 async def test_the_same_content_under_another_version_is_told_as_that(tmp_path: Path) -> None:

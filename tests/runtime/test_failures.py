@@ -32,6 +32,7 @@ from wharfinger.runtime.journal import JournalError
 from wharfinger.runtime.package_state import PackageStateError
 from wharfinger.runtime.reasons import Reason, advice
 from wharfinger.runtime.status import Stage
+from wharfinger.runtime.upkeep import UpkeepError
 
 CASES: list[tuple[Expected, str, bool]] = [
     (packages.ArtifactNotFoundError("x"), "ArtifactNotFound", False),
@@ -43,6 +44,7 @@ CASES: list[tuple[Expected, str, bool]] = [
     (packages.ArtifactError("x"), "ArtifactInvalid", True),
     (packages.AddressError("x"), "SpecInvalid", True),
     (packages.PackageError("x"), "ArtifactInvalid", True),
+    (UpkeepError("x"), "SpecInvalid", True),
     (FormatError("x"), "ArtifactInvalid", True),
     (IdentityError("x"), "SpecInvalid", True),
     (api_error(422, "Invalid", "x"), "ApplyFailed", True),

@@ -1,6 +1,7 @@
 """Health rules in the real CEL workers."""
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import pytest
 
@@ -8,7 +9,9 @@ from wharfinger.cluster.health_rules import HealthRule, judged
 from wharfinger.cluster.readiness import Current, Failed, InProgress
 from wharfinger.formats.json_value import JsonObject
 from wharfinger.packages.cel_pool import open_cel_pool
-from wharfinger.runtime.health_expressions import HealthExpressionError, HealthExpressions
+from wharfinger.runtime.failures import classify
+from wharfinger.runtime.health_expressions import HealthExpressionError, HealthExpressions, check_health_rules
+from wharfinger.runtime.upkeep import UpkeepError
 
 RULE = HealthRule(
     "example.com/v1",
@@ -58,3 +61,12 @@ async def test_a_hostile_expression_ends(expressions: HealthExpressions) -> None
         nested = f"{numbers}.all(x{depth}, {nested})"
     with pytest.raises(HealthExpressionError):
         await expressions.evaluate(nested, backup())
+
+
+async def test_an_expression_that_is_none_is_refused_by_name() -> None:
+    async with open_cel_pool(None) as pool:
+        await check_health_rules([RULE], pool)
+        broken = replace(RULE, current="status.phase ==")
+        with pytest.raises(UpkeepError, match=r"spec\.healthChecks of Backup: current: ") as caught:
+            await check_health_rules([RULE, broken], pool)
+        assert classify(caught.value).reason == "SpecInvalid"
