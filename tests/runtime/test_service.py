@@ -12,10 +12,13 @@ import trio.testing
 from tests.runtime.test_hook_runs import COUNTING, config_map, hooked, until_data
 from tests.runtime.test_runtime import SLOW_CONFIG
 from tests.runtime.world import Ground, open_ground
+from wharfinger.cluster.client import ClusterClient
 from wharfinger.cluster.resource import ObjectKey
-from wharfinger.formats.json_value import find_str
+from wharfinger.formats.json_value import JsonObject, find_str
+from wharfinger.queue.slots import SlotLimits, Slots
 from wharfinger.runtime.gates import Facts as GateFacts
-from wharfinger.runtime.resources import CONFIG_MAP
+from wharfinger.runtime.limited_client import LimitedClient
+from wharfinger.runtime.resources import CONFIG_MAP, SECRET
 from wharfinger.runtime.service import Facts
 from wharfinger.runtime.snapshots import RuntimeInspector
 
@@ -108,3 +111,39 @@ async def test_a_daemon_that_starts_anew_decides_nothing_before_it_knows_of_the_
             await world.until("prod", "shop", lambda _obj: world.runtime.scheduler.enabled("prod.shop"))
             await world.until_state("prod", "shop", "Ready")
         assert not [record.message for record in caplog.records if "bootstrap" in record.message]
+
+
+class HeldClient(LimitedClient):
+    """Holds what is applied until it may go on."""
+
+    def __init__(self, client: ClusterClient, held: trio.Event, go: trio.Event) -> None:
+        super().__init__(client, Slots(SlotLimits()))
+        self._held, self._go = held, go
+
+    async def apply(
+        self, obj: JsonObject, *, field_manager: str, force: bool = False, dry_run: bool = False
+    ) -> JsonObject:
+        self._held.set()
+        await self._go.wait()
+        return await super().apply(obj, field_manager=field_manager, force=force, dry_run=dry_run)
+
+
+async def test_what_is_being_applied_gets_to_its_end_when_the_runtime_is_left(tmp_path: Path) -> None:
+    """The release engine outlasts the queues whose tasks work with it."""
+    held, go = trio.Event(), trio.Event()
+    record = ObjectKey(SECRET, "prod", "sh.helm.release.v1.shop.v1")
+    async with open_ground(tmp_path) as ground, trio.open_nursery() as nursery:
+
+        async def release_it() -> None:
+            await trio.testing.wait_all_tasks_blocked(0.1)
+            go.set()
+
+        slow = dataclasses.replace(ground, engine_client=HeldClient(ground.client, held, go))
+        with trio.fail_after(30):
+            async with slow.open_world() as world:
+                await world.push("web", "1.0.0")
+                await world.repository()
+                await world.create("prod", "shop")
+                await held.wait()
+                nursery.start_soon(release_it)
+        assert find_str(await ground.client.get(record), "metadata", "labels", "status") == "deployed"
