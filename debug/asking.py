@@ -1,9 +1,11 @@
 """How a command asks a running daemon, and says what came of it: the answer on stdout, a failure in one line on stderr."""
 
 import argparse
+import os
 import shutil
 import sys
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar, cast
 
@@ -79,6 +81,9 @@ def show(text: str) -> None:
     except BrokenPipeError:
         raise
     except OSError as error:
+        with suppress(OSError, ValueError):
+            # What is still in the buffer would be tried once more at the end, and make an exit code of its own.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise OutputError(f"the answer cannot be written to stdout: {error.strerror}") from error
 
 

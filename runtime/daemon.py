@@ -1,7 +1,7 @@
 """The daemon: everything put up in order, kept up until it is told to stop, and taken down in reverse.
 
 The nesting of the context managers below *is* the order (style: start order; leaving the bodies is the stop order):
-state folder → process ledger → (embedded control plane) → client → debug socket → CRDs → Lease → store → release
+state folder → process ledger → (embedded control plane) → client → debug socket → Lease → CRDs → store → release
 engine → runtime with its queues and hooks → controllers. The socket is up
 first and down last, so that a daemon that waits for its cluster, or drains, can be asked. On SIGTERM or SIGINT the body is
 left: intake stops, running tasks finish, and one hard deadline (``grace_s``) bounds the whole; while it is still starting,
@@ -230,8 +230,8 @@ async def _open_all(
         if config.metrics_address:
             await stack.enter_async_context(serve_metrics(config.metrics_address, inspector))
         await _try_containment(config.containment)
-        version = await _prepare_cluster(client, connection)
         lease = await stack.enter_async_context(open_leadership(client, state, now))
+        version = await _prepare_cluster(client, connection)
         await stack.enter_async_context(
             _open_runtime(config, state, scratch, ledger, journal, client, version, inspector, connection, lease)
         )

@@ -17,8 +17,9 @@ from typing import Final
 import trio
 
 from wharfinger.cluster.client import ClusterClient
-from wharfinger.cluster.errors import ClusterError, ConflictError
+from wharfinger.cluster.errors import ClusterError, ConflictError, NotFoundError
 from wharfinger.cluster.lease import Lease, open_lease
+from wharfinger.cluster.resource import ObjectKey
 from wharfinger.runtime.identity import SYSTEM_NAMESPACE
 from wharfinger.runtime.state_dir import StateDirError
 
@@ -68,11 +69,19 @@ async def _ensure_namespace(client: ClusterClient) -> None:
     """Make the Lease's namespace where it is missing, as often as it takes."""
     while True:
         try:
-            await client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SYSTEM_NAMESPACE}})
-        except ConflictError:
-            return
+            await _make_namespace(client)
         except ClusterError as error:
             log.warning("namespace %s: %s; trying again in %.0f s", SYSTEM_NAMESPACE, error, RETRY_S)
             await trio.sleep(RETRY_S)
         else:
             return
+
+
+async def _make_namespace(client: ClusterClient) -> None:
+    """It may be there where nobody may make one. Raises ClusterError."""
+    resource = await client.resource_type("v1", "Namespace")
+    try:
+        await client.get(ObjectKey(resource, "", SYSTEM_NAMESPACE))
+    except NotFoundError:
+        with suppress(ConflictError):
+            await client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SYSTEM_NAMESPACE}})

@@ -273,7 +273,7 @@ def check(server: Server, wanted: JsonObject, writes: list[Write]) -> None:
 SERVER: Final = Server()
 
 
-@settings(max_examples=scaled(20_000, 300), deadline=None)
+@settings(max_examples=scaled(20_000, 100), deadline=None)
 @given(wanted=SPECS, writes=st.lists(WRITES, min_size=1, max_size=4))
 def test_exactly_what_others_changed_is_found(wanted: JsonObject, writes: list[Write]) -> None:
     check(SERVER, wanted, writes)
