@@ -13,7 +13,7 @@ from tests.runtime.test_bring_tasks import has_reason
 from tests.runtime.test_crd_tasks import module
 from tests.runtime.test_hook_runs import bash, hooked
 from tests.runtime.test_validate import ask
-from tests.runtime.world import World, open_ground, open_world
+from tests.runtime.world import SOON, World, open_ground, open_world
 from wharfinger.cluster.errors import NotFoundError
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.formats.json_value import JsonObject, JsonValue, find_str
@@ -312,7 +312,7 @@ class Dying:
 async def test_a_worker_that_dies_does_not_make_a_removal_pass_over_hooks(tmp_path: Path) -> None:
     note, dying = tmp_path / "note", list[bool]()
     async with open_ground(tmp_path) as given:
-        ground = dataclasses.replace(given, filters=Dying(given.filters, dying))
+        ground = dataclasses.replace(given, filters=Dying(given.filters, dying), backoff=SOON)
         async with ground.open_world() as world:
             await world.repository()
             await push(world, "1.0.0", TEXT, {"a.sh": telling(note, "beforeDeleteHelm")})

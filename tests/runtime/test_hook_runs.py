@@ -1,7 +1,7 @@
 """Hooks of packages in a world: real bash and Python processes, real events, values that flow into the release."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import cast
 
@@ -10,7 +10,7 @@ import trio.testing
 
 from tests.packages.charts import ROOT, write
 from tests.runtime.notes import Notes, instance
-from tests.runtime.world import World, open_world
+from tests.runtime.world import SOON, World, open_ground, open_world
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.formats.json_value import JsonObject, find_str
 from wharfinger.hooks.config_bindings import UNBOUND
@@ -89,7 +89,7 @@ async def test_an_event_makes_a_hook_run_and_what_it_patches_is_applied(tmp_path
 
 
 async def test_a_patch_that_the_schema_refuses_fails_the_hook_and_changes_nothing(tmp_path: Path) -> None:
-    async with open_world(tmp_path) as world:
+    async with open_ground(tmp_path) as ground, replace(ground, backoff=SOON).open_world() as world:
         await world.repository()
         await world.push_folder(hooked(tmp_path / "hooked", {"count.sh": COUNTING}), "hooked", "1.0.0")
         await world.create("prod", "app", package="hooked")

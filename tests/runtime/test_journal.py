@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.process.killed_writer import acknowledged, killed_at_random
-from tests.runtime.world import open_ground
+from tests.runtime.world import SOON, open_ground
 from tests.scale import scaled
 from wharfinger.formats.json_value import find_str
 from wharfinger.process.journal_file import JournalFile
@@ -255,7 +255,7 @@ async def test_a_package_whose_steps_cannot_be_written_for_a_while_is_tried_agai
             closing(JournalFile(tmp_path / "journal" / "journal.db")) as file,
             closing(sqlite3.connect(file.path, isolation_level=None)) as other,
         ):
-            async with replace(ground, journal=Journal(file)).open_world() as world:
+            async with replace(ground, journal=Journal(file), backoff=SOON).open_world() as world:
                 await world.repository()
                 await world.push("web", "1.0.0")
                 other.execute("BEGIN IMMEDIATE")

@@ -61,6 +61,8 @@ from wharfinger.runtime.status_writer import StatusWriter
 from wharfinger.runtime.summary import summary
 
 PATIENCE_S = 60
+SOON = BackoffPolicy(initial_s=1.0, max_s=2.0)
+"""Of tasks that failed, where a test waits for their next attempt."""
 
 
 @dataclass(slots=True)
