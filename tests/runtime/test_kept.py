@@ -5,9 +5,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 from tests.packages.charts import chart
 from tests.programs import Program, run
 from tests.runtime.killing import Kubectl, application, embedded_daemon, kill
+from tests.scale import FULL
 
 APP = "applications.wharfinger.dev/app"
 CONFIG = "configmap/app"
@@ -65,6 +68,9 @@ def test_what_somebody_changes_is_taken_back_or_told(tmp_path: Path) -> None:
         kubectl.wait(CONFIG, "{.data.text}=wanted")
 
 
+@pytest.mark.skipif(
+    not FULL, reason="with the full figures: helm's record and its objects come by two watches, and either may be first"
+)
 def test_what_a_person_does_with_helm_is_told_and_left_until_the_package_changes(tmp_path: Path) -> None:
     with installing(tmp_path) as (_, kubectl):
         install(tmp_path, kubectl)
