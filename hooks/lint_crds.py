@@ -9,7 +9,8 @@ from typing import Final
 
 from wharfinger.cluster.control_plane.builtin_kinds import BUILTIN_KINDS
 from wharfinger.cluster.control_plane.custom_schema import CustomSchema
-from wharfinger.cluster.control_plane.validation import DEFINITION, validate
+from wharfinger.cluster.control_plane.kinds import DEFINITION
+from wharfinger.cluster.control_plane.validation.objects import validate
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json_value import JsonObject, JsonValue, find, find_list, find_object, find_str
 from wharfinger.formats.yaml_lines import Lines

@@ -6,12 +6,12 @@ is told of each, in order, in the same step.
 
 import random
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Final, Protocol
 
 from wharfinger.cluster.control_plane.catalog import Catalog, Served
-from wharfinger.cluster.control_plane.storage import Change, Key, Storage
+from wharfinger.cluster.control_plane.storage import Change, Collection, Key, Storage
 from wharfinger.formats.json_value import JsonObject
 
 _SUFFIX_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
@@ -63,6 +63,14 @@ class Backend:
     def get(self, served: Served, namespace: str, name: str) -> JsonObject | None:
         """The stored object, or None; it must not be altered."""
         return self.storage.get(self.key(served, namespace, name))
+
+    def objects(self, group: str, plural: str, namespace: str = "") -> Sequence[JsonObject]:
+        """The stored objects of a kind, for strategies and admission (a ``ClusterView``)."""
+        return self.storage.list(Collection(group, plural), namespace)
+
+    def object(self, group: str, plural: str, namespace: str, name: str) -> JsonObject | None:
+        """One stored object, or None."""
+        return self.storage.get(Key(Collection(group, plural), namespace, name))
 
     def put(self, key: Key, obj: JsonObject) -> JsonObject:
         """Store an object; returns it as stored."""

@@ -8,9 +8,11 @@ name that is taken.
 from dataclasses import replace
 
 from wharfinger.cluster.control_plane import status
+from wharfinger.cluster.control_plane.admission.chain import check, mutated
+from wharfinger.cluster.control_plane.admission.plugin import Admission, Operation
 from wharfinger.cluster.control_plane.backend import Backend
 from wharfinger.cluster.control_plane.catalog import Served
-from wharfinger.cluster.control_plane.defaults import apply_defaults
+from wharfinger.cluster.control_plane.defaults.objects import apply_defaults
 from wharfinger.cluster.control_plane.intake import Written, accepted, check_namespace
 from wharfinger.cluster.control_plane.kinds import Generation
 from wharfinger.cluster.control_plane.managed_fields import record_update
@@ -23,8 +25,9 @@ from wharfinger.cluster.control_plane.preparation import (
 )
 from wharfinger.cluster.control_plane.status import FieldError
 from wharfinger.cluster.control_plane.storage import Collection, Key
+from wharfinger.cluster.control_plane.strategies.objects import strategy_of
 from wharfinger.cluster.control_plane.timestamps import format_time
-from wharfinger.cluster.control_plane.validation import validate
+from wharfinger.cluster.control_plane.validation.objects import validate
 from wharfinger.formats.json_value import JsonObject, JsonValue, ShapeError, find, find_str
 
 NAMESPACES = Collection("", "namespaces")
@@ -55,8 +58,10 @@ def create_object(
     if not applied:
         obj = record_update(None, obj, manager=options.manager, subresource="", now=now, lists=served.version.lists)
     try:
+        obj = mutated(_admission(backend, served, obj, options), obj)
         services = backend.storage.list(SERVICES) if served.kind.collection == SERVICES else ()
         obj = prepared(served.kind, obj, services)
+        obj = strategy_of(served.kind).create(obj, backend)
     except ShapeError as error:
         raise status.bad_request(f"{served.kind.kind}: {error}") from error
     namespace, name = find_str(obj, "metadata", "namespace"), find_str(obj, "metadata", "name")
@@ -67,11 +72,19 @@ def create_object(
     if backend.get(served, namespace, name) is not None:
         raise status.already_exists(served.kind, name)
     check_definition_open(backend, served, name)
+    check(_admission(backend, served, obj, options))
     stamped: JsonObject = {"uid": backend.new_uid(), "creationTimestamp": format_time(now)}
     if served.kind.generation is Generation.SPEC:
         stamped["generation"] = 1
     obj = with_metadata(obj, stamped)
     return obj if options.dry_run else store(backend, served, backend.key(served, namespace, name), obj)
+
+
+def _admission(backend: Backend, served: Served, obj: JsonObject, options: WriteOptions) -> Admission:
+    namespace, name = find_str(obj, "metadata", "namespace"), find_str(obj, "metadata", "name")
+    return Admission(
+        backend, options.user, served.kind, Operation.CREATE, "", namespace, name, obj, None, dry_run=options.dry_run
+    )
 
 
 def store(backend: Backend, served: Served, key: Key, obj: JsonObject) -> JsonObject:

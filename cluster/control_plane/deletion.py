@@ -10,11 +10,10 @@ from wharfinger.cluster.control_plane import status
 from wharfinger.cluster.control_plane.backend import Backend
 from wharfinger.cluster.control_plane.catalog import Served
 from wharfinger.cluster.control_plane.crds import CLEANUP_FINALIZER, terminating_status
-from wharfinger.cluster.control_plane.kinds import Deletion
+from wharfinger.cluster.control_plane.kinds import DEFINITION, Deletion
 from wharfinger.cluster.control_plane.options import DeleteOptions
 from wharfinger.cluster.control_plane.preparation import with_metadata
 from wharfinger.cluster.control_plane.timestamps import format_time
-from wharfinger.cluster.control_plane.validation import DEFINITION
 from wharfinger.formats.json_value import JsonObject, find, find_list, find_object, find_str
 
 ORPHAN: Final = "orphan"

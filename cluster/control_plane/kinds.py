@@ -17,6 +17,7 @@ from wharfinger.formats.json_value import JsonObject, JsonValue
 if TYPE_CHECKING:
     from wharfinger.cluster.control_plane.custom_schema import CustomSchema
 
+DEFINITION: Final = "CustomResourceDefinition.apiextensions.k8s.io"
 ALL_VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 CUSTOM_VERBS: Final = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 

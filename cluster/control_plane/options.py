@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Final
 
 from wharfinger.cluster.control_plane import status
+from wharfinger.cluster.control_plane.authentication import ADMINISTRATOR, User
 from wharfinger.cluster.control_plane.status import FieldError
 from wharfinger.formats.json_value import JsonObject, JsonValue, ShapeError, encode_json, find, find_str
 
@@ -38,6 +39,8 @@ class WriteOptions:
     dry_run: bool = False
     force: bool = False
     validation: FieldValidation = FieldValidation.WARN
+    user: User = ADMINISTRATOR
+    """Who asks, for admission."""
 
 
 @dataclass(frozen=True, slots=True)

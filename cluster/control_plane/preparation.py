@@ -8,8 +8,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from wharfinger.cluster.control_plane.crds import created_status
-from wharfinger.cluster.control_plane.kinds import Kind
-from wharfinger.cluster.control_plane.validation import DEFINITION
+from wharfinger.cluster.control_plane.kinds import DEFINITION, Kind
 from wharfinger.formats.json_value import JsonObject, find, find_object
 
 SERVER_OWNED: Final = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")

@@ -5,17 +5,22 @@ else alone. Server-owned metadata is carried over, a write that changes nothing 
 removal from an object that is being deleted removes the object.
 """
 
+import dataclasses
+
 from wharfinger.cluster.control_plane import status
+from wharfinger.cluster.control_plane.admission.chain import check, mutated
+from wharfinger.cluster.control_plane.admission.plugin import Admission, Operation
 from wharfinger.cluster.control_plane.backend import Backend
 from wharfinger.cluster.control_plane.catalog import Served
 from wharfinger.cluster.control_plane.crds import updated_status
 from wharfinger.cluster.control_plane.creation import create_object, schema_errors, store, stored_form, with_defaults
 from wharfinger.cluster.control_plane.intake import Written, accepted, check_name, check_namespace
-from wharfinger.cluster.control_plane.kinds import Generation
+from wharfinger.cluster.control_plane.kinds import DEFINITION, Generation
 from wharfinger.cluster.control_plane.managed_fields import record_update
 from wharfinger.cluster.control_plane.options import WriteOptions, resource_version_of
 from wharfinger.cluster.control_plane.preparation import metadata_of, with_metadata
-from wharfinger.cluster.control_plane.validation import DEFINITION, validate, validate_update
+from wharfinger.cluster.control_plane.strategies.objects import strategy_of
+from wharfinger.cluster.control_plane.validation.objects import validate_identity, validate_update
 from wharfinger.formats.json_value import JsonObject, JsonValue, find, find_list, find_object, find_str
 
 _CARRIED = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")
@@ -79,7 +84,7 @@ def update(
     asked = resource_version_of(new)
     if asked is not None and asked != resource_version_of(old):
         raise status.conflict(kind, name)
-    errors = validate_update(kind, old, new)
+    errors = validate_identity(kind, new, old)
     new = isolated(served, old, _carried(old, new), subresource)
     new = with_defaults(served, new)
     if not applied:
@@ -89,8 +94,16 @@ def update(
         )
     if kind.group_kind == DEFINITION and not subresource:
         new = {**new, "status": updated_status(new)}
-    if errors := validate(kind, new) + errors + schema_errors(served, new, old):
+    admission = Admission(
+        backend, options.user, kind, Operation.UPDATE, subresource, find_str(old, "metadata", "namespace"), name, new, old,
+        dry_run=options.dry_run,
+    )  # fmt: skip
+    new = mutated(admission, new)
+    strategy = strategy_of(kind)
+    new = (strategy.status if subresource == "status" else strategy.update)(new, old, backend)
+    if errors := validate_update(kind, new, old, subresource) + errors + schema_errors(served, new, old):
         raise status.invalid_object(kind, name, errors)
+    check(dataclasses.replace(admission, obj=new))
     new = stored_form(served, _with_generation(served, old, new))
     if same(old, new):
         return old

@@ -9,12 +9,15 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
 import httpx
 import trio
+from trio.testing import MockClock
 
+from wharfinger.cluster.control_plane.service import open_control_plane
 from wharfinger.formats.json_value import JsonObject, JsonValue, as_object, find, find_object, find_str
 
 RECORDED: Final = Path(__file__).with_name("recorded")
@@ -31,6 +34,7 @@ FORMS: Final = {
     "server": r".+",
 }
 POLLS: Final = 100
+TOKEN: Final = "admintoken"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +46,27 @@ class Step:
     poll: bool
     request: JsonObject
     response: JsonObject
+    differs: str = ""
+    """Why the answer differs on purpose; "" where it must not."""
 
 
 def load(scenario: str) -> list[Step]:
     """The steps of a file such as ``04-crud-configmap``."""
-    lines = (RECORDED / f"{scenario}.jsonl").read_text().splitlines()[1:]
+    return load_file(RECORDED / f"{scenario}.jsonl")
+
+
+def load_file(path: Path) -> list[Step]:
+    """The steps of a recording."""
+    lines = path.read_text().splitlines()[1:]
     return [
-        Step(item["step"], item["note"], item.get("poll", False), item["request"], item["response"])
+        Step(
+            item["step"],
+            item["note"],
+            item.get("poll", False),
+            item["request"],
+            item["response"],
+            item.get("differs", ""),
+        )
         for item in map(json.loads, lines)
     ]
 
@@ -109,6 +127,36 @@ def differences(expected: JsonValue, actual: JsonValue, bindings: Bindings, path
             yield from differences(*pair, bindings, f"{path}[{index}]")
     elif type(expected) is not type(actual) or expected != actual:
         yield f"{path}: expected {expected!r}, got {actual!r}"
+
+
+def replay_offline(steps: list[Step], *, simulate: bool = True) -> list[tuple[Step, list[str]]]:
+    """Play a recording against a control plane of its own, on a clock that jumps: the steps that are not as they should be.
+
+    A step that differs on purpose should differ.
+    """
+
+    async def run() -> list[tuple[Step, list[str]]]:
+        start, began = datetime(2026, 11, 21, 4, tzinfo=UTC), trio.current_time()
+        bindings, failures = Bindings(), list[tuple[Step, list[str]]]()
+        async with (
+            open_control_plane(
+                token=TOKEN,
+                simulate=simulate,
+                now=lambda: start + timedelta(seconds=trio.current_time() - began),
+            ) as control_plane,
+            httpx.AsyncClient(transport=control_plane.transport(), base_url="http://test") as client,
+        ):
+            for step in steps:
+                if step.poll or step.number == 2:
+                    await trio.sleep(1)  # upstream controllers had done their part, and timestamps are whole seconds
+                found = await replay_step(client, step, bindings, TOKEN)
+                if step.differs:
+                    found = [] if found else ["is the same now: take its `differs` away"]
+                if found:
+                    failures.append((step, found))
+        return failures
+
+    return trio.run(run, clock=MockClock(autojump_threshold=0))
 
 
 async def replay_step(client: httpx.AsyncClient, step: Step, bindings: Bindings, token: str) -> list[str]:

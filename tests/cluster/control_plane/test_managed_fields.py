@@ -6,7 +6,7 @@ from typing import Final
 import pytest
 
 from tests.cluster.control_plane.recorded_requests import Step, entries, list_types_of, patches, reset, scenarios, steps
-from wharfinger.cluster.control_plane.defaults import apply_defaults
+from wharfinger.cluster.control_plane.defaults.objects import apply_defaults
 from wharfinger.cluster.control_plane.list_types import builtin_list_types
 from wharfinger.cluster.control_plane.managed_fields import (
     ANCIENT_MANAGER,

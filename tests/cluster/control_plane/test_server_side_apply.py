@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cluster.control_plane.recorded_requests import Step, content, entries, list_types_of, patches, steps
-from wharfinger.cluster.control_plane.defaults import apply_defaults
+from wharfinger.cluster.control_plane.defaults.objects import apply_defaults
 from wharfinger.cluster.control_plane.list_types import ListTypes, builtin_list_types, crd_list_types
 from wharfinger.cluster.control_plane.managed_fields import Manager, Operation, managers_of, record_update
 from wharfinger.cluster.control_plane.server_side_apply import (

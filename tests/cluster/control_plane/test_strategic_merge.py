@@ -6,7 +6,7 @@ from typing import Final
 import pytest
 
 from tests.cluster.control_plane.recorded_requests import Step, content, patches, steps
-from wharfinger.cluster.control_plane.defaults import apply_defaults
+from wharfinger.cluster.control_plane.defaults.objects import apply_defaults
 from wharfinger.cluster.control_plane.list_types import builtin_list_types
 from wharfinger.cluster.control_plane.strategic_merge import PatchError, strategic_merge
 from wharfinger.formats.json_value import JsonObject, JsonValue, as_object, find

@@ -8,7 +8,7 @@ from tests.cluster.control_plane.samples import builtin, definition
 from wharfinger.cluster.control_plane.builtin_kinds import BUILTIN_KINDS
 from wharfinger.cluster.control_plane.kinds import Kind
 from wharfinger.cluster.control_plane.status import FieldError
-from wharfinger.cluster.control_plane.validation import validate, validate_update
+from wharfinger.cluster.control_plane.validation.objects import validate, validate_update
 from wharfinger.formats.json_value import JsonObject, JsonValue
 
 CONFIG = builtin("", "v1", "configmaps").kind

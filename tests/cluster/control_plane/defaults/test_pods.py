@@ -2,8 +2,8 @@
 
 import pytest
 
-from wharfinger.cluster.control_plane.defaults import apply_defaults
-from wharfinger.cluster.control_plane.pod_defaults import default_pod, default_pod_template
+from wharfinger.cluster.control_plane.defaults.objects import apply_defaults
+from wharfinger.cluster.control_plane.defaults.pods import default_pod, default_pod_template
 from wharfinger.formats.json_value import JsonObject, JsonValue, find
 
 

@@ -1,6 +1,7 @@
 """The defaults of a Pod and of pod templates, which every workload carries (Kubernetes 1.36, after the recordings)."""
 
 import re
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from wharfinger.formats.json_value import JsonObject, JsonValue, find
@@ -117,3 +118,6 @@ def _fill(obj: JsonObject, **values: JsonValue) -> None:
     for name, value in values.items():
         if obj.get(name) in (None, ""):
             obj[name] = value
+
+
+POD_DEFAULTS: Final[Mapping[tuple[str, str], Callable[[JsonObject], None]]] = {("", "Pod"): default_pod}

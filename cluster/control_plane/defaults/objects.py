@@ -1,0 +1,42 @@
+"""The defaults of Kubernetes 1.36 (and of the answers recorded from it), kind by kind.
+
+Two places are easily confused: what is defaulted here is part of what the writer owns; what a kind's strategy sets at
+creation (cluster IPs, node ports, the first status) is not, and is filled in later by whoever stores the object.
+
+Every rule only adds what is missing, so defaulting twice changes nothing.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from wharfinger.cluster.control_plane.defaults.core import CORE_DEFAULTS
+from wharfinger.cluster.control_plane.defaults.groups import GROUP_DEFAULTS
+from wharfinger.cluster.control_plane.defaults.pods import POD_DEFAULTS
+from wharfinger.cluster.control_plane.defaults.workloads import WORKLOAD_DEFAULTS
+from wharfinger.cluster.control_plane.list_types import builtin_list_types, is_builtin
+from wharfinger.cluster.control_plane.typed_form import typed_form
+from wharfinger.cluster.resource import kind_of, split_api_version
+from wharfinger.formats.json_value import JsonObject
+
+DEFAULTS: Final[Mapping[tuple[str, str], Callable[[JsonObject], None]]] = {
+    **CORE_DEFAULTS,
+    **POD_DEFAULTS,
+    **WORKLOAD_DEFAULTS,
+    **GROUP_DEFAULTS,
+}
+"""By group and kind."""
+
+
+def apply_defaults(obj: JsonObject) -> JsonObject:
+    """A copy of the object in the form its Go type prints, with the defaults of its kind.
+
+    Of kinds that are not built in, only the metadata is brought into form; defaults of custom kinds are their schema's.
+    """
+    api_version, kind = kind_of(obj)
+    group, version = split_api_version(api_version)
+    formed = typed_form(obj, builtin_list_types(group, version, kind))
+    if is_builtin(group, version, kind):
+        rule = DEFAULTS.get((group, kind))
+        if rule is not None:
+            rule(formed)
+    return formed

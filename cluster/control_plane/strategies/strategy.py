@@ -1,0 +1,40 @@
+"""What a kind's strategy is, and what it may look at."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from wharfinger.formats.json_value import JsonObject
+
+
+class ClusterView(Protocol):
+    """What is stored, to be read: the objects of a kind by group and plural name ("" for all namespaces), or one."""
+
+    def objects(self, group: str, plural: str, namespace: str = "") -> Sequence[JsonObject]: ...
+
+    def object(self, group: str, plural: str, namespace: str, name: str) -> JsonObject | None: ...
+
+
+Prepare: TypeAlias = Callable[[JsonObject, ClusterView], JsonObject]
+PrepareUpdate: TypeAlias = Callable[[JsonObject, JsonObject, ClusterView], JsonObject]
+
+
+def _as_it_is(obj: JsonObject, _view: ClusterView) -> JsonObject:
+    return obj
+
+
+def _new_as_it_is(new: JsonObject, _old: JsonObject, _view: ClusterView) -> JsonObject:
+    return new
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """``create`` (obj, view) and ``update`` (new, old, view) give the object as it goes on to validation and storage.
+
+    They may raise StatusError (a port that is taken), and do not alter what they are given. ``update`` is for the main
+    resource; ``status`` for the status subresource.
+    """
+
+    create: Prepare = _as_it_is
+    update: PrepareUpdate = _new_as_it_is
+    status: PrepareUpdate = _new_as_it_is
