@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from wharfinger.cluster.control_plane.serving import Address
+    from wharfinger.cluster.control_plane.serving import Address, Faults
 
 
 def add_control_plane(parser: argparse.ArgumentParser) -> None:
@@ -53,7 +53,46 @@ def add_control_plane(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="stop also when standard input ends, for whoever runs this as a child and keeps the other side of a pipe",
     )
+    add_chaos(parser, "")
     parser.set_defaults(handler=_control_plane)
+
+
+def add_chaos(parser: argparse.ArgumentParser, condition: str) -> None:
+    """``--chaos`` and its seed, for whoever starts a control plane; ``condition`` is said in their help."""
+    group = parser.add_argument_group("chaos", "faults on purpose, by rules (docs/chaos.md)")
+    group.add_argument(
+        "--chaos",
+        metavar="RULES",
+        help=f"{condition}let requests go wrong: a YAML file of rules, or rules as in 'latency verb=list delay=200ms; error "
+        "code=503 verb=patch times=2'; faults: latency, drop-before, drop-after, error, throttle, cut-watch, stale-read, "
+        "slow-list, partition",
+    )
+    group.add_argument(
+        "--chaos-seed",
+        type=int,
+        default=0,
+        metavar="N",
+        help="what rules with a chance draw from (default: %(default)s)",
+    )
+
+
+def faults_problem(rules: str | None) -> str:
+    """What is wrong with the rules of ``--chaos``, or ""."""
+    from wharfinger.cluster.control_plane.faults.rules import FaultRuleError, read_rules  # noqa: PLC0415
+
+    try:
+        if rules is not None:
+            read_rules(rules)
+    except (FaultRuleError, OSError) as error:
+        return f"--chaos: {error}"
+    return ""
+
+
+def _faults(args: argparse.Namespace) -> "Faults":
+    from wharfinger.cluster.control_plane.faults.rules import read_rules  # noqa: PLC0415
+    from wharfinger.cluster.control_plane.serving import Faults  # noqa: PLC0415
+
+    return Faults(() if args.chaos is None else read_rules(args.chaos), args.chaos_seed)
 
 
 def _control_plane(args: argparse.Namespace) -> int:
@@ -74,11 +113,15 @@ def _control_plane(args: argparse.Namespace) -> int:
         token = new_token() if args.token_file is None else kept_token(args.token_file)
     except (OSError, ValueError) as error:
         return _fail(f"--token-file: {error}; give a file that holds one token, or a place where one may be kept")
+    if problem := faults_problem(args.chaos):
+        return _fail(problem, code=2)
     lifeline = sys.stdin.fileno() if args.until_stdin_ends else None
-    return _serve(address, args.kubeconfig, token, args.data, lifeline)
+    return _serve(address, args.kubeconfig, token, args.data, lifeline, _faults(args))
 
 
-def _serve(address: "Address", kubeconfig: Path, token: str, data: Path | None, lifeline: int | None) -> int:
+def _serve(
+    address: "Address", kubeconfig: Path, token: str, data: Path | None, lifeline: int | None, faults: "Faults"
+) -> int:
     import trio  # noqa: PLC0415
 
     from wharfinger.cluster.control_plane.serving import ControlPlaneStartError, run_until_told  # noqa: PLC0415
@@ -90,7 +133,11 @@ def _serve(address: "Address", kubeconfig: Path, token: str, data: Path | None, 
 
     try:
         with nullcontext() if data is None else open_sqlite_storage(data) as storage:
-            trio.run(partial(run_until_told, address, kubeconfig, token, say, storage=storage, lifeline=lifeline))
+            trio.run(
+                partial(
+                    run_until_told, address, kubeconfig, token, say, storage=storage, lifeline=lifeline, faults=faults
+                )
+            )
     except StorageError as error:
         return _fail(str(error))
     except ControlPlaneStartError as error:

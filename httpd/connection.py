@@ -19,7 +19,7 @@ import trio
 
 from wharfinger.httpd.head import Head, check_head
 from wharfinger.httpd.limits import HttpLimits
-from wharfinger.httpd.messages import Handler, Request, Response, StreamingResponse
+from wharfinger.httpd.messages import Handler, NoAnswer, Request, Response, StreamingResponse, is_cut
 from wharfinger.httpd.reply import may_have_body, response_head, text_response
 from wharfinger.httpd.target import RefusedRequestError
 
@@ -164,6 +164,9 @@ class Connection:
     async def _answer(self, request: Request) -> None:
         try:
             response = await self._handler(request)
+            if isinstance(response, NoAnswer):
+                self._unusable = True
+                return
             if isinstance(response, StreamingResponse) and self._draining:
                 response = text_response(503, "the server is shutting down")
             head = response_head(response, close=self._last)
@@ -199,8 +202,11 @@ class Connection:
                 async with response.open_chunks() as chunks:
                     await self._send_chunks(head, chunks)
                 nursery.cancel_scope.cancel(reason="the stream ended")
-        except Exception:
+        except Exception as error:
             # Anything of the transport was caught where it happened: this is the producer's.
+            if is_cut(error):
+                self._unusable = True
+                return
             log.exception("%s %r: the stream failed", request.method, request.path)
             if self._h11.our_state is h11.SEND_RESPONSE:
                 await self._send_whole(text_response(500, "internal error"), close=True)

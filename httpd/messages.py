@@ -41,5 +41,19 @@ class StreamingResponse:
     headers: tuple[tuple[str, str], ...] = field(default=())
 
 
-Handler = Callable[[Request], Awaitable[Response | StreamingResponse]]
+@dataclass(frozen=True, slots=True)
+class NoAnswer:
+    """Nothing: the connection is closed without a word, as if this side were gone. For faults that are made on purpose."""
+
+
+class CutError(Exception):
+    """Raised by the chunks of a streamed response: the connection is closed in the middle, on purpose."""
+
+
+def is_cut(error: Exception) -> bool:
+    """Whether an exception, or all of a group, is a :class:`CutError`."""
+    return isinstance(error, CutError) or (isinstance(error, ExceptionGroup) and error.split(CutError)[1] is None)
+
+
+Handler = Callable[[Request], Awaitable[Response | StreamingResponse | NoAnswer]]
 """Answers one request. Expected failures are responses; an exception is a bug: it is logged and answered with 500."""

@@ -10,6 +10,7 @@ from typing import cast
 
 import trio
 
+from wharfinger.cluster.commands import add_chaos, faults_problem
 from wharfinger.cluster.connection import ConnectionConfigError
 from wharfinger.cluster.embedded import EmbeddedError
 from wharfinger.cluster.lease import LeaseLostError
@@ -91,6 +92,7 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="a folder below which PackageRepositories may name layouts and folders of this machine (may be repeated)",
     )
+    add_chaos(parser, "with --embedded: ")
     _add_facts(parser)
     parser.add_argument(
         "--hook-timeout",
@@ -165,6 +167,10 @@ def run(args: argparse.Namespace) -> int:
     kubeconfig = cast("Path | None", args.kubeconfig)
     if args.embedded and (kubeconfig is not None or args.context):
         return _failed("--embedded brings its own cluster; leave out --kubeconfig and --context", code=2)
+    if args.chaos is not None and not args.embedded:
+        return _failed("--chaos is about the control plane of --embedded; say both", code=2)
+    if problem := faults_problem(args.chaos):
+        return _failed(problem, code=2)
     folders = addon_folders(args)
     if problem := _wrong_options(args) or folders_problem(folders):
         return _failed(problem, code=2)
@@ -183,6 +189,7 @@ def run(args: argparse.Namespace) -> int:
         helm=Path(helm).absolute(),
         grace_s=args.grace,
         embedded=args.embedded,
+        chaos=() if args.chaos is None else ("--chaos", _absolute(args.chaos), "--chaos-seed", str(args.chaos_seed)),
         local_packages=tuple(path.resolve() for path in cast("list[Path]", args.local_packages)),
         platform_version=args.platform_version,
         edition=args.edition,
@@ -257,3 +264,8 @@ def _first_message(group: BaseExceptionGroup[Exception]) -> str:
 def _failed(message: str, *, code: int = 1) -> int:
     print(f"error: {message}", file=sys.stderr)
     return code
+
+
+def _absolute(rules: str) -> str:
+    """Rules as a child in another folder can read them: the path of a file is made absolute."""
+    return str(Path(rules).absolute()) if Path(rules).is_file() else rules

@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 import httpx
 import trio
 
-from wharfinger.httpd.messages import Handler, Request, Response, StreamingResponse
+from wharfinger.httpd.messages import CutError, Handler, NoAnswer, Request, Response, StreamingResponse
 from wharfinger.httpd.target import RefusedRequestError, parse_target
 
 
@@ -31,6 +31,8 @@ class MemoryTransport(httpx.AsyncBaseTransport):
         for name, value in request.headers.multi_items():
             headers[name.lower()] = f"{headers[name.lower()]}, {value}" if name.lower() in headers else value
         answer = await self._handler(Request(request.method, target.path, target.query, headers, body))
+        if isinstance(answer, NoAnswer):
+            raise httpx.ReadError("the control plane closed the connection without an answer")
         sent = [("content-type", answer.content_type), *answer.headers]
         if isinstance(answer, Response):
             return httpx.Response(answer.status, headers=sent, content=answer.body)
@@ -52,6 +54,9 @@ class _Chunks(httpx.AsyncByteStream):
 
 
 async def _produce(answer: StreamingResponse) -> AsyncGenerator[bytes, None]:
-    async with answer.open_chunks() as chunks:
-        async for chunk in chunks:
-            yield chunk
+    try:
+        async with answer.open_chunks() as chunks:
+            async for chunk in chunks:
+                yield chunk
+    except CutError as error:
+        raise httpx.ReadError("the control plane closed the connection in the middle") from error

@@ -11,6 +11,8 @@ class Metrics:
     def __init__(self) -> None:
         self.requests: Counter[tuple[str, int]] = Counter()
         self.watches = 0
+        self.faults: Counter[str] = Counter()
+        """Faults that were made on purpose, by the name of their rule."""
 
     def text(self, backend: Backend) -> str:
         """The exposition; metric names are the kube-apiserver's where the meaning is."""
@@ -32,6 +34,15 @@ class Metrics:
             for kind in backend.catalog.kinds()
             if (count := len(backend.storage.list(kind.collection)))
         ]
+        if self.faults:
+            lines += [
+                "# HELP wharfinger_faults_injected_total Faults made on purpose.",
+                "# TYPE wharfinger_faults_injected_total counter",
+                *(
+                    f'wharfinger_faults_injected_total{{fault="{name}"}} {count}'
+                    for name, count in sorted(self.faults.items())
+                ),
+            ]
         lines += [
             "# HELP wharfinger_storage_revision The revision of the latest write.",
             "# TYPE wharfinger_storage_revision counter",

@@ -1,8 +1,8 @@
 """A control plane in this process: storage, handler and controllers, for as long as a block runs."""
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final
 
@@ -12,6 +12,9 @@ from wharfinger.cluster.control_plane.backend import Backend, Randomness
 from wharfinger.cluster.control_plane.catalog import Catalog, Served
 from wharfinger.cluster.control_plane.controllers.service import open_controllers
 from wharfinger.cluster.control_plane.creation import NAMESPACES, create
+from wharfinger.cluster.control_plane.faults.handler import FaultyHandler
+from wharfinger.cluster.control_plane.faults.past import PastStorage
+from wharfinger.cluster.control_plane.faults.rule import Rule
 from wharfinger.cluster.control_plane.handler import ControlPlaneHandler
 from wharfinger.cluster.control_plane.memory_storage import MemoryStorage
 from wharfinger.cluster.control_plane.memory_transport import MemoryTransport
@@ -22,6 +25,7 @@ from wharfinger.cluster.control_plane.watching import Bells
 from wharfinger.cluster.http_client import open_client
 from wharfinger.cluster.http_session import ClientOptions
 from wharfinger.formats.json_value import JsonObject
+from wharfinger.httpd.messages import Handler
 
 FIRST_NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
 LOCAL: Final = "http://control-plane.invalid"
@@ -39,10 +43,12 @@ class ControlPlane:
 
     handler: ControlPlaneHandler
     backend: Backend
+    front: Handler
+    """What clients talk to: the handler, or the faults in front of it."""
 
     def transport(self) -> MemoryTransport:
         """For httpx clients in this process."""
-        return MemoryTransport(self.handler)
+        return MemoryTransport(self.front)
 
 
 @asynccontextmanager
@@ -53,20 +59,26 @@ async def open_control_plane(
     randomness: Randomness | None = None,
     token: str | None = None,
     simulate: bool = True,
+    faults: Sequence[Rule] = (),
+    fault_seed: int = 0,
 ) -> AsyncGenerator[ControlPlane, None]:
     """A control plane with its first namespaces there and, with ``simulate``, its controllers running.
 
     ``storage`` is in memory unless given; ``token`` None lets everybody in (the in-memory transport); ``now`` and
-    ``randomness`` make a run repeatable. Leaving the block stops the controllers; the storage stays as it is.
+    ``randomness`` make a run repeatable. ``faults`` hit every client but the controllers. Leaving the block stops the
+    controllers; the storage stays as it is.
     """
     control_plane = assemble(storage or MemoryStorage(), now, randomness, token)
+    inside = MemoryTransport(control_plane.handler)
+    if faults:
+        control_plane = _with_faults(control_plane, faults, fault_seed)
     if not simulate:
         yield control_plane
         return
     connection = Connection(LOCAL, bearer(token or ""))
     options = ClientOptions(user_agent="kube-controller-manager/v1")
     async with (
-        open_client(connection, transport=control_plane.transport(), options=options) as client,
+        open_client(connection, transport=inside, options=options) as client,
         open_controllers(client, now=now),
     ):
         yield control_plane
@@ -95,7 +107,22 @@ def assemble(
             body: JsonObject = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
             create(backend, namespaces, "", body, WriteOptions("kube-apiserver"))
     storage.compact()
-    return ControlPlane(ControlPlaneHandler(backend, bells, Authenticator(token)), backend)
+    handler = ControlPlaneHandler(backend, bells, Authenticator(token))
+    return ControlPlane(handler, backend, handler)
+
+
+def _with_faults(control_plane: ControlPlane, rules: Sequence[Rule], seed: int) -> ControlPlane:
+    """The control plane with faults in front of it."""
+    handler, backend = control_plane.handler, control_plane.backend
+
+    def past(back: int) -> Handler:
+        storage = PastStorage(backend.storage, backend.storage.revision - back)
+        return handler.reading(Backend(storage, backend.catalog, backend.now))
+
+    return replace(
+        control_plane,
+        front=FaultyHandler(handler, backend.catalog, rules, seed=seed, past=past, injected=handler.metrics.faults),
+    )
 
 
 def _served(catalog: Catalog, group: str, plural: str) -> Served:

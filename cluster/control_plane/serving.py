@@ -11,6 +11,7 @@ from typing import Final
 
 import trio
 
+from wharfinger.cluster.control_plane.faults.rule import Rule
 from wharfinger.cluster.control_plane.kubeconfig_file import kubeconfig, write_secret_file
 from wharfinger.cluster.control_plane.service import ControlPlane, open_control_plane
 from wharfinger.cluster.control_plane.storage import Storage, StorageError
@@ -50,6 +51,17 @@ def parse_address(text: str) -> Address:
     return Address(str(ipaddress.ip_address("127.0.0.1" if host == "localhost" else host)), int(port))
 
 
+@dataclass(frozen=True, slots=True)
+class Faults:
+    """Faults on purpose; the same seed and requests bring the same ones."""
+
+    rules: tuple[Rule, ...] = ()
+    seed: int = 0
+
+
+NO_FAULTS: Final = Faults()
+
+
 class ControlPlaneStartError(Exception):
     """The control plane cannot be served as asked: the port or the kubeconfig is not to be had."""
 
@@ -65,7 +77,13 @@ class Serving:
 
 @asynccontextmanager
 async def serve_control_plane(
-    address: Address, kubeconfig_path: Path, token: str, *, storage: Storage | None = None, simulate: bool = True
+    address: Address,
+    kubeconfig_path: Path,
+    token: str,
+    *,
+    storage: Storage | None = None,
+    simulate: bool = True,
+    faults: Faults = NO_FAULTS,
 ) -> AsyncGenerator[Serving, None]:
     """Serve on a TCP port for as long as the block runs; the kubeconfig is there when it begins.
 
@@ -73,7 +91,9 @@ async def serve_control_plane(
     are answered. Raises ControlPlaneStartError.
     """
     listeners, bound = await _listen(address, kubeconfig_path, token)
-    async with _serve(listeners, bound, kubeconfig_path, token, storage=storage, simulate=simulate) as serving:
+    async with _serve(
+        listeners, bound, kubeconfig_path, token, storage=storage, simulate=simulate, faults=faults
+    ) as serving:
         yield serving
 
 
@@ -86,13 +106,16 @@ async def _serve(
     *,
     storage: Storage | None,
     simulate: bool,
+    faults: Faults,
 ) -> AsyncGenerator[Serving, None]:
     with ExitStack() as closing:
         for listener in listeners:
             closing.callback(listener.socket.close)  # the server does so too, if it comes to that
-        async with open_control_plane(storage=storage, token=token, simulate=simulate) as control_plane:
+        async with open_control_plane(
+            storage=storage, token=token, simulate=simulate, faults=faults.rules, fault_seed=faults.seed
+        ) as control_plane:
             control_plane.handler.address = f"{bound.url_host}:{bound.port}"
-            async with open_server(listeners, control_plane.handler, LIMITS):
+            async with open_server(listeners, control_plane.front, LIMITS):
                 yield Serving(control_plane, bound, kubeconfig_path)
 
 
@@ -125,6 +148,7 @@ async def run_until_told(
     storage: Storage | None = None,
     simulate: bool = True,
     lifeline: int | None = None,
+    faults: Faults = NO_FAULTS,
 ) -> None:
     """Serve until SIGTERM or SIGINT, then drain for at most :data:`GRACE_S`; a second signal ends it at once.
 
@@ -135,7 +159,7 @@ async def run_until_told(
     try:
         with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
             listeners, bound = await _listen(address, kubeconfig_path, token)
-            opened = _serve(listeners, bound, kubeconfig_path, token, storage=storage, simulate=simulate)
+            opened = _serve(listeners, bound, kubeconfig_path, token, storage=storage, simulate=simulate, faults=faults)
             await _serve_until(opened, say, signals, lifeline)
     except ExceptionGroup as group:
         failed, others = group.split(StorageError)

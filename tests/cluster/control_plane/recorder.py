@@ -119,7 +119,7 @@ def record(name: str, client: httpx.Client, token: str) -> list[JsonObject]:
         if number == 1 and scenario.get("namespace") != "none":
             _wait_for_default_account(client, namespace, token)
         request = placeholders.value({**asked, "path": placeholders.text(find_str(asked, "path"))})
-        answer = {
+        answer: JsonObject = {
             "status": response.status_code,
             "headers": _headers(response, placeholders),
             "body": _shown(response, placeholders),
