@@ -8,7 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from wharfinger.cluster.control_plane.serving import Address, Faults
+    from wharfinger.cluster.control_plane.storage import Storage
 
 
 def add_control_plane(parser: argparse.ArgumentParser) -> None:
@@ -46,7 +49,14 @@ def add_control_plane(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--allow-remote",
         action="store_true",
-        help="listen on an address other machines can reach; the connection is not encrypted",
+        help="listen on an address other machines can reach",
+    )
+    parser.add_argument(
+        "--tls",
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        help="serve over TLS, with an authority of its own that is kept in the folder tls beside the kubeconfig "
+        "(default: on addresses that other machines can reach)",
     )
     parser.add_argument(
         "--until-stdin-ends",
@@ -105,9 +115,7 @@ def _control_plane(args: argparse.Namespace) -> int:
         return _fail(f"--listen: {error}", code=2)
     if not address.loopback and not args.allow_remote:
         return _fail(
-            f"--listen {args.listen}: other machines could reach it, and nothing is encrypted; "
-            "listen on 127.0.0.1, or say --allow-remote",
-            code=2,
+            f"--listen {args.listen}: other machines could reach it; listen on 127.0.0.1, or say --allow-remote", code=2
         )
     try:
         token = new_token() if args.token_file is None else kept_token(args.token_file)
@@ -116,28 +124,40 @@ def _control_plane(args: argparse.Namespace) -> int:
     if problem := faults_problem(args.chaos):
         return _fail(problem, code=2)
     lifeline = sys.stdin.fileno() if args.until_stdin_ends else None
-    return _serve(address, args.kubeconfig, token, args.data, lifeline, _faults(args))
+    tls = not address.loopback if args.tls is None else args.tls
+    serve = partial(_run, address, args.kubeconfig, token, lifeline=lifeline, faults=_faults(args), tls=tls)
+    return _serve(serve, args.data)
 
 
-def _serve(
-    address: "Address", kubeconfig: Path, token: str, data: Path | None, lifeline: int | None, faults: "Faults"
-) -> int:
+def _run(
+    address: "Address",
+    kubeconfig: Path,
+    token: str,
+    storage: "Storage | None",
+    *,
+    lifeline: int | None,
+    faults: "Faults",
+    tls: bool,
+) -> None:
     import trio  # noqa: PLC0415
 
-    from wharfinger.cluster.control_plane.serving import ControlPlaneStartError, run_until_told  # noqa: PLC0415
-    from wharfinger.cluster.control_plane.sqlite_storage import open_sqlite_storage  # noqa: PLC0415
-    from wharfinger.cluster.control_plane.storage import StorageError  # noqa: PLC0415
+    from wharfinger.cluster.control_plane.serving import run_until_told  # noqa: PLC0415
 
     def say(line: str) -> None:
         print(line, flush=True)
 
+    serve = partial(run_until_told, storage=storage, lifeline=lifeline, faults=faults, tls=tls)
+    trio.run(partial(serve, address, kubeconfig, token, say))
+
+
+def _serve(run: "Callable[[Storage | None], None]", data: Path | None) -> int:
+    from wharfinger.cluster.control_plane.serving import ControlPlaneStartError  # noqa: PLC0415
+    from wharfinger.cluster.control_plane.sqlite_storage import open_sqlite_storage  # noqa: PLC0415
+    from wharfinger.cluster.control_plane.storage import StorageError  # noqa: PLC0415
+
     try:
         with nullcontext() if data is None else open_sqlite_storage(data) as storage:
-            trio.run(
-                partial(
-                    run_until_told, address, kubeconfig, token, say, storage=storage, lifeline=lifeline, faults=faults
-                )
-            )
+            run(storage)
     except StorageError as error:
         return _fail(str(error))
     except ControlPlaneStartError as error:

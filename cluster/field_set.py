@@ -36,6 +36,7 @@ class FieldSet:
 
     members: frozenset[str] = frozenset()
     children: "Mapping[str, FieldSet]" = field(default_factory=dict)
+    _written: JsonObject | None = field(default=None, init=False, repr=False, compare=False)
 
     def __bool__(self) -> bool:
         return bool(self.members) or bool(self.children)
@@ -51,15 +52,21 @@ class FieldSet:
         return self.children.get(element, EMPTY)
 
     def union(self, other: "FieldSet") -> "FieldSet":
-        """The paths in either."""
+        """The paths in either; this very set where the other adds nothing."""
         if not other:
             return self
         if not self:
             return other
         children = dict(self.children)
+        grown = False
         for element, child in other.children.items():
-            children[element] = child.union(children[element]) if element in children else child
-        return FieldSet(self.members | other.members, children)
+            mine = children.get(element)
+            merged = child if mine is None else mine.union(child)
+            if merged is not mine:
+                children[element] = merged
+                grown = True
+        members = self.members | other.members
+        return FieldSet(members, children) if grown or len(members) != len(self.members) else self
 
     def difference(self, other: "FieldSet") -> "FieldSet":
         """The paths in this and not in the other; this very set where that takes nothing away."""
@@ -89,11 +96,14 @@ class FieldSet:
                 yield (element, *path)
 
     def to_fields_v1(self) -> JsonObject:
-        """FieldsV1, sorted."""
+        """FieldsV1, sorted; written once, and not to be altered."""
+        if self._written is not None:
+            return self._written
         written: JsonObject = {}
         for element in sorted(self.members | self.children.keys(), key=_order):
             inner = self.below(element).to_fields_v1()
             written[element] = {".": {}} | inner if inner and element in self.members else inner
+        object.__setattr__(self, "_written", written)
         return written
 
     @staticmethod
@@ -134,6 +144,8 @@ EMPTY: Final = FieldSet()
 
 def same_value(left: JsonValue, right: JsonValue) -> bool:
     """Equality of JSON: unlike Python's, ``true`` is not 1; 1 and 1.0 are the same number."""
+    if isinstance(left, str) or left is right:
+        return left == right
     if isinstance(left, bool) or isinstance(right, bool):
         return left is right
     if isinstance(left, dict) and isinstance(right, dict):

@@ -12,12 +12,19 @@ To bring it to another version of Kubernetes::
     python -m venv /path/to/venv && /path/to/venv/bin/pip install kubernetes-validate
     python deploy/generate_list_types.py --minor 36 --patch 2 --site-packages /path/to/venv/lib/python3.11/site-packages
 
-The file holds three tables. ``kinds``: ``apps/v1/Deployment`` → name of its type. ``types``: name → the fields of a
-struct: ``s`` scalars that are left out when zero, ``p`` scalars held by pointers, ``n`` scalars that are always
-printed, ``q`` quantities (each a string of names), ``f`` the other fields (a name is a struct, ``{"l": …}`` a list,
-``{"m": …}`` a map, ``""`` anything), ``a`` whether it is atomic, ``z`` what an object of it prints when nothing is
-set. ``lists`` and ``maps`` inside carry ``e`` (element), ``k`` (keys), ``d`` (defaults of keys), ``x`` (patch merge
-key) and ``s`` (patch strategy).
+The file holds two tables. ``kinds``: ``apps/v1/Deployment`` → name of its type. ``types``: name → a struct:
+
+* ``o``: its fields in Go's order, separated by spaces. A scalar is ``name=CODE``, where a code is a letter (``s`` string,
+  ``b`` bool, ``i`` int32, ``l`` int64, ``f`` float64, ``y`` bytes in base64, ``q`` quantity, ``x`` int or string, ``t`` time,
+  ``m`` time with microseconds, none for anything that is taken as a whole), before it ``*`` where Go holds it by pointer, and after it the name of its Go
+  type where the letter does not say it (``s:v1.PullPolicy``). Any other field is its name alone;
+* ``f``: those other fields. A name is a struct, ``{"l": …}`` a list, ``{"m": …}`` a map, ``""`` anything; elements are written
+  likewise, scalars as ``=CODE``;
+* ``e``: which of its fields are an embedded struct's: name of that struct → fields;
+* ``a`` whether it is atomic, ``z`` what an object of it prints when nothing is set.
+
+Lists and maps inside ``f`` carry ``e`` or ``m`` (element), ``k`` (keys), ``d`` (defaults of keys), ``x`` (patch merge key),
+``s`` (patch strategy) and ``g`` (the Go type, where it is not what the rest lets expect).
 """
 
 import argparse
@@ -35,6 +42,9 @@ Object: TypeAlias = dict[str, Json]
 ROOT: Final = Path(__file__).resolve().parent.parent
 OUTPUT: Final = ROOT / "cluster" / "control_plane" / "list_types.json"
 
+ALSO: Final = ("meta.v1.ObjectMeta", "meta.v1.DeleteOptions")
+"""Types that no kind with metadata of its own reaches."""
+
 KEY_DEFAULTS: Final[dict[tuple[str, str], str]] = {
     ("core.v1.ContainerPort", "protocol"): "TCP",
     ("core.v1.ServicePort", "protocol"): "TCP",
@@ -48,7 +58,16 @@ PREFIXES: Final = (
     ("io.k8s.apiextensions-apiserver.pkg.apis.", ""),
     ("io.k8s.kube-aggregator.pkg.apis.", ""),
 )
-QUANTITY: Final = "api.resource.Quantity"
+SCALARS: Final = {
+    "api.resource.Quantity": "q",
+    "util.intstr.IntOrString": "x",
+    "meta.v1.Time": "t",
+    "meta.v1.MicroTime": "m",
+    "apiextensions.v1.JSONSchemaPropsOrArray": "",
+    "apiextensions.v1.JSONSchemaPropsOrBool": "",
+    "apiextensions.v1.JSONSchemaPropsOrStringArray": "",
+}
+KINDS: Final = {"string": "s", "bool": "b", "int32": "i", "int64": "l", "float64": "f", "slice": "y", "struct": "s"}
 OPAQUE: Final = ("runtime.RawExtension", "meta.v1.FieldsV1", "apiextensions.v1.JSON")
 
 GO_PROGRAM: Final = """
@@ -61,14 +80,28 @@ import (
 	"strings"
 
 	extensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
 	aggregation "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 )
 
+type described struct {
+	Type    string     `json:"type"`
+	Kind    string     `json:"kind"`
+	Pointer bool       `json:"pointer"`
+	Of      *described `json:"of"`
+}
+
+type member struct {
+	described
+	Name     string `json:"name"`
+	Embedded string `json:"embedded"`
+}
+
 type printed struct {
-	Zero     json.RawMessage `json:"zero"`
-	Pointers []string        `json:"pointers"`
+	Zero    json.RawMessage `json:"zero"`
+	Members []member        `json:"members"`
 }
 
 var (
@@ -100,23 +133,38 @@ func look(t reflect.Type) {
 		panic(err)
 	}
 	seen[name(t)] = printed{Zero: zero}
-	seen[name(t)] = printed{Zero: zero, Pointers: fields(t, []string{})}
+	seen[name(t)] = printed{Zero: zero, Members: members(t, []member{}, "")}
 }
 
-func fields(t reflect.Type, pointers []string) []string {
+func bare(t reflect.Type) reflect.Type {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return t
+}
+
+func describe(t reflect.Type) described {
+	held := bare(t)
+	one := described{Type: held.String(), Kind: held.Kind().String(), Pointer: t.Kind() == reflect.Pointer}
+	if held.Kind() == reflect.Slice || held.Kind() == reflect.Map {
+		of := describe(held.Elem())
+		one.Of = &of
+	}
+	return one
+}
+
+func members(t reflect.Type, found []member, embedded string) []member {
 	for i := 0; i < t.NumField(); i++ {
 		field := t.Field(i)
 		tag, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		if field.Anonymous && tag == "" {
-			pointers = fields(field.Type, pointers)
+			found = members(bare(field.Type), found, strings.TrimPrefix(embedded+"."+field.Name, "."))
 			continue
 		}
-		if field.Type.Kind() == reflect.Pointer {
-			pointers = append(pointers, tag)
-		}
+		found = append(found, member{described: describe(field.Type), Name: tag, Embedded: embedded})
 		look(field.Type)
 	}
-	return pointers
+	return found
 }
 
 func main() {
@@ -131,6 +179,7 @@ func main() {
 	for _, t := range all.AllKnownTypes() {
 		look(t)
 	}
+	look(reflect.TypeOf(meta.DeleteOptions{}))
 	if err := json.NewEncoder(os.Stdout).Encode(seen); err != nil {
 		panic(err)
 	}
@@ -183,7 +232,7 @@ def build(definitions: dict[str, Object], printed: dict[str, Object]) -> Object:
                 continue
             kinds["/".join(part for part in (group, version, text(gvk["kind"])) if part)] = name
     types: Object = {}
-    waiting = [text(name) for name in kinds.values()] + ["meta.v1.ObjectMeta"]
+    waiting = [*map(text, kinds.values()), *ALSO]
     while waiting:
         name = waiting.pop()
         if name in types or name not in schemas:
@@ -197,21 +246,30 @@ def struct_of(name: str, schemas: dict[str, Object], printed: Object) -> tuple[O
     """The entry of one struct, and the names of the structs in it."""
     schema = schemas[name]
     zero = as_object(printed.get("zero", {}))
-    pointers = as_list(printed.get("pointers", []))
-    scalars: dict[str, list[str]] = {"s": [], "p": [], "n": [], "q": []}
+    declared = members(schema)
+    order = [as_object(member) for member in as_list(printed.get("members", []))]
+    known = {text(member["name"]) for member in order}
+    order = [member for member in order if text(member["name"]) in declared]
+    order += [{"name": field, "embedded": ""} for field in declared if field not in known]
+    names: list[str] = []
     others: Object = {}
+    embedded: dict[str, list[str]] = {}
     reached: list[str] = []
-    for field, value in members(schema).items():
-        code = code_of(as_object(value), schemas, reached)
-        if code == "scalar":
-            scalars["p" if field in pointers else "n" if field in zero else "s"].append(field)
-        elif code == "quantity":
-            scalars["q"].append(field)
+    for member in order:
+        field = text(member["name"])
+        code = code_of(as_object(declared[field]), schemas, member, reached)
+        if isinstance(code, str) and code.startswith("="):
+            names.append(f"{field}{code}")
         else:
+            names.append(field)
             others[field] = code
-    entry: Object = {key: " ".join(sorted(names)) for key, names in scalars.items() if names}
+        if member["embedded"] and member["embedded"] != "TypeMeta":
+            embedded.setdefault(text(member["embedded"]), []).append(field)
+    entry: Object = {"o": " ".join(names)}
     if others:
         entry["f"] = others
+    if embedded:
+        entry["e"] = {holder: " ".join(fields) for holder, fields in embedded.items()}
     if zero:
         entry["z"] = zero
     if schema.get("x-kubernetes-map-type") == "atomic":
@@ -219,23 +277,24 @@ def struct_of(name: str, schemas: dict[str, Object], printed: Object) -> tuple[O
     return entry, reached
 
 
-def code_of(schema: Object, schemas: dict[str, Object], reached: list[str]) -> Json:
+def code_of(schema: Object, schemas: dict[str, Object], go: Object, reached: list[str]) -> Json:
     """How the file writes one field or element (see the story above); names of structs are added to ``reached``."""
     name = ref_of(schema)
-    if name == QUANTITY:
-        return "quantity"
     if name in OPAQUE:
         return ""
-    if name:
-        if not members(schemas[name]):
-            return "scalar" if name not in ("apiextensions.v1.JSONSchemaPropsOrArray",) else ""
+    if name and name not in SCALARS and (members(schemas[name]) or go.get("kind") == "struct"):
         reached.append(name)
+        code: Object = {"r": name, **strategy_of(schema)}
         if schema.get("x-kubernetes-map-type") == "atomic":
-            return {"r": name, "a": 1, **strategy_of(schema)}
-        return {"r": name, **strategy_of(schema)} if strategy_of(schema) else name
+            code["a"] = 1
+        return code if len(code) > 1 else name
+    kinds = schema.get("type") if not name else "string"
+    if name:
+        return scalar_of(name, schemas[name], go)
     kinds = schema.get("type")
+    of = as_object(go.get("of") or {})
     if kinds == "array" or (isinstance(kinds, list) and "array" in kinds):
-        element = code_of(as_object(schema["items"]), schemas, reached)
+        element = code_of(as_object(schema["items"]), schemas, of, reached)
         entry: Object = {"l": schema.get("x-kubernetes-list-type", "atomic"), "e": element, **strategy_of(schema)}
         if "x-kubernetes-list-map-keys" in schema:
             keys = [text(key) for key in as_list(schema["x-kubernetes-list-map-keys"])]
@@ -247,15 +306,32 @@ def code_of(schema: Object, schemas: dict[str, Object], reached: list[str]) -> J
             }
             if defaults:
                 entry["d"] = defaults
-        return entry
+        return with_go_type(entry, f"[]{'*' if of.get('pointer') else ''}{of.get('type')}", go)
     if "additionalProperties" in schema:
-        entry = {"m": code_of(as_object(schema["additionalProperties"]), schemas, reached)}
+        entry = {"m": code_of(as_object(schema["additionalProperties"]), schemas, of, reached)}
         if schema.get("x-kubernetes-map-type") == "atomic":
             entry["a"] = 1
-        return entry
+        return with_go_type(entry, f"map[string]{of.get('type')}", go)
     if kinds == "object" or (isinstance(kinds, list) and "object" in kinds):
         return ""
-    return "scalar"
+    return scalar_of("", schema, go)
+
+
+def with_go_type(entry: Object, expected: str, go: Object) -> Object:
+    """The entry of a list or map, with its Go type where that has a name of its own."""
+    found = go.get("type")
+    return {**entry, "g": found} if found and (found != expected or "*" in expected) else entry
+
+
+def scalar_of(name: str, schema: Object, go: Object) -> str:
+    """``=CODE`` of a scalar: by the name of its type, else by what Go says of it, else by what OpenAPI does."""
+    kinds = schema.get("type")
+    said = next((text(kind) for kind in as_list(kinds) if kind != "null"), "") if isinstance(kinds, list) else kinds
+    kind = text(go.get("kind") or {"integer": "int64", "boolean": "bool", "number": "float64"}.get(str(said), "string"))
+    letter = SCALARS[name] if name in SCALARS else KINDS[kind]
+    found = text(go.get("type", ""))
+    named = "" if name in SCALARS or kind in ("slice", "struct") or found in ("", kind) else f":{found}"
+    return f"={'*' if go.get('pointer') else ''}{letter}{named}"
 
 
 def strategy_of(schema: Object) -> Object:

@@ -131,7 +131,7 @@ def as_object(value: JsonValue, what: str) -> JsonObject:
 def find(value: JsonValue, *path: str | int) -> JsonValue:
     """The value at ``path``, or None where any step is missing (a null at the end reads as missing too)."""
     for step in path:
-        if isinstance(step, str) and isinstance(value, dict):
+        if isinstance(value, dict) and isinstance(step, str):
             value = value.get(step)
         elif isinstance(step, int) and isinstance(value, list) and -len(value) <= step < len(value):
             value = value[step]
@@ -143,11 +143,11 @@ def find(value: JsonValue, *path: str | int) -> JsonValue:
 def find_str(value: JsonValue, *path: str | int, default: str = "") -> str:
     """The string at ``path``; ``default`` where it is missing; ShapeError where it is something else."""
     found = find(value, *path)
+    if isinstance(found, str):
+        return found
     if found is None:
         return default
-    if not isinstance(found, str):
-        raise ShapeError(f"{_dotted(path)}: expected a string, found {type_name(found)}")
-    return found
+    raise ShapeError(f"{_dotted(path)}: expected a string, found {type_name(found)}")
 
 
 def find_int(value: JsonValue, *path: str | int, default: int = 0) -> int:
@@ -163,6 +163,8 @@ def find_int(value: JsonValue, *path: str | int, default: int = 0) -> int:
 def find_object(value: JsonValue, *path: str | int) -> JsonObject:
     """The object at ``path``; an empty new one where it is missing; ShapeError where it is something else."""
     found = find(value, *path)
+    if isinstance(found, dict):
+        return found
     return {} if found is None else as_object(found, _dotted(path))
 
 

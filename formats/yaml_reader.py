@@ -9,6 +9,7 @@ merge keys run for hours. libyaml's event stream does not recurse; the tree is b
 every limit (depth, nodes and characters after aliases are written out) is checked before the event's cost is paid.
 """
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -72,6 +73,17 @@ def read_yaml(data: bytes | str, *, what: str, limits: YamlLimits = DEFAULT_LIMI
     return found
 
 
+def read_first_yaml(data: bytes, *, what: str, limits: YamlLimits = DEFAULT_LIMITS) -> tuple[JsonValue, list[str]]:
+    """The first document, whatever follows it, and what is wrong with it that need not matter: keys that stand twice.
+
+    Of those the last counts; each is said as ``line 3: key "a" already set in map``. Raises YamlError.
+    """
+    repeats: list[str] = []
+    for document, _line in _documents(data, what, limits, repeats=repeats):
+        return document, repeats
+    return None, []
+
+
 def read_yaml_all(
     data: bytes | str,
     *,
@@ -94,16 +106,22 @@ def read_yaml_all(
 
 
 def _documents(
-    data: bytes | str, what: str, limits: YamlLimits, *, old_booleans: bool = True
+    data: bytes | str, what: str, limits: YamlLimits, *, old_booleans: bool = True, repeats: list[str] | None = None
 ) -> Iterator[tuple[JsonValue, int]]:
-    """Each document and the line it starts on."""
+    """Each document and the line it starts on; with ``repeats`` keys that stand twice are noted there, not refused."""
     raw = _utf8(data, what, limits)
     tree_limits = TreeLimits(limits.max_depth, limits.max_nodes, limits.max_characters)
-    builder = TreeBuilder(tree_limits, old_booleans=old_booleans)
-    started_at = 1
+    line = started_at = 1
+
+    def note(key: str) -> None:
+        if repeats is not None and len(repeats) < _MOST_REPEATS:
+            repeats.append(f"line {line}: key {json.dumps(key, ensure_ascii=False)} already set in map")
+
+    builder = TreeBuilder(tree_limits, old_booleans=old_booleans, on_repeat=None if repeats is None else note)
     try:
         for event in yaml.parse(raw, Loader=yaml.CSafeLoader):
             if isinstance(event, yaml.NodeEvent | yaml.CollectionEndEvent):
+                line = _counted(event.start_mark)[0] or 1
                 try:
                     builder.feed(event)
                 except Refused as error:
@@ -121,6 +139,7 @@ def _documents(
         raise YamlError(what, f"a tag is not UTF-8: {error.reason}") from error
 
 
+_MOST_REPEATS: Final = 100
 _MOST_TAG_DIRECTIVES: Final = 64
 _TAG_DIRECTIVE: Final = re.compile(rb"^%TAG\b", re.MULTILINE)
 

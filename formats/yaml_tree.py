@@ -10,6 +10,7 @@ what follows; in a list of sources the first wins. Keys are strings in the resul
 """
 
 import enum
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -81,9 +82,12 @@ class _Open:
 class TreeBuilder:
     """Feed it the node events of a document, then take the document with ``finish``; one builder serves a whole stream."""
 
-    def __init__(self, limits: TreeLimits, *, old_booleans: bool = True) -> None:
+    def __init__(
+        self, limits: TreeLimits, *, old_booleans: bool = True, on_repeat: Callable[[str], None] | None = None
+    ) -> None:
         self._limits = limits
         self._old_booleans = old_booleans
+        self._on_repeat = on_repeat
         self._stack: list[_Open] = []
         self._anchors: dict[str, _Anchor | _Open] = {}
         self._root: JsonValue = None
@@ -182,7 +186,9 @@ class TreeBuilder:
     def _put_key(self, key: _Key) -> None:
         top = self._stack[-1]
         if isinstance(key, str) and key in (top.container if top.written is None else top.written):
-            raise Refused(f"duplicate key {key!r}")
+            if self._on_repeat is None:
+                raise Refused(f"duplicate key {key!r}")
+            self._on_repeat(key)
         top.key = key
 
     def _put(self, value: JsonValue, *, is_mapping: bool, aliased: bool = False) -> None:

@@ -9,7 +9,7 @@ written. The emitter is libyaml's, fed with events, so depth costs no stack.
 import io
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -48,6 +48,20 @@ def write_yaml(value: JsonValue) -> str:
     return text.removesuffix("...\n") if text.endswith("\n...\n") else text
 
 
+def write_go_yaml(value: JsonValue) -> str:
+    """One document as Go's yaml package writes it: folded at 80 columns, in double quotes what is plainly no text.
+
+    Raises YamlError as write_yaml does.
+    """
+    out = io.BytesIO()
+    try:
+        yaml.emit(_events(value, _go_style), out, Dumper=yaml.CSafeDumper, allow_unicode=True, width=80, indent=2)
+    except UnicodeEncodeError as error:
+        raise YamlError(_WHAT, f"half a surrogate pair in {str(error.object)[:40]!r}") from error
+    text = out.getvalue().decode()
+    return text.removesuffix("...\n") if text.endswith("\n...\n") else text
+
+
 def write_yaml_all(documents: list[JsonValue]) -> str:
     """A stream of documents, each after a ``---``. Raises YamlError as write_yaml does."""
     return "".join(f"---\n{write_yaml(document)}" for document in documents)
@@ -58,7 +72,7 @@ class _End:
     event: yaml.Event
 
 
-def _events(value: JsonValue) -> Iterator[yaml.Event]:
+def _events(value: JsonValue, style: "Callable[[str], str | None] | None" = None) -> Iterator[yaml.Event]:
     yield yaml.StreamStartEvent(encoding="utf-8")
     yield yaml.DocumentStartEvent(explicit=False)
     depth = 0
@@ -81,7 +95,7 @@ def _events(value: JsonValue) -> Iterator[yaml.Event]:
                 todo.append(_End(yaml.SequenceEndEvent()))
                 todo.extend(reversed(top))
         else:
-            yield _scalar(top)
+            yield _scalar(top, style or _style)
     yield yaml.DocumentEndEvent(explicit=False)
     yield yaml.StreamEndEvent()
 
@@ -92,10 +106,10 @@ def _flattened(mapping: JsonObject) -> Iterator[JsonValue]:
         yield key
 
 
-def _scalar(value: Scalar) -> yaml.ScalarEvent:
+def _scalar(value: Scalar, style_of: Callable[[str], str | None]) -> yaml.ScalarEvent:
     if not isinstance(value, str):
         return yaml.ScalarEvent(None, None, (True, False), _plain(value))
-    style = _style(value)
+    style = style_of(value)
     return yaml.ScalarEvent(None, None, (style is None, True), value, style=style)
 
 
@@ -122,3 +136,14 @@ def _style(text: str) -> str | None:
     if found.kind is not Kind.STR or _OTHER_READERS.fullmatch(text):
         return "'"
     return None
+
+
+_BASE_60: Final = re.compile(r"[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?", re.ASCII)
+_TIMESTAMP: Final = re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:(?:[Tt]|[ ])[0-9:.]+(?: ?[-+Zz][0-9:]*)?)?", re.ASCII)
+
+
+def _go_style(text: str) -> str | None:
+    if "\n" in text:
+        return "|"
+    plain = resolve(text).kind is Kind.STR and not _BASE_60.fullmatch(text) and not _TIMESTAMP.fullmatch(text)
+    return None if plain else '"'

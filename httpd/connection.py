@@ -1,6 +1,6 @@
 """One HTTP/1.1 connection over any trio stream: a request in, its answer out, and again.
 
-h11 is the protocol machine; this is its trio shell. What holds:
+h11 is the protocol machine, and an ordinary request needs none (:mod:`.lean`); this is the trio shell of both. What holds:
 
 * one request at a time: pipelined ones wait in bounded buffers, and are answered in order;
 * every wait for the client has a deadline, every size a limit;
@@ -10,6 +10,7 @@ h11 is the protocol machine; this is its trio shell. What holds:
 """
 
 import logging
+import os
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from typing import Final
@@ -17,6 +18,8 @@ from typing import Final
 import h11
 import trio
 
+from wharfinger.httpd import lean
+from wharfinger.httpd.framing import Framing, H11Framing, LeanFraming
 from wharfinger.httpd.head import Head, check_head
 from wharfinger.httpd.limits import HttpLimits
 from wharfinger.httpd.messages import Handler, NoAnswer, Request, Response, StreamingResponse, is_cut
@@ -28,6 +31,7 @@ log: Final = logging.getLogger(__name__)
 _CHUNK: Final = 64 * 1024
 _CLOSE_S: Final = 2.0
 """For the farewell of a connection: reading away what a refused client still sends, and closing."""
+_LATE_BODY: Final = "the body of the request did not arrive in time"
 _LINGER_BYTES: Final = 16 * 1024 * 1024
 
 
@@ -39,6 +43,8 @@ class Connection:
         self._handler = handler
         self._limits = limits
         self._h11 = h11.Connection(h11.SERVER, max_incomplete_event_size=limits.header_bytes)
+        self._framing: Framing = H11Framing(self._h11)
+        self._data = b""  # received, and not given to h11 yet
         self._method = ""
         self._last = False  # no request is read after this exchange
         self._draining = False  # and no stream is begun in it
@@ -73,7 +79,8 @@ class Connection:
         """Serve until either side ends it; closes the stream. Raises nothing but cancellation."""
         try:
             while await self._exchange():
-                self._h11.start_next_cycle()
+                if self._h11.our_state is h11.DONE:
+                    self._h11.start_next_cycle()
         finally:
             with trio.move_on_after(_CLOSE_S, shield=True), suppress(trio.BrokenResourceError):
                 await self._stream.aclose()
@@ -83,7 +90,7 @@ class Connection:
         if not await self._wait_first_byte():
             return False
         try:
-            request = await self._read_request()
+            request = await self._read_plain() or await self._read_request()
         except RefusedRequestError as refusal:
             await self._refuse(refusal)
             return False
@@ -93,26 +100,57 @@ class Connection:
         if request is None:
             return False
         await self._answer(request)
-        return not self._unusable and self._h11.our_state is h11.DONE and self._h11.their_state is h11.DONE
+        return not self._unusable and self._framing.over
 
     # Reading
 
     async def _wait_first_byte(self) -> bool:
         if self._last:
             return False
-        if self._h11.trailing_data[0]:
+        if self._data or self._h11.trailing_data[0]:
+            await trio.lowlevel.checkpoint()  # who pipelines lets others have their turn
             return True
-        data = b""
         self._idle = trio.move_on_after(self._limits.idle_s)
         with self._idle:
-            data = await self._receive()
+            self._data = await self._receive()
         self._idle = None
-        self._h11.receive_data(data)
-        return data != b""
+        return self._data != b""
+
+    async def _read_plain(self) -> Request | None:
+        """The request where it is an ordinary one, and all that was received; else everything is left for h11."""
+        limits = self._limits
+        if self._h11.trailing_data[0]:
+            return None
+        found = lean.read_head(self._data, header_bytes=limits.header_bytes, body_bytes=limits.body_bytes)
+        if found is None:
+            return None
+        head, start = found
+        whole = start + (head.length or 0)
+        self._framing, self._method = LeanFraming(), head.method
+        if len(self._data) < whole:
+            await self._receive_up_to(whole)
+        if len(self._data) != whole:
+            return None
+        body, self._data = self._data[start:], b""
+        return Request(head.method, head.target.path, head.target.query, head.headers, body)
+
+    async def _receive_up_to(self, size: int) -> None:
+        """Receive until there is so much, or there comes no more: that is then h11's to judge."""
+        pieces, missing = [self._data], size - len(self._data)
+        with trio.move_on_after(self._limits.body_read_s) as patience:
+            while missing > 0 and (data := await self._receive()):
+                pieces.append(data)
+                missing -= len(data)
+        if patience.cancelled_caught:
+            raise RefusedRequestError(408, _LATE_BODY)
+        self._data = b"".join(pieces)
 
     async def _read_request(self) -> Request | None:
         """The next request, whole; None when the client left instead of finishing it."""
-        self._method = ""
+        self._method, self._framing = "", H11Framing(self._h11)
+        if self._data:
+            self._h11.receive_data(self._data)
+            self._data = b""
         event: h11.Event | None = None
         with trio.move_on_after(self._limits.header_read_s) as patience:
             event = await self._next_event()
@@ -134,7 +172,7 @@ class Connection:
             if not isinstance(event, h11.EndOfMessage):
                 return None
             return Request(head.method, head.target.path, head.target.query, head.headers, bytes(body))
-        raise RefusedRequestError(408, "the body of the request did not arrive in time")
+        raise RefusedRequestError(408, _LATE_BODY)
 
     async def _next_event(self) -> h11.Event | None:
         """The client's next event, None when it is gone. Raises h11.RemoteProtocolError."""
@@ -144,7 +182,7 @@ class Connection:
                 return event
             if self._h11.they_are_waiting_for_100_continue:
                 go_on = h11.InformationalResponse(status_code=100, headers=[], reason=b"Continue")
-                if not await self._send(go_on):
+                if not await self._send(self._h11.send(go_on) or b""):
                     return None
             data = await self._receive()
             if not data and self._unusable:
@@ -169,15 +207,22 @@ class Connection:
                 return
             if isinstance(response, StreamingResponse) and self._draining:
                 response = text_response(503, "the server is shutting down")
-            head = response_head(response, close=self._last)
+            head = self._head(response)
         except Exception:
             log.exception("%s %r: the handler failed", request.method, request.path)
             await self._send_whole(text_response(500, "internal error"))
         else:
             if isinstance(response, Response):
-                await self._send_whole(response, head)
+                await self._send_body(response, head)
             else:
-                await self._stream_out(request, response, head)
+                await self._stream_out(request, response)
+
+    def _head(self, response: Response | StreamingResponse) -> bytes:
+        """The head of an answer; of a streamed one only a look at it, since its stream may never begin."""
+        if isinstance(response, Response):
+            return self._framing.head(response, close=self._last)
+        response_head(response, close=self._last)
+        return b""
 
     async def _refuse(self, refusal: RefusedRequestError) -> None:
         """Answer what is no proper request, then let the client read that before the connection goes."""
@@ -185,22 +230,25 @@ class Connection:
         if await self._send_whole(text_response(refusal.status, str(refusal)), close=True):
             await self._linger()
 
-    async def _send_whole(self, response: Response, head: h11.Response | None = None, *, close: bool = False) -> bool:
-        events: list[h11.Event] = [head or response_head(response, close=close or self._last)]
-        if response.body and self._method != "HEAD" and may_have_body(response.status):
-            events.append(h11.Data(data=response.body))
-        return await self._send(*events, h11.EndOfMessage())
+    async def _send_whole(self, response: Response, *, close: bool = False) -> bool:
+        return await self._send_body(response, self._framing.head(response, close=close or self._last))
 
-    async def _stream_out(self, request: Request, response: StreamingResponse, head: h11.Response) -> None:
+    async def _send_body(self, response: Response, head: bytes) -> bool:
+        body = b""
+        if response.body and self._method != "HEAD" and may_have_body(response.status):
+            body = self._framing.data(response.body)
+        return await self._send(head + body + self._framing.end())
+
+    async def _stream_out(self, request: Request, response: StreamingResponse) -> None:
         if request.method == "HEAD" or not may_have_body(response.status):
-            await self._send(head, h11.EndOfMessage())
+            await self._send(self._framing.head(response, close=self._last) + self._framing.end())
             return
         try:
             async with trio.open_nursery() as nursery:
                 self._streaming = nursery.cancel_scope
                 nursery.start_soon(self._watch_for_disconnect, nursery.cancel_scope, name="http disconnect watch")
                 async with response.open_chunks() as chunks:
-                    await self._send_chunks(head, chunks)
+                    await self._send_chunks(response, chunks)
                 nursery.cancel_scope.cancel(reason="the stream ended")
         except Exception as error:
             # Anything of the transport was caught where it happened: this is the producer's.
@@ -208,50 +256,70 @@ class Connection:
                 self._unusable = True
                 return
             log.exception("%s %r: the stream failed", request.method, request.path)
-            if self._h11.our_state is h11.SEND_RESPONSE:
+            if not self._framing.begun:
                 await self._send_whole(text_response(500, "internal error"), close=True)
             self._unusable = True
         finally:
             self._streaming = None
         if self._unusable:
             return
-        if self._h11.our_state is h11.SEND_RESPONSE:  # drained before it began
+        if self._framing.begun:
+            await self._send(self._framing.end())
+        else:  # drained before it began
             await self._send_whole(text_response(503, "the server is shutting down"))
-        else:
-            await self._send(h11.EndOfMessage())
 
-    async def _send_chunks(self, head: h11.Response, chunks: AsyncIterator[bytes]) -> None:
+    async def _send_chunks(self, response: StreamingResponse, chunks: AsyncIterator[bytes]) -> None:
         # Nothing of ours is raised in here: a producer's context manager may wrap what passes through it in a group.
-        if not await self._send(head):
+        if not await self._send(self._framing.head(response, close=self._last)):
             return
+        unseen = 0
         async for chunk in chunks:
-            if chunk and not await self._send(h11.Data(data=chunk)):
+            if chunk and not await self._send(self._framing.data(chunk)):
                 return
+            unseen += len(chunk) + _CHUNK // 16
+            if unseen < _CHUNK:
+                await trio.lowlevel.checkpoint_if_cancelled()
+            else:  # neither sending nor producing need have waited for anything
+                await trio.lowlevel.checkpoint()
+                unseen = 0
 
     async def _watch_for_disconnect(self, stream_scope: trio.CancelScope) -> None:
         """Take in (a bounded amount of) what the client pipelines; when it leaves, cancel the producer."""
-        while len(self._h11.trailing_data[0]) <= self._limits.header_bytes:
+        while len(self._h11.trailing_data[0]) + len(self._data) <= self._limits.header_bytes:
             data = await self._receive()
             if not data:
                 break
-            self._h11.receive_data(data)
+            self._data += data
         self._unusable = True
         stream_scope.cancel(reason="the client went away")
 
-    async def _send(self, *events: h11.Event) -> bool:
+    async def _send(self, data: bytes) -> bool:
         """Send in one write; False, and the connection is over, when the client did not take it (in time)."""
         if self._unusable:
             return False
-        data = b"".join(self._h11.send(event) or b"" for event in events)
         self._unusable = True  # until it is proven otherwise: a cancelled write leaves half a message behind
-        with trio.move_on_after(self._limits.write_s):
-            try:
-                await self._stream.send_all(data)
-            except (trio.BrokenResourceError, trio.ClosedResourceError):
-                return False
-            self._unusable = False
-            return True
-        return False
+        try:
+            sent = self._send_now(data)
+            if sent < len(data):
+                with trio.move_on_after(self._limits.write_s) as patience:
+                    await self._stream.send_all(memoryview(data)[sent:])
+                if patience.cancelled_caught:
+                    return False
+        except (trio.BrokenResourceError, trio.ClosedResourceError):
+            return False
+        self._unusable = False
+        return True
+
+    def _send_now(self, data: bytes) -> int:
+        """How much of it a plain socket takes at once: nearly always all, and nobody has to wait for anything."""
+        if not isinstance(self._stream, trio.SocketStream):
+            return 0
+        try:
+            return os.write(self._stream.socket.fileno(), data)
+        except BlockingIOError:
+            return 0
+        except OSError as error:
+            raise trio.BrokenResourceError(str(error)) from error
 
     async def _linger(self) -> None:
         """Close our direction and read the rest away: closing over unread bytes would reset what was just sent."""

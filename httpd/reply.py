@@ -11,8 +11,8 @@ import h11
 
 from wharfinger.httpd.messages import Response, StreamingResponse
 
-_OURS: Final = frozenset({"connection", "content-length", "content-type", "date", "transfer-encoding"})
-_REASONS: Final = {int(status): status.phrase for status in HTTPStatus}
+OURS: Final = frozenset({"connection", "content-length", "content-type", "date", "transfer-encoding"})
+REASONS: Final = {int(status): status.phrase for status in HTTPStatus}
 
 
 def text_response(status: int, message: str) -> Response:
@@ -29,17 +29,17 @@ def response_head(response: Response | StreamingResponse, *, close: bool) -> h11
     if not 200 <= response.status <= 599:
         raise ValueError(f"a response cannot have the status {response.status}")
     headers = [("date", formatdate(usegmt=True))]
-    if may_have_body(response.status):
+    if may_have_body(response.status) and response.content_type:
         headers.append(("content-type", response.content_type))
     if isinstance(response, Response) and may_have_body(response.status):
         headers.append(("content-length", str(len(response.body))))
     if close:
         headers.append(("connection", "close"))
     for name, value in response.headers:
-        if name.lower() in _OURS:
+        if name.lower() in OURS:
             raise ValueError(f"the header {name} is set by the server, not by a handler")
         headers.append((name, value))
-    return h11.Response(status_code=response.status, headers=headers, reason=_REASONS.get(response.status, ""))
+    return h11.Response(status_code=response.status, headers=headers, reason=REASONS.get(response.status, ""))
 
 
 def may_have_body(status: int) -> bool:

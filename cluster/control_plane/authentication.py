@@ -1,25 +1,24 @@
-"""Who asks, and whether they may.
+"""Who asks: a token makes a user.
 
 One token makes an administrator; it comes as a bearer token or as the password of basic authentication (kubectl sends no
-token over plain HTTP, but it sends what stands in the server's URL). A wrong token is 401, none is ``system:anonymous``,
-who may look at health and version. An administrator may impersonate; whoever is no administrator may see discovery and
-nothing else (roles are stored, not yet evaluated).
+token over plain HTTP, but it sends what stands in the server's URL). Tokens of service accounts make those. A wrong token is
+401, none is ``system:anonymous``. What a user may do is :mod:`.authorization`'s business.
 """
 
 import base64
 import binascii
 import hmac
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 from wharfinger.cluster.control_plane import status
-from wharfinger.cluster.control_plane.kinds import Kind
 
 MASTERS: Final = "system:masters"
 AUTHENTICATED: Final = "system:authenticated"
-_PUBLIC: Final = ("/healthz", "/livez", "/readyz", "/version")
-_DISCOVERY: Final = ("/api", "/apis", "/openapi")
+UNAUTHENTICATED: Final = "system:unauthenticated"
+_ACCOUNT: Final = "system:serviceaccount:"
+_ACCOUNTS: Final = "system:serviceaccounts"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +27,8 @@ class User:
 
     name: str
     groups: tuple[str, ...]
+    uid: str = ""
+    extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def administrator(self) -> bool:
@@ -35,40 +36,54 @@ class User:
         return MASTERS in self.groups
 
 
-ADMINISTRATOR: Final = User("admin", (MASTERS, AUTHENTICATED))
-ANONYMOUS: Final = User("system:anonymous", ("system:unauthenticated",))
+ADMINISTRATOR: Final = User("admin", (MASTERS, AUTHENTICATED), "admin")
+ANONYMOUS: Final = User("system:anonymous", (UNAUTHENTICATED,))
+ByToken = Callable[[str], "User | None"]
+
+
+def service_account_of(name: str) -> tuple[str, str] | None:
+    """Namespace and name of the service account that a user's name is of; None for others."""
+    parts = name.removeprefix(_ACCOUNT).split(":") if name.startswith(_ACCOUNT) else []
+    return (parts[0], parts[1]) if len(parts) == 2 and all(parts) else None
+
+
+def service_account_groups(namespace: str) -> tuple[str, ...]:
+    """The groups of every service account of a namespace."""
+    return (_ACCOUNTS, f"{_ACCOUNTS}:{namespace}")
+
+
+def nobody(_token: str) -> User | None:
+    """Knows no tokens."""
+    return None
 
 
 class Authenticator:
-    """Tells users by their token; without a token everybody is an administrator (the in-memory transport)."""
+    """Tells users by their token; without a token everybody is an administrator (the in-memory transport).
 
-    def __init__(self, token: str | None) -> None:
+    ``accounts`` tells the service account of a token, or None.
+    """
+
+    def __init__(self, token: str | None, accounts: ByToken = nobody) -> None:
         self._token = token
+        self._accounts = accounts
 
     def user(self, headers: Mapping[str, str]) -> User:
-        """The user of a request, impersonation included. Raises StatusError (401, 403)."""
-        user = self._authenticated(headers.get("authorization", ""))
-        name = headers.get("impersonate-user", "")
-        if not name:
-            return user
-        if not user.administrator:
-            message = (
-                f'users "{name}" is forbidden: User "{user.name}" cannot impersonate resource "users" in API group ""'
-            )
-            raise status.StatusError(
-                403, "Forbidden", f"{message} at the cluster scope", {"name": name, "kind": "users"}
-            )
-        groups = tuple(group.strip() for group in headers.get("impersonate-group", "").split(",") if group.strip())
-        return User(name, (*groups, AUTHENTICATED))
-
-    def _authenticated(self, authorization: str) -> User:
+        """The user of a request, impersonation left aside. Raises StatusError (401)."""
         if self._token is None:
             return ADMINISTRATOR
+        authorization = headers.get("authorization", "")
         if not authorization:
             return ANONYMOUS
-        if hmac.compare_digest(_secret(authorization).encode(), self._token.encode()):
+        found = self.by_token(_secret(authorization))
+        if found is None:
+            raise status.unauthorized()
+        return found
+
+    def by_token(self, token: str) -> User | None:
+        """The user of a token; None for one that nobody has."""
+        if self._token is not None and hmac.compare_digest(token.encode(), self._token.encode()):
             return ADMINISTRATOR
-        raise status.unauthorized()
+        return self._accounts(token)
 
 
 def _secret(authorization: str) -> str:
@@ -81,21 +96,3 @@ def _secret(authorization: str) -> str:
         except (binascii.Error, UnicodeDecodeError):
             return ""
     return ""
-
-
-def authorize_path(user: User, method: str, path: str) -> None:
-    """Refuse what is not a resource to those who may not see it. Raises StatusError (403)."""
-    public = _PUBLIC if AUTHENTICATED not in user.groups else (*_PUBLIC, *_DISCOVERY)
-    allowed = method == "GET" and any(path == prefix or path.startswith(f"{prefix}/") for prefix in public)
-    if not user.administrator and not allowed:
-        raise status.forbidden_path(user.name, method.lower(), path)
-
-
-def authorize_resource(user: User, verb: str, kind: Kind, namespace: str, name: str, subresource: str) -> None:
-    """Refuse a verb on a resource. Raises StatusError (403)."""
-    if user.administrator:
-        return
-    where = f'in the namespace "{namespace}"' if namespace else "at the cluster scope"
-    resource = f"{kind.plural}/{subresource}" if subresource else kind.plural
-    why = f'User "{user.name}" cannot {verb} resource "{resource}" in API group "{kind.group}" {where}'
-    raise status.forbidden(kind, name, why)

@@ -1,18 +1,35 @@
-"""The table of built-in kinds: one row a kind, everything else about serving it follows from the row.
+"""The built-in kinds: every kind that a kube-apiserver v1.36 serves by default, each a row of one table.
 
-Rows stand in the order of the kube-apiserver's discovery, group by group. What the rows leave out on purpose: kinds that
-only a scheduler, kubelet or device plugin uses (resource.k8s.io), and the older version of kinds served twice
-(autoscaling/v1).
+``builtin_kinds.json`` beside this file holds what discovery says (names, scope, verbs, subresources; made by
+``deploy/generate_builtin_kinds.py``). What discovery does not say, and clients see all the same, stands here: how a kind is
+created, counted, deleted and selected. Versions of one kind are one :class:`.kinds.Kind`; a kind that is served in a second
+group (events.k8s.io) is a kind of its own over the same stored objects.
+
+A few are virtual: they are asked, and nothing of them is stored (bindings, reviews, component statuses).
 """
 
+from pathlib import Path
 from typing import Final
 
-from wharfinger.cluster.control_plane.kinds import ALL_VERBS, Deletion, Generation, Kind, KindVersion, ScalePaths
+from wharfinger.cluster.control_plane.kinds import (
+    ALL_VERBS,
+    Deletion,
+    Generation,
+    Kind,
+    KindVersion,
+    ScalePaths,
+    Subresource,
+)
 from wharfinger.cluster.control_plane.list_types import builtin_list_types
 from wharfinger.cluster.control_plane.printers import columns_of
-from wharfinger.formats.json_value import JsonObject
+from wharfinger.cluster.control_plane.storage import Collection
+from wharfinger.formats.json_value import JsonObject, JsonValue, as_object, decode_json, find, find_list, find_str
 
+DATA: Final = Path(__file__).with_name("builtin_kinds.json")
+_MAX_DATA_BYTES: Final = 40_000
 REPLICAS: Final = ScalePaths(".spec.replicas", ".status.replicas", ".spec.selector")
+
+_EVENT_FIELDS: Final = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
 _SELECTABLE: Final[dict[str, tuple[str, ...]]] = {
     "Pod": (
         "spec.nodeName",
@@ -22,19 +39,20 @@ _SELECTABLE: Final[dict[str, tuple[str, ...]]] = {
         "spec.hostNetwork",
         "status.phase",
         "status.podIP",
+        "status.podIPs",
         "status.nominatedNodeName",
     ),
     "Event": (
-        "involvedObject.kind",
-        "involvedObject.namespace",
-        "involvedObject.name",
-        "involvedObject.uid",
-        "involvedObject.apiVersion",
-        "involvedObject.resourceVersion",
-        "involvedObject.fieldPath",
+        *(f"involvedObject.{name}" for name in _EVENT_FIELDS),
         "reason",
         "reportingComponent",
         "source",
+        "type",
+    ),
+    "Event.events.k8s.io": (
+        *(f"regarding.{name}" for name in _EVENT_FIELDS),
+        "reason",
+        "reportingController",
         "type",
     ),
     "Secret": ("type",),
@@ -44,335 +62,181 @@ _SELECTABLE: Final[dict[str, tuple[str, ...]]] = {
     "ReplicationController": ("status.replicas",),
     "ReplicaSet.apps": ("status.replicas",),
     "Job.batch": ("status.successful",),
+    "CertificateSigningRequest.certificates.k8s.io": ("spec.signerName",),
+    "ResourceSlice.resource.k8s.io": ("spec.nodeName", "spec.driver"),
 }
-_DEFINED: Final = ("api-extensions",)
-_ALL: Final = ("all",)
+"""What a field selector may name beside name and namespace."""
+
+_GENERATION: Final = frozenset(
+    """
+    CronJob.batch CustomResourceDefinition.apiextensions.k8s.io DaemonSet.apps Deployment.apps DeviceClass.resource.k8s.io
+    EndpointSlice.discovery.k8s.io FlowSchema.flowcontrol.apiserver.k8s.io Ingress.networking.k8s.io
+    IngressClass.networking.k8s.io Job.batch MutatingAdmissionPolicy.admissionregistration.k8s.io
+    MutatingAdmissionPolicyBinding.admissionregistration.k8s.io MutatingWebhookConfiguration.admissionregistration.k8s.io
+    NetworkPolicy.networking.k8s.io Pod PodDisruptionBudget.policy PodTemplate
+    PriorityLevelConfiguration.flowcontrol.apiserver.k8s.io ReplicaSet.apps ReplicationController
+    ResourceSlice.resource.k8s.io StatefulSet.apps ValidatingAdmissionPolicy.admissionregistration.k8s.io
+    ValidatingAdmissionPolicyBinding.admissionregistration.k8s.io
+    ValidatingWebhookConfiguration.admissionregistration.k8s.io
+    """.split()  # noqa: SIM905 - two dozen words read better so
+)
+"""Kinds whose ``metadata.generation`` counts changes of the specification."""
+_OTHER_GENERATION: Final = {"PriorityClass.scheduling.k8s.io": Generation.FIRST}
+
+_GIVEN_BACK: Final = frozenset(
+    """
+    CSIDriver.storage.k8s.io CSINode.storage.k8s.io DeviceClass.resource.k8s.io Namespace PersistentVolume
+    PersistentVolumeClaim Pod PodTemplate ResourceClaim.resource.k8s.io ResourceClaimTemplate.resource.k8s.io ResourceQuota
+    ResourceSlice.resource.k8s.io Service ServiceAccount StorageClass.storage.k8s.io VolumeAttachment.storage.k8s.io
+    VolumeAttributesClass.storage.k8s.io
+    """.split()  # noqa: SIM905
+)
+"""Kinds whose delete answers with the object."""
+
+_CREATED_BY_PUT: Final = frozenset(
+    """
+    ClusterRole.rbac.authorization.k8s.io ClusterRoleBinding.rbac.authorization.k8s.io Endpoints Event Event.events.k8s.io
+    Lease.coordination.k8s.io LimitRange Role.rbac.authorization.k8s.io RoleBinding.rbac.authorization.k8s.io
+    RuntimeClass.node.k8s.io Service
+    """.split()  # noqa: SIM905
+)
+"""Kinds of which a PUT makes an object that is absent."""
+
+_CONDITIONAL: Final = frozenset(
+    """
+    APIService.apiregistration.k8s.io CSIDriver.storage.k8s.io CSINode.storage.k8s.io CSIStorageCapacity.storage.k8s.io
+    CustomResourceDefinition.apiextensions.k8s.io Lease.coordination.k8s.io
+    MutatingAdmissionPolicy.admissionregistration.k8s.io MutatingAdmissionPolicyBinding.admissionregistration.k8s.io
+    MutatingWebhookConfiguration.admissionregistration.k8s.io PodDisruptionBudget.policy RuntimeClass.node.k8s.io
+    ValidatingAdmissionPolicy.admissionregistration.k8s.io ValidatingAdmissionPolicyBinding.admissionregistration.k8s.io
+    ValidatingWebhookConfiguration.admissionregistration.k8s.io VolumeAttachment.storage.k8s.io
+    """.split()  # noqa: SIM905
+)
+"""Kinds of which a PUT must say the resourceVersion."""
+
+_FREE_NAMES: Final = frozenset({"ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"})
+_DOTLESS_NAMES: Final = frozenset({"Namespace", "Service"})
+_INITIAL_STATUS: Final[dict[str, JsonObject]] = {
+    "APIService.apiregistration.k8s.io": {},
+    "CertificateSigningRequest.certificates.k8s.io": {},
+    "CronJob.batch": {},
+    "DaemonSet.apps": {
+        "currentNumberScheduled": 0,
+        "numberMisscheduled": 0,
+        "desiredNumberScheduled": 0,
+        "numberReady": 0,
+    },
+    "Deployment.apps": {},
+    "FlowSchema.flowcontrol.apiserver.k8s.io": {},
+    "HorizontalPodAutoscaler.autoscaling": {"desiredReplicas": 0, "currentMetrics": None},
+    "Ingress.networking.k8s.io": {"loadBalancer": {}},
+    "Job.batch": {},
+    "Namespace": {"phase": "Active"},
+    "Node": {},
+    "PersistentVolume": {"phase": "Pending"},
+    "PersistentVolumeClaim": {"phase": "Pending"},
+    "Pod": {"phase": "Pending"},
+    "PodDisruptionBudget.policy": {
+        "disruptionsAllowed": 0,
+        "currentHealthy": 0,
+        "desiredHealthy": 0,
+        "expectedPods": 0,
+    },
+    "PriorityLevelConfiguration.flowcontrol.apiserver.k8s.io": {},
+    "ReplicaSet.apps": {"replicas": 0},
+    "ReplicationController": {"replicas": 0},
+    "ResourceClaim.resource.k8s.io": {},
+    "ResourceQuota": {},
+    "Service": {"loadBalancer": {}},
+    "ServiceCIDR.networking.k8s.io": {},
+    "StatefulSet.apps": {"replicas": 0, "availableReplicas": 0},
+    "ValidatingAdmissionPolicy.admissionregistration.k8s.io": {},
+    "VolumeAttachment.storage.k8s.io": {"attached": False},
+}
+"""What ``status`` is when an object is created, for the kinds where the server sets one."""
+_STORED_AS: Final = {"Event.events.k8s.io": (Collection("", "events"), "v1")}
+"""Kinds whose objects are those of another kind: where they are, and at which version."""
+_WARNINGS: Final = {
+    "v1/ComponentStatus": "v1 ComponentStatus is deprecated in v1.19+",
+    "v1/Endpoints": "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
+}
 
 
-def _row(
-    api_version: str,
-    kind: str,
-    plural: str,
-    short: str = "",
-    *,
-    cluster: bool = False,
-    status: bool = False,
-    scale: bool = False,
-    generation: bool = False,
-    categories: tuple[str, ...] = (),
-    deletion: Deletion = Deletion.STATUS,
-    initial_status: JsonObject | None = None,
-    create_on_update: bool = False,
-    dotless_name: bool = False,
-    free_name: bool = False,
-    finalize: bool = False,
-    singular: str = "",
-) -> Kind:
-    group, _, version = api_version.rpartition("/")
-    group_kind = f"{kind}.{group}" if group else kind
-    served = KindVersion(
-        version,
-        columns_of(group_kind),
-        builtin_list_types(group, version, kind),
-        status=status,
-        scale=REPLICAS if scale else None,
-        selectable=_SELECTABLE.get(group_kind, ()),
-    )
+def _kinds(rows: list[JsonObject]) -> tuple[Kind, ...]:
+    by_kind: dict[str, list[JsonObject]] = {}
+    for row in rows:
+        group, _, _ = find_str(row, "api").rpartition("/")
+        by_kind.setdefault(f"{find_str(row, 'kind')}.{group}".rstrip("."), []).append(row)
+    return tuple(_kind(name, versions) for name, versions in by_kind.items())
+
+
+def _kind(group_kind: str, rows: list[JsonObject]) -> Kind:
+    row = rows[0]
+    group, _, version = find_str(row, "api").rpartition("/")
+    kind = find_str(row, "kind")
+    verbs = _words(row, "verbs") or ALL_VERBS
+    stored, stored_version = _STORED_AS.get(group_kind, (None, version))
     return Kind(
         group=group,
         kind=kind,
-        plural=plural,
-        singular=singular or kind.lower(),
+        plural=find_str(row, "plural"),
+        singular=find_str(row, "singular") or kind.lower(),
         list_kind=f"{kind}List",
-        namespaced=not cluster,
-        versions=(served,),
-        storage_version=version,
-        short_names=tuple(short.split()),
-        categories=categories,
-        generation=Generation.SPEC if generation else Generation.NONE,
-        deletion=deletion,
-        initial_status=initial_status,
-        create_on_update=create_on_update,
-        dotless_name=dotless_name,
-        free_name=free_name,
-        finalize=finalize,
-        verbs=tuple(verb for verb in ALL_VERBS if verb != "deletecollection") if finalize else ALL_VERBS,
+        namespaced=find(row, "cluster") is not True,
+        versions=tuple(_version(group_kind, item) for item in rows),
+        storage_version=stored_version,
+        short_names=_words(row, "short"),
+        categories=_words(row, "categories"),
+        generation=Generation.SPEC if group_kind in _GENERATION else _OTHER_GENERATION.get(group_kind, Generation.NONE),
+        deletion=Deletion.OBJECT if group_kind in _GIVEN_BACK else Deletion.STATUS,
+        initial_status=_INITIAL_STATUS.get(group_kind),
+        create_on_update=group_kind in _CREATED_BY_PUT,
+        unconditional_update=group_kind not in _CONDITIONAL,
+        dotless_name=group_kind in _DOTLESS_NAMES,
+        free_name=kind in _FREE_NAMES,
+        finalize=find(row, "sub", "finalize") is not None,
+        verbs=verbs,
+        virtual="watch" not in verbs,
+        storage_hash=find_str(row, "hash"),
+        stored=stored,
     )
 
 
-_OBJECT: Final = Deletion.OBJECT
-_RBAC: Final = "rbac.authorization.k8s.io/v1"
-_ADMISSION: Final = "admissionregistration.k8s.io/v1"
-_STORAGE: Final = "storage.k8s.io/v1"
-_FLOW: Final = "flowcontrol.apiserver.k8s.io/v1"
-_NETWORKING: Final = "networking.k8s.io/v1"
+def _version(group_kind: str, row: JsonObject) -> KindVersion:
+    group, _, version = find_str(row, "api").rpartition("/")
+    kind = find_str(row, "kind")
+    below = as_object(row.get("sub", {}), "sub")
+    return KindVersion(
+        version,
+        columns_of(group_kind),
+        builtin_list_types(group, version, kind),
+        status="status" in below,
+        scale=REPLICAS if "scale" in below else None,
+        selectable=_SELECTABLE.get(group_kind, ()),
+        warning=_WARNINGS.get(f"{find_str(row, 'api')}/{kind}", ""),
+        subresources=tuple(_subresource(name, entry) for name, entry in below.items()),
+    )
 
-BUILTIN_KINDS: Final[tuple[Kind, ...]] = (
-    _row("v1", "ConfigMap", "configmaps", "cm"),
-    _row("v1", "Endpoints", "endpoints", "ep", singular="endpoints", create_on_update=True),
-    _row("v1", "Event", "events", "ev", create_on_update=True),
-    _row("v1", "LimitRange", "limitranges", "limits", create_on_update=True),
-    _row(
-        "v1",
-        "Namespace",
-        "namespaces",
-        "ns",
-        cluster=True,
-        status=True,
-        initial_status={"phase": "Active"},
-        dotless_name=True,
-        finalize=True,
-        deletion=_OBJECT,
-    ),
-    _row("v1", "Node", "nodes", "no", cluster=True, status=True, initial_status={}),
-    _row(
-        "v1",
-        "PersistentVolumeClaim",
-        "persistentvolumeclaims",
-        "pvc",
-        status=True,
-        initial_status={"phase": "Pending"},
-        deletion=_OBJECT,
-    ),
-    _row(
-        "v1",
-        "PersistentVolume",
-        "persistentvolumes",
-        "pv",
-        cluster=True,
-        status=True,
-        initial_status={"phase": "Pending"},
-        deletion=_OBJECT,
-    ),
-    _row(
-        "v1",
-        "Pod",
-        "pods",
-        "po",
-        status=True,
-        generation=True,
-        categories=_ALL,
-        initial_status={"phase": "Pending"},
-        deletion=_OBJECT,
-    ),
-    _row("v1", "PodTemplate", "podtemplates", generation=True, deletion=_OBJECT),
-    _row(
-        "v1",
-        "ReplicationController",
-        "replicationcontrollers",
-        "rc",
-        status=True,
-        scale=True,
-        generation=True,
-        categories=_ALL,
-        initial_status={"replicas": 0},
-    ),
-    _row("v1", "ResourceQuota", "resourcequotas", "quota", status=True, initial_status={}, deletion=_OBJECT),
-    _row("v1", "Secret", "secrets"),
-    _row("v1", "ServiceAccount", "serviceaccounts", "sa", deletion=_OBJECT),
-    _row(
-        "v1",
-        "Service",
-        "services",
-        "svc",
-        status=True,
-        categories=_ALL,
-        initial_status={"loadBalancer": {}},
-        create_on_update=True,
-        dotless_name=True,
-        deletion=_OBJECT,
-    ),
-    _row(
-        "apiregistration.k8s.io/v1",
-        "APIService",
-        "apiservices",
-        cluster=True,
-        status=True,
-        categories=_DEFINED,
-        initial_status={},
-    ),
-    _row("apps/v1", "ControllerRevision", "controllerrevisions"),
-    _row(
-        "apps/v1",
-        "DaemonSet",
-        "daemonsets",
-        "ds",
-        status=True,
-        generation=True,
-        categories=_ALL,
-        initial_status={
-            "currentNumberScheduled": 0,
-            "numberMisscheduled": 0,
-            "desiredNumberScheduled": 0,
-            "numberReady": 0,
-        },
-    ),
-    _row(
-        "apps/v1",
-        "Deployment",
-        "deployments",
-        "deploy",
-        status=True,
-        scale=True,
-        generation=True,
-        categories=_ALL,
-        initial_status={},
-    ),
-    _row(
-        "apps/v1",
-        "ReplicaSet",
-        "replicasets",
-        "rs",
-        status=True,
-        scale=True,
-        generation=True,
-        categories=_ALL,
-        initial_status={"replicas": 0},
-    ),
-    _row(
-        "apps/v1",
-        "StatefulSet",
-        "statefulsets",
-        "sts",
-        status=True,
-        scale=True,
-        generation=True,
-        categories=_ALL,
-        initial_status={"replicas": 0, "availableReplicas": 0},
-    ),
-    _row(
-        "autoscaling/v2",
-        "HorizontalPodAutoscaler",
-        "horizontalpodautoscalers",
-        "hpa",
-        status=True,
-        categories=_ALL,
-        initial_status={"desiredReplicas": 0, "currentMetrics": None},
-    ),
-    _row("batch/v1", "CronJob", "cronjobs", "cj", status=True, generation=True, categories=_ALL, initial_status={}),
-    _row("batch/v1", "Job", "jobs", status=True, generation=True, categories=_ALL, initial_status={}),
-    _row(
-        "certificates.k8s.io/v1",
-        "CertificateSigningRequest",
-        "certificatesigningrequests",
-        "csr",
-        cluster=True,
-        status=True,
-        initial_status={},
-    ),
-    _row(_NETWORKING, "IngressClass", "ingressclasses", cluster=True, generation=True),
-    _row(_NETWORKING, "Ingress", "ingresses", "ing", status=True, generation=True, initial_status={"loadBalancer": {}}),
-    _row(_NETWORKING, "IPAddress", "ipaddresses", "ip", cluster=True),
-    _row(_NETWORKING, "NetworkPolicy", "networkpolicies", "netpol", generation=True),
-    _row(_NETWORKING, "ServiceCIDR", "servicecidrs", cluster=True, status=True, initial_status={}),
-    _row(
-        "policy/v1",
-        "PodDisruptionBudget",
-        "poddisruptionbudgets",
-        "pdb",
-        status=True,
-        generation=True,
-        initial_status={"disruptionsAllowed": 0, "currentHealthy": 0, "desiredHealthy": 0, "expectedPods": 0},
-    ),
-    _row(_RBAC, "ClusterRoleBinding", "clusterrolebindings", cluster=True, create_on_update=True, free_name=True),
-    _row(_RBAC, "ClusterRole", "clusterroles", cluster=True, create_on_update=True, free_name=True),
-    _row(_RBAC, "RoleBinding", "rolebindings", create_on_update=True, free_name=True),
-    _row(_RBAC, "Role", "roles", create_on_update=True, free_name=True),
-    _row(_STORAGE, "CSIDriver", "csidrivers", cluster=True),
-    _row(_STORAGE, "CSINode", "csinodes", cluster=True),
-    _row(_STORAGE, "CSIStorageCapacity", "csistoragecapacities"),
-    _row(_STORAGE, "StorageClass", "storageclasses", "sc", cluster=True, deletion=_OBJECT),
-    _row(
-        _STORAGE,
-        "VolumeAttachment",
-        "volumeattachments",
-        cluster=True,
-        status=True,
-        initial_status={"attached": False},
-        deletion=_OBJECT,
-    ),
-    _row(_STORAGE, "VolumeAttributesClass", "volumeattributesclasses", "vac", cluster=True, deletion=_OBJECT),
-    _row(
-        _ADMISSION,
-        "MutatingWebhookConfiguration",
-        "mutatingwebhookconfigurations",
-        cluster=True,
-        generation=True,
-        categories=_DEFINED,
-    ),
-    _row(
-        _ADMISSION,
-        "ValidatingAdmissionPolicy",
-        "validatingadmissionpolicies",
-        cluster=True,
-        status=True,
-        generation=True,
-        categories=_DEFINED,
-        initial_status={},
-    ),
-    _row(
-        _ADMISSION,
-        "ValidatingAdmissionPolicyBinding",
-        "validatingadmissionpolicybindings",
-        cluster=True,
-        generation=True,
-        categories=_DEFINED,
-    ),
-    _row(
-        _ADMISSION,
-        "ValidatingWebhookConfiguration",
-        "validatingwebhookconfigurations",
-        cluster=True,
-        generation=True,
-        categories=_DEFINED,
-    ),
-    _row(
-        "apiextensions.k8s.io/v1",
-        "CustomResourceDefinition",
-        "customresourcedefinitions",
-        "crd crds",
-        cluster=True,
-        status=True,
-        generation=True,
-        categories=_DEFINED,
-    ),
-    _row("scheduling.k8s.io/v1", "PriorityClass", "priorityclasses", "pc", cluster=True, generation=True),
-    _row("coordination.k8s.io/v1", "Lease", "leases", create_on_update=True),
-    _row("node.k8s.io/v1", "RuntimeClass", "runtimeclasses", cluster=True),
-    _row("discovery.k8s.io/v1", "EndpointSlice", "endpointslices", generation=True),
-    _row(_FLOW, "FlowSchema", "flowschemas", cluster=True, status=True, generation=True, initial_status={}),
-    _row(
-        _FLOW,
-        "PriorityLevelConfiguration",
-        "prioritylevelconfigurations",
-        cluster=True,
-        status=True,
-        generation=True,
-        initial_status={},
-    ),
-)
-"""Every built-in kind."""
 
-GROUP_ORDER: Final = (
-    "",
-    "apiregistration.k8s.io",
-    "apps",
-    "events.k8s.io",
-    "authentication.k8s.io",
-    "authorization.k8s.io",
-    "autoscaling",
-    "batch",
-    "certificates.k8s.io",
-    "networking.k8s.io",
-    "policy",
-    "rbac.authorization.k8s.io",
-    "storage.k8s.io",
-    "admissionregistration.k8s.io",
-    "apiextensions.k8s.io",
-    "scheduling.k8s.io",
-    "coordination.k8s.io",
-    "node.k8s.io",
-    "discovery.k8s.io",
-    "flowcontrol.apiserver.k8s.io",
-)
+def _subresource(name: str, entry: JsonValue) -> Subresource:
+    """``["Scale", ["get"]]``, or with the kind's own group and version before it: ``autoscaling/v1/Scale``."""
+    said, verbs = entry if isinstance(entry, list) and len(entry) == 2 else ("", [])
+    *api, kind = str(said).split("/")
+    group, version = api if len(api) == 2 else ("", "")
+    listed = verbs if isinstance(verbs, list) else []
+    return Subresource(name, kind, tuple(str(verb) for verb in listed), group, version)
+
+
+def _words(row: JsonObject, name: str) -> tuple[str, ...]:
+    return tuple(str(word) for word in find_list(row, name))
+
+
+def _table() -> list[JsonObject]:
+    rows = decode_json(DATA.read_bytes(), max_bytes=_MAX_DATA_BYTES, what=DATA.name)
+    return [as_object(row, DATA.name) for row in rows] if isinstance(rows, list) else []
+
+
+BUILTIN_KINDS: Final[tuple[Kind, ...]] = _kinds(_table())
+"""Every built-in kind, in the order of discovery."""
+GROUP_ORDER: Final = tuple(dict.fromkeys(kind.group for kind in BUILTIN_KINDS))
 """Built-in groups in the order that discovery gives them; custom groups follow."""

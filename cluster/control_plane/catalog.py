@@ -26,7 +26,7 @@ class Catalog:
     """Kinds by resource name. ``generation`` grows with every change, for documents made of the catalog."""
 
     def __init__(self, builtin: Iterable[Kind] = BUILTIN_KINDS) -> None:
-        self._builtin = {kind.collection: kind for kind in builtin}
+        self._builtin = {Collection(kind.group, kind.plural): kind for kind in builtin}
         self._custom: dict[Collection, Kind] = {}
         self.generation = 0
 

@@ -1,280 +1,180 @@
-"""The cells of built-in kinds' tables: what ``kubectl get`` shows (Kubernetes' ``printers/internalversion``).
+"""Cells of tables: what many kinds share (Kubernetes' ``printers/internalversion``).
 
-A cell never fails: objects are stored as clients wrote them, so a value of another type than expected shows as
-``<none>``, not as an error of the whole list.
+A cell never fails: objects are stored as clients wrote them, so a value of another type than expected shows as one that is
+absent, not as an error of the whole list.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Final
 
-from wharfinger.cluster.control_plane.kinds import Column
-from wharfinger.cluster.control_plane.timestamps import age, human_duration, parse_time
+from wharfinger.cluster.control_plane.timestamps import age
 from wharfinger.formats.json_value import JsonObject, JsonValue, find
 
 Cell = Callable[[JsonObject, datetime], JsonValue]
 NONE: Final = "<none>"
 UNSET: Final = "<unset>"
+SHOWN: Final = 3
+"""How many endpoints or ports are shown before the rest is only counted."""
+_MODES: Final = {"ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "RWX", "ReadWriteOncePod": "RWOP"}
 
 
-def column(name: str, cell: Cell, *, wide: bool = False, type: str = "string") -> Column:  # noqa: A002 - the API's word
-    """A column; ``wide`` ones show with ``-o wide`` only."""
-    return Column(name, cell, type=type, priority=1 if wide else 0)
+def pure(show: Callable[[JsonObject], JsonValue]) -> Cell:
+    """A cell that does not depend on the time."""
+
+    def cell(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
+        return show(obj)
+
+    return cell
 
 
 def text(*path: str, default: str = NONE) -> Cell:
     """The string (or number) at a path."""
+    return pure(lambda obj: said(obj, *path, default=default))
 
-    def cell(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-        found = find(obj, *path)
-        return found if isinstance(found, str | int | float) and found != "" else default
 
-    return cell
+def said(obj: JsonValue, *path: str, default: str = "") -> str:
+    """The string or number at a path, as text; the default where there is none, or an empty one."""
+    found = find(obj, *path)
+    return (
+        str(found) if isinstance(found, str | int | float) and not isinstance(found, bool) and found != "" else default
+    )
 
 
 def number(*path: str) -> Cell:
     """The integer at a path, 0 where there is none."""
-
-    def cell(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-        return _int(obj, *path)
-
-    return cell
+    return pure(lambda obj: integer(obj, *path))
 
 
-def since(*path: str) -> Cell:
-    """The age of the timestamp at a path."""
+def flag(*path: str, default: bool = False) -> Cell:
+    """The boolean at a path."""
+
+    def show(obj: JsonObject) -> JsonValue:
+        found = find(obj, *path)
+        return found if isinstance(found, bool) else default
+
+    return pure(show)
+
+
+def since(*paths: tuple[str, ...]) -> Cell:
+    """The age of the first timestamp there is at one of the paths."""
 
     def cell(obj: JsonObject, now: datetime) -> JsonValue:
-        found = find(obj, *path)
-        return age(found if isinstance(found, str) else "", now)
+        found = (find(obj, *path) for path in paths)
+        return age(next((item for item in found if isinstance(item, str) and item), ""), now)
 
     return cell
 
 
 def count(*paths: str) -> Cell:
-    """How many entries the top-level lists or objects of these names have together."""
+    """How many entries the lists or objects at these dotted paths have together."""
 
-    def cell(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-        return sum(len(found) for path in paths if isinstance(found := obj.get(path), list | dict))
+    def show(obj: JsonObject) -> JsonValue:
+        return sum(len(found) for path in paths if isinstance(found := find(obj, *path.split(".")), list | dict))
 
-    return cell
+    return pure(show)
 
 
 def ratio(done: tuple[str, ...], wanted: tuple[str, ...]) -> Cell:
     """``1/3``."""
-
-    def cell(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-        return f"{_int(obj, *done)}/{_int(obj, *wanted)}"
-
-    return cell
+    return pure(lambda obj: f"{integer(obj, *done)}/{integer(obj, *wanted)}")
 
 
-def _int(obj: JsonValue, *path: str) -> int:
+def joined(*path: str, default: str = "") -> Cell:
+    """The strings of a list, with commas."""
+    return pure(lambda obj: ",".join(strings(find(obj, *path))) or default)
+
+
+def integer(obj: JsonValue, *path: str) -> int:
+    """The integer at a path, 0 where there is none."""
     found = find(obj, *path)
-    return found if isinstance(found, int) else 0
+    return found if isinstance(found, int) and not isinstance(found, bool) else 0
 
 
-def _objects(value: JsonValue) -> list[JsonObject]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+def objects(value: JsonValue, *path: str) -> list[JsonObject]:
+    """The objects of the list at a path."""
+    found = find(value, *path)
+    return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
 
 
-def _joined(items: list[JsonObject], key: str) -> str:
-    return ",".join(str(item.get(key, "")) for item in items) or NONE
+def strings(value: JsonValue) -> list[str]:
+    """The strings of a list."""
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
+
+
+def condition(obj: JsonValue, type_: str) -> JsonObject | None:
+    """The condition of a type in ``status``."""
+    return next((item for item in objects(obj, "status", "conditions") if item.get("type") == type_), None)
+
+
+def holds(obj: JsonValue, type_: str) -> bool:
+    """Whether the condition of a type is True."""
+    found = condition(obj, type_)
+    return found is not None and found.get("status") == "True"
+
+
+def deleted(obj: JsonValue) -> bool:
+    """Whether the object is being deleted."""
+    return find(obj, "metadata", "deletionTimestamp") is not None
 
 
 def containers(key: str, *path: str) -> Cell:
     """Names or images of the containers of the pod template at a path."""
-
-    def cell(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-        return _joined(_objects(find(obj, *path, "spec", "containers")), key)
-
-    return cell
+    return pure(lambda obj: ",".join(said(item, key) for item in objects(obj, *path, "spec", "containers")))
 
 
-def selector(*path: str) -> Cell:
-    """A label selector, or a plain map of labels, in the form of a query."""
+def labels(*path: str) -> Cell:
+    """A map of labels as a query: ``a=b,c=d``."""
+    return pure(lambda obj: format_labels(find(obj, *path)) or NONE)
 
-    def cell(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-        return format_selector(find(obj, *path)) or NONE
 
-    return cell
+def selector(*path: str, default: str = NONE) -> Cell:
+    """A label selector in the form of a query."""
+    return pure(lambda obj: format_selector(find(obj, *path)) or default)
+
+
+def format_labels(value: JsonValue) -> str:
+    """``a=b,c=d``, by key."""
+    return ",".join(f"{key}={value[key]}" for key in sorted(value)) if isinstance(value, dict) else ""
 
 
 def format_selector(value: JsonValue) -> str:
-    """``a=b,tier in (x,y),!z`` of a LabelSelector or of a map of labels; "" where it selects nothing or everything."""
-    if not isinstance(value, dict):
-        return ""
-    labels = value.get("matchLabels", {} if "matchExpressions" in value else value)
-    terms = [f"{key}={labels[key]}" for key in sorted(labels)] if isinstance(labels, dict) else []
-    for expression in _objects(value.get("matchExpressions")):
-        values = expression.get("values")
-        among = ",".join(str(item) for item in values) if isinstance(values, list) else ""
-        key = expression.get("key")
-        terms.append(
-            {"In": f"{key} in ({among})", "NotIn": f"{key} notin ({among})", "Exists": f"{key}"}.get(
-                str(expression.get("operator")), f"!{key}"
-            )
-        )
-    return ",".join(terms)
+    """``a=b,tier in (x,y),!z`` of a LabelSelector, by key; "" where it selects nothing or everything."""
+    terms: list[tuple[str, str]] = []
+    matched = find(value, "matchLabels")
+    for key, wanted in matched.items() if isinstance(matched, dict) else ():
+        terms.append((key, f"{key}={wanted}"))
+    for item in objects(value, "matchExpressions"):
+        key = said(item, "key")
+        among = ",".join(sorted(strings(item.get("values"))))
+        shown = {
+            "In": f"{key} in ({among})",
+            "NotIn": f"{key} notin ({among})",
+            "Exists": key,
+            "DoesNotExist": f"!{key}",
+        }
+        terms.append((key, shown.get(said(item, "operator"), "<error>")))
+    return ",".join(term for _, term in sorted(terms, key=lambda term: term[0]))
 
 
-def job_status(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """``Complete``, ``Failed``, ``Suspended`` or ``Running``."""
-    holding = {item.get("type") for item in _objects(find(obj, "status", "conditions")) if item.get("status") == "True"}
-    if find(obj, "metadata", "deletionTimestamp"):
-        return "Terminating"
-    return next(
-        (state for state in ("Complete", "Failed", "Suspended", "FailureTarget") if state in holding), "Running"
-    )
-
-
-def job_completions(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """``1/1``."""
-    wanted = find(obj, "spec", "completions")
-    if isinstance(wanted, int):
-        return f"{_int(obj, 'status', 'succeeded')}/{wanted}"
-    parallelism = _int(obj, "spec", "parallelism")
-    of = f"1 of {parallelism}" if parallelism > 1 else "1"
-    return f"{_int(obj, 'status', 'succeeded')}/{of}"
-
-
-def job_duration(obj: JsonObject, now: datetime) -> JsonValue:
-    """From start to completion, or until now."""
-    started, done = find(obj, "status", "startTime"), find(obj, "status", "completionTime")
-    start = parse_time(started) if isinstance(started, str) else None
-    end = parse_time(done) if isinstance(done, str) else now
-    return human_duration(end - start) if start is not None and end is not None else ""
-
-
-def pod_ready(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """``1/1``: containers that are ready."""
-    ready = sum(1 for item in _objects(find(obj, "status", "containerStatuses")) if item.get("ready") is True)
-    return f"{ready}/{len(_objects(find(obj, 'spec', 'containers')))}"
-
-
-def pod_status(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """The phase, or the reason a container waits or ended."""
-    if find(obj, "metadata", "deletionTimestamp"):
-        return "Terminating"
-    for item in _objects(find(obj, "status", "containerStatuses")):
-        for state in ("waiting", "terminated"):
-            reason = find(item, "state", state, "reason")
-            if isinstance(reason, str) and reason:
-                return reason
-    found = find(obj, "status", "reason") or find(obj, "status", "phase")
-    return found if isinstance(found, str) else "Unknown"
-
-
-def pod_restarts(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """Restarts of all containers."""
-    return sum(_int(item, "restartCount") for item in _objects(find(obj, "status", "containerStatuses")))
-
-
-def service_ports(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """``80/TCP,443:30443/TCP``."""
-    shown = []
-    for port in _objects(find(obj, "spec", "ports")):
-        node = port.get("nodePort")
-        shown.append(f"{port.get('port')}{f':{node}' if node else ''}/{port.get('protocol', 'TCP')}")
-    return ",".join(shown) or NONE
-
-
-def service_external(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """External addresses, or what stands for them by type."""
-    listed = find(obj, "spec", "externalIPs")
-    ips = ",".join(str(item) for item in listed) if isinstance(listed, list) else ""
-    kind = find(obj, "spec", "type")
-    if kind == "ExternalName":
-        return str(find(obj, "spec", "externalName") or NONE)
-    if kind == "LoadBalancer":
-        given = [
-            str(item.get("ip") or item.get("hostname"))
-            for item in _objects(find(obj, "status", "loadBalancer", "ingress"))
-        ]
-        return ",".join(given) or ips or "<pending>"
-    return ips or NONE
-
-
-def ingress_hosts(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """Hosts of the rules, ``*`` where none is named."""
-    return ",".join(str(rule.get("host") or "*") for rule in _objects(find(obj, "spec", "rules"))) or "*"
-
-
-def ingress_address(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """Addresses of the load balancer."""
-    return ",".join(
-        str(item.get("ip") or item.get("hostname")) for item in _objects(find(obj, "status", "loadBalancer", "ingress"))
-    )
-
-
-def ingress_ports(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """``80`` or ``80, 443``."""
-    return "80, 443" if find(obj, "spec", "tls") else "80"
-
-
-def role_ref(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """``Role/name``."""
-    return f"{find(obj, 'roleRef', 'kind')}/{find(obj, 'roleRef', 'name')}"
+def with_more(shown: Iterable[str]) -> str:
+    """The first few, and how many more there are."""
+    everything = list(shown)
+    first = ",".join(everything[:SHOWN])
+    return f"{first} + {len(everything) - SHOWN} more..." if len(everything) > SHOWN else first
 
 
 def access_modes(*path: str) -> Cell:
-    """``RWO,RWX``."""
-    short = {"ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "RWX", "ReadWriteOncePod": "RWOP"}
+    """``RWO,RWX``: each mode once, in an order of their own."""
 
-    def cell(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-        modes = find(obj, *path)
-        return ",".join(short.get(str(mode), str(mode)) for mode in modes) if isinstance(modes, list) else ""
+    def show(obj: JsonObject) -> JsonValue:
+        modes = strings(find(obj, *path))
+        return ",".join(short for mode, short in _MODES.items() if mode in modes)
 
-    return cell
-
-
-def event_object(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """``pod/web-1``."""
-    return f"{str(find(obj, 'involvedObject', 'kind') or '').lower()}/{find(obj, 'involvedObject', 'name') or ''}"
+    return pure(show)
 
 
-def event_last_seen(obj: JsonObject, now: datetime) -> JsonValue:
-    """The age of the last occurrence."""
-    for path in (("series", "lastObservedTime"), ("lastTimestamp",), ("eventTime",), ("firstTimestamp",)):
-        found = find(obj, *path)
-        if isinstance(found, str) and found:
-            return age(found, now)
-    return age(str(find(obj, "metadata", "creationTimestamp") or ""), now)
-
-
-def node_status(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """``Ready`` or ``NotReady``, and whether scheduling is off."""
-    ready = any(
-        item.get("type") == "Ready" and item.get("status") == "True"
-        for item in _objects(find(obj, "status", "conditions"))
-    )
-    return ("Ready" if ready else "NotReady") + (",SchedulingDisabled" if find(obj, "spec", "unschedulable") else "")
-
-
-def node_roles(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """Names after ``node-role.kubernetes.io/``."""
-    labels = find(obj, "metadata", "labels")
-    prefix = "node-role.kubernetes.io/"
-    roles = [key.removeprefix(prefix) for key in labels if key.startswith(prefix)] if isinstance(labels, dict) else []
-    return ",".join(sorted(roles)) or NONE
-
-
-def cron_suspended(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """``True`` or ``False``."""
-    return str(bool(find(obj, "spec", "suspend")))
-
-
-def cron_active(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """How many jobs run."""
-    return len(_objects(find(obj, "status", "active")))
-
-
-def cron_last(obj: JsonObject, now: datetime) -> JsonValue:
-    """The age of the last schedule, ``<none>`` before the first."""
-    found = find(obj, "status", "lastScheduleTime")
-    return age(found, now) if isinstance(found, str) else NONE
-
-
-def scale_target(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """``Deployment/web``."""
-    return f"{find(obj, 'spec', 'scaleTargetRef', 'kind')}/{find(obj, 'spec', 'scaleTargetRef', 'name')}"
+def balanced(obj: JsonObject) -> str:
+    """The addresses of a load balancer, each once, sorted."""
+    ingress = objects(obj, "status", "loadBalancer", "ingress")
+    return ",".join(sorted({said(item, "ip") or said(item, "hostname") for item in ingress} - {""}))

@@ -19,10 +19,11 @@ from wharfinger.cluster.control_plane.kinds import (
     Kind,
     KindVersion,
     ScalePaths,
+    Subresource,
 )
 from wharfinger.cluster.control_plane.list_types import crd_list_types, metadata_list_types
 from wharfinger.cluster.control_plane.printers import AGE, NAME
-from wharfinger.cluster.control_plane.timestamps import age, format_time
+from wharfinger.cluster.control_plane.timestamps import age
 from wharfinger.formats.json_value import (
     JsonObject,
     JsonValue,
@@ -35,9 +36,9 @@ from wharfinger.formats.json_value import (
 )
 
 CLEANUP_FINALIZER: Final = "customresourcecleanup.apiextensions.k8s.io"
-NON_STRUCTURAL: Final = "NonStructuralSchema"
 METADATA: Final = metadata_list_types()
 _VERSION: Final = re.compile(r"v(?P<major>[0-9]+)(?:(?P<stage>alpha|beta)(?P<minor>[0-9]+))?")
+_SUBRESOURCE_VERBS: Final = ("get", "patch", "update")
 _STAGES: Final = {"": 2, "beta": 1, "alpha": 0}
 
 
@@ -52,11 +53,12 @@ def version_rank(version: str) -> tuple[int, int, int, int]:
 def kind_of_definition(definition: JsonObject) -> Kind:
     """The kind that a definition defines; unserved versions are left out. Raises ShapeError for what is no definition."""
     spec = find_object(definition, "spec")
-    names = find_object(spec, "names")
+    accepted = find_object(definition, "status", "acceptedNames")
+    names = accepted if accepted.get("plural") else find_object(spec, "names")
     kind = find_str(names, "kind")
     declared = [as_object(item, "spec.versions") for item in find_list(spec, "versions")]
     served = sorted(
-        (_version(item) for item in declared if item.get("served") is True),
+        (_version(kind, item) for item in declared if item.get("served") is True),
         key=lambda version: version_rank(version.name),
         reverse=True,
     )
@@ -88,7 +90,13 @@ def check_definition(definition: JsonObject) -> None:
             waiting += [lists.element] if lists.element is not None else []
 
 
-def _version(declared: JsonObject) -> KindVersion:
+def _subresources(kind: str, declared: JsonObject) -> tuple[Subresource, ...]:
+    scale = Subresource("scale", "Scale", _SUBRESOURCE_VERBS, "autoscaling", "v1")
+    known = (Subresource("status", kind, _SUBRESOURCE_VERBS), scale)
+    return tuple(item for item in known if find(declared, "subresources", item.name) is not None)
+
+
+def _version(kind: str, declared: JsonObject) -> KindVersion:
     schema = find_object(declared, "schema", "openAPIV3Schema")
     scale = find(declared, "subresources", "scale")
     columns = tuple(
@@ -103,10 +111,11 @@ def _version(declared: JsonObject) -> KindVersion:
         schema=schema,
         status=find(declared, "subresources", "status") is not None,
         scale=None if scale is None else _scale_paths(as_object(scale, "subresources.scale")),
+        subresources=_subresources(kind, declared),
         selectable=tuple(
             find_str(item, "jsonPath").removeprefix(".") for item in find_list(declared, "selectableFields")
         ),
-        custom=CustomSchema(schema, what=f"the schema of version {find_str(declared, 'name')}"),
+        custom=CustomSchema(schema, scale=None if scale is None else as_object(scale, "subresources.scale")),
     )
 
 
@@ -182,59 +191,14 @@ def created_status(definition: JsonObject) -> JsonObject:
     return {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": _stored([], definition)}
 
 
-def established_status(definition: JsonObject, now: datetime, *, unchecked: str = "") -> JsonObject:
-    """The status of an accepted definition; conditions that hold already keep their time.
-
-    ``unchecked`` is why objects are not checked against the schema, "" where they are.
-    """
-    status = find_object(definition, "status")
-    conditions = [as_object(item, "status.conditions") for item in find_list(status, "conditions")]
-    holding = {item.get("type") for item in conditions if item.get("status") == "True"}
-    for type_, reason, message in (
-        ("NamesAccepted", "NoConflicts", "no conflicts found"),
-        ("Established", "InitialNamesAccepted", "the initial names have been accepted"),
-    ):
-        if type_ not in holding:
-            conditions = [item for item in conditions if item.get("type") != type_]
-            conditions.append(_condition(type_, reason, message, now))
-    conditions = _with_unchecked(conditions, unchecked, now)
-    return {**status, "conditions": list(conditions), "acceptedNames": find_object(definition, "spec", "names")}
-
-
-def _with_unchecked(conditions: list[JsonObject], unchecked: str, now: datetime) -> list[JsonObject]:
-    """The conditions with one of the schema where it has a problem, and without where it has none."""
-    known = next((item for item in conditions if item.get("type") == NON_STRUCTURAL), None)
-    if known is not None and known.get("message") == unchecked:
-        return conditions
-    others = [item for item in conditions if item.get("type") != NON_STRUCTURAL]
-    return [*others, _condition(NON_STRUCTURAL, "Violations", unchecked, now)] if unchecked else others
-
-
 def updated_status(definition: JsonObject) -> JsonObject:
     """The status of a definition whose storage version may have changed: what was ever stored is remembered."""
     status = find_object(definition, "status")
     return {**status, "storedVersions": _stored(find_list(status, "storedVersions"), definition)}
 
 
-def terminating_status(definition: JsonObject, reason: str, message: str, now: datetime) -> JsonObject:
-    """The status with the condition Terminating."""
-    status = find_object(definition, "status")
-    others = [item for item in find_list(status, "conditions") if find(item, "type") != "Terminating"]
-    return {**status, "conditions": [*others, _condition("Terminating", reason, message, now)]}
-
-
-def _condition(type_: str, reason: str, message: str, now: datetime) -> JsonObject:
-    return {
-        "type": type_,
-        "status": "True",
-        "lastTransitionTime": format_time(now),
-        "reason": reason,
-        "message": message,
-    }
-
-
 def _stored(known: list[JsonValue], definition: JsonObject) -> list[JsonValue]:
-    stored = [
-        find_str(item, "name") for item in find_list(definition, "spec", "versions") if find(item, "storage") is True
-    ]
-    return [*known, *(name for name in stored if name not in known)]
+    """The versions objects may be stored in, with the one they are stored in now."""
+    versions = find_list(definition, "spec", "versions")
+    storage = next((find_str(item, "name") for item in versions if find(item, "storage") is True), None)
+    return known if storage is None or storage in known else [*known, storage]

@@ -5,20 +5,24 @@ not what the server prepares afterwards; an absent namespace is said before an i
 name that is taken.
 """
 
-from dataclasses import replace
+from collections.abc import Sequence
 
 from wharfinger.cluster.control_plane import status
-from wharfinger.cluster.control_plane.admission.chain import check, mutated
+from wharfinger.cluster.control_plane.admission.chain import charge, check, mutated
 from wharfinger.cluster.control_plane.admission.plugin import Admission, Operation
-from wharfinger.cluster.control_plane.backend import Backend
+from wharfinger.cluster.control_plane.backend import SUFFIX_LENGTH, Backend
+from wharfinger.cluster.control_plane.bodies import Body
 from wharfinger.cluster.control_plane.catalog import Served
+from wharfinger.cluster.control_plane.conversions import settled, to_stored
 from wharfinger.cluster.control_plane.defaults.objects import apply_defaults
 from wharfinger.cluster.control_plane.intake import Written, accepted, check_namespace
 from wharfinger.cluster.control_plane.kinds import Generation
 from wharfinger.cluster.control_plane.managed_fields import record_update
 from wharfinger.cluster.control_plane.options import WriteOptions
+from wharfinger.cluster.control_plane.owner_lists import without_repeated_owners
 from wharfinger.cluster.control_plane.preparation import (
     SERVER_OWNED,
+    keeps_status,
     prepared,
     with_metadata,
     without_status,
@@ -27,23 +31,27 @@ from wharfinger.cluster.control_plane.status import FieldError
 from wharfinger.cluster.control_plane.storage import Collection, Key
 from wharfinger.cluster.control_plane.strategies.objects import strategy_of
 from wharfinger.cluster.control_plane.timestamps import format_time
-from wharfinger.cluster.control_plane.validation.objects import validate
+from wharfinger.cluster.control_plane.validation.objects import validate, warnings_of
 from wharfinger.formats.json_value import JsonObject, JsonValue, ShapeError, find, find_str
 
 NAMESPACES = Collection("", "namespaces")
-SERVICES = Collection("", "services")
 
 
-def create(backend: Backend, served: Served, namespace: str, body: JsonValue, options: WriteOptions) -> Written:
+def create(
+    backend: Backend, served: Served, namespace: str, body: "JsonValue | Body", options: WriteOptions
+) -> Written:
     """POST: the object as stored (or, in a dry run, as it would be). Raises StatusError."""
     asked = accepted(served, body, options.validation)
+    options.warnings.extend(asked.warnings)
     obj = check_namespace(served, asked.obj, namespace)
     if find_str(obj, "metadata", "resourceVersion"):
         raise status.internal("resourceVersion should not be set on objects to be created")
     prefix = find_str(obj, "metadata", "generateName")
     if prefix and not find_str(obj, "metadata", "name"):
         obj = with_metadata(obj, {"name": backend.generate_name(prefix)})
-    return replace(asked, obj=create_object(backend, served, obj, options, applied=False), created=True)
+    obj = without_repeated_owners(obj, options.warnings, admitted=False)
+    created = create_object(backend, served, obj, options, applied=False)
+    return Written(created, created=True, warnings=asked.warnings)
 
 
 def create_object(
@@ -51,40 +59,57 @@ def create_object(
 ) -> JsonObject:
     """Store a new object that has its name and namespace; ``applied`` ones bring their managed fields along."""
     obj = with_metadata(obj, dict.fromkeys(SERVER_OWNED))
-    if served.version.status or served.kind.initial_status is not None:
+    if (served.version.status or served.kind.initial_status is not None) and not keeps_status(served.kind):
         obj = without_status(obj)
-    obj = with_defaults(served, obj)
+    obj = settled(served, with_defaults(served, obj))
+    kept = {"status": obj["status"]} if keeps_status(served.kind) and "status" in obj else {}
+    obj = without_status(obj) if kept else obj
     now = backend.now()
     if not applied:
         obj = record_update(None, obj, manager=options.manager, subresource="", now=now, lists=served.version.lists)
+    obj = with_stored_defaults(served, obj)
+    obj = {**obj, **kept} if kept else obj
+    namespace = find_str(obj, "metadata", "namespace")
+    if served.kind.namespaced:
+        check_namespace_open(backend, served, namespace, find_str(obj, "metadata", "name"))
     try:
-        obj = mutated(_admission(backend, served, obj, options), obj)
-        services = backend.storage.list(SERVICES) if served.kind.collection == SERVICES else ()
-        obj = prepared(served.kind, obj, services)
-        obj = strategy_of(served.kind).create(obj, backend)
+        obj = mutated(_admission(backend, served, obj, options, by_prefix=True), obj)
+        obj = without_repeated_owners(obj, options.warnings, admitted=True)
+        obj = with_metadata(obj, {"uid": backend.new_uid(), "creationTimestamp": format_time(now)})
+        obj = prepared(served.kind, obj)
+        obj = strategy_of(served.kind).create(obj, backend.view(dry_run=options.dry_run))
     except ShapeError as error:
         raise status.bad_request(f"{served.kind.kind}: {error}") from error
-    namespace, name = find_str(obj, "metadata", "namespace"), find_str(obj, "metadata", "name")
-    if served.kind.namespaced:
-        check_namespace_open(backend, served, namespace, name)
-    if errors := validate(served.kind, obj) + schema_errors(served, obj):
+    name = find_str(obj, "metadata", "name")
+    errors = validate(served.kind, obj)
+    if errors := errors + schema_errors(served, obj, found=errors):
         raise status.invalid_object(served.kind, name, errors)
+    options.warnings.extend(warnings_of(served.kind, obj, None))
+    admission = _admission(backend, served, obj, options)
+    check(admission)
     if backend.get(served, namespace, name) is not None:
         raise status.already_exists(served.kind, name)
     check_definition_open(backend, served, name)
-    check(_admission(backend, served, obj, options))
-    stamped: JsonObject = {"uid": backend.new_uid(), "creationTimestamp": format_time(now)}
-    if served.kind.generation is Generation.SPEC:
-        stamped["generation"] = 1
-    obj = with_metadata(obj, stamped)
-    return obj if options.dry_run else store(backend, served, backend.key(served, namespace, name), obj)
+    if served.kind.generation is not Generation.NONE:
+        obj = with_metadata(obj, {"generation": 1})
+    if options.dry_run:
+        return obj
+    charge(admission, backend)
+    return store(backend, served, backend.key(served, namespace, name), obj)
 
 
-def _admission(backend: Backend, served: Served, obj: JsonObject, options: WriteOptions) -> Admission:
+def _admission(
+    backend: Backend, served: Served, obj: JsonObject, options: WriteOptions, *, by_prefix: bool = False
+) -> Admission:
+    """What plugins are told; ``by_prefix``: refusals come before a name is generated, and call the object by its prefix."""
     namespace, name = find_str(obj, "metadata", "namespace"), find_str(obj, "metadata", "name")
+    prefix = find_str(obj, "metadata", "generateName")
+    if by_prefix and prefix and name.startswith(prefix) and len(name) == len(prefix) + SUFFIX_LENGTH:
+        name = prefix
     return Admission(
-        backend, options.user, served.kind, Operation.CREATE, "", namespace, name, obj, None, dry_run=options.dry_run
-    )
+        backend, options.user, served.kind, Operation.CREATE, "", namespace, name, obj, None,
+        dry_run=options.dry_run, warnings=options.warnings,
+    )  # fmt: skip
 
 
 def store(backend: Backend, served: Served, key: Key, obj: JsonObject) -> JsonObject:
@@ -105,14 +130,35 @@ def with_defaults(served: Served, obj: JsonObject) -> JsonObject:
         raise status.bad_request(f"{served.kind.kind}: {error}") from error
 
 
-def schema_errors(served: Served, obj: JsonObject, old: JsonObject | None = None) -> list[FieldError]:
-    """What is wrong with an object by its kind's schema, except for what is as it was in ``old``."""
-    return [] if served.version.custom is None else served.version.custom.errors(obj, old)
+def with_stored_defaults(served: Served, obj: JsonObject) -> JsonObject:
+    """The object in its stored form, with the defaults of that where its version has another."""
+    converted = to_stored(served, obj)
+    return obj if converted is obj else apply_defaults(converted)
+
+
+def schema_errors(
+    served: Served,
+    obj: JsonObject,
+    old: JsonObject | None = None,
+    *,
+    subresource: str = "",
+    found: Sequence[FieldError] = (),
+    warnings: list[str] | None = None,
+) -> list[FieldError]:
+    """What is wrong with a custom object by its schema; ``found`` is what else is wrong with it, ``warnings`` grows."""
+    custom = served.version.custom
+    if custom is None:
+        return []
+    judgement = custom.judged(obj, old, subresource=subresource, found=found)
+    if warnings is not None:
+        warnings.extend(judgement.warnings)
+    return judgement.errors
 
 
 def stored_form(served: Served, obj: JsonObject) -> JsonObject:
     """The object at its kind's storage version (versions of a kind differ in nothing else here)."""
-    return {**obj, "apiVersion": served.kind.api_version(served.kind.storage_version)}
+    version = served.kind.stored_api_version
+    return {"kind": served.kind.kind, "apiVersion": version, **obj} | {"apiVersion": version}
 
 
 def check_namespace_open(backend: Backend, served: Served, namespace: str, name: str) -> None:

@@ -1,81 +1,66 @@
 """What the schema of a custom resource says of its objects: which defaults they get, and what is wrong with them.
 
-jsonschema-rs decides and jsonschema explains (:mod:`wharfinger.formats.openapi_schema`); what was found is said here as the
-kube-apiserver says it (apiextensions-apiserver, ``validation.ValidateCustomResource``), since clients and people know
-those words. A value that a write leaves as it was is not held against it, so that an object which an older schema let in
-can still lose its finalizers (KEP-4008, ratcheting). Rules in CEL (``x-kubernetes-validations``) are not evaluated.
-
-A schema that cannot be compiled keeps nobody out: objects of its kind are stored unchecked, and the definition's condition
-``NonStructuralSchema`` says so.
+The parts stand in :mod:`wharfinger.cluster.control_plane.custom`; here is their order, which is kube-apiserver's: the
+schema, the numbers that ``scale`` reads, embedded objects, lists that are sets or maps, and at last rules in CEL, which
+are left out where the rest is so wrong that they could not be evaluated. What a write leaves as it was is not held
+against it (KEP-4008, ratcheting).
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, cast
+from typing import Final
 
-from jsonschema import ValidationError
-
+from wharfinger.cluster.control_plane.custom import schemas
+from wharfinger.cluster.control_plane.custom.correlation import Pair
+from wharfinger.cluster.control_plane.custom.defaulting import defaulted, has_defaults
+from wharfinger.cluster.control_plane.custom.embedded import embedded_errors
+from wharfinger.cluster.control_plane.custom.lists import list_errors
+from wharfinger.cluster.control_plane.custom.replicas import scale_errors
+from wharfinger.cluster.control_plane.custom.rules import BUDGET, RuleSet
+from wharfinger.cluster.control_plane.custom.values import ROOT, Checker, TooMuchError
 from wharfinger.cluster.control_plane.status import FieldError
-from wharfinger.formats.json_value import (
-    JsonObject,
-    JsonValue,
-    ShapeError,
-    as_object,
-    canonical_json,
-    encode_json,
-    find,
-)
-from wharfinger.formats.openapi_schema import Schema, SchemaError, compile_schema
-from wharfinger.formats.schema_conversion import Converted, to_json_schema
-from wharfinger.formats.schema_document import ValuePath
-from wharfinger.formats.schema_explain import MAX_WORK
-from wharfinger.formats.schema_keywords import WorkError, explaining_validator, quiet
+from wharfinger.cluster.control_plane.validation.field_errors import invalid
+from wharfinger.formats.json_value import JsonObject, JsonValue, ShapeError, find
 
-MAX_ERRORS: Final = 20
-_MOST_FOUND: Final = 10 * MAX_ERRORS
-"""Found before they are sorted and the first are said."""
-_MOST_COMPARED: Final = 32 * 1024 * 1024
-"""Bytes of values that are compared with those that were there; values inside each other count each time."""
+MAX_ERRORS: Final = 1_000
+"""Errors that are told of one object."""
 _MOST_COMPLETE: Final = 20_000
 """States of objects that are known to lack no default."""
-_SHOWN_CHARS: Final = 300
-_ROOT: Final = "<nil>"
-"""How the kube-apiserver calls the object itself."""
+_BLOCKING: Final = frozenset(
+    {"FieldValueNotSupported", "FieldValueRequired", "FieldValueTooLong", "FieldValueTooMany", "FieldValueTypeInvalid"}
+)
+_NOT_CHECKED: Final = (
+    "some validation rules were not checked because the object was invalid; "
+    "correct the existing errors to complete validation"
+)
 
 
 @dataclass(frozen=True, slots=True)
-class _Compiled:
-    schema: Schema
-    converted: Converted
-    has_defaults: bool
+class Judgement:
+    """What is wrong with an object, and what its writer is warned of."""
+
+    errors: list[FieldError]
+    warnings: tuple[str, ...] = ()
 
 
 class CustomSchema:
-    """The schema of one version of a custom kind; compiled when it is first asked."""
+    """The schema of one version of a custom kind, and where ``scale`` finds its numbers."""
 
-    def __init__(self, document: JsonObject, *, what: str) -> None:
+    def __init__(self, document: JsonObject, *, scale: JsonObject | None = None) -> None:
         self._document = document
-        self._what = what
+        self._scale = scale
         self._complete: OrderedDict[tuple[JsonValue, JsonValue], None] = OrderedDict()
         """States of objects, by uid and resourceVersion, that lack no default; JSON values of stored ones are texts."""
 
-    @property
-    def problem(self) -> str:
-        """Why objects are not checked; "" where they are."""
-        return self._compiled if isinstance(self._compiled, str) else ""
-
     def defaulted(self, obj: JsonObject) -> JsonObject:
         """The object with its defaults, and without nulls that the schema does not allow. Raises ShapeError."""
-        if isinstance(self._compiled, str):
-            return obj
-        return as_object(self._compiled.schema.defaulted(obj), "the object")
+        return defaulted(self._document, obj)
 
     def completed(self, obj: JsonObject) -> JsonObject:
         """A stored object with the defaults that came into the schema after it was stored."""
-        if isinstance(self._compiled, str) or not self._compiled.has_defaults:
+        if not self._has_defaults:
             return obj
         state = (find(obj, "metadata", "uid"), find(obj, "metadata", "resourceVersion"))
         if state in self._complete:  # most objects are read many times as they were written
@@ -96,149 +81,60 @@ class CustomSchema:
             while len(self._complete) > _MOST_COMPLETE:
                 self._complete.popitem(last=False)
 
-    def errors(self, obj: JsonObject, old: JsonObject | None = None) -> list[FieldError]:
-        """What is wrong with an object, except for what is as it was in ``old``; at most MAX_ERRORS."""
-        compiled = self._compiled
-        if isinstance(compiled, str):
-            return []
-        problems = compiled.schema.problems(obj, limit=1)
-        if not problems:
-            return []
-        unchanged = _Unchanged(obj, old)
-        found: list[FieldError] = []
-        looked_at_all = seen = False
-        errors = cast(
-            "Iterable[ValidationError]",
-            explaining_validator(compiled.converted.schema, MAX_WORK).iter_errors(quiet(obj)),
-        )
-        with suppress(WorkError, RecursionError):  # what was found by then is said
-            for error in errors:
-                seen = True
-                if not unchanged.at(tuple(error.absolute_path)):
-                    found.append(_said(error, compiled.converted))
-                if len(found) >= _MOST_FOUND:
-                    break
-            looked_at_all = True
-        if not found and not (seen and looked_at_all):
-            # Nothing new was found, and there may be something: an object is let in for what is known of it.
-            return [FieldError(problem.path or _ROOT, *_invalid(problem.message)) for problem in problems]
-        return sorted(found, key=lambda error: error.field)[:MAX_ERRORS]
+    def errors(
+        self,
+        obj: JsonObject,
+        old: JsonObject | None = None,
+        *,
+        subresource: str = "",
+        found: Sequence[FieldError] = (),
+    ) -> list[FieldError]:
+        """What is wrong with an object; ``old`` is what was stored, ``found`` what else is wrong with it."""
+        return self.judged(obj, old, subresource=subresource, found=found).errors
+
+    def judged(
+        self,
+        obj: JsonObject,
+        old: JsonObject | None = None,
+        *,
+        subresource: str = "",
+        found: Sequence[FieldError] = (),
+    ) -> Judgement:
+        """As ``errors``, with the warnings."""
+        pair = None if old is None else Pair(obj, old, self._document)
+        try:
+            errors = self._status_errors(obj, pair) if subresource == "status" else self._errors(obj, pair)
+        except TooMuchError as error:
+            return Judgement([invalid(ROOT, "", str(error))])
+        before = [] if old is None else list_errors(self._document, old)
+        errors += [] if before else list_errors(self._document, obj)
+        if not self._rules:
+            return Judgement(errors[:MAX_ERRORS])
+        if any(error.reason in _BLOCKING for error in (*found, *errors)):
+            return Judgement([*errors, invalid(ROOT, None, _NOT_CHECKED)][:MAX_ERRORS])
+        outcome = self._rules.errors(obj, old, BUDGET, pair=pair)
+        return Judgement((errors + outcome.errors)[:MAX_ERRORS], outcome.warnings)
+
+    def _errors(self, obj: JsonObject, pair: Pair | None) -> list[FieldError]:
+        errors = Checker().errors(self._document, obj, pair)
+        if self._scale is not None:
+            errors += scale_errors(self._scale, obj)
+        return errors + embedded_errors(self._document, obj)
+
+    def _status_errors(self, obj: JsonObject, pair: Pair | None) -> list[FieldError]:
+        """Of ``status`` alone; messages begin inside it, fields at the object."""
+        schema = schemas.child(schemas.child(self._document, "properties") or {}, "status")
+        errors: list[FieldError] = []
+        if schema is not None and "status" in obj:
+            errors = Checker("status").errors(schema, obj["status"], None if pair is None else pair.member("status"))
+        if self._scale is not None:
+            errors += scale_errors(self._scale, obj, status_only=True)
+        return errors
 
     @cached_property
-    def _compiled(self) -> _Compiled | str:
-        try:
-            schema = compile_schema(self._document, what=self._what)
-            return _Compiled(schema, to_json_schema(schema.document, what=self._what), _has_defaults(schema.document))
-        except SchemaError as error:
-            return str(error)
+    def _has_defaults(self) -> bool:
+        return has_defaults(self._document)
 
-
-class _Unchanged:
-    """Which values of an object are as they were in ``old``; each is compared once, and all of them within a budget."""
-
-    def __init__(self, obj: JsonObject, old: JsonObject | None) -> None:
-        self._obj = obj
-        self._old = old
-        self._known: dict[ValuePath, bool] = {}
-        self._left = _MOST_COMPARED
-
-    def at(self, path: ValuePath) -> bool:
-        """Whether the value there is as it was; an absent one was not, nor was one when the budget is spent."""
-        if path not in self._known:
-            self._known[path] = self._left > 0 and self._compared(path)
-        return self._known[path]
-
-    def _compared(self, path: ValuePath) -> bool:
-        if not path or self._old is None:
-            return False
-        before, holder = find(self._old, *path), find(self._old, *path[:-1])
-        if before is None and not (isinstance(holder, dict) and path[-1] in holder):
-            return False
-        one, other = canonical_json(before), canonical_json(find(self._obj, *path))  # in Python True is 1
-        self._left -= len(one) + len(other)
-        return one == other
-
-
-def _has_defaults(schema: JsonValue) -> bool:
-    """Whether "default" is said anywhere; a property of that name counts too, which costs time and nothing else."""
-    if isinstance(schema, dict):
-        return "default" in schema or any(map(_has_defaults, schema.values()))
-    return isinstance(schema, list) and any(map(_has_defaults, schema))
-
-
-def _invalid(text: str) -> tuple[str, str]:
-    return "FieldValueInvalid", f"Invalid value: {text}"
-
-
-def _said(error: ValidationError, converted: Converted) -> FieldError:
-    """An error of jsonschema in the kube-apiserver's words."""
-    path, keyword = tuple(error.absolute_path), str(error.validator)
-    expected, value = cast("JsonValue", error.validator_value), cast("JsonValue", error.instance)
-    if keyword == "required":  # the message is the name (schema_keywords)
-        return FieldError(_field((*path, error.message)), "FieldValueRequired", "Required value")
-    field = _field(path)
-    if keyword == "type":
-        wanted = ",".join(
-            str(name) for name in (expected if isinstance(expected, list) else [expected]) if name != "null"
-        )
-        found = f'"{_type(value)}"'
-        return FieldError(
-            field, "FieldValueTypeInvalid", f"Invalid value: {found}: {field} in body must be of type {wanted}: {found}"
-        )
-    if keyword == "format":
-        return FieldError(
-            field,
-            "FieldValueTypeInvalid",
-            f"Invalid value: {_shown(value)}: {field} in body must be of type {expected}: {_shown(value)}",
-        )
-    if keyword == "enum" and isinstance(expected, list):
-        supported = ", ".join(map(_shown, expected))
-        return FieldError(
-            field, "FieldValueNotSupported", f"Unsupported value: {_shown(value)}: supported values: {supported}"
-        )
-    if keyword == "maxLength":
-        return FieldError(field, "FieldValueTooLong", f"Too long: may not be more than {expected} bytes")
-    if keyword in {"maxItems", "maxProperties"} and isinstance(value, list | dict):
-        return FieldError(field, "FieldValueTooMany", f"Too many: {len(value)}: must have at most {expected} items")
-    if keyword == "pattern":
-        expected = converted.patterns.get(str(expected), expected)
-    sentence = _SENTENCES[keyword](expected) if keyword in _SENTENCES else "does not fit the schema"
-    shown = '""' if keyword in {"anyOf", "oneOf", "not"} else _shown(value)
-    return FieldError(field, *_invalid(f"{shown}: {field} in body {sentence}"))
-
-
-_SENTENCES: Final[dict[str, Callable[[JsonValue], str]]] = {
-    "pattern": lambda expected: f"should match '{expected}'",
-    "minLength": lambda expected: f"should be at least {expected} chars long",
-    "minimum": lambda expected: f"should be greater than or equal to {expected}",
-    "maximum": lambda expected: f"should be less than or equal to {expected}",
-    "exclusiveMinimum": lambda expected: f"should be greater than {expected}",
-    "exclusiveMaximum": lambda expected: f"should be less than {expected}",
-    "multipleOf": lambda expected: f"should be a multiple of {expected}",
-    "minItems": lambda expected: f"should have at least {expected} items",
-    "minProperties": lambda expected: f"should have at least {expected} properties",
-    "uniqueItems": lambda _: "shouldn't contain duplicates",
-    "anyOf": lambda _: "must validate at least one schema (anyOf)",
-    "oneOf": lambda _: "must validate one and only one schema (oneOf)",
-    "not": lambda _: "must not validate the schema (not)",
-}
-
-
-def _field(path: ValuePath) -> str:
-    text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
-    return text.removeprefix(".") or _ROOT
-
-
-def _type(value: JsonValue) -> str:
-    """The name of a value's type in JSON Schema."""
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "boolean"
-    names: dict[type, str] = {dict: "object", list: "array", str: "string", int: "integer"}
-    return next((name for kind, name in names.items() if isinstance(value, kind)), "number")
-
-
-def _shown(value: JsonValue) -> str:
-    text = encode_json(value).decode()
-    return text if len(text) <= _SHOWN_CHARS else text[:_SHOWN_CHARS] + "…"
+    @cached_property
+    def _rules(self) -> RuleSet:
+        return RuleSet(self._document, root=True)

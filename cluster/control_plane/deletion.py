@@ -1,24 +1,33 @@
 """Delete: at once where nothing holds the object, else marked and left to those who hold it.
 
-Propagation only sets finalizers here (``orphan``, ``foregroundDeletion``); the garbage collector does the rest. Pods are
-deleted at once whatever grace period is asked for: there is no kubelet to wait for.
+Propagation only sets finalizers here (``orphan``, ``foregroundDeletion``); the garbage collector does the rest. Pods that run
+somewhere are given time to end: whoever runs them deletes them then, with no time left.
 """
 
+from dataclasses import replace
+from datetime import timedelta
 from typing import Final
 
 from wharfinger.cluster.control_plane import status
 from wharfinger.cluster.control_plane.backend import Backend
 from wharfinger.cluster.control_plane.catalog import Served
-from wharfinger.cluster.control_plane.crds import CLEANUP_FINALIZER, terminating_status
+from wharfinger.cluster.control_plane.crds import CLEANUP_FINALIZER
+from wharfinger.cluster.control_plane.definition_status import terminating_status
 from wharfinger.cluster.control_plane.kinds import DEFINITION, Deletion
 from wharfinger.cluster.control_plane.options import DeleteOptions
 from wharfinger.cluster.control_plane.preparation import with_metadata
-from wharfinger.cluster.control_plane.timestamps import format_time
+from wharfinger.cluster.control_plane.timestamps import format_time, parse_time
 from wharfinger.formats.json_value import JsonObject, find, find_list, find_object, find_str
 
 ORPHAN: Final = "orphan"
 FOREGROUND: Final = "foregroundDeletion"
 IMMORTAL: Final = frozenset({"default", "kube-system", "kube-public"})
+_ORPHANING: Final = {
+    "ReplicationController": "",
+    "Job.batch": "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove "
+    "them or set propagationPolicy=Orphan to suppress this warning",
+}
+"""Kinds that leave dependents behind where nothing is said, and the warning of it."""
 _UNGRACEFUL: Final = frozenset({"Namespace", DEFINITION})
 """Kinds that are marked without a grace period and without a new generation."""
 
@@ -32,11 +41,15 @@ def delete(backend: Backend, served: Served, namespace: str, name: str, options:
     if obj is None:
         raise status.not_found(kind, name)
     _check_preconditions(served, obj, options)
+    options = _with_default_policy(kind.group_kind, obj, options)
     if held_by(kind.group_kind, _with_propagation(obj, options)):
         return _mark(backend, served, obj, options)
     key = backend.key(served, namespace, name)
     if kind.group_kind == "Pod":
-        obj = _marked(backend, served, obj)
+        marked = _marked(backend, served, obj, options)
+        if find(marked, "metadata", "deletionGracePeriodSeconds") not in (None, 0):
+            return marked if options.dry_run or marked == obj else backend.put(key, marked)
+        obj = marked
     last = obj if options.dry_run else backend.delete(key)
     if kind.deletion is Deletion.OBJECT:
         return {
@@ -44,6 +57,16 @@ def delete(backend: Backend, served: Served, namespace: str, name: str, options:
             "metadata": {**find_object(obj, "metadata"), "resourceVersion": find(last, "metadata", "resourceVersion")},
         }
     return status.success(name, kind.group, kind.plural, find_str(obj, "metadata", "uid"))
+
+
+def _with_default_policy(group_kind: str, obj: JsonObject, options: DeleteOptions) -> DeleteOptions:
+    """What is asked for, or where nothing is what the kind does: Jobs and ReplicationControllers leave their Pods behind."""
+    if options.propagation or group_kind not in _ORPHANING:
+        return options
+    if warning := _ORPHANING[group_kind]:
+        options.warnings.append(warning)
+    held = {ORPHAN, FOREGROUND}.intersection(str(item) for item in find_list(obj, "metadata", "finalizers"))
+    return options if held else replace(options, propagation="Orphan")
 
 
 def _check_preconditions(served: Served, obj: JsonObject, options: DeleteOptions) -> None:
@@ -84,7 +107,7 @@ def held_by(group_kind: str, obj: JsonObject) -> bool:
 
 
 def _mark(backend: Backend, served: Served, obj: JsonObject, options: DeleteOptions) -> JsonObject:
-    marked = _marked(backend, served, _with_propagation(obj, options))
+    marked = _marked(backend, served, _with_propagation(obj, options), options)
     if marked == obj or options.dry_run:
         return marked
     return backend.put(
@@ -92,15 +115,39 @@ def _mark(backend: Backend, served: Served, obj: JsonObject, options: DeleteOpti
     )
 
 
-def _marked(backend: Backend, served: Served, obj: JsonObject) -> JsonObject:
-    """The object with its deletion timestamp; one that has it already stays as it is."""
-    if find(obj, "metadata", "deletionTimestamp") is not None:
+def _grace(pod: JsonObject, options: DeleteOptions) -> int:
+    """Seconds that a Pod is given to end: none where it runs nowhere, or has ended."""
+    over = find(pod, "status", "phase") in ("Failed", "Succeeded")
+    if over or not find_str(pod, "spec", "nodeName"):
+        return 0
+    own = find(pod, "spec", "terminationGracePeriodSeconds")
+    grace = options.grace if options.grace is not None else own if isinstance(own, int) else 0
+    return 1 if grace < 0 else grace
+
+
+def _shortened(obj: JsonObject, options: DeleteOptions) -> JsonObject:
+    """An object that is being deleted, with less time for it, where less is asked for."""
+    given, known = options.grace, find(obj, "metadata", "deletionGracePeriodSeconds")
+    if given is None or not isinstance(known, int):
         return obj
+    grace = 1 if given < 0 else given
+    if grace >= known:
+        return obj
+    until = parse_time(find_str(obj, "metadata", "deletionTimestamp"))
+    ends = None if until is None else format_time(until - timedelta(seconds=known - grace))
+    return with_metadata(obj, {"deletionTimestamp": ends, "deletionGracePeriodSeconds": grace})
+
+
+def _marked(backend: Backend, served: Served, obj: JsonObject, options: DeleteOptions) -> JsonObject:
+    """The object with its deletion timestamp; one that has it already stays as it is, or is given less time."""
+    if find(obj, "metadata", "deletionTimestamp") is not None:
+        return _shortened(obj, options)
     group_kind = served.kind.group_kind
-    changes: JsonObject = {"deletionTimestamp": format_time(backend.now())}
+    grace = _grace(obj, options) if group_kind == "Pod" else 0
+    changes: JsonObject = {"deletionTimestamp": format_time(backend.now() + timedelta(seconds=grace))}
     generation = find(obj, "metadata", "generation")
     if group_kind not in _UNGRACEFUL:
-        changes["deletionGracePeriodSeconds"] = 0
+        changes["deletionGracePeriodSeconds"] = grace
         changes["generation"] = generation + 1 if isinstance(generation, int) and generation > 0 else None
     if group_kind == "Namespace":
         obj = {**obj, "status": {**find_object(obj, "status"), "phase": "Terminating"}}

@@ -4,8 +4,9 @@ import base64
 import hashlib
 from typing import Final
 
+from wharfinger.cluster.control_plane import health
 from wharfinger.cluster.control_plane.catalog import Catalog, Served
-from wharfinger.cluster.control_plane.kinds import Kind
+from wharfinger.cluster.control_plane.kinds import Kind, Subresource
 from wharfinger.formats.json_value import JsonObject, JsonValue
 
 VERSION: Final[JsonObject] = {
@@ -24,7 +25,26 @@ VERSION: Final[JsonObject] = {
     "platform": "linux/amd64",
 }
 """The version whose behaviour is followed."""
-_SUBRESOURCE_VERBS: Final = ("get", "patch", "update")
+
+
+ISSUER: Final = "https://kubernetes.default.svc"
+"""Who issues service account tokens."""
+_PATHS: Final = (
+    "/.well-known/openid-configuration",
+    "/api",
+    "/api/v1",
+    "/apis",
+    "/apis/",
+    "/flagz",
+    "/metrics",
+    "/metrics/slis",
+    "/openapi/v2",
+    "/openapi/v3",
+    "/openapi/v3/",
+    "/openid/v1/jwks",
+    "/statusz",
+    "/version",
+)
 
 
 def core_versions(address: str) -> JsonObject:
@@ -58,17 +78,13 @@ def group(catalog: Catalog, name: str) -> JsonObject | None:
 
 
 def resources(catalog: Catalog, group_name: str, version: str) -> JsonObject | None:
-    """``/apis/<group>/<version>``, or None where it is not served."""
+    """``/apis/<group>/<version>``, or None where it is not served; the core group's document names no apiVersion."""
     served = catalog.resources(group_name, version)
     if not served:
         return None
     listed: list[JsonValue] = [entry for item in served for entry in _entries(item)]
-    return {
-        "kind": "APIResourceList",
-        "apiVersion": "v1",
-        "groupVersion": _group_version(group_name, version),
-        "resources": listed,
-    }
+    head: JsonObject = {"kind": "APIResourceList", **({"apiVersion": "v1"} if group_name else {})}
+    return {**head, "groupVersion": _group_version(group_name, version), "resources": listed}
 
 
 def _entries(served: Served) -> list[JsonObject]:
@@ -84,18 +100,18 @@ def _entries(served: Served) -> list[JsonObject]:
         entry["shortNames"] = list(kind.short_names)
     if kind.categories:
         entry["categories"] = list(kind.categories)
-    entry["storageVersionHash"] = storage_version_hash(kind)
+    if not kind.virtual:
+        entry["storageVersionHash"] = kind.storage_hash or storage_version_hash(kind)
     entries = [entry]
-    for name, kind_name, verbs in subresources(served):
+    for item in served.version.subresources:
         sub: JsonObject = {
-            "name": f"{kind.plural}/{name}",
+            "name": f"{kind.plural}/{item.name}",
             "singularName": "",
             "namespaced": kind.namespaced,
-            "kind": kind_name,
-            "verbs": list(verbs),
+            **({"group": item.group, "version": item.version} if item.group else {}),
+            "kind": item.kind,
+            "verbs": list(item.verbs),
         }
-        if kind_name == "Scale":
-            sub = {**sub, "group": "autoscaling", "version": "v1"}
         entries.append(sub)
     return entries
 
@@ -104,18 +120,6 @@ def storage_version_hash(kind: Kind) -> str:
     """Tells clients whether the storage version changed (``discovery.StorageVersionHash``)."""
     text = f"{kind.group}/{kind.storage_version}/{kind.kind}"
     return base64.b64encode(hashlib.sha256(text.encode()).digest()[:8]).decode()
-
-
-def subresources(served: Served) -> list[tuple[str, str, tuple[str, ...]]]:
-    """Name, kind and verbs of each subresource, by name."""
-    found: list[tuple[str, str, tuple[str, ...]]] = []
-    if served.kind.finalize:
-        found.append(("finalize", served.kind.kind, ("update",)))
-    if served.version.scale is not None:
-        found.append(("scale", "Scale", _SUBRESOURCE_VERBS))
-    if served.version.status:
-        found.append(("status", served.kind.kind, _SUBRESOURCE_VERBS))
-    return found
 
 
 def aggregated(catalog: Catalog, *, core: bool) -> JsonObject:
@@ -139,7 +143,7 @@ def _aggregated(served: Served) -> JsonObject:
     kind = served.kind
     entry: JsonObject = {
         "resource": kind.plural,
-        "responseKind": _response_kind(served, kind.kind),
+        "responseKind": _response_kind(served, Subresource("", kind.kind, ())),
         "scope": "Namespaced" if kind.namespaced else "Cluster",
         "singularResource": kind.singular,
         "verbs": list(kind.verbs),
@@ -149,38 +153,35 @@ def _aggregated(served: Served) -> JsonObject:
     if kind.categories:
         entry["categories"] = list(kind.categories)
     listed: list[JsonValue] = [
-        {"subresource": name, "responseKind": _response_kind(served, kind_name), "verbs": list(verbs)}
-        for name, kind_name, verbs in subresources(served)
+        {"subresource": item.name, "responseKind": _response_kind(served, item), "verbs": list(item.verbs)}
+        for item in served.version.subresources
     ]
     if listed:
         entry["subresources"] = listed
     return entry
 
 
-def _response_kind(served: Served, name: str) -> JsonObject:
+def _response_kind(served: Served, item: Subresource) -> JsonObject:
     """Built-in kinds leave group and version empty: they are those around them."""
-    if name == "Scale":
-        return {"group": "autoscaling", "version": "v1", "kind": name}
-    if served.kind.custom:
-        return {"group": served.kind.group, "version": served.version.name, "kind": name}
-    return {"group": "", "version": "", "kind": name}
+    if served.kind.custom and not item.group:
+        return {"group": served.kind.group, "version": served.version.name, "kind": item.kind}
+    return {"group": item.group, "version": item.version, "kind": item.kind}
+
+
+def openid_configuration(address: str) -> JsonObject:
+    """``/.well-known/openid-configuration``."""
+    return {
+        "issuer": ISSUER,
+        "jwks_uri": f"https://{address}/openid/v1/jwks",
+        "response_types_supported": ["id_token"],
+        "subject_types_supported": ["public"],
+        "id_token_signing_alg_values_supported": ["RS256"],
+    }
 
 
 def paths(catalog: Catalog) -> JsonObject:
     """``/``."""
-    listed = [
-        "/api",
-        "/api/v1",
-        "/apis",
-        "/apis/",
-        "/healthz",
-        "/livez",
-        "/metrics",
-        "/openapi/v2",
-        "/openapi/v3",
-        "/readyz",
-        "/version",
-    ]
+    listed = [*_PATHS, *health.paths()]
     for name, versions in catalog.groups().items():
         if name:
             listed += [f"/apis/{name}", *(f"/apis/{name}/{version}" for version in versions)]

@@ -3,41 +3,34 @@
 import logging
 from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
+from dataclasses import replace
 from typing import Final
 
-from wharfinger.cluster.control_plane import discovery, openapi, status
-from wharfinger.cluster.control_plane.authentication import Authenticator, User, authorize_path
+from wharfinger.cluster.control_plane import status
+from wharfinger.cluster.control_plane.authentication import Authenticator, User
+from wharfinger.cluster.control_plane.authorization.impersonation import impersonated
+from wharfinger.cluster.control_plane.authorization.requests import attributes_of, authorize
+from wharfinger.cluster.control_plane.authorization.rules import Attributes
 from wharfinger.cluster.control_plane.backend import Backend
 from wharfinger.cluster.control_plane.bodies import encode
+from wharfinger.cluster.control_plane.commits import Commits
+from wharfinger.cluster.control_plane.documents import Documents
+from wharfinger.cluster.control_plane.health import PLAIN
 from wharfinger.cluster.control_plane.metrics import Metrics
-from wharfinger.cluster.control_plane.negotiation import Encoding, Representation, View, negotiate
-from wharfinger.cluster.control_plane.resources import Answer, NotServedError, WatchAnswer, handle_resource
-from wharfinger.cluster.control_plane.routes import (
-    CoreVersionsRoute,
-    GroupRoute,
-    GroupsRoute,
-    HealthRoute,
-    MetricsRoute,
-    OpenApiV2Route,
-    OpenApiV3Route,
-    ResourceRoute,
-    ResourcesRoute,
-    RootRoute,
-    Route,
-    UnknownRoute,
-    VersionRoute,
-    parse_route,
-)
+from wharfinger.cluster.control_plane.negotiation import error_encoding
+from wharfinger.cluster.control_plane.places import NotServedError
+from wharfinger.cluster.control_plane.resources import Answer, WatchAnswer, handle_resource, verb_of
+from wharfinger.cluster.control_plane.routes import ResourceRoute, Route, parse_route
 from wharfinger.cluster.control_plane.storage import StorageError
 from wharfinger.cluster.control_plane.watching import Bells, watch_events
-from wharfinger.formats.json_value import JsonObject
 from wharfinger.httpd.messages import Request, Response, StreamingResponse
 
 log: Final = logging.getLogger(__name__)
-PLAIN: Final = "text/plain; charset=utf-8"
 WARNINGS_CHARS: Final = 4096
 """Characters of all warnings of one answer, as in the kube-apiserver; what is over is left out."""
-_PAGE_NOT_FOUND: Final = Response(404, b"404 page not found\n", PLAIN)
+WARNING_CHARS: Final = 256
+"""Characters of one warning, where there are too many of all."""
+_PAGE_NOT_FOUND: Final = Response(404, b"404 page not found\n", PLAIN, (("x-content-type-options", "nosniff"),))
 
 
 class ControlPlaneHandler:
@@ -48,95 +41,68 @@ class ControlPlaneHandler:
         self._bells = bells
         self._authenticator = authenticator
         self.metrics = Metrics()
-        self.address = "127.0.0.1"
+        self.documents = Documents(backend, self.metrics)
+        self._commits = Commits(backend)
+
+    @property
+    def address(self) -> str:
         """What ``/api`` names as the server's address."""
-        self._index: tuple[int, JsonObject] = (-1, {})
+        return self.documents.address
+
+    @address.setter
+    def address(self, address: str) -> None:
+        self.documents.address = address
+
+    def reading(self, backend: Backend) -> "ControlPlaneHandler":
+        """One that answers from another state, and is counted here."""
+        other = ControlPlaneHandler(backend, self._bells, self._authenticator)
+        other.metrics, other.documents = self.metrics, self.documents
+        return other
+
+    def pace_watches(self, seconds: float) -> None:
+        """Let watches of a busy collection gather their events (``Bells.pace_s``)."""
+        self._bells.pace_s = seconds
 
     async def __call__(self, request: Request) -> Response | StreamingResponse:
+        response = self._answered(request)
         try:
-            response = self._answer(request)
-        except status.StatusError as error:
-            log.debug("%s %s: %d %s", request.method, request.path, error.code, error.message)
-            response = _failure(request, error)
-        except NotServedError:
-            response = _PAGE_NOT_FOUND
+            await self._commits.settle()
         except StorageError as error:
             log.warning("%s %s: %s", request.method, request.path, error)
             response = _failure(request, status.internal(str(error)))
         self.metrics.requests[request.method, response.status] += 1
-        return response
+        return replace(response, body=b"") if request.method == "HEAD" and isinstance(response, Response) else response
+
+    def _answered(self, request: Request) -> Response | StreamingResponse:
+        try:
+            return self._answer(request)
+        except status.StatusError as error:
+            log.debug("%s %s: %d %s", request.method, request.path, error.code, error.message)
+            return _failure(request, error)
+        except NotServedError:
+            return _PAGE_NOT_FOUND
+        except StorageError as error:
+            log.warning("%s %s: %s", request.method, request.path, error)
+            return _failure(request, status.internal(str(error)))
 
     def _answer(self, request: Request) -> Response | StreamingResponse:
-        user = self._authenticator.user(request.headers)
         route = parse_route(request.path)
+        user = self._authorized(route, request)
         if isinstance(route, ResourceRoute):
-            if request.method in {"HEAD", "OPTIONS"}:
-                raise status.method_not_allowed()
             answer = handle_resource(self._backend, user, route, request)
             return self._stream(answer) if isinstance(answer, WatchAnswer) else _whole(answer)
-        return self._document(user, route, request)
+        return self.documents.answer(route, request)
 
-    def _document(self, user: User, route: Route, request: Request) -> Response:
-        authorize_path(user, request.method, request.path)
-        if isinstance(route, UnknownRoute):
-            raise NotServedError
-        if request.method != "GET":
-            raise status.method_not_allowed()
-        match route:
-            case HealthRoute():
-                return Response(200, b"ok", PLAIN)
-            case MetricsRoute():
-                return Response(
-                    200, self.metrics.text(self._backend).encode(), "text/plain; version=0.0.4; charset=utf-8"
-                )
-            case CoreVersionsRoute() | GroupsRoute():
-                return self._groups(route, request)
-            case OpenApiV2Route():
-                accept = request.headers.get("accept", "")
-                if openapi.VERSION_2_PROTOBUF_ASKED in accept:
-                    return Response(200, openapi.version_2_protobuf(), openapi.VERSION_2_PROTOBUF_TYPE)
-                negotiate(accept, ())
-                return _json(openapi.version_2(self._backend.catalog))
-            case OpenApiV3Route(name):
-                document = openapi.document(self._backend.catalog, name) if name else self._openapi_index()
-                return _json(document) if document is not None else Response(404, b"", PLAIN)
-            case _:
-                return self._discovery(route, request)
-
-    def _discovery(self, route: Route, request: Request) -> Response:
-        catalog = self._backend.catalog
-        document: JsonObject | None
-        match route:
-            case RootRoute():
-                document = discovery.paths(catalog)
-            case VersionRoute():
-                document = discovery.VERSION
-            case GroupRoute(group):
-                document = discovery.group(catalog, group)
-            case ResourcesRoute(group, version):
-                document = discovery.resources(catalog, group, version)
-            case _:
-                document = None
-        if document is None:
-            raise NotServedError
-        representation = negotiate(request.headers.get("accept", ""), ())
-        return _whole(Answer(200, document, representation))
-
-    def _groups(self, route: CoreVersionsRoute | GroupsRoute, request: Request) -> Response:
-        core = isinstance(route, CoreVersionsRoute)
-        representation = negotiate(request.headers.get("accept", ""), (View.DISCOVERY,))
-        if representation.view is View.DISCOVERY:
-            document = discovery.aggregated(self._backend.catalog, core=core)
+    def _authorized(self, route: Route, request: Request) -> User:
+        """Who asks, and may. Raises StatusError (401, 403)."""
+        user = self._authenticator.user(request.headers)
+        if isinstance(route, ResourceRoute):
+            asked = attributes_of(user, route, verb_of(route, request), request.arg("fieldSelector"))
         else:
-            document = discovery.core_versions(self.address) if core else discovery.groups(self._backend.catalog)
-        return _whole(Answer(200, document, representation))
-
-    def _openapi_index(self) -> JsonObject:
-        """The index, made anew only where the catalog changed: it hashes every document."""
-        generation = self._backend.catalog.generation
-        if self._index[0] != generation:
-            self._index = (generation, openapi.index(self._backend.catalog))
-        return self._index[1]
+            asked = Attributes(user=user, verb=request.method.lower(), path=request.path)
+        user = impersonated(self._backend, user, request.headers, asked)
+        authorize(self._backend, replace(asked, user=user))
+        return user
 
     def _stream(self, answer: WatchAnswer) -> StreamingResponse:
         @asynccontextmanager
@@ -152,28 +118,31 @@ class ControlPlaneHandler:
 
 
 def _warnings(texts: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-    """Warning headers (RFC 7234 §5.5) as clients print them, as many as fit; names of fields may hold any character."""
-    headers, room = [], WARNINGS_CHARS
+    """Warning headers (RFC 7234 §5.5) as clients print them, each once; where all are too long, each is cut and fewer go."""
+    texts = tuple(text for text in dict.fromkeys(texts) if text and text.isprintable())
+    if sum(map(len, texts)) > WARNINGS_CHARS:
+        texts = tuple(text[:WARNING_CHARS] for text in texts)
+    headers, written = [], 0
     for text in texts:
-        line = "".join(char for char in text if char.isprintable()).encode("ascii", "replace").decode()
-        room -= len(line)
-        if room < 0:
+        if written >= WARNINGS_CHARS:
             break
-        escaped = line.replace("\\", "\\\\").replace('"', '\\"')
+        written += len(text)
+        escaped = text.encode("ascii", "replace").decode().replace("\\", "\\\\").replace('"', '\\"')
         headers.append(("warning", f'299 - "{escaped}"'))
     return tuple(headers)
 
 
 def _whole(answer: Answer) -> Response:
+    if answer.text == "":
+        return Response(204, b"", "", _warnings(answer.warnings))
+    if answer.text is not None:
+        return Response(answer.code, answer.text.encode(), "text/plain", _warnings(answer.warnings))
     body = encode(answer.document, answer.representation.encoding)
     return Response(answer.code, body, answer.representation.content_type, _warnings(answer.warnings))
 
 
-def _json(document: JsonObject) -> Response:
-    return _whole(Answer(200, document, Representation(Encoding.JSON)))
-
-
 def _failure(request: Request, error: status.StatusError) -> Response:
     headers = (("retry-after", str(error.retry_after)),) if error.retry_after else ()
-    body = b"" if request.method == "HEAD" else encode(error.body(), Encoding.JSON)
-    return Response(error.code, body, "application/json", headers)
+    headers = (*headers, *_warnings(error.warnings))
+    encoding = error_encoding(request.headers.get("accept", ""))
+    return Response(error.code, encode(error.body(), encoding), str(encoding), headers)

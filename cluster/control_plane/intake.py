@@ -3,23 +3,28 @@
 The messages are those of the kube-apiserver's decoders, which differ between built-in and custom kinds.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from wharfinger.cluster.control_plane import status
+from wharfinger.cluster.control_plane.bodies import Body, as_body
 from wharfinger.cluster.control_plane.catalog import Served
+from wharfinger.cluster.control_plane.custom_intake import custom_object
+from wharfinger.cluster.control_plane.decoding import Decoded, DecodingError, decoded, go_type_of
+from wharfinger.cluster.control_plane.go_json import may_repeat
+from wharfinger.cluster.control_plane.list_types import ListTypes, builtin_list_types, is_builtin
+from wharfinger.cluster.control_plane.negotiation import Encoding
 from wharfinger.cluster.control_plane.options import FieldValidation
-from wharfinger.cluster.control_plane.pruning import prune
-from wharfinger.formats.json_value import (
-    JsonObject,
-    JsonValue,
-    ShapeError,
-    as_object,
-    find,
-    find_list,
-    find_object,
-    find_str,
+from wharfinger.cluster.control_plane.refusals import (
+    KIND_FIELDS,
+    REPEATS,
+    kind_complaint,
+    refused,
+    repeats_complaint,
+    unrecognized,
 )
+from wharfinger.cluster.resource import split_api_version
+from wharfinger.formats.json_value import JsonObject, JsonValue, as_object, find_object, find_str
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,89 +36,123 @@ class Written:
     warnings: tuple[str, ...] = ()
 
 
-def accepted(served: Served, body: JsonValue, validation: FieldValidation) -> Written:
+def accepted(served: Served, body: "JsonValue | Body", validation: FieldValidation) -> Written:
     """The body as an object of the kind, without undeclared fields. Raises StatusError (400)."""
-    obj, unknown = prune(typed(served, body), served.version.lists)
-    said = tuple(f'unknown field "{path}"' for path in unknown)
-    if said and validation is FieldValidation.STRICT:
-        raise status.bad_request(f"{_as(served)}: strict decoding error: {', '.join(said)}")
-    return Written(obj, warnings=said if validation is FieldValidation.WARN else ())
+    read = object_of(served, as_body(body))
+    if read.strict and validation is FieldValidation.STRICT:
+        raise _refused(served, f"strict decoding error: {', '.join(read.strict)}")
+    return Written(read.obj, warnings=warnings_of_strict(read.strict, validation))
 
 
-def typed(served: Served, body: JsonValue) -> JsonObject:
-    """The body as an object of the kind, with apiVersion, kind and metadata there. Raises StatusError (400)."""
-    if not isinstance(body, dict):
-        raise status.bad_request(
-            f"{_as(served)}: json: cannot unmarshal {go_type(body)} into Go value of type {served.kind.kind}"
-        )
+def object_of(served: Served, body: Body, *, patched: bool = False) -> Decoded:
+    """The body as an object of the kind, and what a strict decoder objects to. Raises StatusError (400)."""
+    return custom_object(served, body, patched=patched) if served.kind.custom else _builtin_object(served, body)
+
+
+def warnings_of_strict(strict: Sequence[str], validation: FieldValidation) -> tuple[str, ...]:
+    """What a client is warned of where a strict decoder objects; of YAML, each line on its own."""
+    if validation is not FieldValidation.WARN:
+        return ()
+    return tuple(
+        line.strip()
+        for text in strict
+        for line in (text.removeprefix(REPEATS).split("\n") if text.startswith(REPEATS) else [text])
+    )
+
+
+def _builtin_object(served: Served, body: Body) -> Decoded:
+    """The body as a built-in kind's type has it. Raises StatusError (400)."""
+    value: JsonValue = {} if body.value is None else body.value
+    wanted = served.kind.kind
+    api_version, kind = _named(wanted, value, body)
+    if api_version.count("/") > 1:
+        raise unrecognized(wanted, f"unexpected GroupVersion string: {api_version}", body)
+    group, version = split_api_version(api_version)
+    kind = kind or wanted
+    if not version and group in {"", served.kind.group}:
+        group, version = served.kind.group, served.version.name
+    if (group, kind) != (served.kind.group, wanted) or not is_builtin(group, version, kind):
+        raise _of_another_kind(served, group, version, kind, body)
     try:
-        api_version, kind = find_str(body, "apiVersion"), find_str(body, "kind")
-        metadata = find_object(body, "metadata")
-        for name in ("labels", "annotations"):
-            _check_strings(served, f"ObjectMeta.metadata.{name}", find_object(metadata, name))
-        for name in ("name", "namespace", "generateName", "resourceVersion", "uid"):
-            find_str(metadata, name)
-        for name in ("finalizers", "ownerReferences"):
-            find_list(metadata, name)
-        for name in () if served.kind.custom else ("spec", "status"):
-            find_object(body, name)
-    except ShapeError as error:
-        raise status.bad_request(f"{_as(served)}: {error}") from error
-    _check_type(served, api_version, kind)
-    body = _string_maps(served, body)
-    rest = {name: value for name, value in body.items() if name not in {"apiVersion", "kind", "metadata"}}
+        read = read_typed(body, served.version.lists)
+    except DecodingError as error:
+        raise _refused(served, str(error)) from error
+    if version != served.version.name:
+        raise status.bad_request(
+            f"the API version in the data ({api_version}) does not match the expected API version ({served.api_version})"
+        )
+    return Decoded(headed(served, read.obj), read.strict)
+
+
+def headed(served: Served, obj: JsonObject) -> JsonObject:
+    """The object with its kind and metadata first; no entries of managed fields at all ask for none to be kept."""
+    rest = {name: item for name, item in obj.items() if name not in {"apiVersion", "kind", "metadata"}}
+    metadata = find_object(obj, "metadata")
+    if metadata.get("managedFields") == []:
+        metadata = {**metadata, "managedFields": [{}]}
     return {"kind": served.kind.kind, "apiVersion": served.api_version, "metadata": metadata, **rest}
 
 
-_STRING_MAPS: Final = {"ConfigMap": ("data",), "Secret": ("stringData",)}
-"""Maps of strings where a person easily writes a number; null in them reads as ""."""
+def intended(served: Served, value: JsonValue) -> JsonObject:
+    """What an apply asks for: an object of the very kind and version. Raises StatusError (400)."""
+    if value is None:
+        value = {}
+    if not isinstance(value, dict):
+        why = f"json: cannot unmarshal {go_type_of(value)} into Go value of type map[string]interface {{}}"
+        raise status.bad_request(f"error decoding YAML: error unmarshaling JSON: while decoding JSON: {why}")
+    api_version, kind = value.get("apiVersion"), value.get("kind")
+    if (api_version, kind) != (served.api_version, served.kind.kind):
+        group, version = split_api_version(api_version if isinstance(api_version, str) else "")
+        raise status.bad_request(f"invalid object type: {group}/{version}, Kind={kind if isinstance(kind, str) else ''}")
+    return value
 
 
-def _string_maps(served: Served, body: JsonObject) -> JsonObject:
-    for field in _STRING_MAPS.get(served.kind.group_kind, ()):
-        values = body.get(field)
-        if isinstance(values, dict):
-            _check_strings(served, f"{served.kind.kind}.{field}", values)
-            body = {**body, field: {key: "" if value is None else value for key, value in values.items()}}
-    return body
+def read_typed(body: Body, lists: ListTypes) -> Decoded:
+    """A body as a type has it, read again closely where anything is to be said of it. Raises DecodingError."""
+    value = as_object(body.value or {}, "the body")
+    repeats = repeats_complaint(body)
+    if body.encoding is Encoding.JSON and body.data and may_repeat(body.data, value):
+        read = decoded(as_object(body.closely(), "the body"), lists)
+    else:
+        try:
+            read = decoded(value, lists)
+        except DecodingError:
+            return decoded(as_object(body.closely(), "the body"), lists)
+        if read.strict and body.encoding is Encoding.YAML:
+            read = decoded(as_object(body.closely(), "the body"), lists)
+    return Decoded(read.obj, (*repeats, *read.strict)) if repeats else read
 
 
-def _check_strings(served: Served, field: str, values: JsonObject) -> None:
-    for value in values.values():
-        if value is not None and not isinstance(value, str):
-            raise status.bad_request(
-                f"{_as(served)}: json: cannot unmarshal {go_type(value)} into Go struct field {field} of type string"
-            )
+def _named(wanted: str, value: JsonValue, body: Body) -> tuple[str, str]:
+    """The apiVersion and kind a body says it is, found whatever the case of their names. Raises StatusError (400)."""
+    if complaint := kind_complaint(value):
+        raise unrecognized(wanted, complaint, body)
+    found = {"apiVersion": "", "kind": ""}
+    for name, item in value.items() if isinstance(value, dict) else ():
+        field = KIND_FIELDS.get(name.lower()) if len(name) in {4, 10} else None
+        if field is not None and isinstance(item, str):
+            found[field] = item
+    return found["apiVersion"], found["kind"]
 
 
-def go_type(value: JsonValue) -> str:
-    """What encoding/json calls the type of a value."""
-    if isinstance(value, bool):
-        return "bool"
-    return {dict: "object", list: "array", int: "number", float: "number"}.get(type(value), "string")
+def _of_another_kind(served: Served, group: str, version: str, kind: str, body: Body) -> status.StatusError:
+    """400 of an object of a kind that is known or not; a known one is read as what it is first."""
+    wanted = served.kind.kind
+    if is_builtin(group, version, kind):
+        package = served.kind.group.partition(".")[0] or "core"
+        why = f"converting ({version}.{kind}) to ({package}.{wanted}): unknown conversion"
+        try:
+            read_typed(body, builtin_list_types(group, version, kind))
+        except DecodingError as error:
+            why = str(error)
+    else:
+        api_version = f"{group}/{version}" if group else version
+        why = f'no kind "{kind}" is registered for version "{api_version}" in scheme "pkg/api/legacyscheme/scheme.go:30"'
+    return refused(kind, version, why, wanted)
 
 
-def _as(served: Served) -> str:
-    kind = served.kind.kind
-    return f'{kind} in version "{served.version.name}" cannot be handled as a {kind}'
-
-
-def _check_type(served: Served, api_version: str, kind: str) -> None:
-    expected = served.api_version
-    if served.kind.custom:
-        if not kind or not api_version:
-            raise status.bad_request(f"{_as(served)}: Object '{'Kind' if not kind else 'apiVersion'}' is missing")
-        if api_version != expected:
-            raise status.bad_request(
-                f"the API version in the data ({api_version}) does not match the expected API version ({expected})"
-            )
-        if kind != served.kind.kind:
-            raise status.bad_request(
-                f"the kind in the data ({kind}) does not match the expected kind ({served.kind.kind})"
-            )
-    elif api_version not in ("", expected) or kind not in ("", served.kind.kind):
-        registered = f'no kind "{kind or served.kind.kind}" is registered for version "{api_version or expected}"'
-        raise status.bad_request(f'{_as(served)}: {registered} in scheme "pkg/api/legacyscheme/scheme.go:30"')
+def _refused(served: Served, why: str) -> status.StatusError:
+    return refused(served.kind.kind, served.version.name, why)
 
 
 def check_namespace(served: Served, obj: JsonObject, namespace: str) -> JsonObject:
@@ -130,8 +169,11 @@ def check_namespace(served: Served, obj: JsonObject, namespace: str) -> JsonObje
 
 
 def check_name(obj: JsonObject, name: str) -> JsonObject:
-    """The object with the name of the path; another one in it is refused, none is filled in."""
+    """The object, which must have the name of the path."""
     given = find_str(obj, "metadata", "name")
     if given and given != name:
         raise status.bad_request(f"the name of the object ({given}) does not match the name on the URL ({name})")
-    return obj if given else {**obj, "metadata": {**as_object(find(obj, "metadata"), "metadata"), "name": name}}
+    if not given:
+        why = f"the name of the object ({name} based on URL) was undeterminable: name must be provided"
+        raise status.bad_request(why)
+    return obj

@@ -36,6 +36,8 @@ class Generation(StrEnum):
     """Not at all: what a client wrote stays."""
     SPEC = "spec"
     """1 at creation, one more with each change outside metadata and status."""
+    FIRST = "first"
+    """1 at creation, and ever after."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,17 @@ class ScalePaths:
 
 
 @dataclass(frozen=True, slots=True)
+class Subresource:
+    """A subresource as discovery lists it; ``group`` and ``version`` are "" where its kind is of those around it."""
+
+    name: str
+    kind: str
+    verbs: tuple[str, ...]
+    group: str = ""
+    version: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class KindVersion:
     """One served version of a kind."""
 
@@ -75,6 +88,8 @@ class KindVersion:
     """What every use of a deprecated version is warned with; "" for none."""
     selectable: tuple[str, ...] = ()
     """Dotted paths a field selector may name, beside name and namespace."""
+    subresources: tuple[Subresource, ...] = ()
+    """By name, all that discovery lists, answered or not."""
     custom: "CustomSchema | None" = field(default=None, compare=False)
     """``schema`` at work: defaults and validation."""
 
@@ -101,12 +116,20 @@ class Kind:
     """What ``status`` is at creation where the server sets one."""
     create_on_update: bool = False
     """Whether a PUT of an absent object creates it."""
+    unconditional_update: bool = True
+    """Whether a PUT may leave ``metadata.resourceVersion`` out."""
     dotless_name: bool = False
     """Whether names are DNS labels, not subdomains."""
     free_name: bool = False
     """Whether names are path segments (RBAC: ``system:node``)."""
     finalize: bool = False
     """Whether ``finalize`` is a subresource (namespaces)."""
+    virtual: bool = False
+    """Whether it is only asked (reviews, bindings): nothing of it is stored."""
+    storage_hash: str = ""
+    """What discovery calls the storage version's hash; "" to compute it."""
+    stored: Collection | None = None
+    """Where its objects are, for a kind whose objects are another kind's (events.k8s.io)."""
 
     @property
     def resource(self) -> str:
@@ -121,7 +144,13 @@ class Kind:
     @property
     def collection(self) -> Collection:
         """Where its objects are in storage."""
-        return Collection(self.group, self.plural)
+        return self.stored or Collection(self.group, self.plural)
+
+    @property
+    def stored_api_version(self) -> str:
+        """The apiVersion of its objects in storage."""
+        group = self.group if self.stored is None else self.stored.group
+        return f"{group}/{self.storage_version}" if group else self.storage_version
 
     def version(self, name: str) -> KindVersion | None:
         """The served version of that name."""

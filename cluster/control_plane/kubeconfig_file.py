@@ -1,9 +1,10 @@
 """The kubeconfig that gives clients access to a served control plane, and its token: secrets, and written like ones.
 
-kubectl and helm drop tokens where the server is plain HTTP, but send what stands in its URL; so the token is in both
+kubectl and helm drop tokens where the server is plain HTTP, but send what stands in its URL; so there the token is in both
 places. That is as good as the file's permissions: readable by its owner only, replaced as a whole, never half written.
 """
 
+import base64
 import os
 import secrets
 import tempfile
@@ -18,13 +19,19 @@ TOKEN_BYTES: Final = 32
 MAX_TOKEN_CHARS: Final = 512
 
 
-def kubeconfig(host: str, port: int, token: str) -> JsonObject:
-    """A kubeconfig with one context; ``host`` as it stands in a URL (IPv6 in brackets). Its JSON is YAML too."""
-    server = f"http://{USER}:{quote(token, safe='')}@{host}:{port}"
+def kubeconfig(host: str, port: int, token: str, authority: str = "") -> JsonObject:
+    """A kubeconfig with one context; ``host`` as it stands in a URL (IPv6 in brackets). Its JSON is YAML too.
+
+    ``authority`` is the certificate (PEM) that signed the server's; "" for a server without TLS.
+    """
+    cluster: JsonObject = {"server": f"http://{USER}:{quote(token, safe='')}@{host}:{port}"}
+    if authority:
+        data = base64.b64encode(authority.encode()).decode()
+        cluster = {"server": f"https://{host}:{port}", "certificate-authority-data": data}
     return {
         "apiVersion": "v1",
         "kind": "Config",
-        "clusters": [{"name": USER, "cluster": {"server": server}}],
+        "clusters": [{"name": USER, "cluster": cluster}],
         "users": [{"name": USER, "user": {"token": token}}],
         "contexts": [{"name": USER, "context": {"cluster": USER, "user": USER, "namespace": "default"}}],
         "current-context": USER,

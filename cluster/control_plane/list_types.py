@@ -11,7 +11,9 @@ What nobody declared is :attr:`Relation.UNKNOWN`: its form follows the value (ob
 a whole).
 
 The data also says what Go prints of a struct that nobody filled in (:attr:`ListTypes.zero`): the API server compares
-what it creates with such an empty object, so a struct that is always there is never "added".
+what it creates with such an empty object, so a struct that is always there is never "added". And it says what Go calls the
+types and holds in them (:attr:`ListTypes.go_type`, :attr:`ListTypes.scalar`), by which bodies are read and refused
+(:mod:`.decoding`).
 """
 
 from collections.abc import Callable, Mapping
@@ -56,6 +58,39 @@ class Relation(StrEnum):
     UNKNOWN = "unknown"
 
 
+class Scalar(StrEnum):
+    """What a scalar of a built-in kind is, by the letter of the data file."""
+
+    ANY = ""
+    """Not known: whatever JSON has."""
+    STRING = "s"
+    BOOL = "b"
+    INT32 = "i"
+    INT64 = "l"
+    FLOAT = "f"
+    BYTES = "y"
+    """A string in base64."""
+    QUANTITY = "q"
+    INT_OR_STRING = "x"
+    TIME = "t"
+    """RFC 3339, in whole seconds."""
+    MICRO_TIME = "m"
+
+
+_GO_TYPES: Final = {
+    Scalar.ANY: "",
+    Scalar.STRING: "string",
+    Scalar.BOOL: "bool",
+    Scalar.INT32: "int32",
+    Scalar.INT64: "int64",
+    Scalar.FLOAT: "float64",
+    Scalar.BYTES: "[]uint8",
+    Scalar.QUANTITY: "resource.Quantity",
+    Scalar.INT_OR_STRING: "intstr.IntOrString",
+    Scalar.TIME: "v1.Time",
+    Scalar.MICRO_TIME: "v1.MicroTime",
+}
+
 WHOLE: Final = frozenset({Relation.SCALAR, Relation.QUANTITY, Relation.ATOMIC_LIST, Relation.ATOMIC_MAP})
 """Relations whose value is one field: nothing inside is owned or merged by itself."""
 
@@ -83,11 +118,19 @@ class ListTypes:
     """What Go prints of an empty struct of this type; {} for everything else. Not to be changed."""
     pointers: frozenset[str] = frozenset()
     """The scalars of a struct that are printed even when zero (Go holds them by pointer)."""
+    scalar: Scalar = Scalar.ANY
+    """What a scalar is, where the data knows."""
+    go_type: str = ""
+    """What Go calls the type (``v1.PodSpec``, ``[]string``), where the data knows."""
+    embedded: Mapping[str, str] = field(default_factory=dict)
+    """The fields of a struct that belong to a struct embedded in it, by its name: ``emptyDir`` → ``VolumeSource``."""
+    closed: bool = False
+    """Whether a struct has no members but its fields, even if it has none."""
     load_fields: "Callable[[], Mapping[str, ListTypes]]" = field(default=_no_fields, repr=False)
 
     @cached_property
     def fields(self) -> "Mapping[str, ListTypes]":
-        """The declared members of a struct."""
+        """The declared members of a struct, in the order of Go's."""
         return self.load_fields()
 
     @property
@@ -97,7 +140,7 @@ class ListTypes:
 
     def declares(self, name: str) -> bool:
         """Whether a member of that name may be here."""
-        return self.element is not None or not self.fields or name in self.fields
+        return self.element is not None or name in self.fields or not (self.fields or self.closed)
 
     def field(self, name: str) -> "ListTypes":
         """What the member of that name is; UNKNOWN where nothing declares it."""
@@ -125,13 +168,15 @@ class ListTypes:
         if self.relation is not Relation.UNKNOWN:
             return self
         if isinstance(value, dict):
-            return _UNKNOWN_MAP
+            return _RAW_MAP if self is RAW else _UNKNOWN_MAP
         return _UNKNOWN_LIST if isinstance(value, list) else SCALAR
 
 
 SCALAR: Final = ListTypes(Relation.SCALAR)
-QUANTITY: Final = ListTypes(Relation.QUANTITY)
 UNKNOWN: Final = ListTypes(Relation.UNKNOWN)
+RAW: Final = ListTypes(Relation.UNKNOWN)
+"""Of built-in kinds: any JSON, which changes as a whole (``data`` of a ControllerRevision)."""
+_RAW_MAP: Final = ListTypes(Relation.ATOMIC_MAP, element=UNKNOWN)
 _UNKNOWN_MAP: Final = ListTypes(Relation.MAP, element=UNKNOWN)
 _UNKNOWN_LIST: Final = ListTypes(Relation.ATOMIC_LIST, element=UNKNOWN)
 
@@ -156,6 +201,11 @@ def crd_list_types(schema: JsonObject) -> ListTypes:
 def metadata_list_types() -> ListTypes:
     """What ``metadata`` is in every kind."""
     return _struct("meta.v1.ObjectMeta")
+
+
+def delete_options_types() -> ListTypes:
+    """What the options of a delete are."""
+    return _struct("meta.v1.DeleteOptions")
 
 
 def _custom_root(schema: JsonObject) -> ListTypes:
@@ -224,26 +274,51 @@ def _data() -> JsonObject:
 def _struct(name: str) -> ListTypes:
     """A named type of the data file (its letters are explained in deploy/generate_list_types.py)."""
     entry = find_object(_data(), "types", name)
-
-    def names(key: str) -> list[str]:
-        return find_str(entry, key).split()
+    codes = dict(_name_and_code(text) for text in find_str(entry, "o").split())
 
     def fields() -> Mapping[str, ListTypes]:
-        known = dict.fromkeys(names("s") + names("p") + names("n"), SCALAR) | dict.fromkeys(names("q"), QUANTITY)
-        return known | {field_name: _of_code(code) for field_name, code in find_object(entry, "f").items()}
+        others = find_object(entry, "f")
+        return {field_name: _of_code(code or find(others, field_name)) for field_name, code in codes.items()}
 
     return ListTypes(
         Relation.ATOMIC_MAP if "a" in entry else Relation.STRUCT,
         zero=find_object(entry, "z"),
-        pointers=frozenset(names("p")),
+        pointers=frozenset(field_name for field_name, code in codes.items() if code.startswith("=*")),
+        go_type=".".join(name.split(".")[-2:]),
+        embedded={
+            field_name: holder
+            for holder in find_object(entry, "e")
+            for field_name in find_str(entry, "e", holder).split()
+        },
+        closed=True,
         load_fields=fields,
     )
+
+
+def _name_and_code(text: str) -> tuple[str, str]:
+    """``replicas=*i`` → ``("replicas", "=*i")``; a name alone has no code."""
+    name, equals, code = text.partition("=")
+    return name, equals + code
+
+
+@cache
+def _scalar(code: str) -> ListTypes:
+    """A scalar from its code: ``=*s:v1.PullPolicy``."""
+    letter, _, go_type = code.lstrip("=*").partition(":")
+    scalar = Scalar(letter)
+    relation = Relation.QUANTITY if scalar is Scalar.QUANTITY else Relation.SCALAR
+    return ListTypes(relation, scalar=scalar, go_type=go_type or _GO_TYPES[scalar])
+
+
+def _zero_keys(code: JsonValue, element: ListTypes) -> JsonObject:
+    """What the keys of a list are where an item leaves them out and Go prints them all the same."""
+    return {key: element.zero[key] for key in find_str(code, "k").split() if key in element.zero}
 
 
 def _of_code(code: JsonValue) -> ListTypes:
     """One field or element as the data file writes it."""
     if isinstance(code, str):
-        return {"": UNKNOWN, "scalar": SCALAR, "quantity": QUANTITY}.get(code) or _struct(code)
+        return RAW if not code else _scalar(code) if code.startswith("=") else _struct(code)
     strategies = frozenset(strategy for strategy in find_str(code, "s").split(",") if strategy)
     if name := find_str(code, "r"):
         struct = replace(_struct(name), strategies=strategies, merge_key=find_str(code, "x"))
@@ -251,12 +326,16 @@ def _of_code(code: JsonValue) -> ListTypes:
     list_type = find_str(code, "l")
     if not list_type:
         relation = Relation.ATOMIC_MAP if find(code, "a") else Relation.MAP
-        return ListTypes(relation, element=_of_code(find(code, "m")), strategies=strategies)
+        element = _of_code(find(code, "m"))
+        go_type = find_str(code, "g") or f"map[string]{element.go_type}"
+        return ListTypes(relation, element=element, strategies=strategies, go_type=go_type)
+    element = _of_code(find(code, "e"))
     return ListTypes(
         {"set": Relation.SET, "map": Relation.KEYED}.get(list_type, Relation.ATOMIC_LIST),
         keys=tuple(find_str(code, "k").split()),
-        key_defaults=find_object(code, "d"),
+        key_defaults={**_zero_keys(code, element), **find_object(code, "d")},
         merge_key=find_str(code, "x"),
         strategies=strategies,
-        element=_of_code(find(code, "e")),
+        element=element,
+        go_type=find_str(code, "g") or f"[]{element.go_type}",
     )

@@ -11,11 +11,12 @@ allocate addresses or set a first status. Callers pass ``after`` at that point, 
 (status on the main resource, spec on ``/status``) already as it was.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
-from typing import Final
+from functools import lru_cache
+from typing import Final, TypeAlias
 
 from wharfinger.cluster.control_plane.list_types import ListTypes
 from wharfinger.cluster.control_plane.timestamps import format_time
@@ -27,6 +28,8 @@ from wharfinger.formats.json_value import (
     ShapeError,
     as_object,
     canonical_json,
+    decode_json,
+    encode_json,
     find,
     find_object,
     find_str,
@@ -34,6 +37,8 @@ from wharfinger.formats.json_value import (
 
 MAX_UPDATE_ENTRIES: Final = 10
 ANCIENT_MANAGER: Final = "ancient-changes"
+_MOST_REMEMBERED: Final = 8192
+"""Bytes of a FieldsV1 that is kept as read."""
 
 _SERVER_METADATA: Final = (
     "name", "namespace", "creationTimestamp", "selfLink", "uid", "clusterName", "generation", "managedFields",
@@ -80,6 +85,8 @@ class Owned:
 
 
 Managers = Mapping[Manager, Owned]
+Elsewhere: TypeAlias = Callable[[str], "tuple[JsonObject, JsonObject, ListTypes] | None"]
+"""Both states of an object at another apiVersion, and its types; None where there is no such version."""
 
 
 def record_update(
@@ -90,6 +97,7 @@ def record_update(
     subresource: str,
     now: datetime,
     lists: ListTypes,
+    elsewhere: Elsewhere | None = None,
 ) -> JsonObject:
     """``after`` with the managedFields that an Update (PUT, POST, any patch but apply) leaves; a new object.
 
@@ -100,24 +108,39 @@ def record_update(
     managers = managers_of_request(before, after, subresource)
     if managers or before is None:
         own = Manager(Operation.UPDATE, manager, find_str(after, "apiVersion"), subresource)
-        managers = updated(managers, before, after, own, now, lists)
+        managers = updated(managers, before, after, own, now, lists, elsewhere)
     return with_managers(after, managers)
 
 
 def updated(
-    managers: Managers, before: JsonObject | None, after: JsonObject, manager: Manager, now: datetime, lists: ListTypes
+    managers: Managers,
+    before: JsonObject | None,
+    after: JsonObject,
+    manager: Manager,
+    now: datetime,
+    lists: ListTypes,
+    elsewhere: Elsewhere | None = None,
 ) -> Managers:
-    """The managers after one made this Update; ``before`` None compares with an empty object of the kind."""
+    """The managers after one made this Update; ``before`` None compares with an empty object of the kind.
+
+    ``elsewhere`` is given where versions of the kind differ: what others lose is what changed at their version.
+    """
     change = compare(plain(before if before is not None else lists.zero), plain(after), lists)
     taken = change.added.union(change.modified)
-    kept = {
-        other: replace(owned, fields=owned.fields.difference(taken).difference(change.removed))
-        for other, owned in managers.items()
-    }
     own = taken.difference(UNTRACKED)
+    kept = {}
+    for other, owned in managers.items():
+        lost = taken if other != manager or own is not taken else EMPTY  # what it takes is its own again in a moment
+        removed = change.removed
+        states = elsewhere(owned.api_version) if elsewhere and owned.api_version != manager.api_version else None
+        if states is not None:
+            there = compare(plain(states[0]), plain(states[1]), states[2])
+            lost, removed = there.added.union(there.modified), there.removed
+        fields = owned.fields.difference(lost).difference(removed)
+        kept[other] = owned if fields is owned.fields else replace(owned, fields=fields)
     if own:
         old = kept.get(manager)
-        fields = own.union(old.fields) if old is not None else own
+        fields = old.fields.union(own) if old is not None else own
         kept[manager] = Owned(fields, format_time(now), manager.api_version)
     return _capped({other: owned for other, owned in kept.items() if owned.fields})
 
@@ -170,7 +193,18 @@ def _read_entry(entry: JsonObject) -> tuple[Manager, Owned]:
         api_version if operation is Operation.UPDATE else "",
         find_str(entry, "subresource"),
     )
-    return manager, Owned(FieldSet.from_fields_v1(find_object(entry, "fieldsV1")), find_str(entry, "time"), api_version)
+    return manager, Owned(_fields(find_object(entry, "fieldsV1")), find_str(entry, "time"), api_version)
+
+
+def _fields(written: JsonObject) -> FieldSet:
+    """FieldsV1, read; most objects of a kind are owned alike."""
+    encoded = encode_json(written)
+    return _read_fields(encoded) if len(encoded) <= _MOST_REMEMBERED else FieldSet.from_fields_v1(written)
+
+
+@lru_cache(maxsize=512)
+def _read_fields(encoded: bytes) -> FieldSet:
+    return FieldSet.from_fields_v1(decode_json(encoded, max_bytes=_MOST_REMEMBERED, what="fieldsV1"))
 
 
 def _write_entry(manager: Manager, owned: Owned) -> JsonObject:

@@ -1,122 +1,179 @@
-"""Storage in memory: a dict, a sorted list of keys for each collection, and a bounded history.
+"""Storage in memory: for each collection its records by place and the places in order, and a bounded history.
 
-A list hands out references, not copies: what is stored is never altered (law 2), so a snapshot of ten thousand objects
-costs one tuple. Older lists are made by undoing the history backwards from now.
+A list of now walks the places; a list of before walks them too, with what changed since put back as it was, so that a page
+costs what is on it and what changed, not what there is.
 """
 
 from bisect import bisect_left, insort
-from collections import defaultdict, deque
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from heapq import merge
+from itertools import islice
 from typing import Final
 
-from wharfinger.cluster.control_plane.storage import Change, ChangeType, Collection, CompactedError, Key
-from wharfinger.formats.json_value import JsonObject, as_object
+from wharfinger.cluster.control_plane.history import HISTORY_BYTES, HISTORY_LIMIT, History
+from wharfinger.cluster.control_plane.record import WARM_BYTES, Objects, Record, Warmth, record_of
+from wharfinger.cluster.control_plane.storage import Change, ChangeType, Collection, Key
+from wharfinger.formats.json_value import JsonObject
 
-HISTORY_LIMIT: Final = 20_000
-"""Changes kept for watches and older lists; the oldest go first."""
 _AFTER_SLASH: Final = chr(ord("/") + 1)
+
+
+class _Shelf:
+    """The objects of one collection."""
+
+    __slots__ = ("places", "records")
+
+    def __init__(self) -> None:
+        self.records: dict[str, Record] = {}
+        self.places: list[str] = []
+
+    def between(self, namespace: str, start: str) -> tuple[int, int]:
+        """The indexes of the places of a namespace ("": of all) from ``start`` on."""
+        first, last = 0, len(self.places)
+        if namespace:
+            first = bisect_left(self.places, f"{namespace}/")
+            last = bisect_left(self.places, f"{namespace}{_AFTER_SLASH}", lo=first)
+        return min(max(first, bisect_left(self.places, start)), last), last
 
 
 class MemoryStorage:
     """State that is lost with the process: of tests and simulations, and what other storages keep in reach.
 
-    It begins at ``revision`` with ``objects`` there (each as a storage stamped it), and without a history.
+    It begins at ``revision`` with what ``bodies`` has (each as a storage stamped it, with its revision), and without a
+    history, which is bounded to ``history_limit`` changes and ``history_bytes``.
     """
 
     def __init__(
         self,
         *,
         history_limit: int = HISTORY_LIMIT,
+        history_bytes: int = HISTORY_BYTES,
         revision: int = 1,
-        objects: Iterable[tuple[Key, JsonObject]] = (),
+        bodies: Iterable[tuple[Key, int, bytes]] = (),
+        warm_bytes: int = WARM_BYTES,
     ) -> None:
         self._revision = revision
-        self._oldest = revision
-        self._history_limit = history_limit
-        self._objects: dict[Key, JsonObject] = dict(objects)
-        self._places: defaultdict[Collection, list[str]] = defaultdict(list)
-        for key in sorted(self._objects, key=lambda key: key.place):
-            self._places[key.collection].append(key.place)
-        self._history: deque[Change] = deque()
-        self._by_collection: defaultdict[Collection, deque[Change]] = defaultdict(deque)
+        self._warmth = Warmth(warm_bytes)
+        self._shelves: defaultdict[Collection, _Shelf] = defaultdict(_Shelf)
+        for key, at, body in bodies:
+            self._shelves[key.collection].records[key.place] = Record(key, at, body, self._warmth)
+        for shelf in self._shelves.values():
+            shelf.places = sorted(shelf.records)
+        self._history = History(revision, limit=history_limit, max_bytes=history_bytes)
 
     @property
     def revision(self) -> int:
         return self._revision
 
     @property
+    def committed(self) -> int:
+        return self._revision
+
+    @property
     def oldest(self) -> int:
-        return self._oldest
+        return self._history.oldest
+
+    def record(self, key: Key) -> Record | None:
+        shelf = self._shelves.get(key.collection)
+        return None if shelf is None else shelf.records.get(key.place)
 
     def get(self, key: Key) -> JsonObject | None:
-        return self._objects.get(key)
+        record = self.record(key)
+        return None if record is None else record.obj
 
-    def list(self, collection: Collection, namespace: str = "", *, at: int | None = None) -> tuple[JsonObject, ...]:
-        if at is not None and at < self._revision:
-            return self._list_at(collection, namespace, at)
-        places = self._places.get(collection, [])
-        if namespace:
-            places = places[bisect_left(places, f"{namespace}/") : bisect_left(places, f"{namespace}{_AFTER_SLASH}")]
-        return tuple(self._objects[_key(collection, place)] for place in places)
+    def list(self, collection: Collection, namespace: str = "", *, at: int | None = None) -> Sequence[JsonObject]:
+        return Objects(tuple(self.records(collection, namespace, at=at)))
 
-    def _list_at(self, collection: Collection, namespace: str, at: int) -> tuple[JsonObject, ...]:
-        undone: dict[str, JsonObject | None] = {}
-        for change in reversed(self.changes(collection, at)):
-            undone[change.key.place] = change.previous
-        now = {place: self._objects[_key(collection, place)] for place in self._places.get(collection, [])}
-        then = sorted((now | undone).items())
-        prefix = f"{namespace}/" if namespace else ""
-        return tuple(obj for place, obj in then if obj is not None and place.startswith(prefix))
+    def records(
+        self, collection: Collection, namespace: str = "", *, start: str = "", at: int | None = None
+    ) -> Iterator[Record]:
+        shelf = self._shelves.get(collection) or _Shelf()
+        first, last = shelf.between(namespace, start)
+        now = islice(shelf.places, first, last)
+        if at is None or at >= self._revision:
+            return map(shelf.records.__getitem__, now)
+        then = self._undone(collection, namespace, start, at)
+        gone = sorted(place for place in then if place not in shelf.records)
+        placed = merge(now, gone) if gone else now
+        found = (then[place] if place in then else shelf.records[place] for place in placed)
+        return (record for record in found if record is not None)
+
+    def count(self, collection: Collection, namespace: str = "", *, start: str = "", at: int | None = None) -> int:
+        shelf = self._shelves.get(collection) or _Shelf()
+        first, last = shelf.between(namespace, start)
+        if at is None or at >= self._revision:
+            return last - first
+        then = self._undone(collection, namespace, start, at)
+        return last - first + sum((record is not None) - (place in shelf.records) for place, record in then.items())
+
+    def _undone(self, collection: Collection, namespace: str, start: str, at: int) -> dict[str, Record | None]:
+        """What stood at a revision where something changed since, by place."""
+        then: dict[str, Record | None] = {}
+        for change in self._history.after(collection, at, None, None):
+            place = change.key.place
+            if place not in then and place >= start and (not namespace or change.key.namespace == namespace):
+                then[place] = change.before
+        return then
 
     def put(self, key: Key, obj: JsonObject) -> Change:
-        previous = self._objects.get(key)
-        self._revision += 1
-        stored = stamped(obj, self._revision)
-        if previous is None:
-            insort(self._places[key.collection], key.place)
-        self._objects[key] = stored
-        type_ = ChangeType.ADDED if previous is None else ChangeType.MODIFIED
-        return self._record(Change(self._revision, type_, key, stored, previous))
+        record = record_of(key, obj, self._revision + 1, self._warmth)
+        shelf = self._shelves[key.collection]
+        place = key.place
+        before = shelf.records.get(place)
+        if before is None:
+            insort(shelf.places, place)
+        shelf.records[place] = record
+        return self._record(Change(ChangeType.ADDED if before is None else ChangeType.MODIFIED, record, before))
 
     def delete(self, key: Key) -> Change:
-        previous = self._objects.pop(key)
-        places = self._places[key.collection]
-        del places[bisect_left(places, key.place)]
-        self._revision += 1
-        last = stamped(previous, self._revision)
-        return self._record(Change(self._revision, ChangeType.DELETED, key, last, previous))
+        before = self.record(key)
+        if before is None:
+            raise KeyError(key)
+        record = record_of(key, before.obj, self._revision + 1, self._warmth)
+        self._remove(key)
+        return self._record(Change(ChangeType.DELETED, record, before))
 
-    def changes(self, collection: Collection, after: int) -> Sequence[Change]:
-        if after < self._oldest:
-            raise CompactedError(after, self._oldest)
-        found: deque[Change] = deque()
-        for change in reversed(self._by_collection.get(collection, ())):
-            if change.revision <= after:
-                break
-            found.appendleft(change)
-        return tuple(found)
+    def _remove(self, key: Key) -> None:
+        shelf = self._shelves[key.collection]
+        place = key.place
+        del shelf.records[place]
+        del shelf.places[bisect_left(shelf.places, place)]
+
+    def changes(
+        self, collection: Collection, after: int, *, limit: int | None = None, upto: int | None = None
+    ) -> Sequence[Change]:
+        return self._history.after(collection, after, limit, upto)
 
     def _record(self, change: Change) -> Change:
-        self._history.append(change)
-        self._by_collection[change.key.collection].append(change)
-        while len(self._history) > self._history_limit:
-            dropped = self._history.popleft()
-            self._by_collection[dropped.key.collection].popleft()
-            self._oldest = dropped.revision
+        self._revision = change.revision
+        self._history.add(change)
         return change
 
     def compact(self) -> None:
-        self._history.clear()
-        self._by_collection.clear()
-        self._oldest = self._revision
+        self._history.clear(self._revision)
 
+    def commit(self) -> None:
+        """Nothing: there is nothing that outlives the process."""
 
-def _key(collection: Collection, place: str) -> Key:
-    namespace, _, name = place.partition("/")
-    return Key(collection, namespace, name)
-
-
-def stamped(obj: JsonObject, revision: int) -> JsonObject:
-    """A copy that bears a revision."""
-    metadata = as_object(obj.get("metadata", {}), "metadata")
-    return {**obj, "metadata": {**metadata, "resourceVersion": str(revision)}}
+    def undo(self, changes: Sequence[Change], revision: int) -> Sequence[Change]:
+        """Take back the latest ``changes``, oldest first; what that comes to, one change for each object at most."""
+        first = {change.key: change.before for change in reversed(changes)}
+        last = {change.key: change for change in changes}
+        self._revision = revision
+        self._history.forget_after(revision)
+        undone = []
+        for key, before in first.items():
+            shelf, place, newest = self._shelves[key.collection], key.place, last[key]
+            absent = newest.type is ChangeType.DELETED
+            if before is None:
+                if not absent:
+                    self._remove(key)
+                    undone.append(Change(ChangeType.DELETED, newest.record, newest.record))
+                continue
+            if absent:
+                insort(shelf.places, place)
+            shelf.records[place] = before
+            type_ = ChangeType.ADDED if absent else ChangeType.MODIFIED
+            undone.append(Change(type_, before, None if absent else newest.record))
+        return undone

@@ -33,7 +33,8 @@ class MemoryTransport(httpx.AsyncBaseTransport):
         answer = await self._handler(Request(request.method, target.path, target.query, headers, body))
         if isinstance(answer, NoAnswer):
             raise httpx.ReadError("the control plane closed the connection without an answer")
-        sent = [("content-type", answer.content_type), *answer.headers]
+        typed = [("content-type", answer.content_type)] if answer.content_type else []
+        sent = [*typed, *answer.headers]
         if isinstance(answer, Response):
             return httpx.Response(answer.status, headers=sent, content=answer.body)
         return httpx.Response(answer.status, headers=sent, stream=_Chunks(answer))

@@ -1,8 +1,11 @@
 """What the control plane counts, in Prometheus' text format 0.0.4."""
 
 from collections import Counter
+from typing import Final
 
 from wharfinger.cluster.control_plane.backend import Backend
+
+METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores"
 
 
 class Metrics:
@@ -32,7 +35,7 @@ class Metrics:
         lines += [
             f'apiserver_storage_objects{{resource="{kind.resource}"}} {count}'
             for kind in backend.catalog.kinds()
-            if (count := len(backend.storage.list(kind.collection)))
+            if kind.stored is None and (count := backend.storage.count(kind.collection))
         ]
         if self.faults:
             lines += [

@@ -4,7 +4,7 @@ Protobuf is read but never written, and CBOR not at all: asked for them, the nex
 and that is JSON with every client there is.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -13,6 +13,8 @@ from wharfinger.cluster.control_plane import status
 
 OFFERED: Final = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
 """As the kube-apiserver says it when nothing fits."""
+STREAMS: Final = ("application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch")
+"""The same of a watch."""
 
 
 class Encoding(StrEnum):
@@ -39,6 +41,8 @@ class Representation:
 
     encoding: Encoding
     view: View = View.OBJECT
+    version: str = "v1"
+    """The version of meta.k8s.io in which a view is."""
 
     @property
     def content_type(self) -> str:
@@ -48,35 +52,54 @@ class Representation:
         return str(self.encoding)
 
 
-def negotiate(accept: str, views: Collection[View]) -> Representation:
-    """The first acceptable representation of an Accept header. Raises StatusError (406)."""
+def negotiate(accept: str, views: Collection[View], *, watch: bool = False) -> Representation:
+    """The best acceptable representation of an Accept header. Raises StatusError (406).
+
+    A watch is never YAML. Where a media type is known, but not the view that is asked for, the refusal is another one than
+    where no type is: in the kube-apiserver two programs look at them, one after the other.
+    """
     if not accept.strip():
         return Representation(Encoding.JSON)
-    for clause in accept.split(","):
-        found = _clause(clause, views)
-        if found is not None:
+    clauses = sorted((parse_media_type(clause) for clause in accept.split(",")), key=_preference)
+    for media, parameters in clauses:
+        found = _representation(media, parameters, views)
+        if found is not None and not (watch and found.encoding is Encoding.YAML):
             return found
-    raise status.not_acceptable(OFFERED)
+    if not any(media in OFFERED or media == "*/*" for media, _ in clauses):
+        raise status.not_acceptable((*OFFERED, *STREAMS) if watch else OFFERED)
+    raise status.only_accepted(STREAMS if watch else OFFERED)
 
 
-def _clause(clause: str, views: Collection[View]) -> Representation | None:
-    media, parameters = parse_media_type(clause)
-    encodings = {
-        "application/json": Encoding.JSON,
-        "application/yaml": Encoding.YAML,
-        "*/*": Encoding.JSON,
-        "application/*": Encoding.JSON,
-    }
-    if media not in encodings:
+def error_encoding(accept: str) -> Encoding:
+    """How an error is written for a client: as it wants its objects, or else in JSON."""
+    try:
+        return negotiate(accept, ()).encoding
+    except status.StatusError:
+        return Encoding.JSON
+
+
+def _preference(clause: tuple[str, Mapping[str, str]]) -> tuple[float, bool, bool]:
+    """Sorts clauses: by weight, and what is named before what is not."""
+    media, parameters = clause
+    try:
+        weight = float(parameters.get("q", "1"))
+    except ValueError:
+        weight = 1.0
+    return -weight, media.startswith("*"), media.endswith("*")
+
+
+def _representation(media: str, parameters: Mapping[str, str], views: Collection[View]) -> Representation | None:
+    encoding = {"application/json": Encoding.JSON, "application/yaml": Encoding.YAML, "*/*": Encoding.JSON}.get(media)
+    if encoding is None:
         return None
-    wanted = parameters.get("as", "")
+    wanted, version = parameters.get("as", ""), parameters.get("v", "")
     if not wanted:
-        return Representation(encodings[media])
+        return Representation(encoding)
     view = next((view for view in views if view.value == wanted), None)
-    group, version = ("apidiscovery.k8s.io", "v2") if view is View.DISCOVERY else ("meta.k8s.io", "v1")
-    if view is None or parameters.get("g") != group or parameters.get("v") != version:
+    group, versions = ("apidiscovery.k8s.io", ("v2",)) if view is View.DISCOVERY else ("meta.k8s.io", ("v1", "v1beta1"))
+    if view is None or parameters.get("g") != group or version not in versions:
         return None
-    return Representation(encodings[media], view)
+    return Representation(encoding, view, version)
 
 
 def parse_media_type(text: str) -> tuple[str, dict[str, str]]:

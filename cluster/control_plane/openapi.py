@@ -1,130 +1,139 @@
-"""OpenAPI, as thin as clients bear: enough for kubectl and helm to see which kinds take field validation.
+"""OpenAPI as clients ask for it: an index and a document a group version (version 3), and everything in one (version 2).
 
-Version 3 documents name each kind's operations with their parameters; custom kinds bring their schema along (so that
-``kubectl explain`` works for them), built-in ones are objects. Patch bodies are left undescribed on purpose: clients then
-make strategic merge patches from their own types.
-
-Version 2 in protobuf is for one client: kubectl asks for it, and for nothing else, where a file holds a ``kind: List``. It
-describes no kind, so kubectl checks nothing itself and leaves every item to the server's field validation, as it does with
-files that hold no list.
+What is said of built-in kinds is data (:mod:`.openapi_data`); custom kinds are described as they come (:mod:`.openapi_custom`).
+Documents are kept as bytes with their hash until the catalog changes: the hash is in the index, and it is the ETag, so that
+clients ask for what changed and for nothing else.
 """
 
 import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 from wharfinger.cluster.control_plane.catalog import Catalog, Served
-from wharfinger.formats.json_value import JsonObject, JsonValue, encode_json
+from wharfinger.cluster.control_plane.openapi_custom import parts
+from wharfinger.cluster.control_plane.openapi_data import document, raw_document, version_3_names
+from wharfinger.cluster.control_plane.openapi_protobuf import version_2_protobuf
+from wharfinger.formats.json_value import JsonObject, encode_json, find, find_object
 
 VERSION_2_PROTOBUF_ASKED: Final = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 VERSION_2_PROTOBUF_TYPE: Final = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 """As clients ask for it, which is no media type (RFC 9110 §8.3.1 has no ``@``), and as servers answer, which is one."""
-_VERSION: Final = "v1.36.2"
-_WRITE_PARAMETERS: Final = ("dryRun", "fieldManager", "fieldValidation")
+VERSION_3_PROTOBUF_TYPES: Final = frozenset(
+    {
+        "application/com.github.proto-openapi.spec.v3@v1.0+protobuf",
+        "application/com.github.proto-openapi.spec.v3.v1.0+protobuf",
+    }
+)
+_CUSTOM_INFO: Final[JsonObject] = {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}
 
 
-def _document_name(group: str, version: str) -> str:
-    return f"apis/{group}/{version}" if group else f"api/{version}"
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A document as it is sent."""
+
+    body: bytes
+    hash: str
+    """SHA-512 of the JSON, in capitals: the ETag, and what the index says."""
 
 
-def index(catalog: Catalog) -> JsonObject:
-    """``/openapi/v3``: where each group version's document is, with a hash for caches."""
+class OpenApi:
+    """The documents of what a catalog serves; each is made when it is asked for, and kept while the catalog stays."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._generation = -1
+        self._kept: dict[str, Document] = {}
+        self._fixed: dict[str, Document] = {}
+
+    def index(self) -> Document:
+        """``/openapi/v3``: where each document is."""
+        return self._keep("index", self._index)
+
+    def version_3(self, name: str) -> Document | None:
+        """One document (``apis/apps/v1``), or None where there is none."""
+        if name not in self._fixed and (body := raw_document(f"v3/{name}")) is not None:
+            self._fixed[name] = _made(body)
+        if name in self._fixed:
+            return self._fixed[name]
+        served = self._custom_versions().get(name, [])
+        return self._keep(name, lambda: encode_json(_custom_document(served))) if served else None
+
+    def version_2(self) -> Document:
+        """``/openapi/v2``."""
+        return self._keep("v2", self._version_2)
+
+    def version_2_protobuf(self) -> Document:
+        """The same in protobuf; it goes by the same hash."""
+        made = self._keep("v2 protobuf", lambda: version_2_protobuf(self._whole()))
+        return Document(made.body, self.version_2().hash)
+
+    def _index(self) -> bytes:
+        names = sorted({*version_3_names(), *self._custom_versions()})
+        paths: JsonObject = {}
+        for name in names:
+            if (found := self.version_3(name)) is not None:
+                paths[name] = {"serverRelativeURL": f"/openapi/v3/{name}?hash={found.hash}"}
+        return encode_json({"paths": paths})
+
+    def _version_2(self) -> bytes:
+        if not self._custom_versions():
+            return raw_document("v2") or b""
+        return encode_json(self._whole())
+
+    def _whole(self) -> JsonObject:
+        """Version 2 of everything."""
+        whole = document("v2")
+        paths, definitions = dict(find_object(whole, "paths")), dict(find_object(whole, "definitions"))
+        for served in (item for listed in self._custom_versions().values() for item in listed):
+            found = parts(served, "v2")
+            paths |= find_object(found, "paths")
+            definitions |= find_object(found, "definitions")
+        return {**whole, "paths": _sorted(paths), "definitions": _sorted(definitions)}
+
+    def _custom_versions(self) -> dict[str, list[Served]]:
+        found: dict[str, list[Served]] = {}
+        for kind in self._catalog.kinds():
+            if kind.custom:
+                for version in kind.versions:
+                    found.setdefault(f"apis/{kind.group}/{version.name}", []).append(Served(kind, version))
+        return found
+
+    def _keep(self, name: str, make: Callable[[], bytes]) -> Document:
+        if self._generation != self._catalog.generation:
+            self._generation = self._catalog.generation
+            self._kept.clear()
+        if name not in self._kept:
+            self._kept[name] = _made(make())
+        return self._kept[name]
+
+
+def _made(body: bytes) -> Document:
+    return Document(body, hashlib.sha512(body).hexdigest().upper())
+
+
+def _sorted(value: JsonObject) -> JsonObject:
+    return {name: value[name] for name in sorted(value)}
+
+
+def _custom_document(served: list[Served]) -> JsonObject:
+    """Version 3 of a custom group version."""
+    template = document("custom/v3")
+    shared = {
+        name: item for name, item in find_object(template, "components", "schemas").items() if "token" not in name
+    }
+    if not any(item.version.scale for item in served):
+        shared = {name: item for name, item in shared.items() if ".autoscaling." not in name}
     paths: JsonObject = {}
-    for group, versions in catalog.groups().items():
-        for version in versions:
-            name = _document_name(group, version)
-            found = document(catalog, name)
-            digest = hashlib.sha256(encode_json(found)).hexdigest().upper()
-            paths[name] = {"serverRelativeURL": f"/openapi/v3/{name}?hash={digest}"}
-    return {"paths": paths}
-
-
-def document(catalog: Catalog, name: str) -> JsonObject | None:
-    """One group version's document (``apis/apps/v1``), or None where it is not served."""
-    parts = name.split("/")
-    group, version = ("", parts[1]) if parts[0] == "api" and len(parts) == 2 else ("", "")
-    if parts[0] == "apis" and len(parts) == 3:
-        group, version = parts[1], parts[2]
-    served = catalog.resources(group, version) if version else ()
-    if not served:
-        return None
-    paths: JsonObject = {}
-    schemas: JsonObject = {}
+    schemas: JsonObject = shared
     for item in served:
-        paths.update(_paths(name, item))
-        schemas[schema_name(item)] = _schema(item)
+        found = parts(item, "v3")
+        paths |= find_object(found, "paths")
+        schemas |= find_object(found, "definitions")
+    components: JsonObject = {"schemas": _sorted(schemas)}
     return {
-        "openapi": "3.0.0",
-        "info": {"title": "Kubernetes", "version": _VERSION},
-        "paths": paths,
-        "components": {"schemas": schemas},
-    }
-
-
-def schema_name(served: Served) -> str:
-    """``com.example.v1.Gadget``: the group backwards."""
-    group = ".".join(reversed((served.kind.group or "core.api.k8s.io").split(".")))
-    return f"{group}.{served.version.name}.{served.kind.kind}"
-
-
-def _gvk(served: Served) -> JsonObject:
-    return {"group": served.kind.group, "version": served.version.name, "kind": served.kind.kind}
-
-
-def _schema(served: Served) -> JsonObject:
-    schema: JsonObject = {"type": "object", **served.version.schema}
-    return {**schema, "x-kubernetes-group-version-kind": [_gvk(served)]}
-
-
-def _paths(name: str, served: Served) -> JsonObject:
-    scope = "/namespaces/{namespace}" if served.kind.namespaced else ""
-    collection = f"/{name}{scope}/{served.kind.plural}"
-    return {
-        collection: {"post": _operation(served, "post"), "get": _operation(served, "list")},
-        f"{collection}/{{name}}": {
-            "get": _operation(served, "get"),
-            "put": _operation(served, "put"),
-            "patch": _operation(served, "patch"),
-            "delete": _operation(served, "delete"),
-        },
-    }
-
-
-def _operation(served: Served, action: str) -> JsonObject:
-    writes = action in {"post", "put", "patch"}
-    parameters: list[JsonValue] = [
-        {"name": name, "in": "query", "schema": {"type": "string", "uniqueItems": True}}
-        for name in (_WRITE_PARAMETERS if writes else ())
-    ]
-    content: JsonObject = {"application/json": {"schema": {"$ref": f"#/components/schemas/{schema_name(served)}"}}}
-    return {
-        "operationId": f"{action}{served.kind.kind}",
-        "parameters": parameters,
-        "responses": {"200": {"description": "OK", "content": content}},
-        "x-kubernetes-action": action,
-        "x-kubernetes-group-version-kind": _gvk(served),
-    }
-
-
-def version_2_protobuf() -> bytes:
-    """``/openapi/v2`` as gnostic's ``openapi.v2.Document``: its ``swagger`` (1) and ``info`` (2: title, version) only."""
-    info = _field(1, b"Kubernetes") + _field(2, _VERSION.encode())
-    return _field(1, b"2.0") + _field(2, info)
-
-
-def _field(number: int, content: bytes) -> bytes:
-    """A length-delimited field of protobuf; short content only."""
-    return bytes((number << 3 | 2, len(content))) + content
-
-
-def version_2(catalog: Catalog) -> JsonObject:
-    """``/openapi/v2``: definitions only."""
-    definitions: JsonObject = {}
-    for group, versions in catalog.groups().items():
-        for version in versions:
-            definitions.update({schema_name(item): _schema(item) for item in catalog.resources(group, version)})
-    return {
-        "swagger": "2.0",
-        "info": {"title": "Kubernetes", "version": _VERSION},
-        "paths": {},
-        "definitions": definitions,
+        "openapi": find(template, "openapi"),
+        "info": _CUSTOM_INFO,
+        "paths": _sorted(paths),
+        "components": components,
     }

@@ -5,14 +5,22 @@ Parsed once, and refused here where the kube-apiserver refuses them (``metav1/va
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
 from wharfinger.cluster.control_plane import status
 from wharfinger.cluster.control_plane.authentication import ADMINISTRATOR, User
 from wharfinger.cluster.control_plane.status import FieldError
-from wharfinger.formats.json_value import JsonObject, JsonValue, ShapeError, encode_json, find, find_str
+from wharfinger.cluster.control_plane.validation.field_errors import quoted
+from wharfinger.formats.json_value import (
+    JsonObject,
+    encode_json,
+    find,
+    find_int,
+    find_list,
+    find_str,
+)
 
 Query = Mapping[str, tuple[str, ...]]
 MANAGER_LIMIT: Final = 128
@@ -20,7 +28,7 @@ _FIELD_VALIDATION: Final = ("", "Ignore", "Strict", "Warn")
 _PROPAGATION: Final = ("Foreground", "Background", "Orphan")
 _DIGITS: Final = re.compile(r"[0-9]+")
 _SIGNED: Final = re.compile(r"[+-]?[0-9]+")
-_TRUE: Final = frozenset({"1", "t", "T", "true", "TRUE", "True", ""})
+_FALSE: Final = frozenset({"0", "false"})
 
 
 class FieldValidation(StrEnum):
@@ -41,6 +49,8 @@ class WriteOptions:
     validation: FieldValidation = FieldValidation.WARN
     user: User = ADMINISTRATOR
     """Who asks, for admission."""
+    warnings: list[str] = field(default_factory=list, compare=False)
+    """What the client is told beside the answer, even if that is a failure; filled in while the write goes on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +61,12 @@ class DeleteOptions:
     propagation: str = ""
     uid: str = ""
     resource_version: str = ""
+    grace: int | None = None
+    """Seconds that a Pod is given to end; None for its own."""
+    not_orphaned: bool = False
+    """Whether ``orphanDependents: false`` was said, to which "not gone yet" is 202."""
+    warnings: list[str] = field(default_factory=list, compare=False)
+    """What the client is told; filled in while the delete goes on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +90,14 @@ def _last(query: Query, name: str) -> str:
     return values[-1] if values else ""
 
 
+def _first(query: Query, name: str) -> str:
+    values = query.get(name)
+    return values[0] if values else ""
+
+
 def _flag(query: Query, name: str) -> bool:
     """A boolean as Go's clients write it; a parameter without value is true."""
-    return name in query and _last(query, name) in _TRUE
+    return name in query and _first(query, name).lower() not in _FALSE
 
 
 def _refuse(kind: str, errors: Sequence[FieldError]) -> None:
@@ -101,25 +122,22 @@ def default_manager(user_agent: str) -> str:
     return prefix.encode()[:MANAGER_LIMIT].decode(errors="ignore") or "unknown"
 
 
-def parse_write_options(query: Query, user_agent: str, kind: str) -> WriteOptions:
-    """Options of a write; ``kind`` is ``CreateOptions``, ``UpdateOptions`` or ``PatchOptions``. Raises StatusError."""
-    dry_run, errors = _dry_run(query.get("dryRun", ()))
-    validation = _last(query, "fieldValidation")
+def parse_write_options(query: Query, user_agent: str, kind: str, *, apply: bool | None = None) -> WriteOptions:
+    """Options of a write; ``kind`` is ``CreateOptions``, ``UpdateOptions`` or ``PatchOptions``. Raises StatusError.
+
+    ``apply`` is whether a patch is an apply; None where there is no patch.
+    """
+    manager, validation = _last(query, "fieldManager"), _last(query, "fieldValidation")
+    errors: list[FieldError] = []
+    if apply and not manager:
+        errors.append(FieldError("fieldManager", "FieldValueRequired", "Required value: is required for apply patch"))
+    if apply is False and "force" in query:
+        errors.append(FieldError("force", "FieldValueForbidden", "Forbidden: may not be specified for non-apply patch"))
+    errors += _manager_errors(manager)
+    dry_run, wrong = _dry_run(query.get("dryRun", ()))
+    errors += wrong
     if validation not in _FIELD_VALIDATION:
         errors.append(_unsupported("fieldValidation", f'"{validation}"', _FIELD_VALIDATION))
-    manager = _last(query, "fieldManager")
-    if len(manager.encode()) > MANAGER_LIMIT:
-        errors.append(
-            FieldError("fieldManager", "FieldValueTooLong", f"Too long: may not be more than {MANAGER_LIMIT} bytes")
-        )
-    if not manager.isprintable():
-        errors.append(
-            FieldError(
-                "fieldManager",
-                "FieldValueInvalid",
-                f'Invalid value: "{manager}": should only contain printable characters',
-            )
-        )
     _refuse(kind, errors)
     return WriteOptions(
         manager or default_manager(user_agent),
@@ -129,127 +147,156 @@ def parse_write_options(query: Query, user_agent: str, kind: str) -> WriteOption
     )
 
 
-def check_patch_options(query: Query, *, apply: bool) -> None:
-    """What is said of a patch only with its type known. Raises StatusError."""
+def _manager_errors(manager: str) -> list[FieldError]:
     errors = []
-    if apply and not _last(query, "fieldManager"):
-        errors.append(FieldError("fieldManager", "FieldValueRequired", "Required value: is required for apply patch"))
-    if not apply and "force" in query:
-        errors.append(FieldError("force", "FieldValueForbidden", "Forbidden: may not be specified for non-apply patch"))
-    _refuse("PatchOptions", errors)
+    if len(manager.encode()) > MANAGER_LIMIT:
+        errors.append(
+            FieldError("fieldManager", "FieldValueTooLong", f"Too long: may not be more than {MANAGER_LIMIT} bytes")
+        )
+    at = 0
+    for char in manager:
+        if not char.isprintable():
+            why = f"invalid character U+{ord(char):04X} (at position {at})"
+            errors.append(FieldError("fieldManager", "FieldValueInvalid", f"Invalid value: {quoted(manager)}: {why}"))
+        at += len(char.encode())
+    return errors
 
 
-def parse_delete_options(query: Query, body: JsonValue) -> DeleteOptions:
-    """Options of a delete, from its body or, where there is none, its parameters. Raises StatusError."""
-    given: JsonObject = {}
-    if isinstance(body, dict) and body:
-        given = body
-    else:
-        for name in ("propagationPolicy", "orphanDependents"):
-            if name in query:
-                given[name] = _last(query, name)
-    if "dryRun" in query:
-        given = {**given, "dryRun": list(query["dryRun"])}
-    try:
-        return _delete_options(given)
-    except ShapeError as error:
-        raise status.bad_request(f"DeleteOptions: {error}") from error
+def parse_delete_options(query: Query, body: JsonObject | None) -> DeleteOptions:
+    """Options of a delete, from its body (as ``DeleteOptions`` has it) or, where there is none, its parameters.
+
+    Raises StatusError.
+    """
+    given: JsonObject = {} if body is None else body
+    if body is None:
+        if (grace := _integer(query, "gracePeriodSeconds")) is not None:
+            given["gracePeriodSeconds"] = grace
+        if "orphanDependents" in query:
+            given["orphanDependents"] = _flag(query, "orphanDependents")
+        if "propagationPolicy" in query:
+            given["propagationPolicy"] = _last(query, "propagationPolicy")
+        given["dryRun"] = list(query.get("dryRun", ()))
+    return _delete_options(given)
 
 
 def _delete_options(given: JsonObject) -> DeleteOptions:
-    values = given.get("dryRun")
-    dry_run, errors = _dry_run([str(item) for item in values] if isinstance(values, list) else [])
-    propagation = find_str(given, "propagationPolicy")
-    orphan = given.get("orphanDependents")
-    if propagation and orphan is not None:
+    errors: list[FieldError] = []
+    policy, orphan = given.get("propagationPolicy"), given.get("orphanDependents")
+    propagation = policy if isinstance(policy, str) else ""
+    if policy is not None and orphan is not None:
         message = f'Invalid value: "{propagation}": orphanDependents and deletionPropagation cannot be both set'
         errors.append(FieldError("propagationPolicy", "FieldValueInvalid", message))
-    elif propagation and propagation not in _PROPAGATION:
-        errors.append(_unsupported("propagationPolicy", f'"{propagation}"', (*_PROPAGATION, "nil")))
-    _refuse("DeleteOptions", errors)
-    if orphan is not None:
-        propagation = "Orphan" if orphan in (True, "true") else "Background"
+    if policy is not None and propagation not in _PROPAGATION:
+        errors.append(_unsupported("propagationPolicy", quoted(propagation), (*_PROPAGATION, "nil")))
+    dry_run, wrong = _dry_run([str(item) for item in find_list(given, "dryRun")])
+    _refuse("DeleteOptions", [*errors, *wrong])
+    if isinstance(orphan, bool):
+        propagation = "Orphan" if orphan else "Background"
     return DeleteOptions(
         dry_run,
         propagation,
         find_str(given, "preconditions", "uid"),
         find_str(given, "preconditions", "resourceVersion"),
+        None if given.get("gracePeriodSeconds") is None else find_int(given, "gracePeriodSeconds"),
+        orphan is False,
     )
 
 
 def parse_list_options(query: Query, *, watch: bool = False) -> ListOptions:
     """Options of a list or, with ``watch`` or by its parameter, of a watch. Raises StatusError."""
-    watch = watch or _flag(query, "watch")
+    asked = _flag(query, "watch")  # where only the path says so, the rules of lists hold
+    limit, timeout = _integer(query, "limit"), _integer(query, "timeoutSeconds")
+    version, match, token = (_first(query, name) for name in ("resourceVersion", "resourceVersionMatch", "continue"))
     initial = _flag(query, "sendInitialEvents") if "sendInitialEvents" in query else None
-    options = ListOptions(
-        label_selector=_last(query, "labelSelector"),
-        field_selector=_last(query, "fieldSelector"),
-        limit=max(_integer(query, "limit") or 0, 0),
-        continue_token=_last(query, "continue"),
-        revision=parse_revision(_last(query, "resourceVersion")),
-        match=_last(query, "resourceVersionMatch"),
-        watch=watch,
+    if asked and initial is None and not match and version in {"", "0"}:
+        initial, match = True, "NotOlderThan"
+    errors = _watch_errors(match, token, initial) if asked else _list_errors(match, token, initial, version)
+    _refuse("ListOptions", errors)
+    return ListOptions(
+        label_selector=_first(query, "labelSelector"),
+        field_selector=_first(query, "fieldSelector"),
+        limit=max(limit or 0, 0),
+        continue_token=token,
+        revision=parse_revision(version, listed=not (watch or asked)),
+        match=match,
+        watch=watch or asked,
         bookmarks=_flag(query, "allowWatchBookmarks"),
         initial_events=initial,
-        timeout_seconds=_integer(query, "timeoutSeconds"),
+        timeout_seconds=timeout,
     )
-    _refuse("ListOptions", _watch_errors(options) if watch else _list_errors(options))
-    return options
+
+
+def asks_to_watch(query: Query) -> bool:
+    """Whether a list is to be watched."""
+    return _flag(query, "watch")
+
+
+def asked_revision(query: Query) -> int | None:
+    """The resourceVersion that an object is to be read at, or later. Raises StatusError."""
+    return parse_revision(_first(query, "resourceVersion"))
 
 
 def _integer(query: Query, name: str) -> int | None:
-    text = _last(query, name)
-    if not text:
+    if name not in query:
         return None
-    if not _SIGNED.fullmatch(text):
-        raise status.bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax')
+    text = _first(query, name)
+    problem = _number_problem(text, _SIGNED, -(1 << 63), (1 << 63) - 1)
+    if problem:
+        raise status.bad_request(f"strconv.ParseInt: parsing {quoted(text)}: {problem}")
     return int(text)
 
 
-def parse_revision(text: str) -> int | None:
-    """A resourceVersion in a query; "" is None. Raises StatusError."""
+def _number_problem(text: str, form: re.Pattern[str], least: int, most: int) -> str:
+    """What Go's strconv says is wrong with a number, or ""."""
+    if not form.fullmatch(text):
+        return "invalid syntax"
+    return "" if least <= int(text) <= most else "value out of range"
+
+
+def parse_revision(text: str, *, listed: bool = False) -> int | None:
+    """A resourceVersion in a query; "" is None. Raises StatusError, of another code for what is ``listed``."""
     if not text:
         return None
-    if not _DIGITS.fullmatch(text):
-        raise status.internal(
-            f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax'
-        )
-    return int(text)
+    problem = _number_problem(text, _DIGITS, 0, (1 << 64) - 1)
+    if not problem:
+        return int(text)
+    message = f"resourceVersion: Invalid value: {quoted(text)}: strconv.ParseUint: parsing {quoted(text)}: {problem}"
+    raise status.bad_request(f"invalid resource version: {message}") if listed else status.internal(message)
 
 
 def _forbidden(message: str) -> FieldError:
     return FieldError("resourceVersionMatch", "FieldValueForbidden", f"Forbidden: {message}")
 
 
-def _list_errors(options: ListOptions) -> list[FieldError]:
-    if options.initial_events is not None:
-        message = "Forbidden: sendInitialEvents is forbidden for list"
-        return [FieldError("sendInitialEvents", "FieldValueForbidden", message)]
-    if not options.match:
-        return []
-    if options.revision is None:
-        return [_forbidden("resourceVersionMatch is forbidden unless resourceVersion is provided")]
-    if options.continue_token:
-        return [_forbidden("resourceVersionMatch is forbidden when continue is provided")]
-    if options.match not in {"Exact", "NotOlderThan"}:
-        return [_unsupported("resourceVersionMatch", f'"{options.match}"', ("Exact", "NotOlderThan", ""))]
-    if options.match == "Exact" and options.revision == 0:
-        return [_forbidden('resourceVersionMatch "exact" is forbidden for resourceVersion "0"')]
-    return []
+_NOT_WITH_TOKEN: Final = "resourceVersionMatch is forbidden when continue is provided"  # noqa: S105 - a message
 
 
-def _watch_errors(options: ListOptions) -> list[FieldError]:
+def _list_errors(match: str, token: str, initial: bool | None, version: str) -> list[FieldError]:
     errors = []
-    if options.initial_events is None:
-        if options.match:
-            errors.append(
-                _forbidden("resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided")
-            )
-        return errors
-    if options.match != "NotOlderThan":
+    if match and not version:
+        errors.append(_forbidden("resourceVersionMatch is forbidden unless resourceVersion is provided"))
+    if match and token:
+        errors.append(_forbidden(_NOT_WITH_TOKEN))
+    if match not in {"", "Exact", "NotOlderThan"}:
+        errors.append(_unsupported("resourceVersionMatch", quoted(match), ("Exact", "NotOlderThan", "")))
+    if match == "Exact" and version == "0":
+        errors.append(_forbidden('resourceVersionMatch "exact" is forbidden for resourceVersion "0"'))
+    if initial is not None:
+        message = "Forbidden: sendInitialEvents is forbidden for list"
+        errors.append(FieldError("sendInitialEvents", "FieldValueForbidden", message))
+    return errors
+
+
+def _watch_errors(match: str, token: str, initial: bool | None) -> list[FieldError]:
+    errors = []
+    if initial is not None and match != "NotOlderThan":
         errors.append(_forbidden("sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"))
-        if options.match:
-            errors.append(_unsupported("resourceVersionMatch", f'"{options.match}"', ("NotOlderThan",)))
+    if match and initial is None:
+        errors.append(_forbidden("resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"))
+    if match not in {"", "NotOlderThan"}:
+        errors.append(_unsupported("resourceVersionMatch", quoted(match), ("NotOlderThan",)))
+    if match and token:
+        errors.append(_forbidden(_NOT_WITH_TOKEN))
     return errors
 
 

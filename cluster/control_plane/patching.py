@@ -1,33 +1,61 @@
 """PATCH in its four dialects; each computes the object as it should be, and hands over to the one way of updating.
 
 ``application/json-patch+json`` (RFC 6902), ``application/merge-patch+json`` (RFC 7396), strategic merge patches (built-in
-kinds only), and server-side apply (KEP-555), the only one that can create.
+kinds only), and server-side apply (KEP-555), the only one that can create. A patch is read only once its object was found, since
+that is the order in which failures are said.
 """
 
-import json
-from dataclasses import replace
+from collections.abc import Sequence
+from datetime import datetime
 from enum import StrEnum
+from typing import Final
 
 from wharfinger.cluster.control_plane import status
 from wharfinger.cluster.control_plane.backend import Backend
+from wharfinger.cluster.control_plane.bodies import Body, BodyError, read_body, sorted_value
 from wharfinger.cluster.control_plane.catalog import Served
 from wharfinger.cluster.control_plane.creation import create_object
-from wharfinger.cluster.control_plane.intake import Written, accepted, check_name, check_namespace, go_type, typed
-from wharfinger.cluster.control_plane.options import WriteOptions, resource_version_of
-from wharfinger.cluster.control_plane.preparation import without_status
+from wharfinger.cluster.control_plane.custom_intake import custom_object
+from wharfinger.cluster.control_plane.decoding import Decoded, DecodingError, go_type_of
+from wharfinger.cluster.control_plane.go_json import repeated_members
+from wharfinger.cluster.control_plane.go_printing import json_text, map_text, struct_order
+from wharfinger.cluster.control_plane.intake import (
+    Written,
+    check_name,
+    check_namespace,
+    headed,
+    intended,
+    object_of,
+    warnings_of_strict,
+)
+from wharfinger.cluster.control_plane.negotiation import Encoding
+from wharfinger.cluster.control_plane.object_patch import (
+    MAX_OPERATIONS,
+    OperationError,
+    json_patched,
+    merge_patched,
+)
+from wharfinger.cluster.control_plane.options import FieldValidation, WriteOptions, resource_version_of
+from wharfinger.cluster.control_plane.preparation import with_metadata, without_status
 from wharfinger.cluster.control_plane.reading import presented
+from wharfinger.cluster.control_plane.refusals import RefusedError
+from wharfinger.cluster.control_plane.restoring import restored
 from wharfinger.cluster.control_plane.server_side_apply import (
     ApplyConflict,
     ApplyRefusedError,
     UndeclaredFieldError,
     apply,
+    place_of,
 )
-from wharfinger.cluster.control_plane.status import FieldError
-from wharfinger.cluster.control_plane.strategic_merge import PatchError, strategic_merge
+from wharfinger.cluster.control_plane.strategic_merge import (
+    PatchContentError,
+    PatchError,
+    PatchFormatError,
+    strategic_merge,
+)
 from wharfinger.cluster.control_plane.updating import update
-from wharfinger.formats.json_patch import JsonPatchError, JsonPatchFailedError, apply_json_patch
-from wharfinger.formats.json_value import JsonObject, JsonValue, ShapeError, as_object, encode_json, find, find_str
-from wharfinger.formats.merge_patch import merge_patch
+from wharfinger.cluster.control_plane.validation.field_errors import invalid, quoted
+from wharfinger.formats.json_value import JsonObject, JsonValue, ShapeError, as_object, find_str
 
 
 class PatchType(StrEnum):
@@ -41,6 +69,8 @@ class PatchType(StrEnum):
 
 BUILTIN_PATCHES = (PatchType.JSON, PatchType.MERGE, PatchType.STRATEGIC, PatchType.APPLY)
 CUSTOM_PATCHES = (PatchType.JSON, PatchType.MERGE, PatchType.APPLY)
+_OPERATION_FIELDS: Final = ("op", "path", "from", "value")
+_MAP: Final = "map[string]interface {}"
 
 
 def patch(
@@ -50,51 +80,141 @@ def patch(
     name: str,
     subresource: str,
     kind: PatchType,
-    body: JsonValue,
+    data: bytes,
     options: WriteOptions,
 ) -> Written:
     """PATCH: the object as stored. Raises StatusError."""
     old = backend.get(served, namespace, name)
     if kind is PatchType.APPLY:
-        return _apply(backend, served, namespace, name, subresource, body, old, options)
+        return _apply(backend, served, namespace, name, subresource, data, old, options)
     if old is None:
         raise status.not_found(served.kind, name)
     live = presented(served, old)
-    asked = _accepted_patch(served, patched(served, kind, live, body), options)
+    asked = patched_object(served, kind, live, data, options.validation)
+    options.warnings.extend(asked.warnings)
     new = check_name(check_namespace(served, asked.obj, namespace), name)
-    return replace(asked, obj=update(backend, served, old, new, subresource, options, applied=False))
+    stored = update(backend, served, old, new, subresource, options, applied=False)
+    return Written(stored, warnings=asked.warnings)
 
 
-def _accepted_patch(served: Served, obj: JsonObject, options: WriteOptions) -> Written:
-    """A patched object, taken in as a body is; what is wrong with it is said of the patch (422)."""
+def patched_object(
+    served: Served, kind: PatchType, live: JsonObject, data: bytes, validation: FieldValidation
+) -> Written:
+    """An object with a patch of any dialect but apply on it, read as a body is. Raises StatusError."""
+    if kind is PatchType.STRATEGIC:
+        return _strategic(served, live, data, validation)
+    return _patched_object(served, kind, live, data, validation)
+
+
+def _patched_object(
+    served: Served, kind: PatchType, live: JsonObject, data: bytes, validation: FieldValidation
+) -> Written:
+    """An object with a JSON or merge patch on it, read as a body is; what is wrong with it is said of the patch (422)."""
+    value, strict = patched(served, kind, live, data)
+    text = json_text(value)
+    if not served.kind.custom and isinstance(value, dict) and not value.get("apiVersion"):
+        unknown = [
+            f"unknown field {quoted(member)}" for member in sorted(value) if member not in {"apiVersion", "kind"}
+        ]
+        return _checked(Decoded({}, tuple(unknown)), strict, validation, text)  # it is read as nothing known
     try:
-        return accepted(served, obj, options.validation)
-    except status.StatusError as error:
-        why = error.message.partition(" cannot be handled as a ")[2].partition(": ")[2] or error.message
-        message = f"Invalid value: {json.dumps(encode_json(obj).decode())}: {why}"
-        raise status.invalid("", "", "", [FieldError("patch", "FieldValueInvalid", message)]) from error
+        read = object_of(served, Body(value, text.encode(), Encoding.PROTOBUF), patched=True)
+    except RefusedError as error:
+        raise _invalid_patch(text, error.why) from error
+    return _checked(read, strict, validation, text)
 
 
-def patched(served: Served, kind: PatchType, live: JsonObject, body: JsonValue) -> JsonObject:
-    """An object with a patch on it. Raises StatusError."""
+def _checked(read: Decoded, strict: Sequence[str], validation: FieldValidation, shown: str) -> Written:
+    complaints = (*strict, *read.strict)
+    if complaints and validation is FieldValidation.STRICT:
+        raise _invalid_patch(shown, f"strict decoding error: {', '.join(complaints)}")
+    return Written(read.obj, warnings=warnings_of_strict(complaints, validation))
+
+
+def _invalid_patch(shown: str, why: str) -> status.StatusError:
+    return status.invalid("", "", "", [invalid("patch", shown, why)])
+
+
+def _unprocessable() -> status.StatusError:
+    return status.StatusError(422, "Invalid", "the server rejected our request due to an error in our request", {})
+
+
+def patched(served: Served, kind: PatchType, live: JsonObject, data: bytes) -> tuple[JsonValue, list[str]]:
+    """An object with a JSON or merge patch on it, and what a strict decoder objects to. Raises StatusError."""
     try:
-        if kind is PatchType.JSON:
-            if not isinstance(body, list):
-                raise status.bad_request("error decoding patch: a JSON patch is a list of operations")
-            return as_object(apply_json_patch(live, body), "the patched object")
-        if not isinstance(body, dict):
-            what = f"json: cannot unmarshal {go_type(body)} into Go value of type map[string]interface {{}}"
-            raise status.bad_request(f"error decoding patch: {what}")
-        if kind is PatchType.MERGE:
-            return as_object(merge_patch(live, body), "the patched object")
-        return strategic_merge(live, body, served.version.lists)
-    except JsonPatchFailedError as error:
-        message = "the server rejected our request due to an error in our request"
-        raise status.StatusError(422, "Invalid", message, {}) from error
-    except JsonPatchError as error:
+        body = read_body(data, Encoding.JSON)
+    except BodyError as error:
         raise status.bad_request(f"error decoding patch: {error}") from error
-    except (PatchError, ShapeError) as error:
+    live = as_object(sorted_value(live), "live") if served.kind.custom else struct_order(live, served.version.lists)
+    if kind is PatchType.JSON:
+        operations, strict = _operations(body)
+        try:
+            return json_patched(live, operations), strict
+        except (OperationError, ShapeError) as error:
+            raise _unprocessable() from error
+    if body.value is None:
+        raise status.bad_request("Invalid JSON Patch")
+    if not isinstance(body.value, dict):
+        why = f"json: cannot unmarshal {go_type_of(body.value)} into Go value of type {_MAP}"
+        raise status.bad_request(f"error decoding patch: {why}")
+    return merge_patched(live, body.value), repeated_members(body.closely())
+
+
+def _operations(body: Body) -> tuple[list[JsonObject], list[str]]:
+    """A JSON patch's operations. Raises StatusError."""
+
+    def refused(value: JsonValue, where: str) -> status.StatusError:
+        return status.bad_request(f"error decoding patch: json: cannot unmarshal {go_type_of(value)} into Go {where}")
+
+    items = [] if body.value is None else body.closely()
+    if not isinstance(items, list):
+        raise refused(items, "value of type []handlers.jsonPatchOp")
+    operations: list[JsonObject] = []
+    strict: list[str] = []
+    for index, item in enumerate(items):
+        if not isinstance(item, dict | None):
+            raise refused(item, "value of type handlers.jsonPatchOp")
+        operation = item or {}
+        for name in ("op", "path", "from"):
+            if operation.get(name) is not None and not isinstance(operation[name], str):
+                raise refused(operation[name], f"struct field jsonPatchOp.{name} of type string")
+        strict += _operation_complaints(operation, index)
+        operations.append(operation)
+    if len(operations) > MAX_OPERATIONS:
+        why = f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(operations)}"
+        raise status.StatusError(413, "RequestEntityTooLarge", f"Request entity too large: {why}")
+    return operations, strict
+
+
+def _operation_complaints(operation: JsonObject, index: int) -> list[str]:
+    unknown = [f"unknown field {quoted(f'[{index}].{name}')}" for name in operation if name not in _OPERATION_FIELDS]
+    return [f"json patch {complaint}" for complaint in (*unknown, *repeated_members(operation, f"[{index}]"))]
+
+
+def _strategic(served: Served, live: JsonObject, data: bytes, validation: FieldValidation) -> Written:
+    """An object with a strategic merge patch on it. Raises StatusError."""
+    try:
+        body = read_body(data, Encoding.JSON)
+    except BodyError as error:
         raise status.bad_request(str(error)) from error
+    asked = {} if body.value is None else body.value
+    if not isinstance(asked, dict):
+        raise status.bad_request(f"json: cannot unmarshal {go_type_of(asked)} into Go value of type {_MAP}")
+    lists = served.version.lists
+    try:
+        merged = strategic_merge(live, asked, lists)
+    except PatchFormatError as error:
+        raise status.bad_request(str(error)) from error
+    except PatchContentError as error:
+        raise _unprocessable() from error
+    except (PatchError, ShapeError) as error:
+        raise status.internal(str(error)) from error
+    try:
+        read = restored(merged, lists)
+    except DecodingError as error:
+        raise _invalid_patch(map_text(asked), str(error)) from error
+    read = Decoded(headed(served, read.obj), read.strict)
+    return _checked(read, repeated_members(body.closely()), validation, map_text(asked))
 
 
 def _apply(
@@ -103,19 +223,47 @@ def _apply(
     namespace: str,
     name: str,
     subresource: str,
-    body: JsonValue,
+    data: bytes,
     old: JsonObject | None,
     options: WriteOptions,
 ) -> Written:
-    intent = _intent(served, namespace, name, body)
-    if old is None and subresource:
-        raise status.not_found(served.kind, name)
+    try:
+        body = read_body(data, Encoding.YAML)
+    except BodyError as error:
+        raise status.bad_request(f"error decoding YAML: error converting YAML to JSON: {error}") from error
+    intent = intended(served, body.value)
     if served.version.status and not subresource:
         intent = without_status(intent)
+    read = applied(
+        served, None if old is None else presented(served, old), intent, body, subresource, options, backend.now()
+    )
+    if old is None and find_str(intent, "metadata", "uid"):
+        given = find_str(intent, "metadata", "uid")
+        why = f"uid mismatch: the provided object specified uid {given}, and no existing object was found"
+        raise status.conflict(served.kind, name, why)
+    new = check_name(check_namespace(served, read, namespace), name)
+    if uid := find_str(intent, "metadata", "uid"):
+        new = with_metadata(new, {"uid": uid})
+    if old is None and subresource and not served.kind.create_on_update:
+        raise status.not_found(served.kind, name)
     asked = resource_version_of(intent)
     if asked is not None and (old is None or asked != resource_version_of(old)):
         raise status.conflict(served.kind, name)
-    live = None if old is None else presented(served, old)
+    if old is None:
+        return Written(create_object(backend, served, new, options, applied=True), created=True)
+    return Written(update(backend, served, old, new, subresource, options, applied=True))
+
+
+def applied(
+    served: Served,
+    live: JsonObject | None,
+    intent: JsonObject,
+    body: Body,
+    subresource: str,
+    options: WriteOptions,
+    now: datetime,
+) -> JsonObject:
+    """An object with an intent applied to it, and managed fields that say so. Raises StatusError."""
     try:
         merged = apply(
             live,
@@ -123,35 +271,36 @@ def _apply(
             manager=options.manager,
             force=options.force,
             subresource=subresource,
-            now=backend.now(),
+            now=now,
             lists=served.version.lists,
         )
+        options.warnings.extend(_strict_complaint(body, options.validation))
+        return _read_applied(served, merged)
     except ApplyConflict as error:
-        raise _apply_conflict(error) from error
+        raise status.apply_conflict(str(error), error.conflicts) from error
     except UndeclaredFieldError as error:
         raise status.internal(str(error)) from error
+    except DecodingError as error:
+        place = place_of(intent)
+        why = f"unable to convert unstructured object to {place.partition('; ')[2]}: {error}"
+        raise status.internal(f"failed to convert new object ({place}) to proper version: {why}") from error
     except (ApplyRefusedError, ShapeError) as error:
         raise status.bad_request(str(error)) from error
-    merged = check_namespace(served, merged, namespace)
-    if old is None:
-        return Written(create_object(backend, served, merged, options, applied=True), created=True)
-    return Written(update(backend, served, old, merged, subresource, options, applied=True))
 
 
-def _apply_conflict(error: ApplyConflict) -> status.StatusError:
-    return status.apply_conflict(str(error), error.conflicts)
+def _strict_complaint(body: Body, validation: FieldValidation) -> tuple[str, ...]:
+    """What a strict YAML reader says of an intent: a warning, or with ``Strict`` a StatusError."""
+    if not body.repeats or validation is FieldValidation.IGNORE:
+        return ()
+    lines = "\n".join(f"  {line}" for line in body.repeats)
+    complaint = f"error converting YAML to JSON: yaml: unmarshal errors:\n{lines}"
+    if validation is FieldValidation.STRICT:
+        raise status.bad_request(f"error strict decoding YAML: {complaint}")
+    return tuple(line.strip() for line in body.repeats)
 
 
-def _intent(served: Served, namespace: str, name: str, body: JsonValue) -> JsonObject:
-    """What an apply asks for. Raises StatusError."""
-    if not isinstance(body, dict):
-        raise status.bad_request("error decoding YAML: the applied configuration is not an object")
-    if find(body, "metadata", "managedFields") is not None:
-        raise status.bad_request("metadata.managedFields must be nil")
-    api_version, kind = find_str(body, "apiVersion"), find_str(body, "kind")
-    if (api_version, kind) != (served.api_version, served.kind.kind):
-        group, _, version = api_version.rpartition("/")
-        raise status.bad_request(f"invalid object type: {group}/{version}, Kind={kind}")
-    intent = check_name(typed(served, body), name)
-    check_namespace(served, intent, namespace)
-    return intent
+def _read_applied(served: Served, merged: JsonObject) -> JsonObject:
+    """The merged object as its kind's type has it. Raises DecodingError, StatusError."""
+    if served.kind.custom:
+        return custom_object(served, Body(merged), patched=True).obj
+    return headed(served, restored(merged, served.version.lists).obj)

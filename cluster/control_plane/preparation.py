@@ -1,19 +1,15 @@
-"""What the server itself writes into a new object before it is stored (the kube-apiserver's strategies).
+"""What the server itself writes into every new object before it is stored; :mod:`.strategies` hold what kinds add.
 
-Unlike defaults, which field managers own as if the client had written them, nobody owns what is written here. Pure: the
-addresses of Services are drawn from those that are not given yet.
+Unlike defaults, which field managers own as if the client had written them, nobody owns what is written here.
 """
 
-from collections.abc import Iterable
 from typing import Final
 
 from wharfinger.cluster.control_plane.crds import created_status
 from wharfinger.cluster.control_plane.kinds import DEFINITION, Kind
-from wharfinger.formats.json_value import JsonObject, find, find_object
+from wharfinger.formats.json_value import JsonObject, find_object
 
 SERVER_OWNED: Final = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
-_ADDRESSES: Final = range(1, 250)
-"""Last parts of 10.0.0.0/24 that Services are given."""
 
 
 def metadata_of(obj: JsonObject) -> JsonObject:
@@ -28,30 +24,18 @@ def with_metadata(obj: JsonObject, changes: JsonObject) -> JsonObject:
     return {**obj, "metadata": metadata}
 
 
-def prepared(kind: Kind, obj: JsonObject, services: Iterable[JsonObject]) -> JsonObject:
-    """The object as it is first stored: its status, and what its kind adds; ``services`` are all there are."""
+def prepared(kind: Kind, obj: JsonObject) -> JsonObject:
+    """The object with the status that its kind begins with."""
     if kind.group_kind == DEFINITION:
         return {**obj, "status": created_status(obj)}
-    if kind.initial_status is not None:
-        obj = {**obj, "status": dict(kind.initial_status)}
-    if kind.group_kind == "Namespace":
-        obj = {**obj, "spec": {**find_object(obj, "spec"), "finalizers": ["kubernetes"]}}
-    if kind.group_kind == "Service":
-        obj = _with_address(obj, services)
-    return obj
+    if kind.initial_status is None or (keeps_status(kind) and "status" in obj):
+        return obj
+    return {**obj, "status": dict(kind.initial_status)}
 
 
-def _with_address(service: JsonObject, services: Iterable[JsonObject]) -> JsonObject:
-    spec = find_object(service, "spec")
-    if spec.get("type") == "ExternalName" or spec.get("clusterIP"):
-        address = spec.get("clusterIP")
-    else:
-        taken = {find(other, "spec", "clusterIP") for other in services}
-        address = next((ip for part in _ADDRESSES if (ip := f"10.0.0.{part}") not in taken), "10.0.0.254")
-    if not address:
-        return service
-    families: JsonObject = {"ipFamilies": ["IPv4"], "ipFamilyPolicy": "SingleStack"}
-    return {**service, "spec": {**families, **spec, "clusterIP": address, "clusterIPs": [address]}}
+def keeps_status(kind: Kind) -> bool:
+    """Whether a status that a client gives a new object stays (nodes register themselves with one)."""
+    return kind.group_kind == "Node"
 
 
 def without_status(obj: JsonObject) -> JsonObject:

@@ -1,209 +1,333 @@
-"""Which columns each built-in kind is shown with; kinds without a row here show their name and creation time."""
+"""Which columns each built-in kind is shown with.
 
+What the columns are called and what they mean is data (``table_columns.json``, made by ``deploy/generate_documents.py``: it
+is what a kube-apiserver says); how each is filled stands here, kind by kind, in the same order. A kind without a row here
+shows its name and creation time.
+"""
+
+from dataclasses import replace
+from functools import cache, partial
+from pathlib import Path
 from typing import Final
 
 from wharfinger.cluster.control_plane import columns as c
-from wharfinger.cluster.control_plane.columns import column
+from wharfinger.cluster.control_plane import core_cells as core
+from wharfinger.cluster.control_plane import group_cells as group
+from wharfinger.cluster.control_plane import pod_cells as pod
+from wharfinger.cluster.control_plane import workload_cells as work
+from wharfinger.cluster.control_plane.columns import Cell, pure
 from wharfinger.cluster.control_plane.kinds import Column
+from wharfinger.formats.json_value import JsonObject, JsonValue, as_object, decode_json, find_list
 
-NAME: Final = Column(
-    "Name", c.text("metadata", "name", default=""), format="name", description="The name of the object."
-)
-AGE: Final = Column("Age", c.since("metadata", "creationTimestamp"), description="How long ago the object was created.")
-CREATED: Final = Column(
-    "Created At",
-    c.text("metadata", "creationTimestamp", default=""),
-    type="date",
-    description="When the object was created.",
-)
+DATA: Final = Path(__file__).with_name("table_columns.json")
+_MAX_DATA_BYTES: Final = 100_000
 
-_TEMPLATE: Final = (
-    column("Containers", c.containers("name", "spec", "template"), wide=True),
-    column("Images", c.containers("image", "spec", "template"), wide=True),
-    column("Selector", c.selector("spec", "selector"), wide=True),
+_NAME: Final = c.text("metadata", "name", default="")
+_AGE: Final = c.since(("metadata", "creationTimestamp"))
+_TEMPLATE: Final = (c.containers("name", "spec", "template"), c.containers("image", "spec", "template"))
+_SELECTED: Final = (*_TEMPLATE, c.selector("spec", "selector"))
+_JOB: Final = ("spec", "jobTemplate", "spec")
+_REPLICAS: Final = (
+    _NAME,
+    c.number("spec", "replicas"),
+    c.number("status", "replicas"),
+    c.number("status", "readyReplicas"),
+    _AGE,
 )
-_JOB_TEMPLATE: Final = ("spec", "jobTemplate", "spec", "template")
+_BINDING: Final = (
+    _NAME,
+    group.role_ref,
+    _AGE,
+    *(pure(partial(group.subjects, kind)) for kind in ("User", "Group", "ServiceAccount")),
+)
+_EVENT: Final = (
+    core.event_last,
+    c.text("type", default=""),
+    c.text("reason", default=""),
+    core.event_object,
+    core.event_subobject,
+    core.event_source,
+    core.event_message,
+    core.event_first,
+    core.event_count,
+    _NAME,
+)
+_POLICY_BINDING: Final = (_NAME, c.text("spec", "policyName", default=""), group.parameter, _AGE)
+_WEBHOOKS: Final = (_NAME, c.count("webhooks"), _AGE)
+_ATTRIBUTES_CLASS: Final = c.text("spec", "volumeAttributesClassName", default=c.UNSET)
+_VOLUME_MODE: Final = c.text("spec", "volumeMode", default=c.UNSET)
+_NODE_INFO: Final = ("status", "nodeInfo")
+_CLAIM_MODES: Final = c.access_modes("status", "accessModes")
 
-_ROWS: Final[dict[str, tuple[Column, ...]]] = {
-    "ConfigMap": (NAME, column("Data", c.count("data", "binaryData")), AGE),
-    "Secret": (NAME, column("Type", c.text("type", default="")), column("Data", c.count("data")), AGE),
-    "ServiceAccount": (NAME, column("Secrets", c.count("secrets")), AGE),
-    "Namespace": (NAME, column("Status", c.text("status", "phase", default="")), AGE),
-    "Pod": (
-        NAME,
-        column("Ready", c.pod_ready),
-        column("Status", c.pod_status),
-        column("Restarts", c.pod_restarts),
-        AGE,
-        column("IP", c.text("status", "podIP"), wide=True),
-        column("Node", c.text("spec", "nodeName"), wide=True),
-        column("Nominated Node", c.text("status", "nominatedNodeName"), wide=True),
-        column("Readiness Gates", c.text(default=c.NONE), wide=True),
-    ),
-    "Service": (
-        NAME,
-        column("Type", c.text("spec", "type", default="ClusterIP")),
-        column("Cluster-IP", c.text("spec", "clusterIP")),
-        column("External-IP", c.service_external),
-        column("Port(s)", c.service_ports),
-        AGE,
-        column("Selector", c.selector("spec", "selector"), wide=True),
-    ),
-    "Endpoints": (NAME, AGE),
-    "Event": (
-        column("Last Seen", c.event_last_seen),
-        column("Type", c.text("type", default="")),
-        column("Reason", c.text("reason", default="")),
-        column("Object", c.event_object),
-        column("Subobject", c.text("involvedObject", "fieldPath", default=""), wide=True),
-        column("Source", c.text("source", "component", default=""), wide=True),
-        column("Message", c.text("message", default="")),
-        column("First Seen", c.since("firstTimestamp"), wide=True),
-        column("Count", c.number("count"), wide=True),
-        column("Name", c.text("metadata", "name", default=""), wide=True),
-    ),
+_CELLS: Final[dict[str, tuple[Cell, ...]]] = {
+    "ComponentStatus": (_NAME, *(pure(partial(group.component, field)) for field in ("status", "message", "error"))),
+    "ConfigMap": (_NAME, c.count("data", "binaryData"), _AGE),
+    "Endpoints": (_NAME, core.endpoint_addresses, _AGE),
+    "Event": _EVENT,
+    "Event.events.k8s.io": _EVENT,
+    "Namespace": (_NAME, c.text("status", "phase", default=""), _AGE),
     "Node": (
-        NAME,
-        column("Status", c.node_status),
-        column("Roles", c.node_roles),
-        AGE,
-        column("Version", c.text("status", "nodeInfo", "kubeletVersion", default="")),
-    ),
-    "PersistentVolume": (
-        NAME,
-        column("Capacity", c.text("spec", "capacity", "storage", default="")),
-        column("Access Modes", c.access_modes("spec", "accessModes")),
-        column("Reclaim Policy", c.text("spec", "persistentVolumeReclaimPolicy", default="")),
-        column("Status", c.text("status", "phase", default="")),
-        column("Claim", c.text("spec", "claimRef", "name", default="")),
-        column("StorageClass", c.text("spec", "storageClassName", default="")),
-        column("VolumeAttributesClass", c.text("spec", "volumeAttributesClassName", default=c.UNSET)),
-        column("Reason", c.text("status", "reason", default="")),
-        AGE,
-        column("VolumeMode", c.text("spec", "volumeMode", default=c.UNSET), wide=True),
+        _NAME,
+        core.node_status,
+        core.node_roles,
+        _AGE,
+        c.text(*_NODE_INFO, "kubeletVersion", default=""),
+        pure(partial(core.node_address, "InternalIP")),
+        pure(partial(core.node_address, "ExternalIP")),
+        c.text(*_NODE_INFO, "osImage", default="<unknown>"),
+        core.node_kernel,
+        c.text(*_NODE_INFO, "containerRuntimeVersion", default="<unknown>"),
     ),
     "PersistentVolumeClaim": (
-        NAME,
-        column("Status", c.text("status", "phase", default="")),
-        column("Volume", c.text("spec", "volumeName", default="")),
-        column("Capacity", c.text("status", "capacity", "storage", default="")),
-        column("Access Modes", c.access_modes("status", "accessModes")),
-        column("StorageClass", c.text("spec", "storageClassName", default="")),
-        column("VolumeAttributesClass", c.text("spec", "volumeAttributesClassName", default=c.UNSET)),
-        AGE,
-        column("VolumeMode", c.text("spec", "volumeMode", default=c.UNSET), wide=True),
+        _NAME,
+        core.volume_phase,
+        c.text("spec", "volumeName", default=""),
+        core.claim_capacity,
+        lambda obj, now: core.claim_modes(obj, _CLAIM_MODES(obj, now)),
+        core.volume_class,
+        _ATTRIBUTES_CLASS,
+        _AGE,
+        _VOLUME_MODE,
     ),
-    "ReplicationController": (
-        NAME,
-        column("Desired", c.number("spec", "replicas")),
-        column("Current", c.number("status", "replicas")),
-        column("Ready", c.number("status", "readyReplicas")),
-        AGE,
-        *_TEMPLATE,
+    "PersistentVolume": (
+        _NAME,
+        c.text("spec", "capacity", "storage", default="0"),
+        c.access_modes("spec", "accessModes"),
+        c.text("spec", "persistentVolumeReclaimPolicy", default=""),
+        core.volume_phase,
+        core.volume_claim,
+        core.volume_class,
+        _ATTRIBUTES_CLASS,
+        c.text("status", "reason", default=""),
+        _AGE,
+        _VOLUME_MODE,
+    ),
+    "Pod": (
+        _NAME,
+        pod.pod_ready,
+        pod.pod_status,
+        pod.pod_restarts,
+        _AGE,
+        pod.pod_ip,
+        c.text("spec", "nodeName"),
+        c.text("status", "nominatedNodeName"),
+        pod.readiness_gates,
+    ),
+    "PodTemplate": (
+        _NAME,
+        c.containers("name", "template"),
+        c.containers("image", "template"),
+        c.labels("template", "metadata", "labels"),
+    ),
+    "ReplicationController": (*_REPLICAS, *_TEMPLATE, c.labels("spec", "selector")),
+    "ResourceQuota": (_NAME, pure(partial(core.quota, False)), pure(partial(core.quota, True)), _AGE),  # noqa: FBT003
+    "Secret": (_NAME, c.text("type", default=""), c.count("data"), _AGE),
+    "ServiceAccount": (_NAME, _AGE),
+    "Service": (
+        _NAME,
+        c.text("spec", "type", default=""),
+        core.service_address,
+        core.service_external,
+        core.service_ports,
+        _AGE,
+        c.labels("spec", "selector"),
+    ),
+    "APIService.apiregistration.k8s.io": (_NAME, group.service_of, group.available, _AGE),
+    "ControllerRevision.apps": (_NAME, work.controller, c.number("revision"), _AGE),
+    "DaemonSet.apps": (
+        _NAME,
+        c.number("status", "desiredNumberScheduled"),
+        c.number("status", "currentNumberScheduled"),
+        c.number("status", "numberReady"),
+        c.number("status", "updatedNumberScheduled"),
+        c.number("status", "numberAvailable"),
+        c.labels("spec", "template", "spec", "nodeSelector"),
+        _AGE,
+        *_SELECTED,
     ),
     "Deployment.apps": (
-        NAME,
-        column("Ready", c.ratio(("status", "readyReplicas"), ("spec", "replicas"))),
-        column("Up-to-date", c.number("status", "updatedReplicas")),
-        column("Available", c.number("status", "availableReplicas")),
-        AGE,
+        _NAME,
+        c.ratio(("status", "readyReplicas"), ("spec", "replicas")),
+        c.number("status", "updatedReplicas"),
+        c.number("status", "availableReplicas"),
+        _AGE,
         *_TEMPLATE,
+        c.selector("spec", "selector", default=""),
     ),
-    "ReplicaSet.apps": (
-        NAME,
-        column("Desired", c.number("spec", "replicas")),
-        column("Current", c.number("status", "replicas")),
-        column("Ready", c.number("status", "readyReplicas")),
-        AGE,
-        *_TEMPLATE,
-    ),
-    "StatefulSet.apps": (
-        NAME,
-        column("Ready", c.ratio(("status", "readyReplicas"), ("spec", "replicas"))),
-        AGE,
-        *_TEMPLATE[:2],
-    ),
-    "DaemonSet.apps": (
-        NAME,
-        column("Desired", c.number("status", "desiredNumberScheduled")),
-        column("Current", c.number("status", "currentNumberScheduled")),
-        column("Ready", c.number("status", "numberReady")),
-        column("Up-to-date", c.number("status", "updatedNumberScheduled")),
-        column("Available", c.number("status", "numberAvailable")),
-        column("Node Selector", c.selector("spec", "template", "spec", "nodeSelector")),
-        AGE,
-        *_TEMPLATE,
-    ),
-    "Job.batch": (
-        NAME,
-        column("Status", c.job_status),
-        column("Completions", c.job_completions),
-        column("Duration", c.job_duration),
-        AGE,
-        *_TEMPLATE,
+    "ReplicaSet.apps": (*_REPLICAS, *_SELECTED),
+    "StatefulSet.apps": (_NAME, c.ratio(("status", "readyReplicas"), ("spec", "replicas")), _AGE, *_TEMPLATE),
+    "HorizontalPodAutoscaler.autoscaling": (
+        _NAME,
+        work.scale_target,
+        work.metrics,
+        c.text("spec", "minReplicas", default=c.UNSET),
+        c.number("spec", "maxReplicas"),
+        c.number("status", "currentReplicas"),
+        _AGE,
     ),
     "CronJob.batch": (
-        NAME,
-        column("Schedule", c.text("spec", "schedule", default="")),
-        column("Timezone", c.text("spec", "timeZone")),
-        column("Suspend", c.cron_suspended),
-        column("Active", c.cron_active),
-        column("Last Schedule", c.cron_last),
-        AGE,
-        column("Containers", c.containers("name", *_JOB_TEMPLATE), wide=True),
-        column("Images", c.containers("image", *_JOB_TEMPLATE), wide=True),
+        _NAME,
+        c.text("spec", "schedule", default=""),
+        c.text("spec", "timeZone"),
+        work.cron_suspended,
+        c.count("status.active"),
+        work.cron_last,
+        _AGE,
+        c.containers("name", *_JOB, "template"),
+        c.containers("image", *_JOB, "template"),
+        c.selector(*_JOB, "selector"),
     ),
-    "Ingress.networking.k8s.io": (
-        NAME,
-        column("Class", c.text("spec", "ingressClassName")),
-        column("Hosts", c.ingress_hosts),
-        column("Address", c.ingress_address),
-        column("Ports", c.ingress_ports),
-        AGE,
+    "Job.batch": (_NAME, work.job_status, work.job_completions, work.job_duration, _AGE, *_SELECTED),
+    "CertificateSigningRequest.certificates.k8s.io": (
+        _NAME,
+        _AGE,
+        c.text("spec", "signerName"),
+        c.text("spec", "username", default=""),
+        group.certificate_duration,
+        group.certificate_status,
     ),
     "IngressClass.networking.k8s.io": (
-        NAME,
-        column("Controller", c.text("spec", "controller", default="")),
-        column("Parameters", c.text("spec", "parameters", "name")),
-        AGE,
+        group.class_name,
+        c.text("spec", "controller", default=""),
+        group.class_parameters,
+        _AGE,
     ),
-    "NetworkPolicy.networking.k8s.io": (NAME, column("Pod-Selector", c.selector("spec", "podSelector")), AGE),
-    "RoleBinding.rbac.authorization.k8s.io": (NAME, column("Role", c.role_ref), AGE),
-    "ClusterRoleBinding.rbac.authorization.k8s.io": (NAME, column("Role", c.role_ref), AGE),
+    "Ingress.networking.k8s.io": (
+        _NAME,
+        c.text("spec", "ingressClassName"),
+        group.ingress_hosts,
+        group.ingress_address,
+        group.ingress_ports,
+        _AGE,
+    ),
+    "IPAddress.networking.k8s.io": (_NAME, group.address_parent),
+    "NetworkPolicy.networking.k8s.io": (_NAME, c.selector("spec", "podSelector"), _AGE),
+    "ServiceCIDR.networking.k8s.io": (_NAME, c.joined("spec", "cidrs"), _AGE),
     "PodDisruptionBudget.policy": (
-        NAME,
-        column("Min Available", c.text("spec", "minAvailable", default="N/A")),
-        column("Max Unavailable", c.text("spec", "maxUnavailable", default="N/A")),
-        column("Allowed Disruptions", c.number("status", "disruptionsAllowed")),
-        AGE,
+        _NAME,
+        c.text("spec", "minAvailable", default="N/A"),
+        c.text("spec", "maxUnavailable", default="N/A"),
+        c.number("status", "disruptionsAllowed"),
+        _AGE,
     ),
-    "HorizontalPodAutoscaler.autoscaling": (
-        NAME,
-        column("Reference", c.scale_target),
-        column("MinPods", c.text("spec", "minReplicas", default=c.UNSET)),
-        column("MaxPods", c.number("spec", "maxReplicas")),
-        column("Replicas", c.number("status", "currentReplicas")),
-        AGE,
+    "ClusterRoleBinding.rbac.authorization.k8s.io": _BINDING,
+    "RoleBinding.rbac.authorization.k8s.io": _BINDING,
+    "CSIDriver.storage.k8s.io": (
+        _NAME,
+        c.flag("spec", "attachRequired", default=True),
+        c.flag("spec", "podInfoOnMount"),
+        c.flag("spec", "storageCapacity"),
+        group.token_requests,
+        c.flag("spec", "requiresRepublish"),
+        c.joined("spec", "volumeLifecycleModes", default=c.NONE),
+        _AGE,
     ),
+    "CSINode.storage.k8s.io": (_NAME, c.count("spec.drivers"), _AGE),
     "StorageClass.storage.k8s.io": (
-        NAME,
-        column("Provisioner", c.text("provisioner", default="")),
-        column("ReclaimPolicy", c.text("reclaimPolicy", default="Delete")),
-        column("VolumeBindingMode", c.text("volumeBindingMode", default="Immediate")),
-        AGE,
+        group.class_name,
+        c.text("provisioner", default=""),
+        c.text("reclaimPolicy", default="Delete"),
+        c.text("volumeBindingMode", default="Immediate"),
+        c.flag("allowVolumeExpansion"),
+        _AGE,
     ),
-    "Lease.coordination.k8s.io": (NAME, column("Holder", c.text("spec", "holderIdentity", default="")), AGE),
-    "PriorityClass.scheduling.k8s.io": (NAME, column("Value", c.number("value")), AGE),
-    "ValidatingWebhookConfiguration.admissionregistration.k8s.io": (NAME, column("Webhooks", c.count("webhooks")), AGE),
-    "MutatingWebhookConfiguration.admissionregistration.k8s.io": (NAME, column("Webhooks", c.count("webhooks")), AGE),
-    "APIService.apiregistration.k8s.io": (
-        NAME,
-        column("Service", c.text("spec", "service", "name", default="Local")),
-        AGE,
+    "VolumeAttachment.storage.k8s.io": (
+        _NAME,
+        c.text("spec", "attacher", default=""),
+        c.text("spec", "source", "persistentVolumeName", default=""),
+        c.text("spec", "nodeName", default=""),
+        c.flag("status", "attached"),
+        _AGE,
+    ),
+    "VolumeAttributesClass.storage.k8s.io": (_NAME, c.text("driverName", default=""), _AGE),
+    "MutatingAdmissionPolicy.admissionregistration.k8s.io": (
+        _NAME,
+        c.count("spec.mutations"),
+        group.parameter_kind,
+        _AGE,
+    ),
+    "MutatingAdmissionPolicyBinding.admissionregistration.k8s.io": _POLICY_BINDING,
+    "MutatingWebhookConfiguration.admissionregistration.k8s.io": _WEBHOOKS,
+    "ValidatingAdmissionPolicy.admissionregistration.k8s.io": (
+        _NAME,
+        c.count("spec.validations"),
+        group.parameter_kind,
+        _AGE,
+    ),
+    "ValidatingAdmissionPolicyBinding.admissionregistration.k8s.io": _POLICY_BINDING,
+    "ValidatingWebhookConfiguration.admissionregistration.k8s.io": _WEBHOOKS,
+    "PriorityClass.scheduling.k8s.io": (
+        _NAME,
+        c.number("value"),
+        c.flag("globalDefault"),
+        _AGE,
+        c.text("preemptionPolicy", default=""),
+    ),
+    "Lease.coordination.k8s.io": (_NAME, c.text("spec", "holderIdentity", default=""), _AGE),
+    "RuntimeClass.node.k8s.io": (_NAME, c.text("handler", default=""), _AGE),
+    "EndpointSlice.discovery.k8s.io": (
+        _NAME,
+        c.text("addressType", default=""),
+        core.slice_ports,
+        core.slice_endpoints,
+        _AGE,
+    ),
+    "DeviceClass.resource.k8s.io": (_NAME, _AGE),
+    "ResourceClaim.resource.k8s.io": (_NAME, group.claim_state, _AGE),
+    "ResourceClaimTemplate.resource.k8s.io": (_NAME, _AGE),
+    "ResourceSlice.resource.k8s.io": (
+        _NAME,
+        c.text("spec", "nodeName", default=""),
+        c.text("spec", "driver", default=""),
+        c.text("spec", "pool", "name", default=""),
+        _AGE,
+    ),
+    "FlowSchema.flowcontrol.apiserver.k8s.io": (
+        _NAME,
+        c.text("spec", "priorityLevelConfiguration", "name", default=""),
+        c.number("spec", "matchingPrecedence"),
+        c.text("spec", "distinguisherMethod", "type"),
+        _AGE,
+        group.dangling,
+    ),
+    "PriorityLevelConfiguration.flowcontrol.apiserver.k8s.io": (
+        _NAME,
+        c.text("spec", "type", default=""),
+        pure(partial(group.limited, ("nominalConcurrencyShares",))),
+        *(
+            pure(partial(group.limited, ("limitResponse", "queuing", name)))
+            for name in ("queues", "handSize", "queueLengthLimit")
+        ),
+        _AGE,
     ),
 }
+_DEFAULT: Final = "LimitRange"
+_DEFAULT_CELLS: Final = (_NAME, c.text("metadata", "creationTimestamp", default=""))
+
+
+@cache
+def _data() -> JsonObject:
+    return as_object(decode_json(DATA.read_bytes(), max_bytes=_MAX_DATA_BYTES, what=DATA.name), DATA.name)
 
 
 def columns_of(group_kind: str) -> tuple[Column, ...]:
     """The columns of a built-in kind (``Deployment.apps``)."""
-    return _ROWS.get(group_kind, (NAME, CREATED))
+    known = group_kind if group_kind in _CELLS else _DEFAULT
+    definitions = find_list(_data(), "kinds", known)
+    return tuple(_column(item, cell) for item, cell in zip(definitions, _CELLS.get(known, _DEFAULT_CELLS), strict=True))
+
+
+def _column(definition: JsonValue, cell: Cell) -> Column:
+    name, type_, format_, priority, description = definition if isinstance(definition, list) else [""] * 5
+    texts = find_list(_data(), "descriptions")
+    text = texts[description] if isinstance(description, int) else ""
+    return Column(str(name), cell, str(type_), str(format_), str(text), priority if isinstance(priority, int) else 0)
+
+
+def _first(group_kind: str, index: int) -> Column:
+    return columns_of(group_kind)[index]
+
+
+NAME: Final = _first(_DEFAULT, 0)
+AGE: Final = replace(_first("ConfigMap", 2), type="date")
+"""The column of a custom kind that declares none."""

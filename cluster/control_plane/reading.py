@@ -3,12 +3,20 @@
 import base64
 import binascii
 import string
+import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import islice
+from posixpath import normpath
+from typing import Final, cast
+
+import msgspec
 
 from wharfinger.cluster.control_plane import status
 from wharfinger.cluster.control_plane.backend import Backend
 from wharfinger.cluster.control_plane.catalog import Served
+from wharfinger.cluster.control_plane.conversions import shown, stored_field
 from wharfinger.cluster.control_plane.options import ListOptions
 from wharfinger.cluster.control_plane.selectors import (
     FieldSelector,
@@ -17,11 +25,14 @@ from wharfinger.cluster.control_plane.selectors import (
     parse_field_selector,
     parse_label_selector,
 )
-from wharfinger.cluster.control_plane.storage import CompactedError
+from wharfinger.cluster.control_plane.storage import CompactedError, Record
 from wharfinger.formats.errors import FormatError
-from wharfinger.formats.json_value import JsonError, JsonObject, decode_json, encode_json, find, find_int, find_str
+from wharfinger.formats.json_value import JsonObject, decode_json, encode_json, find_int, find_str
 
-_ALPHABET = frozenset(string.ascii_letters + string.digits + "-_")
+ANY_REVISION: Final = -1
+"""Of a continue token that goes on in the present."""
+_ENCODED_AS: Final = "meta.k8s.io/v1"
+_ALPHABET: Final = frozenset(string.ascii_letters + string.digits + "-_")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,19 +51,41 @@ class Selection:
         """Whether an object is meant."""
         return self.labels.matches(obj) and self.fields.matches(obj)
 
+    def takes(self, record: Record) -> bool:
+        """Whether a stored object is meant; decodes no more of it than that needs."""
+        if self.labels.requirements:
+            labels = record.labels()
+            if not all(term.holds(labels) for term in self.labels.requirements):
+                return False
+        for term in self.fields.terms:
+            known = {"metadata.name": record.key.name, "metadata.namespace": record.key.namespace}.get(term.path)
+            if known is None:
+                return self.fields.matches(record.passing())
+            if (known == term.value) is not term.equal:
+                return False
+        return True
+
 
 @dataclass(frozen=True, slots=True)
 class Page:
     """A part of a list; ``remaining`` is None where it is not known (the last page, or with a selector)."""
 
-    items: tuple[JsonObject, ...]
+    served: Served
+    records: tuple[Record, ...]
     revision: int
     continue_token: str = ""
     remaining: int | None = None
 
+    @property
+    def items(self) -> tuple[JsonObject, ...]:
+        """The objects as they were asked for."""
+        return tuple(presented(self.served, record.passing()) for record in self.records)
 
-def get(backend: Backend, served: Served, namespace: str, name: str) -> JsonObject:
-    """One object. Raises StatusError."""
+
+def get(backend: Backend, served: Served, namespace: str, name: str, not_before: int | None = None) -> JsonObject:
+    """One object, at a revision or later. Raises StatusError."""
+    if not_before is not None and not_before > backend.storage.revision:
+        raise status.too_large_revision(not_before, backend.storage.revision)
     obj = backend.get(served, namespace, name)
     if obj is None:
         raise status.not_found(served.kind, name)
@@ -61,8 +94,44 @@ def get(backend: Backend, served: Served, namespace: str, name: str) -> JsonObje
 
 def presented(served: Served, obj: JsonObject) -> JsonObject:
     """A stored object at the version it was asked for at, with defaults that are newer than it."""
-    obj = obj if obj.get("apiVersion") == served.api_version else {**obj, "apiVersion": served.api_version}
+    obj = shown(served, obj)
     return obj if served.version.custom is None else served.version.custom.completed(obj)
+
+
+def is_plain(served: Served, record: Record) -> bool:
+    """Whether the stored bytes are what a client of this kind and version gets."""
+    if served.version.custom is None:
+        return record.body.startswith(_kind_prefix(served.kind.kind, served.api_version))
+    obj = record.passing()
+    return presented(served, obj) is obj
+
+
+@cache
+def _kind_prefix(kind: str, api_version: str) -> bytes:
+    return b'{"kind":%s,"apiVersion":%s,' % (encode_json(kind), encode_json(api_version))
+
+
+def raw_list(page: Page, metadata: JsonObject) -> JsonObject:
+    """A list whose items are the stored bytes where they can be: to be encoded as JSON, and nothing else."""
+    served = page.served
+    items = [_raw_item(served, record) for record in page.records]
+    kind, api_version = served.kind.list_kind, served.api_version
+    if served.kind.custom:
+        whole = {"apiVersion": api_version, "items": items, "kind": kind, "metadata": {"continue": "", **metadata}}
+    else:
+        whole = {"kind": kind, "apiVersion": api_version, "metadata": metadata, "items": items}
+    return cast("JsonObject", whole)
+
+
+def _raw_item(served: Served, record: Record) -> msgspec.Raw | JsonObject:
+    """One item of a list; those of built-in kinds bear no apiVersion and kind."""
+    plain = is_plain(served, record)
+    if served.kind.custom:
+        return msgspec.Raw(record.body) if plain else presented(served, record.passing())
+    if plain:
+        return msgspec.Raw(b"{" + record.body[len(_kind_prefix(served.kind.kind, served.api_version)) :])
+    obj = presented(served, record.passing())
+    return {name: value for name, value in obj.items() if name not in {"apiVersion", "kind"}}
 
 
 def selection(served: Served, options: ListOptions, *, name: str = "") -> Selection:
@@ -70,7 +139,9 @@ def selection(served: Served, options: ListOptions, *, name: str = "") -> Select
     supported = _supported(served)
     text = ",".join(part for part in (options.field_selector, f"metadata.name={name}" if name else "") if part)
     try:
-        return Selection(parse_label_selector(options.label_selector), parse_field_selector(text, supported))
+        fields = parse_field_selector(text, supported)
+        terms = tuple(replace(term, path=stored_field(served, term.path)) for term in fields.terms)
+        return Selection(parse_label_selector(options.label_selector), replace(fields, terms=terms))
     except SelectorError as error:
         raise status.bad_request(str(error)) from error
 
@@ -84,44 +155,61 @@ def _supported(served: Served) -> Callable[[str], bool]:
 
 def list_page(backend: Backend, served: Served, namespace: str, options: ListOptions) -> Page:
     """A page of a list. Raises StatusError."""
-    chosen = selection(served, options)
-    start, revision = "", backend.storage.revision
+    chosen, storage = selection(served, options), backend.storage
+    place, revision = _beginning(backend, namespace, options)
+    collection = served.kind.collection
+    try:
+        found = storage.records(collection, namespace, start=place, at=revision)
+        if chosen.fields.name and (namespace or not served.kind.namespaced):
+            found = iter([record for record in found if record.key.name == chosen.fields.name])  # the one there may be
+        matching = found if chosen.everything else filter(chosen.takes, found)
+        limit = min(options.limit, sys.maxsize) or None
+        records = tuple(islice(matching, limit))
+        more = limit is not None and len(records) == limit and next(found, None) is not None  # it may not match
+        if not more:
+            return Page(served, records, revision)
+        end = f"{records[-1].key.place}\0"
+        remaining = storage.count(collection, namespace, start=end, at=revision) if chosen.everything else None
+    except CompactedError as error:
+        raise _expired(place.removeprefix(_prefix(namespace)) if options.continue_token else "") from error
+    return Page(served, records, revision, write_token(revision, end.removeprefix(_prefix(namespace))), remaining)
+
+
+def _prefix(namespace: str) -> str:
+    return f"{namespace}/" if namespace else ""
+
+
+def _beginning(backend: Backend, namespace: str, options: ListOptions) -> tuple[str, int]:
+    """The place and the revision that a list begins at. Raises StatusError."""
+    revision = backend.storage.revision
     if options.continue_token:
         if options.revision:
             raise status.bad_request("specifying resource version is not allowed when using continue")
-        revision, start = read_token(options.continue_token)
-    elif options.revision is not None:
+        given, place = read_token(options.continue_token)
+        return _prefix(namespace) + place, given if given > 0 else revision
+    if options.revision is not None:
         if options.revision > revision:
             raise status.too_large_revision(options.revision, revision)
-        if options.match == "Exact":
-            revision = options.revision
-    try:
-        found = backend.storage.list(served.kind.collection, namespace, at=revision)
-    except CompactedError as error:
-        raise _expired(error, paging=bool(options.continue_token)) from error
-    matching = [obj for obj in found if _place(obj) > start and (chosen.everything or chosen.matches(obj))]
-    items = tuple(presented(served, obj) for obj in (matching[: options.limit] if options.limit else matching))
-    if len(items) == len(matching):
-        return Page(items, revision)
-    remaining = len(matching) - len(items) if chosen.everything else None
-    return Page(items, revision, write_token(revision, _place(items[-1])), remaining)
+        if options.match == "Exact" or (options.limit and options.revision and not options.match):
+            return "", options.revision
+    return "", revision
 
 
-def _place(obj: JsonObject) -> str:
-    return f"{find_str(obj, 'metadata', 'namespace')}/{find_str(obj, 'metadata', 'name')}"
-
-
-def _expired(error: CompactedError, *, paging: bool) -> status.StatusError:
-    if paging:
-        return status.expired(
-            "The provided continue parameter is too old to display a consistent list result. You can start a new list "
-            "without the continue parameter."
-        )
-    return status.expired(f"The resourceVersion for the provided list is too old: {error.asked}")
+def _expired(place: str) -> status.StatusError:
+    if not place:
+        return status.expired("The resourceVersion for the provided list is too old.")
+    found = status.expired(
+        "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
+        "the continue parameter, or use the continue token in this response to retrieve the remainder of the results. "
+        "Continuing with the provided token results in an inconsistent list - objects that were created, modified, or "
+        "deleted between the time the first chunk was returned and now may show up in the list."
+    )
+    found.continue_token = write_token(ANY_REVISION, place)
+    return found
 
 
 def write_token(revision: int, place: str) -> str:
-    """The continue token of a page that ended at ``place``."""
+    """The continue token of a page after which ``place`` comes; the revision is ANY_REVISION where it does not matter."""
     document: JsonObject = {"v": "meta.k8s.io/v1", "rv": revision, "start": place}
     return base64.urlsafe_b64encode(encode_json(document)).decode().rstrip("=")
 
@@ -134,14 +222,22 @@ def read_token(token: str) -> tuple[int, str]:
             raise binascii.Error
         data = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
     except binascii.Error as error:
-        raise status.bad_request(
-            f"invalid continue token: continue key is not valid: illegal base64 data at input byte {bad}"
-        ) from error
+        raise _bad_token(f"continue key is not valid: illegal base64 data at input byte {bad}") from error
     try:
         document = decode_json(data, max_bytes=4096, what="continue token")
-        place, revision = find_str(document, "start"), find_int(document, "rv")
-        if find(document, "v") != "meta.k8s.io/v1" or revision < 1 or "/" not in place:
-            raise JsonError("the token's version, revision or key is missing")
-    except (FormatError, ValueError) as error:
-        raise status.bad_request(f"invalid continue token: continue key is not valid: {error}") from error
-    return revision, place
+        version, place, revision = find_str(document, "v"), find_str(document, "start"), find_int(document, "rv")
+    except FormatError as error:
+        raise _bad_token(f"continue key is not valid: {error}") from error
+    if version != _ENCODED_AS:
+        raise _bad_token(f"continue key is not valid: server does not recognize this encoded version {version}")
+    if revision == 0:
+        raise _bad_token("continue key is not valid: incorrect encoded start resourceVersion (version meta.k8s.io/v1)")
+    if not place:
+        raise _bad_token("continue key is not valid: encoded start key empty (version meta.k8s.io/v1)")
+    if normpath(f"/{place.removeprefix('/')}") != f"/{place.removeprefix('/')}":
+        raise _bad_token(f"continue key is not valid: {place}")
+    return revision, place.removeprefix("/")
+
+
+def _bad_token(why: str) -> status.StatusError:
+    return status.bad_request(f"invalid continue token: {why}")

@@ -5,15 +5,16 @@ waits, so each request is atomic; a watch is handed back as what to stream.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from wharfinger.cluster.control_plane import status
-from wharfinger.cluster.control_plane.authentication import User, authorize_resource
+from wharfinger.cluster.control_plane.authentication import User
 from wharfinger.cluster.control_plane.backend import Backend
-from wharfinger.cluster.control_plane.bodies import decode, encode
+from wharfinger.cluster.control_plane.bodies import Body, BodyError, decode, encode, read_body
 from wharfinger.cluster.control_plane.catalog import Served
 from wharfinger.cluster.control_plane.creation import create
+from wharfinger.cluster.control_plane.delete_requests import delete_options
 from wharfinger.cluster.control_plane.deletion import delete
 from wharfinger.cluster.control_plane.intake import Written
 from wharfinger.cluster.control_plane.negotiation import (
@@ -26,17 +27,22 @@ from wharfinger.cluster.control_plane.negotiation import (
 )
 from wharfinger.cluster.control_plane.options import (
     ListOptions,
-    check_patch_options,
-    parse_delete_options,
+    WriteOptions,
+    asked_revision,
+    asks_to_watch,
     parse_list_options,
     parse_write_options,
 )
 from wharfinger.cluster.control_plane.patching import BUILTIN_PATCHES, CUSTOM_PATCHES, PatchType, patch
-from wharfinger.cluster.control_plane.reading import get, list_page, presented, selection
+from wharfinger.cluster.control_plane.places import check_method, nothing_there
+from wharfinger.cluster.control_plane.reading import get, list_page, presented, raw_list, selection
+from wharfinger.cluster.control_plane.refusals import unreadable
 from wharfinger.cluster.control_plane.routes import ResourceRoute
 from wharfinger.cluster.control_plane.scaling import get_scale, patch_scale, replace_scale
-from wharfinger.cluster.control_plane.tables import check_include_object, list_view, object_view
+from wharfinger.cluster.control_plane.tables import at_version, check_include_object, list_view, object_view
 from wharfinger.cluster.control_plane.updating import replace as replace_object
+from wharfinger.cluster.control_plane.virtual import Answerer, Asked, asked_for
+from wharfinger.cluster.control_plane.virtual_answers import ANSWERERS
 from wharfinger.cluster.control_plane.watching import Watch
 from wharfinger.formats.json_value import JsonObject, JsonValue, find_object, find_str
 from wharfinger.httpd.messages import Request
@@ -53,6 +59,8 @@ class Answer:
     document: JsonObject
     representation: Representation
     warnings: tuple[str, ...] = ()
+    text: str | None = None
+    """Plain text in place of the document (logs)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +73,6 @@ class WatchAnswer:
     warnings: tuple[str, ...] = ()
 
 
-class NotServedError(Exception):
-    """The path names nothing that is served."""
-
-
 @dataclass(frozen=True, slots=True)
 class _Call:
     """One request for an object or a collection, with all that its verb needs."""
@@ -77,6 +81,9 @@ class _Call:
     served: Served
     route: ResourceRoute
     request: Request
+    user: User
+    told: list[str] = field(default_factory=list)
+    """What the client is warned of."""
 
     @property
     def place(self) -> tuple[Backend, Served, str, str]:
@@ -98,34 +105,46 @@ class _Call:
             include = check_include_object(self.request.arg("includeObject"))
             shown = presented(self.served, document)
             document = object_view(self.served, shown, representation.view, include, self.backend.now())
+            document = at_version(document, representation.version)
         return Answer(200, document, representation, self.warnings)
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        return (self.served.version.warning,) if self.served.version.warning else ()
+        version = self.served.version.warning
+        return (version, *self.told) if version else tuple(self.told)
+
+    def write_options(self, kind: str, *, apply: bool | None = None) -> WriteOptions:
+        """What is asked for beside the object; warnings are gathered here."""
+        agent = self.request.headers.get("user-agent", "")
+        options = parse_write_options(self.request.query, agent, kind, apply=apply)
+        return replace(options, user=self.user, warnings=self.told)
 
 
 def handle_resource(backend: Backend, user: User, route: ResourceRoute, request: Request) -> Answer | WatchAnswer:
     """Answer a request for a resource. Raises StatusError, and NotServedError for what is no resource."""
     served = backend.catalog.find(route.group, route.version, route.plural)
-    if served is None or (route.namespace and not served.kind.namespaced):
-        raise NotServedError
-    if route.name and served.kind.namespaced and not route.namespace:
-        raise NotServedError
-    if route.plural == "namespaces" and not route.group:
-        authorize_resource(user, _verb(route, request), served.kind, route.name, route.name, route.subresource)
-    else:
-        authorize_resource(user, _verb(route, request), served.kind, route.namespace, route.name, route.subresource)
-    call = _Call(backend, served, route, request)
-    if route.subresource:
-        return _subresource(call)
-    return _object(call) if route.name else _collection(call)
+    if served is None:
+        raise nothing_there(route.group)
+    check_method(served, route, request.method)
+    call = _Call(backend, served, route, request, user)
+    answerer = ANSWERERS.get(asked_for(served, route.subresource.partition("/")[0]))
+    if answerer is None and served.kind.virtual:
+        raise status.method_not_allowed()
+    try:
+        if answerer is not None:
+            return _virtual(call, answerer)
+        if route.subresource:
+            return _subresource(call)
+        return _object(call) if route.name else _collection(call)
+    except status.StatusError as error:
+        error.warnings = call.warnings
+        raise
 
 
-def _verb(route: ResourceRoute, request: Request) -> str:
+def verb_of(route: ResourceRoute, request: Request) -> str:
     """The verb of RBAC."""
     if request.method == "GET":
-        if route.watch or request.arg("watch") in {"1", "true"}:
+        if route.watch or (not route.name and asks_to_watch(request.query)):
             return "watch"
         return "get" if route.name else "list"
     if request.method == "DELETE" and not route.name:
@@ -142,8 +161,7 @@ def _collection(call: _Call) -> Answer | WatchAnswer:
         case "POST" if not namespaced_elsewhere:
             negotiate(call.request.headers.get("accept", ""), _OBJECT_VIEWS)
             encoding = body_encoding(call.request.headers.get("content-type", ""))
-            user_agent = call.request.headers.get("user-agent", "")
-            options_ = parse_write_options(call.request.query, user_agent, "CreateOptions")
+            options_ = call.write_options("CreateOptions")
             body = _typed_body(call, encoding)
             return call.written(create(call.backend, call.served, call.route.namespace, body, options_))
         case "DELETE" if not namespaced_elsewhere and "deletecollection" in call.served.kind.verbs:
@@ -155,28 +173,24 @@ def _collection(call: _Call) -> Answer | WatchAnswer:
 def _object(call: _Call) -> Answer | WatchAnswer:
     match call.request.method:
         case "GET":
-            if call.route.watch or call.request.arg("watch") in {"1", "true"}:
+            if call.route.watch:  # a parameter makes no watch of one object
                 return _watch(call, parse_list_options(call.request.query, watch=True))
-            parse_list_options({name: value for name, value in call.request.query.items() if name == "resourceVersion"})
-            return call.answered(get(*call.place))
+            return call.answered(get(*call.place, asked_revision(call.request.query)))
         case "PUT":
             return _put(call)
         case "PATCH":
             return _patch(call)
         case "DELETE":
-            return call.answered(delete(*call.place, parse_delete_options(call.request.query, _optional_body(call))))
+            return _delete(call)
         case _:
             raise status.method_not_allowed()
 
 
 def _subresource(call: _Call) -> Answer:
-    name, version = call.route.subresource, call.served.version
-    known = {"status": version.status, "scale": version.scale is not None, "finalize": call.served.kind.finalize}
-    if not known.get(name, False):
-        raise NotServedError
+    scale = call.route.subresource == "scale"
     match call.request.method:
-        case "GET" if name != "finalize":
-            return call.answered(get_scale(*call.place) if name == "scale" else get(*call.place))
+        case "GET" | "HEAD":
+            return call.answered(get_scale(*call.place) if scale else get(*call.place))
         case "PUT":
             return _put(call)
         case "PATCH":
@@ -185,17 +199,37 @@ def _subresource(call: _Call) -> Answer:
             raise status.method_not_allowed()
 
 
-def _typed_body(call: _Call, encoding: Encoding) -> JsonValue:
+def _virtual(call: _Call, answerer: Answerer) -> Answer:
+    """An answer that storage alone does not have."""
+    request, written = call.request, call.request.method == "POST"
+    asked = Asked(
+        call.backend, call.served, call.route.namespace, call.route.name, call.route.subresource, request.method,
+        _optional_body(call), call.write_options("CreateOptions"), request.query,
+    )  # fmt: skip
+    found = answerer(asked)
+    if isinstance(found, str):
+        return Answer(200, {}, Representation(Encoding.JSON), call.warnings, found)
+    answer = call.answered(found)
+    if found.get("kind") == "Status":
+        code = found.get("code")
+        return replace(answer, code=code) if isinstance(code, int) else answer
+    return replace(answer, code=201) if written else answer
+
+
+def _typed_body(call: _Call, encoding: Encoding) -> Body:
     try:
-        return call.body(encoding)
-    except status.StatusError as error:
-        if error.code != 400:
-            raise
-        kind = call.served.kind.kind
-        message = (
-            f"the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; {error.message}"
-        )
-        raise status.bad_request(message) from error
+        return read_body(call.request.body, encoding)
+    except BodyError as error:
+        kind = "Scale" if call.route.subresource == "scale" else call.served.kind.kind
+        raise unreadable(kind, str(error), Body(None, call.request.body, encoding)) from error
+
+
+def _delete(call: _Call) -> Answer:
+    negotiate(call.request.headers.get("accept", ""), _OBJECT_VIEWS)
+    options = replace(delete_options(call.request), warnings=call.told)
+    answer = call.answered(delete(*call.place, options))
+    left = options.not_orphaned and not options.dry_run and call.backend.get(*call.place[1:]) is not None
+    return replace(answer, code=202) if left else answer
 
 
 def _optional_body(call: _Call) -> JsonValue:
@@ -208,7 +242,7 @@ def _optional_body(call: _Call) -> JsonValue:
 def _put(call: _Call) -> Answer:
     negotiate(call.request.headers.get("accept", ""), _OBJECT_VIEWS)
     encoding = body_encoding(call.request.headers.get("content-type", ""))
-    options = parse_write_options(call.request.query, call.request.headers.get("user-agent", ""), "UpdateOptions")
+    options = call.write_options("UpdateOptions")
     body = _typed_body(call, encoding)
     if call.route.subresource == "scale":
         return call.answered(replace_scale(*call.place, body, options))
@@ -221,13 +255,13 @@ def _patch(call: _Call) -> Answer:
     media, _ = parse_media_type(call.request.headers.get("content-type", ""))
     kind = next((item for item in offered if item.value == media), None)
     if kind is None:
-        raise status.unsupported_media_type(offered)
-    options = parse_write_options(call.request.query, call.request.headers.get("user-agent", ""), "PatchOptions")
-    check_patch_options(call.request.query, apply=kind is PatchType.APPLY)
-    body = call.body(Encoding.YAML if kind is PatchType.APPLY else Encoding.JSON)
+        if call.served.kind.custom:
+            raise status.unsupported_media_type(offered)
+        raise status.StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", {})
+    options = call.write_options("PatchOptions", apply=kind is PatchType.APPLY)
     if call.route.subresource == "scale":
-        return call.answered(patch_scale(*call.place, kind, body, options))
-    return call.written(patch(*call.place, call.route.subresource, kind, body, options))
+        return call.answered(patch_scale(*call.place, kind, call.request.body, options))
+    return call.written(patch(*call.place, call.route.subresource, kind, call.request.body, options))
 
 
 def _list(call: _Call, options: ListOptions) -> Answer:
@@ -239,29 +273,33 @@ def _list(call: _Call, options: ListOptions) -> Answer:
         metadata["continue"] = page.continue_token
     if page.remaining is not None:
         metadata["remainingItemCount"] = page.remaining
+    if representation == Representation(Encoding.JSON):
+        return Answer(200, raw_list(page, metadata), representation, call.warnings)
     document = list_view(call.served, page.items, metadata, representation.view, include, call.backend.now())
-    return Answer(200, document, representation, call.warnings)
+    return Answer(200, at_version(document, representation.version), representation, call.warnings)
 
 
 def _delete_collection(call: _Call) -> Answer:
     """Delete what a selection meets; the answer is the list as it was before."""
-    options = parse_delete_options(call.request.query, _optional_body(call))
     chosen = parse_list_options({name: values for name, values in call.request.query.items() if name != "watch"})
+    options = replace(delete_options(call.request), warnings=call.told)
     page = list_page(call.backend, call.served, call.route.namespace, replace(chosen, limit=0))
     for item in page.items:
         metadata = find_object(item, "metadata")
         delete(call.backend, call.served, find_str(metadata, "namespace"), find_str(metadata, "name"), options)
     representation = negotiate(call.request.headers.get("accept", ""), _LIST_VIEWS)
     metadata_: JsonObject = {"resourceVersion": str(page.revision)}
-    document = list_view(call.served, page.items, metadata_, View.OBJECT, "", call.backend.now())
-    return Answer(200, document, representation, call.warnings)
+    include = check_include_object(call.request.arg("includeObject")) if representation.view is View.TABLE else ""
+    document = list_view(call.served, page.items, metadata_, representation.view, include, call.backend.now())
+    return Answer(200, at_version(document, representation.version), representation, call.warnings)
 
 
 def _watch(call: _Call, options: ListOptions) -> WatchAnswer:
-    representation = negotiate(call.request.headers.get("accept", ""), _LIST_VIEWS)
+    representation = negotiate(call.request.headers.get("accept", ""), _LIST_VIEWS, watch=True)
     include = check_include_object(call.request.arg("includeObject")) if representation.view is View.TABLE else ""
     chosen = selection(call.served, options, name=call.route.name)
-    watch = Watch(call.served, call.route.namespace, chosen, options)
+    plain = representation.view is View.OBJECT
+    watch = Watch(call.served, call.route.namespace, chosen, options, plain)
     view = View.METADATA if representation.view is View.METADATA_LIST else representation.view
     headers = True
 
@@ -269,6 +307,7 @@ def _watch(call: _Call, options: ListOptions) -> WatchAnswer:
         nonlocal headers
         if type_ != "ERROR":
             obj = object_view(call.served, obj, view, include, call.backend.now(), headers=headers)
+            obj = at_version(obj, representation.version)
             headers = False
         return encode({"type": type_, "object": obj}, Encoding.JSON)
 

@@ -73,6 +73,18 @@ class OpenApiV3Route:
 
 
 @dataclass(frozen=True, slots=True)
+class OpenIdRoute:
+    """``/.well-known/openid-configuration``: who issues service account tokens."""
+
+
+@dataclass(frozen=True, slots=True)
+class StatusPageRoute:
+    """``/statusz`` or ``/flagz``."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class ResourceRoute:
     """A collection (``name`` is ""), an object, or one of its subresources; ``watch`` for the old watch paths."""
 
@@ -101,6 +113,8 @@ Route: TypeAlias = (
     | ResourcesRoute
     | OpenApiV2Route
     | OpenApiV3Route
+    | OpenIdRoute
+    | StatusPageRoute
     | ResourceRoute
     | UnknownRoute
 )
@@ -132,7 +146,13 @@ def _document(segments: list[str]) -> Route:
     match segments:
         case ["version"]:
             return VersionRoute()
-        case ["metrics"]:
+        case ["index.html"]:
+            return RootRoute()
+        case [".well-known", "openid-configuration"]:
+            return OpenIdRoute()
+        case [("statusz" | "flagz") as page]:
+            return StatusPageRoute(page)
+        case ["metrics"] | ["metrics", "slis"]:
             return MetricsRoute()
         case [endpoint, *check] if endpoint in _HEALTH:
             return HealthRoute(endpoint, "/".join(check))

@@ -3,20 +3,43 @@
 A write to it is a write of one field of the object, so it goes the way of all updates.
 """
 
+from dataclasses import replace
+from typing import Final
+
 from wharfinger.cluster.control_plane import status
 from wharfinger.cluster.control_plane.backend import Backend
+from wharfinger.cluster.control_plane.bodies import Body, BodyError, read_body
 from wharfinger.cluster.control_plane.catalog import Served
 from wharfinger.cluster.control_plane.columns import format_selector
+from wharfinger.cluster.control_plane.intake import accepted, check_name, check_namespace, intended
 from wharfinger.cluster.control_plane.json_path import evaluate, parse_json_path
-from wharfinger.cluster.control_plane.kinds import ScalePaths
+from wharfinger.cluster.control_plane.kinds import Kind, KindVersion, ScalePaths
+from wharfinger.cluster.control_plane.list_types import builtin_list_types
+from wharfinger.cluster.control_plane.managed_fields import (
+    Manager,
+    Managers,
+    Owned,
+    managers_of,
+    record_update,
+    with_managers,
+)
+from wharfinger.cluster.control_plane.negotiation import Encoding
 from wharfinger.cluster.control_plane.options import WriteOptions
-from wharfinger.cluster.control_plane.patching import PatchType, patched
+from wharfinger.cluster.control_plane.patching import PatchType, applied, patched_object
 from wharfinger.cluster.control_plane.preparation import metadata_of, with_metadata
 from wharfinger.cluster.control_plane.reading import get
-from wharfinger.cluster.control_plane.status import FieldError
-from wharfinger.cluster.control_plane.updating import update
+from wharfinger.cluster.control_plane.updating import check_uid, update
+from wharfinger.cluster.control_plane.validation.amounts import NEGATIVE
+from wharfinger.cluster.control_plane.validation.field_errors import invalid
+from wharfinger.cluster.field_set import FieldSet
 from wharfinger.formats.json_value import JsonObject, JsonValue, ShapeError, as_object, find_int, find_str
 
+_SCALE: Final = Served(
+    Kind("autoscaling", "Scale", "scales", "scale", "ScaleList", True, (), "v1"),  # noqa: FBT003
+    KindVersion("v1", (), builtin_list_types("autoscaling", "v1", "Scale")),
+)
+_REPLICAS_PATH: Final = ("f:spec", "f:replicas")
+_REPLICAS: Final = FieldSet.of_paths([_REPLICAS_PATH])
 _SHOWN = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
 
@@ -60,37 +83,95 @@ def get_scale(backend: Backend, served: Served, namespace: str, name: str) -> Js
 
 
 def replace_scale(
-    backend: Backend, served: Served, namespace: str, name: str, body: JsonValue, options: WriteOptions
+    backend: Backend, served: Served, namespace: str, name: str, body: "JsonValue | Body", options: WriteOptions
 ) -> JsonObject:
     """PUT. Raises StatusError."""
+    asked = accepted(_SCALE, body, options.validation)
+    options.warnings.extend(asked.warnings)
+    scale = check_name(check_namespace(_SCALE, asked.obj, namespace), name)
+    return _write(backend, served, get(backend, served, namespace, name), scale, options, applied=False)
+
+
+def patch_scale(
+    backend: Backend, served: Served, namespace: str, name: str, kind: PatchType, data: bytes, options: WriteOptions
+) -> JsonObject:
+    """PATCH. Raises StatusError."""
     old = get(backend, served, namespace, name)
+    live = _tracked_scale(served, old)
+    if kind is PatchType.APPLY:
+        scale = _applied(backend, live, data, options)
+    else:
+        asked = patched_object(_SCALE, kind, live, data, options.validation)
+        options.warnings.extend(asked.warnings)
+        scale = asked.obj
+    scale = check_name(check_namespace(_SCALE, scale, namespace), name)
+    return _write(backend, served, old, scale, options, applied=kind is PatchType.APPLY)
+
+
+def _applied(backend: Backend, live: JsonObject, data: bytes, options: WriteOptions) -> JsonObject:
     try:
-        wanted = as_object(body, "the body")
-        replicas, version = find_int(wanted, "spec", "replicas"), find_str(wanted, "metadata", "resourceVersion")
-    except ShapeError as error:
-        raise status.bad_request(f'Scale in version "v1" cannot be handled as a Scale: {error}') from error
+        body = read_body(data, Encoding.YAML)
+    except BodyError as error:
+        raise status.bad_request(f"error decoding YAML: error converting YAML to JSON: {error}") from error
+    return applied(_SCALE, live, intended(_SCALE, body.value), body, "scale", options, backend.now())
+
+
+def _write(
+    backend: Backend, served: Served, old: JsonObject, scale: JsonObject, options: WriteOptions, *, applied: bool
+) -> JsonObject:
+    """Give the object the number of a scale: an update of one field, which managed fields say was made through it."""
+    paths, name = _paths(served), find_str(old, "metadata", "name")
+    if not applied:
+        scale = record_update(
+            _tracked_scale(served, old), scale, manager=options.manager, subresource="scale", now=backend.now(),
+            lists=_SCALE.version.lists,
+        )  # fmt: skip
+    replicas = find_int(scale, "spec", "replicas")
     if replicas < 0:
-        message = f"Invalid value: {replicas}: must be greater than or equal to 0"
-        raise status.invalid("autoscaling", "Scale", name, [FieldError("spec.replicas", "FieldValueInvalid", message)])
-    paths = _paths(served)
-    version = version or find_str(old, "metadata", "resourceVersion")
+        raise status.invalid("autoscaling", "Scale", name, [invalid("spec.replicas", replicas, NEGATIVE)])
+    check_uid(served, old, scale)
     try:
         scaled = _with_number(old, paths.replicas.strip(".").split("."), replicas)
     except ShapeError as error:
         raise status.bad_request(f"{paths.replicas} cannot be set: {error}") from error
-    new = with_metadata(scaled, {"resourceVersion": version})
-    return scale_of(paths, update(backend, served, old, new, "scale", options, applied=False))
+    version = find_str(scale, "metadata", "resourceVersion") or find_str(old, "metadata", "resourceVersion")
+    changed = with_metadata(with_managers(scaled, _parent_managers(served, old, scale)), {"resourceVersion": version})
+    return scale_of(paths, update(backend, served, old, changed, "scale", options, applied=True))
 
 
-def patch_scale(
-    backend: Backend, served: Served, namespace: str, name: str, kind: PatchType, body: JsonValue, options: WriteOptions
-) -> JsonObject:
-    """PATCH, of any type but apply. Raises StatusError."""
-    if kind is PatchType.APPLY:
-        raise status.unsupported_media_type([PatchType.JSON, PatchType.MERGE])
-    live = get_scale(backend, served, namespace, name)
-    dialect = PatchType.MERGE if kind is PatchType.STRATEGIC else kind
-    return replace_scale(backend, served, namespace, name, patched(served, dialect, live, body), options)
+def _tracked_scale(served: Served, obj: JsonObject) -> JsonObject:
+    """The scale of an object with the entries of those who own the number."""
+    path = _field_path(served)
+    managers = {
+        replace(manager, api_version=manager.api_version and _SCALE.api_version): Owned(
+            _REPLICAS, owned.time, _SCALE.api_version
+        )
+        for manager, owned in managers_of(obj).items()
+        if path in owned.fields
+    }
+    return with_managers(scale_of(_paths(served), obj), managers)
+
+
+def _parent_managers(served: Served, obj: JsonObject, scale: JsonObject) -> Managers:
+    """Who owns what of an object after its scale was written; who owns the number by that has no time of doing so."""
+    path, owners = _field_path(served), managers_of(scale)
+    found: dict[Manager, Owned] = {}
+    for manager, owned in managers_of(obj).items():
+        there = replace(manager, api_version=manager.api_version and _SCALE.api_version)
+        fields = owned.fields
+        if path in fields and owners.pop(there, None) is None:
+            fields = fields.difference(FieldSet.of_paths([path]))
+        if fields:
+            found[manager] = replace(owned, fields=fields)
+    for manager, owned in owners.items():
+        if _REPLICAS_PATH in owned.fields:
+            own = replace(manager, api_version=manager.api_version and served.api_version)
+            found[own] = Owned(FieldSet.of_paths([path]), "", served.api_version)
+    return found
+
+
+def _field_path(served: Served) -> tuple[str, ...]:
+    return tuple(f"f:{name}" for name in _paths(served).replicas.strip(".").split("."))
 
 
 def _with_number(obj: JsonObject, path: list[str], value: int) -> JsonObject:

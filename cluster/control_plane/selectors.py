@@ -227,18 +227,23 @@ def _values(tokens: _Tokens) -> list[str]:
 
 def key_problems(key: str) -> list[str]:
     """What is wrong with a label's key, as the server words it (``validation.IsQualifiedName``)."""
-    prefix, slash, name = key.rpartition("/")
+    prefix, slash, name = key.partition("/")
+    if not slash:
+        prefix, name = "", key
+    if "/" in name:
+        what = NAME_PART.removeprefix("name part ")
+        return [f"a valid label key {what} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"]
     problems = []
     if slash and not prefix:
         problems.append("prefix part must be non-empty")
-    elif prefix and not KEY_PREFIX.fullmatch(prefix):
+    if len(prefix.encode()) > 253:
+        problems.append("prefix part must be no more than 253 bytes")
+    if prefix and not KEY_PREFIX.fullmatch(prefix):
         problems.append(PREFIX_PART)
-    elif len(prefix) > 253:
-        problems.append("prefix part must be no more than 253 characters")
     if not name:
         problems.append("name part must be non-empty")
-    elif len(name) > 63:
-        problems.append("name part must be no more than 63 characters")
+    elif len(name.encode()) > 63:
+        problems.append("name part must be no more than 63 bytes")
     if not KEY_NAME.fullmatch(name):
         problems.append(NAME_PART)
     return problems
@@ -246,7 +251,7 @@ def key_problems(key: str) -> list[str]:
 
 def value_problems(value: str) -> list[str]:
     """What is wrong with a label's value."""
-    problems = ["must be no more than 63 characters"] if len(value) > 63 else []
+    problems = ["must be no more than 63 bytes"] if len(value.encode()) > 63 else []
     if not LABEL_VALUE.fullmatch(value):
         problems.append(VALUE_PART)
     return problems

@@ -8,8 +8,6 @@ The steps, each a pure function of documents and field sets: merge → prune →
 Defaults are not this module's: callers fill them in afterwards, as the API server does.
 """
 
-from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
 from typing import Final
@@ -27,6 +25,7 @@ from wharfinger.cluster.control_plane.managed_fields import (
     with_managers,
 )
 from wharfinger.cluster.control_plane.timestamps import format_time
+from wharfinger.cluster.control_plane.typed_check import type_problems
 from wharfinger.cluster.control_plane.typed_fields import (
     by_element,
     compare,
@@ -34,7 +33,7 @@ from wharfinger.cluster.control_plane.typed_fields import (
     item_element,
     with_named_parents,
 )
-from wharfinger.cluster.field_set import EMPTY, FieldPath, FieldSet, path_text, same_value
+from wharfinger.cluster.field_set import EMPTY, FieldSet, path_text, same_value
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json_value import JsonError, JsonObject, JsonValue, decode_json, find, find_object, find_str
 
@@ -246,38 +245,24 @@ def _birth(intent: JsonObject) -> JsonObject:
     return {"apiVersion": find(intent, "apiVersion"), "kind": find(intent, "kind")}
 
 
+def place_of(intent: JsonObject) -> str:
+    """What an intent is of, as failures say it: ``ns/name; apps/v1, Kind=Deployment``."""
+    metadata = intent.get("metadata")
+    namespace, name = (value if isinstance(value := find(metadata, key), str) else "" for key in ("namespace", "name"))
+    version, kind = find_str(intent, "apiVersion"), find_str(intent, "kind")
+    return f"{namespace}/{name}; {version if '/' in version else f'/{version}'}, Kind={kind}"
+
+
 def _checked(intent: JsonObject, lists: ListTypes) -> JsonObject:
     """The intent without what only the server sets; refused where it has entries or unknown fields."""
     if find(intent, "metadata", "managedFields") is not None:
         raise ApplyRefusedError("metadata.managedFields must be nil")
-    wrong = next(_undeclared(intent, lists, ()), None)
-    if wrong is not None:
-        namespace, name = find_str(intent, "metadata", "namespace"), find_str(intent, "metadata", "name")
-        version, kind = find_str(intent, "apiVersion"), find_str(intent, "kind")
-        group_version = version if "/" in version else f"/{version}"
-        place = f"({namespace}/{name}; {group_version}, Kind={kind})"
-        raise UndeclaredFieldError(f"failed to create typed patch object {place}: {wrong}")
+    wrong = list(type_problems(intent, lists))
+    if wrong:
+        said = wrong[0] if len(wrong) == 1 else "\n  ".join(["errors:", *wrong])
+        raise UndeclaredFieldError(f"failed to create typed patch object ({place_of(intent)}): {said}")
     metadata = {name: value for name, value in find_object(intent, "metadata").items() if name not in _SERVER_OWNED}
     return intent | {"metadata": metadata}
-
-
-def _undeclared(value: JsonValue, lists: ListTypes, path: FieldPath) -> Iterator[str]:
-    """What a typed object cannot hold: fields nobody declared, and items of one key twice."""
-    lists = lists.of(value)
-    if isinstance(value, list):
-        keyed = lists.relation in {Relation.SET, Relation.KEYED}
-        elements = [item_element(item, lists) if keyed else f"i:{index}" for index, item in enumerate(value)]
-        for element in (element for element, count in Counter(elements).items() if count > 1):
-            yield f"{path_text(path)}: duplicate entries for key {path_text((element,))}"
-        for element, item in zip(elements, value, strict=True):
-            yield from _undeclared(item, lists.item, (*path, element))
-    elif isinstance(value, dict):
-        for name, inner in value.items():
-            here = (*path, f"f:{name}")
-            if lists.declares(name):
-                yield from _undeclared(inner, lists.field(name), here)
-            else:
-                yield f"{path_text(here)}: field not declared in schema"
 
 
 def _kubectl_may_take(live: JsonObject | None, manager: str, lists: ListTypes) -> FieldSet:

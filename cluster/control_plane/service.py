@@ -6,8 +6,11 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final
 
-from wharfinger.cluster.connection import Connection, bearer
+from wharfinger.cluster.control_plane import first_objects
 from wharfinger.cluster.control_plane.authentication import Authenticator
+from wharfinger.cluster.control_plane.authorization.aggregation import Aggregation
+from wharfinger.cluster.control_plane.authorization.bootstrap import install
+from wharfinger.cluster.control_plane.authorization.tokens import TokenSigner
 from wharfinger.cluster.control_plane.backend import Backend, Randomness
 from wharfinger.cluster.control_plane.catalog import Catalog, Served
 from wharfinger.cluster.control_plane.controllers.service import open_controllers
@@ -22,8 +25,6 @@ from wharfinger.cluster.control_plane.options import WriteOptions
 from wharfinger.cluster.control_plane.storage import Change, Key, Storage
 from wharfinger.cluster.control_plane.upkeep import DEFINITIONS, DefinitionUpkeep
 from wharfinger.cluster.control_plane.watching import Bells
-from wharfinger.cluster.http_client import open_client
-from wharfinger.cluster.http_session import ClientOptions
 from wharfinger.formats.json_value import JsonObject
 from wharfinger.httpd.messages import Handler
 
@@ -59,28 +60,23 @@ async def open_control_plane(
     randomness: Randomness | None = None,
     token: str | None = None,
     simulate: bool = True,
+    root_ca: str = "",
     faults: Sequence[Rule] = (),
     fault_seed: int = 0,
 ) -> AsyncGenerator[ControlPlane, None]:
     """A control plane with its first namespaces there and, with ``simulate``, its controllers running.
 
     ``storage`` is in memory unless given; ``token`` None lets everybody in (the in-memory transport); ``now`` and
-    ``randomness`` make a run repeatable. ``faults`` hit every client but the controllers. Leaving the block stops the
-    controllers; the storage stays as it is.
+    ``randomness`` make a run repeatable. ``root_ca`` (PEM) is what namespaces' ``kube-root-ca.crt`` hold. ``faults`` hit
+    every client but the controllers. Leaving the block stops the controllers; the storage stays as it is.
     """
     control_plane = assemble(storage or MemoryStorage(), now, randomness, token)
-    inside = MemoryTransport(control_plane.handler)
     if faults:
         control_plane = _with_faults(control_plane, faults, fault_seed)
     if not simulate:
         yield control_plane
         return
-    connection = Connection(LOCAL, bearer(token or ""))
-    options = ClientOptions(user_agent="kube-controller-manager/v1")
-    async with (
-        open_client(connection, transport=inside, options=options) as client,
-        open_controllers(client, now=now),
-    ):
+    async with open_controllers(control_plane.backend, root_ca=root_ca):
         yield control_plane
 
 
@@ -100,14 +96,20 @@ def assemble(
         else:
             bells.ring(change.key.collection)
 
-    backend.observe(wake)
+    backend.herald(wake)
     namespaces = _served(catalog, "", "namespaces")
     for name in FIRST_NAMESPACES:
         if storage.get(Key(NAMESPACES, "", name)) is None:
             body: JsonObject = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
             create(backend, namespaces, "", body, WriteOptions("kube-apiserver"))
+    first_objects.install(backend)
+    install(backend)
+    backend.commit()
+    backend.observe(Aggregation(backend, _served(catalog, "rbac.authorization.k8s.io", "clusterroles")))
     storage.compact()
-    handler = ControlPlaneHandler(backend, bells, Authenticator(token))
+    authenticator = Authenticator(token, TokenSigner(backend).user)
+    backend.by_token = authenticator.by_token
+    handler = ControlPlaneHandler(backend, bells, authenticator)
     return ControlPlane(handler, backend, handler)
 
 

@@ -3,9 +3,11 @@
 import ipaddress
 import os
 import signal
+import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +21,8 @@ from wharfinger.formats.json_value import encode_json
 from wharfinger.httpd.limits import HttpLimits
 from wharfinger.httpd.server import open_server
 
+WATCH_PACE_S: Final = 0.0003
+"""What each watch of a collection lets pass between two chunks for every watch of it: the work of sending one."""
 GRACE_S: Final = 10.0
 """How long requests in flight may take when the process is told to stop."""
 LIMITS: Final = HttpLimits(connections=1024)
@@ -73,6 +77,28 @@ class Serving:
     control_plane: ControlPlane
     address: Address
     kubeconfig: Path
+    tls: bool = False
+
+    @property
+    def url(self) -> str:
+        """``https://127.0.0.1:6443``."""
+        return f"{'https' if self.tls else 'http'}://{self.address.url_host}:{self.address.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Door:
+    """Where connections come in; ``context`` is None, and ``authority`` "", without TLS."""
+
+    sockets: list[trio.SocketListener]
+    address: Address
+    context: ssl.SSLContext | None
+    authority: str
+
+    def listeners(self) -> list[trio.abc.Listener[trio.abc.Stream]]:
+        """What the server accepts from; a handshake is part of reading the first request."""
+        if self.context is None:
+            return [*self.sockets]
+        return [trio.SSLListener(listener, self.context, https_compatible=True) for listener in self.sockets]
 
 
 @asynccontextmanager
@@ -84,23 +110,23 @@ async def serve_control_plane(
     storage: Storage | None = None,
     simulate: bool = True,
     faults: Faults = NO_FAULTS,
+    tls: bool = False,
 ) -> AsyncGenerator[Serving, None]:
     """Serve on a TCP port for as long as the block runs; the kubeconfig is there when it begins.
+
+    With ``tls`` the authority that signs the server's certificate is kept in a folder ``tls`` beside the kubeconfig.
 
     ``storage`` is in memory unless given. Leaving the block drains: no more connections, watches end, requests in flight
     are answered. Raises ControlPlaneStartError.
     """
-    listeners, bound = await _listen(address, kubeconfig_path, token)
-    async with _serve(
-        listeners, bound, kubeconfig_path, token, storage=storage, simulate=simulate, faults=faults
-    ) as serving:
+    door = await _listen(address, kubeconfig_path, token, tls=tls)
+    async with _serve(door, kubeconfig_path, token, storage=storage, simulate=simulate, faults=faults) as serving:
         yield serving
 
 
 @asynccontextmanager
 async def _serve(
-    listeners: list[trio.SocketListener],
-    bound: Address,
+    door: _Door,
     kubeconfig_path: Path,
     token: str,
     *,
@@ -109,34 +135,56 @@ async def _serve(
     faults: Faults,
 ) -> AsyncGenerator[Serving, None]:
     with ExitStack() as closing:
-        for listener in listeners:
+        for listener in door.sockets:
             closing.callback(listener.socket.close)  # the server does so too, if it comes to that
         async with open_control_plane(
-            storage=storage, token=token, simulate=simulate, faults=faults.rules, fault_seed=faults.seed
+            storage=storage,
+            token=token,
+            simulate=simulate,
+            root_ca=door.authority,
+            faults=faults.rules,
+            fault_seed=faults.seed,
         ) as control_plane:
-            control_plane.handler.address = f"{bound.url_host}:{bound.port}"
-            async with open_server(listeners, control_plane.front, LIMITS):
-                yield Serving(control_plane, bound, kubeconfig_path)
+            control_plane.handler.address = f"{door.address.url_host}:{door.address.port}"
+            control_plane.handler.pace_watches(WATCH_PACE_S)
+            async with open_server(door.listeners(), control_plane.front, LIMITS):
+                yield Serving(control_plane, door.address, kubeconfig_path, tls=door.context is not None)
 
 
-async def _listen(address: Address, path: Path, token: str) -> tuple[list[trio.SocketListener], Address]:
+async def _listen(address: Address, path: Path, token: str, *, tls: bool) -> _Door:
     """Listen, and write the kubeconfig that says where; connections wait until the server takes them.
 
     Raises ControlPlaneStartError.
     """
+    context, authority = (
+        await trio.to_thread.run_sync(_certified, path.parent / "tls", address.host) if tls else (None, "")
+    )
     try:
         listeners = await trio.open_tcp_listeners(address.port, host=address.host)
     except OSError as error:
         raise ControlPlaneStartError(f"cannot listen on {address.host} port {address.port}: {error}") from error
     port: int = listeners[0].socket.getsockname()[1]
-    content = encode_json(kubeconfig(address.url_host, port, token)) + b"\n"
+    content = encode_json(kubeconfig(address.url_host, port, token, authority)) + b"\n"
     try:
         await trio.to_thread.run_sync(write_secret_file, path, content)
     except OSError as error:
         for listener in listeners:
             listener.socket.close()
         raise ControlPlaneStartError(f"cannot write the kubeconfig {path}: {error}") from error
-    return listeners, Address(address.host, port)
+    return _Door(listeners, Address(address.host, port), context, authority)
+
+
+def _certified(folder: Path, host: str) -> tuple[ssl.SSLContext, str]:
+    """TLS for a host, and the authority's certificate. Raises ControlPlaneStartError."""
+    # Imported where TLS is asked for: the library takes as long as the rest of the server.
+    from wharfinger.cluster.control_plane import certificates  # noqa: PLC0415
+
+    now = datetime.now(UTC)
+    try:
+        authority = certificates.kept_authority(folder, now)
+        return certificates.server_context(authority, host, now), authority.pem
+    except (certificates.CertificateError, OSError) as error:
+        raise ControlPlaneStartError(f"no certificate for {host}: {error}") from error
 
 
 async def run_until_told(
@@ -149,6 +197,7 @@ async def run_until_told(
     simulate: bool = True,
     lifeline: int | None = None,
     faults: Faults = NO_FAULTS,
+    tls: bool = False,
 ) -> None:
     """Serve until SIGTERM or SIGINT, then drain for at most :data:`GRACE_S`; a second signal ends it at once.
 
@@ -158,8 +207,8 @@ async def run_until_told(
     """
     try:
         with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
-            listeners, bound = await _listen(address, kubeconfig_path, token)
-            opened = _serve(listeners, bound, kubeconfig_path, token, storage=storage, simulate=simulate, faults=faults)
+            door = await _listen(address, kubeconfig_path, token, tls=tls)
+            opened = _serve(door, kubeconfig_path, token, storage=storage, simulate=simulate, faults=faults)
             await _serve_until(opened, say, signals, lifeline)
     except ExceptionGroup as group:
         failed, others = group.split(StorageError)
@@ -178,8 +227,7 @@ async def _serve_until(
     with hard:
         async with trio.open_nursery() as nursery:
             async with opened as serving:
-                host, port = serving.address.url_host, serving.address.port
-                say(f"control plane ready at http://{host}:{port}, kubeconfig {serving.kubeconfig}")
+                say(f"control plane ready at {serving.url}, kubeconfig {serving.kubeconfig}")
                 nursery.start_soon(_heed, signals, stop, hard)
                 if lifeline is not None:
                     nursery.start_soon(_hold, lifeline, stop)

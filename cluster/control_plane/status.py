@@ -37,10 +37,15 @@ class StatusError(Exception):
         self.details = details
         self.retry_after = retry_after
         """Seconds for ``Retry-After``; 0 for none."""
+        self.warnings: tuple[str, ...] = ()
+        """What the client is told beside it."""
+        self.continue_token = ""
+        """Where a list that has expired may go on."""
 
     def body(self) -> JsonObject:
         """The Status object."""
-        body: JsonObject = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure"}
+        metadata: JsonObject = {"continue": self.continue_token} if self.continue_token else {}
+        body: JsonObject = {"kind": "Status", "apiVersion": "v1", "metadata": metadata, "status": "Failure"}
         if self.message:
             body["message"] = self.message
         if self.reason:
@@ -168,6 +173,12 @@ def not_acceptable(offered: Sequence[str]) -> StatusError:
     return StatusError(406, "NotAcceptable", message, {})
 
 
+def only_accepted(offered: Sequence[str]) -> StatusError:
+    """406 of a media type that there is, but not in the form that is asked for."""
+    message = f"only the following media types are accepted: {', '.join(offered)}"
+    return StatusError(406, "NotAcceptable", message)
+
+
 def unsupported_media_type(accepted: Sequence[str]) -> StatusError:
     """415."""
     message = f"the body of the request was in an unknown format - accepted media types include: {', '.join(accepted)}"
@@ -190,3 +201,9 @@ def too_large_revision(asked: int, current: int) -> StatusError:
 def internal(message: str) -> StatusError:
     """500 as the server says it of bad input that it does not expect: without a reason."""
     return StatusError(500, "", message)
+
+
+def internal_error(message: str) -> StatusError:
+    """500 of something that went wrong inside, as the server says it where it knows (``NewInternalError``)."""
+    details: JsonObject = {"causes": [{"message": message}]}
+    return StatusError(500, "InternalError", f"Internal error occurred: {message}", details)

@@ -7,38 +7,21 @@ held for every implementation by ``tests/cluster/control_plane/storage_contract.
 2. What was handed out never changes: objects given in and given out are not altered afterwards by either side.
 3. A list at a revision is what a list was at that time, until that revision is compacted.
 4. The changes after a revision, applied in order to the list at that revision, give the list of now.
+5. What :meth:`Storage.commit` returned after is kept, whatever becomes of the process. A write that was not committed may
+   be undone, so nobody outside is told of it before: no answer goes out, and no watch goes beyond ``committed``.
 
 Only one process writes to a storage, and verbs never wait between reading and writing, so there is no compare-and-set here.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
+from wharfinger.cluster.control_plane.record import Collection as Collection  # noqa: PLC0414 - offered from here
+from wharfinger.cluster.control_plane.record import Key as Key  # noqa: PLC0414
+from wharfinger.cluster.control_plane.record import Record as Record  # noqa: PLC0414
 from wharfinger.formats.json_value import JsonObject
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Collection:
-    """All objects of one kind, whatever the version: group and plural name."""
-
-    group: str
-    plural: str
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Key:
-    """One object; ``namespace`` is "" for cluster-scoped ones. Neither name has a slash in it."""
-
-    collection: Collection
-    namespace: str
-    name: str
-
-    @property
-    def place(self) -> str:
-        """``namespace/name``: where the object stands in a list of its collection."""
-        return f"{self.namespace}/{self.name}"
 
 
 class ChangeType(StrEnum):
@@ -51,13 +34,31 @@ class ChangeType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One write. ``obj`` is the object after it (of a deletion: the last state, at the deletion's revision)."""
+    """One write: the object after it (of a deletion: the last state, at the deletion's revision), and before it."""
 
-    revision: int
     type: ChangeType
-    key: Key
-    obj: JsonObject
-    previous: JsonObject | None
+    record: Record
+    before: Record | None
+
+    @property
+    def revision(self) -> int:
+        """The revision it took."""
+        return self.record.revision
+
+    @property
+    def key(self) -> Key:
+        """What was written."""
+        return self.record.key
+
+    @property
+    def obj(self) -> JsonObject:
+        """The object after it."""
+        return self.record.obj
+
+    @property
+    def previous(self) -> JsonObject | None:
+        """The object before it."""
+        return None if self.before is None else self.before.obj
 
 
 class CompactedError(Exception):
@@ -82,6 +83,11 @@ class Storage(Protocol):
         ...
 
     @property
+    def committed(self) -> int:
+        """The revision of the latest write that is kept for good."""
+        ...
+
+    @property
     def oldest(self) -> int:
         """The oldest revision whose list and later changes are known."""
         ...
@@ -90,11 +96,25 @@ class Storage(Protocol):
         """The object, or None."""
         ...
 
-    def list(self, collection: Collection, namespace: str = "", *, at: int | None = None) -> tuple[JsonObject, ...]:
+    def record(self, key: Key) -> Record | None:
+        """The object as it is stored, or None."""
+        ...
+
+    def list(self, collection: Collection, namespace: str = "", *, at: int | None = None) -> Sequence[JsonObject]:
         """Objects in the order of ``namespace/name``, now or at a revision; "" lists all namespaces.
 
         Raises CompactedError where ``at`` is older than :attr:`oldest`.
         """
+        ...
+
+    def records(
+        self, collection: Collection, namespace: str = "", *, start: str = "", at: int | None = None
+    ) -> Iterator[Record]:
+        """The same as they are stored, from the place ``start`` on; nothing may be written while they are read."""
+        ...
+
+    def count(self, collection: Collection, namespace: str = "", *, start: str = "", at: int | None = None) -> int:
+        """How many those are."""
         ...
 
     def put(self, key: Key, obj: JsonObject) -> Change:
@@ -105,10 +125,30 @@ class Storage(Protocol):
         """Remove the object. Raises KeyError where there is none."""
         ...
 
-    def changes(self, collection: Collection, after: int) -> Sequence[Change]:
-        """Changes of a collection later than a revision, oldest first. Raises CompactedError."""
+    def changes(
+        self, collection: Collection, after: int, *, limit: int | None = None, upto: int | None = None
+    ) -> Sequence[Change]:
+        """Changes of a collection later than a revision, oldest first. Raises CompactedError.
+
+        At most ``limit`` of them, and none later than ``upto``.
+        """
         ...
 
     def compact(self) -> None:
         """Forget all changes: only the present can be listed and watched from then on."""
         ...
+
+    def commit(self) -> None:
+        """Keep for good all that was written. Where that fails, every write since the last commit is undone.
+
+        Raises CommitError, which has what undoing them changed.
+        """
+        ...
+
+
+class CommitError(StorageError):
+    """What was written could not be kept, and is undone. ``undone``: what that comes to, a change for each object."""
+
+    def __init__(self, message: str, undone: Sequence[Change] = ()) -> None:
+        super().__init__(message)
+        self.undone = undone

@@ -6,7 +6,8 @@ from datetime import datetime
 from wharfinger.cluster.control_plane import status
 from wharfinger.cluster.control_plane.catalog import Served
 from wharfinger.cluster.control_plane.negotiation import View
-from wharfinger.formats.json_value import JsonObject, JsonValue
+from wharfinger.cluster.control_plane.pod_cells import row_conditions
+from wharfinger.formats.json_value import JsonObject, JsonValue, find_list, find_object, find_str
 
 META: str = "meta.k8s.io/v1"
 
@@ -45,17 +46,19 @@ def table(
         "kind": "Table",
         "apiVersion": META,
         "metadata": metadata,
-        "columnDefinitions": definitions if headers else [],
+        "columnDefinitions": definitions if headers else None,
         "rows": [_row(served, item, include, now) for item in items],
     }
 
 
 def _row(served: Served, item: JsonObject, include: str, now: datetime) -> JsonObject:
     row: JsonObject = {"cells": [column.cell(item, now) for column in served.version.columns]}
+    if served.kind.group_kind == "Pod" and (conditions := row_conditions(item)):
+        row["conditions"] = conditions
     if include == "Object":
         row["object"] = item
-    elif include == "Metadata":
-        row["object"] = partial(item)
+    else:
+        row["object"] = partial(item) if include == "Metadata" else None
     return row
 
 
@@ -100,3 +103,21 @@ def list_view(
         {name: value for name, value in item.items() if name not in {"apiVersion", "kind"}} for item in items
     ]
     return {"kind": kind.list_kind, "apiVersion": served.api_version, "metadata": metadata, "items": bare}
+
+
+def at_version(document: JsonObject, version: str) -> JsonObject:
+    """A view at another version of meta.k8s.io, which differs in nothing but its name."""
+    if version == "v1":
+        return document
+    api_version = f"meta.k8s.io/{version}"
+    if document.get("kind") == "Table":
+        rows = [
+            {**row, "object": {**find_object(row, "object"), "apiVersion": api_version}}
+            if isinstance(row, dict) and find_str(row, "object", "kind") == "PartialObjectMetadata"
+            else row
+            for row in find_list(document, "rows")
+        ]
+        return {**document, "apiVersion": api_version, "rows": rows}
+    items = [{**item, "apiVersion": api_version} for item in find_list(document, "items") if isinstance(item, dict)]
+    listed: JsonObject = {"items": [*items]} if "items" in document else {}
+    return {**document, "apiVersion": api_version, **listed}

@@ -12,7 +12,7 @@ import re
 from fractions import Fraction
 from typing import Final
 
-from wharfinger.cluster.control_plane.list_types import SCALAR, ListTypes, Relation
+from wharfinger.cluster.control_plane.list_types import ListTypes, Relation, Scalar
 from wharfinger.formats.json_value import JsonObject, JsonValue
 
 _QUANTITY: Final = re.compile(r"([+-]?)(\d{0,40})(?:\.(\d{0,40}))?(?:[eE]([+-]?\d{1,3})|([numkMGTPE]|[KMGTPE]i)?)")
@@ -51,7 +51,7 @@ def _form(value: JsonValue, lists: ListTypes) -> JsonValue:
     if isinstance(value, dict):
         if lists.fields or lists.zero:
             return _struct_form(value, lists)
-        of_texts = lists.element is SCALAR
+        of_texts = lists.element is not None and lists.element.scalar is Scalar.STRING
         return {
             name: "" if item is None and of_texts else _form(item, lists.field(name)) for name, item in value.items()
         }

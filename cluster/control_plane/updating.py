@@ -6,24 +6,39 @@ removal from an object that is being deleted removes the object.
 """
 
 import dataclasses
+from typing import Final
 
 from wharfinger.cluster.control_plane import status
-from wharfinger.cluster.control_plane.admission.chain import check, mutated
+from wharfinger.cluster.control_plane.admission.chain import charge, check, mutated
 from wharfinger.cluster.control_plane.admission.plugin import Admission, Operation
 from wharfinger.cluster.control_plane.backend import Backend
+from wharfinger.cluster.control_plane.bodies import Body
 from wharfinger.cluster.control_plane.catalog import Served
+from wharfinger.cluster.control_plane.conversions import at_version, is_converted, settled, shown
 from wharfinger.cluster.control_plane.crds import updated_status
-from wharfinger.cluster.control_plane.creation import create_object, schema_errors, store, stored_form, with_defaults
+from wharfinger.cluster.control_plane.creation import (
+    create_object,
+    schema_errors,
+    store,
+    stored_form,
+    with_defaults,
+    with_stored_defaults,
+)
 from wharfinger.cluster.control_plane.intake import Written, accepted, check_name, check_namespace
 from wharfinger.cluster.control_plane.kinds import DEFINITION, Generation
-from wharfinger.cluster.control_plane.managed_fields import record_update
+from wharfinger.cluster.control_plane.list_types import ListTypes
+from wharfinger.cluster.control_plane.managed_fields import Elsewhere, record_update
 from wharfinger.cluster.control_plane.options import WriteOptions, resource_version_of
+from wharfinger.cluster.control_plane.owner_lists import without_repeated_owners
 from wharfinger.cluster.control_plane.preparation import metadata_of, with_metadata
 from wharfinger.cluster.control_plane.strategies.objects import strategy_of
-from wharfinger.cluster.control_plane.validation.objects import validate_identity, validate_update
+from wharfinger.cluster.control_plane.validation.metadata import NEEDS_REVISION
+from wharfinger.cluster.control_plane.validation.objects import validate_update, warnings_of
 from wharfinger.formats.json_value import JsonObject, JsonValue, find, find_list, find_object, find_str
 
 _CARRIED = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")
+_COUNTED_METADATA = {"Deployment.apps": "annotations", "EndpointSlice.discovery.k8s.io": "labels"}
+"""Metadata whose change is a new generation, in the kinds that count it."""
 _PLAIN = frozenset({"apiVersion", "kind", "metadata"})
 
 
@@ -33,38 +48,41 @@ def replace(
     namespace: str,
     name: str,
     subresource: str,
-    body: JsonValue,
+    body: "JsonValue | Body",
     options: WriteOptions,
 ) -> Written:
     """PUT: the object as stored. Raises StatusError."""
     asked = accepted(served, body, options.validation)
+    options.warnings.extend(asked.warnings)
     obj = check_name(check_namespace(served, asked.obj, namespace), name)
     old = backend.get(served, namespace, name)
     if old is None:
         if subresource or not served.kind.create_on_update:
             raise status.not_found(served.kind, name)
         created = with_metadata(obj, {"resourceVersion": None})
-        return Written(
-            create_object(backend, served, created, options, applied=False), created=True, warnings=asked.warnings
-        )
-    if served.kind.custom and resource_version_of(obj) is None:
+        return Written(create_object(backend, served, created, options, applied=False), created=True)
+    needed = served.kind.custom or served.kind.group_kind in NEEDS_REVISION
+    if needed and resource_version_of(obj) is None:
         message = "Invalid value: 0: must be specified for an update"
         error = status.FieldError("metadata.resourceVersion", "FieldValueInvalid", message)
-        raise status.invalid_object(served.kind, name, [error])
+        raise status.invalid(served.kind.group, served.kind.plural, name, [error])
+    check_uid(served, old, obj)
+    obj = without_repeated_owners(obj, options.warnings, admitted=False)
+    stored = update(backend, served, old, obj, subresource, options, applied=False)
+    return Written(stored, warnings=asked.warnings)
+
+
+def check_uid(served: Served, old: JsonObject, obj: JsonObject) -> None:
+    """Refuse (409) an object that is said to be another one than the stored one."""
     given, uid = find_str(obj, "metadata", "uid"), find_str(old, "metadata", "uid")
     if given and given != uid:
-        path = (
-            f"/registry/{served.kind.plural}/{namespace}/{name}"
-            if namespace
-            else f"/registry/{served.kind.plural}/{name}"
-        )
+        namespace, name = find_str(old, "metadata", "namespace"), find_str(old, "metadata", "name")
+        path = "/".join(part for part in ("/registry", served.kind.plural, namespace, name) if part)
         why = (
             f"StorageError: invalid object, Code: 4, Key: {path}, ResourceVersion: 0, AdditionalErrorMsg: Precondition "
             f"failed: UID in precondition: {given}, UID in object meta: {uid}"
         )
         raise status.conflict(served.kind, name, why)
-    new = update(backend, served, old, obj, subresource, options, applied=False)
-    return Written(new, warnings=asked.warnings)
 
 
 def update(
@@ -84,34 +102,66 @@ def update(
     asked = resource_version_of(new)
     if asked is not None and asked != resource_version_of(old):
         raise status.conflict(kind, name)
-    errors = validate_identity(kind, new, old)
-    new = isolated(served, old, _carried(old, new), subresource)
+    given = metadata_of(new)
+    before = shown(served, old)
+    new = isolated(served, before, _carried(old, new), subresource)
     new = with_defaults(served, new)
     if not applied:
-        base = {**old, "apiVersion": served.api_version}
-        new = record_update(
-            base, new, manager=options.manager, subresource=subresource, now=backend.now(), lists=served.version.lists
-        )
+        elsewhere = _elsewhere(served, old, new) if is_converted(served) else None
+        recorded = record_update(
+            before, settled(served, new), manager=options.manager, subresource=subresource, now=backend.now(),
+            lists=served.version.lists, elsewhere=elsewhere,
+        )  # fmt: skip
+        new = with_metadata(new, {"managedFields": find(recorded, "metadata", "managedFields")})
+    new = _in_stored_form(served, old, new, subresource)
     if kind.group_kind == DEFINITION and not subresource:
         new = {**new, "status": updated_status(new)}
     admission = Admission(
         backend, options.user, kind, Operation.UPDATE, subresource, find_str(old, "metadata", "namespace"), name, new, old,
-        dry_run=options.dry_run,
+        dry_run=options.dry_run, warnings=options.warnings,
     )  # fmt: skip
-    new = mutated(admission, new)
+    new = without_repeated_owners(mutated(admission, new), options.warnings, admitted=True)
     strategy = strategy_of(kind)
-    new = (strategy.status if subresource == "status" else strategy.update)(new, old, backend)
-    if errors := validate_update(kind, new, old, subresource) + errors + schema_errors(served, new, old):
+    view = backend.view(dry_run=options.dry_run)
+    prepare = strategy.status if subresource == "status" else strategy.subresources.get(subresource, strategy.update)
+    new = prepare(new, old, view)
+    errors = validate_update(kind, new, old, subresource, given)
+    if errors := errors + schema_errors(
+        served, new, old, subresource=subresource, found=errors, warnings=options.warnings
+    ):
         raise status.invalid_object(kind, name, errors)
-    check(dataclasses.replace(admission, obj=new))
-    new = stored_form(served, _with_generation(served, old, new))
+    options.warnings.extend(warnings_of(kind, new, old, subresource))
+    admission = dataclasses.replace(admission, obj=new)
+    check(admission)
+    new = stored_form(served, _with_generation(served, old, new, subresource))
     if same(old, new):
         return old
     if _released(new):
         return _let_go(backend, served, old, new, options)
     if options.dry_run:
         return new
+    charge(admission, backend)
     return store(backend, served, backend.key(served, find_str(old, "metadata", "namespace"), name), new)
+
+
+def _in_stored_form(served: Served, old: JsonObject, new: JsonObject, subresource: str) -> JsonObject:
+    """The new object as its kind is stored, where its version has another form; what is not reached is the old one's."""
+    stored = with_stored_defaults(served, new)
+    if stored is new:
+        return new
+    kept = "spec" if subresource == "status" else "status"
+    return {**stored, kept: old[kept]} if kept in old else stored
+
+
+def _elsewhere(served: Served, old: JsonObject, new: JsonObject) -> Elsewhere:
+    """Both states as another version of the kind shows them, for entries that were made in it."""
+    stored = stored_form(served, with_stored_defaults(served, new))
+
+    def states(api_version: str) -> tuple[JsonObject, JsonObject, ListTypes] | None:
+        before, after = at_version(served, old, api_version), at_version(served, stored, api_version)
+        return None if before is None or after is None else (before[0], *after)
+
+    return states
 
 
 def _let_go(backend: Backend, served: Served, old: JsonObject, new: JsonObject, options: WriteOptions) -> JsonObject:
@@ -127,6 +177,7 @@ def _released(obj: JsonObject) -> bool:
     """Whether an object that is being deleted is held by nothing any more."""
     return (
         find(obj, "metadata", "deletionTimestamp") is not None
+        and find(obj, "metadata", "deletionGracePeriodSeconds") in (None, 0)
         and not find_list(obj, "metadata", "finalizers")
         and not (obj.get("kind") == "Namespace" and find_list(obj, "spec", "finalizers"))
     )
@@ -153,27 +204,32 @@ def isolated(served: Served, old: JsonObject, new: JsonObject, subresource: str)
         new = {name: value for name, value in new.items() if name != "status"}
         if "status" in old:
             new["status"] = old["status"]
-    if served.kind.finalize:
-        new = {**new, "spec": {**find_object(new, "spec"), **find_object(old, "spec")}}
     return new
+
+
+_STATUS_REACHES: Final = ("managedFields", "annotations", "finalizers", "ownerReferences")
+_POD_STATUS_REACHES: Final = ("managedFields", "annotations", "finalizers", "labels")
 
 
 def _status_metadata(served: Served, old: JsonObject, new: JsonObject) -> JsonObject:
     """Of metadata, a write of status reaches managed fields; in built-in kinds annotations and finalizers too."""
-    reached = (
-        ("managedFields",) if served.kind.custom else ("managedFields", "annotations", "finalizers", "ownerReferences")
-    )
+    reached: tuple[str, ...] = _POD_STATUS_REACHES if served.kind.group_kind == "Pod" else _STATUS_REACHES
+    if served.kind.custom:
+        reached = ("managedFields",)
     metadata = {name: value for name, value in old.items() if name not in reached}
     return {**metadata, **{name: new[name] for name in reached if name in new}}
 
 
-def _with_generation(served: Served, old: JsonObject, new: JsonObject) -> JsonObject:
+def _with_generation(served: Served, old: JsonObject, new: JsonObject, subresource: str) -> JsonObject:
     if served.kind.generation is not Generation.SPEC:
         given = find(old, "metadata", "generation")
         return with_metadata(new, {"generation": given})
     ignored = _PLAIN | {"status"} if served.version.status or not served.kind.custom else _PLAIN
     before = {name: value for name, value in old.items() if name not in ignored}
     after = {name: value for name, value in new.items() if name not in ignored}
+    field = "" if subresource else _COUNTED_METADATA.get(served.kind.group_kind)
+    if field:
+        before[field], after[field] = find(old, "metadata", field), find(new, "metadata", field)
     generation = find(old, "metadata", "generation")
     count = generation if isinstance(generation, int) else 1
     return with_metadata(new, {"generation": count + (before != after)})

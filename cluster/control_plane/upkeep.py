@@ -11,10 +11,9 @@ from wharfinger.cluster.control_plane.catalog import Served
 from wharfinger.cluster.control_plane.crds import (
     CLEANUP_FINALIZER,
     METADATA,
-    established_status,
     kind_of_definition,
-    terminating_status,
 )
+from wharfinger.cluster.control_plane.definition_status import is_established, settled_status, terminating_status
 from wharfinger.cluster.control_plane.deletion import delete
 from wharfinger.cluster.control_plane.kinds import KindVersion
 from wharfinger.cluster.control_plane.managed_fields import record_update
@@ -22,7 +21,7 @@ from wharfinger.cluster.control_plane.options import DeleteOptions
 from wharfinger.cluster.control_plane.preparation import with_metadata
 from wharfinger.cluster.control_plane.storage import Change, ChangeType, Collection, Key
 from wharfinger.cluster.control_plane.updating import same
-from wharfinger.formats.json_value import JsonObject, find, find_list, find_object, find_str
+from wharfinger.formats.json_value import JsonObject, JsonValue, find, find_list, find_object, find_str
 
 DEFINITIONS: Final = Collection("apiextensions.k8s.io", "customresourcedefinitions")
 MANAGER: Final = "kube-apiserver"
@@ -34,7 +33,8 @@ class DefinitionUpkeep:
     def __init__(self, backend: Backend, served: Served) -> None:
         self._backend = backend
         self._served = served
-        self._specs: dict[Collection, JsonObject] = {}
+        self._served_as: dict[Collection, tuple[JsonObject, JsonValue]] = {}
+        """By collection, the spec and the accepted names of the definition that is served."""
 
     def load(self) -> None:
         """Serve what the storage holds already, and end what an earlier process began."""
@@ -45,7 +45,7 @@ class DefinitionUpkeep:
             if _terminating(definition):
                 self._terminate(None, definition)
             else:
-                self._establish(definition)
+                self._settle(definition)
 
     def __call__(self, change: Change) -> None:
         if change.key.collection == DEFINITIONS:
@@ -62,25 +62,41 @@ class DefinitionUpkeep:
             spec = find_object(definition, "spec")
             group, plural = find_str(spec, "group"), find_str(spec, "names", "plural")
             self._backend.catalog.remove_custom(group, plural)
-            self._specs.pop(Collection(group, plural), None)
+            self._served_as.pop(Collection(group, plural), None)
+            self._settle_others(definition)
         elif _terminating(definition):
+            self._serve(definition)
             self._terminate(change.previous, definition)
         else:
             self._serve(definition)
-            self._establish(definition)
+            self._settle(definition)
+            if change.previous is not None and _accepted(change.previous) != _accepted(definition):
+                self._settle_others(definition)  # a name may have become free
 
-    def _establish(self, definition: JsonObject) -> None:
-        spec = find_object(definition, "spec")
-        kind = self._backend.catalog.find_kind(find_str(spec, "group"), find_str(spec, "names", "kind"))
-        versions = kind.versions if kind is not None and kind.custom else ()
-        schemas = [version.custom.problem for version in versions if version.custom is not None]
-        unchecked = "; ".join(problem for problem in schemas if problem)
-        self._write_status(definition, established_status(definition, self._backend.now(), unchecked=unchecked))
+    def _settle(self, definition: JsonObject) -> None:
+        status = settled_status(definition, self._others(definition), self._backend.now())
+        self._write_status(definition, status)
+
+    def _settle_others(self, definition: JsonObject) -> None:
+        for other in self._others(definition):
+            if not _terminating(other):
+                self._settle(other)
+
+    def _others(self, definition: JsonObject) -> list[JsonObject]:
+        """The other definitions of the group."""
+        group, key = find(definition, "spec", "group"), _key(definition)
+        return [
+            other
+            for other in self._backend.storage.list(DEFINITIONS)
+            if find(other, "spec", "group") == group and _key(other) != key
+        ]
 
     def _serve(self, definition: JsonObject) -> None:
-        kind, spec = kind_of_definition(definition), find_object(definition, "spec")
-        if self._specs.get(kind.collection) != spec:
-            self._specs[kind.collection] = spec
+        if not is_established(definition):
+            return
+        kind, form = kind_of_definition(definition), (find_object(definition, "spec"), _accepted(definition))
+        if self._served_as.get(kind.collection) != form:
+            self._served_as[kind.collection] = form
             self._backend.catalog.set_custom(kind)
 
     def _terminate(self, previous: JsonObject | None, definition: JsonObject) -> None:
@@ -103,7 +119,9 @@ class DefinitionUpkeep:
     def _finish(self, definition: JsonObject) -> None:
         """Let a definition go whose last instance went."""
         finalizers = find_list(definition, "metadata", "finalizers")
-        if CLEANUP_FINALIZER not in finalizers or self._backend.storage.list(kind_of_definition(definition).collection):
+        if CLEANUP_FINALIZER not in finalizers or self._backend.storage.count(
+            kind_of_definition(definition).collection
+        ):
             return
         others = [item for item in finalizers if item != CLEANUP_FINALIZER]
         if others:
@@ -121,6 +139,10 @@ class DefinitionUpkeep:
             lists=self._served.version.lists,
         )
         return definition if same(definition, new) else self._backend.put(_key(definition), new)
+
+
+def _accepted(definition: JsonObject) -> JsonValue:
+    return find(definition, "status", "acceptedNames")
 
 
 def _terminating(definition: JsonObject) -> bool:

@@ -2,10 +2,15 @@
 
 A stream keeps no queue: it remembers the revision it has told, and asks the storage for what came after. So a slow client
 costs no memory; one that falls behind the storage's history is told 410 and lists again.
+
+What came meanwhile goes out in one chunk, and streams that ask for the same thing share its bytes, which are those of the
+storage. Where many streams follow a collection that changes all the time, each lets a moment pass between two chunks
+(``Bells.pace_s``): fifty streams that are woken for every write would leave no time for the writes.
 """
 
-from collections import defaultdict
-from collections.abc import AsyncGenerator, Callable
+from collections import OrderedDict, defaultdict
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,8 +20,8 @@ from wharfinger.cluster.control_plane import status
 from wharfinger.cluster.control_plane.backend import Backend
 from wharfinger.cluster.control_plane.catalog import Served
 from wharfinger.cluster.control_plane.options import ListOptions
-from wharfinger.cluster.control_plane.reading import Selection, presented
-from wharfinger.cluster.control_plane.storage import Change, ChangeType, Collection, CompactedError
+from wharfinger.cluster.control_plane.reading import Selection, is_plain, presented
+from wharfinger.cluster.control_plane.storage import Change, ChangeType, Collection, CompactedError, Record
 from wharfinger.formats.json_value import JsonObject, find_object
 
 DEFAULT_TIMEOUT_S: Final = 1800
@@ -25,6 +30,12 @@ BOOKMARK_INTERVAL_S: Final = 60.0
 LAST_BOOKMARK_S: Final = 2.0
 """How long before the end of a watch its last bookmark comes."""
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
+CHUNK_BYTES: Final = 256 * 1024
+"""Of events in one chunk, give or take one event."""
+CHUNK_EVENTS: Final = 512
+MAX_PACE_S: Final = 0.02
+_SHARED: Final = 16
+"""Chunks kept for streams that ask for the same."""
 
 Render = Callable[[str, JsonObject], bytes]
 """Writes one event: its type and object."""
@@ -35,6 +46,16 @@ class Bells:
 
     def __init__(self) -> None:
         self._events: defaultdict[Collection, trio.Event] = defaultdict(trio.Event)
+        self.watches: defaultdict[Collection, int] = defaultdict(int)
+        """Streams that are open."""
+        self.pace_s = 0.0
+        """The time between two chunks for each stream that follows the same collection."""
+        self.shared: OrderedDict[tuple[object, ...], tuple[int, bytes]] = OrderedDict()
+        """Chunks made lately, by what was asked for, with the revision each goes up to."""
+
+    def pace(self, collection: Collection) -> float:
+        """How long a stream of a collection waits after a chunk."""
+        return min(self.pace_s * self.watches[collection], MAX_PACE_S) if self.pace_s else 0.0
 
     def next(self, collection: Collection) -> trio.Event:
         """Set at the next change of the collection."""
@@ -60,22 +81,30 @@ class Watch:
     namespace: str
     selection: Selection
     options: ListOptions
+    plain: bool = False
+    """Whether objects are shown as they are, so that their bytes can be."""
 
 
-def event_of(change: Change, namespace: str, selection: Selection) -> tuple[str, JsonObject] | None:
-    """The event a change is to a watcher, or None: what leaves a selection is deleted, what enters it is added."""
+def event_of(change: Change, namespace: str, selection: Selection) -> tuple[str, Record, int] | None:
+    """The event a change is to a watcher: its type, the object and the revision it bears; None where it is none.
+
+    What leaves a selection is deleted, what enters it is added.
+    """
     if namespace and change.key.namespace != namespace:
         return None
-    was = change.previous is not None and selection.matches(change.previous)
+    was = change.before is not None and selection.takes(change.before)
     if change.type is ChangeType.DELETED:
-        return ("DELETED", change.obj) if was else None
-    if selection.matches(change.obj):
-        return ("MODIFIED" if was else "ADDED", change.obj)
-    return ("DELETED", _at(change.previous, change.revision)) if was and change.previous is not None else None
+        return ("DELETED", change.record, change.revision) if was else None
+    if selection.takes(change.record):
+        return ("MODIFIED" if was else "ADDED", change.record, change.revision)
+    return ("DELETED", change.before, change.revision) if was and change.before is not None else None
 
 
-def _at(obj: JsonObject, revision: int) -> JsonObject:
-    """An object as it was last selected, at the revision where it no longer is."""
+def object_at(record: Record, revision: int) -> JsonObject:
+    """An object at a revision: as it was last selected, where it no longer is."""
+    obj = record.passing()
+    if record.revision == revision:
+        return obj
     return {**obj, "metadata": {**find_object(obj, "metadata"), "resourceVersion": str(revision)}}
 
 
@@ -87,43 +116,123 @@ def bookmark(served: Served, revision: int, *, initial_end: bool = False) -> Jso
     return {"kind": served.kind.kind, "apiVersion": served.api_version, "metadata": metadata}
 
 
+class _Stream:
+    """One watch as it goes on: what it has told, and how it says it."""
+
+    def __init__(self, backend: Backend, bells: Bells, watch: Watch, render: Render) -> None:
+        self._storage = backend.storage
+        self._bells = bells
+        self._watch = watch
+        self._collection = watch.served.kind.collection
+        self._render = render
+        self.told, self.initial = _start(backend, watch.options)
+
+    def said(self, type_: str, record: Record, revision: int) -> bytes:
+        """One event."""
+        served = self._watch.served
+        if self._watch.plain and record.revision == revision and is_plain(served, record):
+            return b'{"type":"%s","object":%s}\n' % (type_.encode(), record.body)
+        return self._render(type_, presented(served, object_at(record, revision)))
+
+    def first(self) -> Iterator[bytes]:
+        """What is there already, in chunks."""
+        found = self._storage.records(self._collection, self._watch.namespace, at=self.told)
+        lines: list[bytes] = []
+        size = 0
+        for record in tuple(filter(self._watch.selection.takes, found)):  # others write while this is read
+            lines.append(self.said("ADDED", record, record.revision))
+            size += len(lines[-1])
+            if size >= CHUNK_BYTES:
+                yield b"".join(lines)
+                lines, size = [], 0
+        if lines:
+            yield b"".join(lines)
+
+    def next(self, upto: int) -> bytes:
+        """The events of what came next, up to a chunk full, and no later than a revision. Raises CompactedError."""
+        watch = self._watch
+        if not watch.plain or not watch.selection.everything:
+            return self._made(upto)
+        asked = (self._collection, watch.namespace, watch.served.api_version, self.told, upto)
+        known = self._bells.shared.get(asked)
+        if known is None:
+            chunk = self._made(upto)
+            self._bells.shared[asked] = (self.told, chunk)
+            if len(self._bells.shared) > _SHARED:
+                self._bells.shared.popitem(last=False)
+            return chunk
+        self.told = known[0]
+        return known[1]
+
+    def _made(self, upto: int) -> bytes:
+        watch = self._watch
+        changes = self._storage.changes(self._collection, self.told, limit=CHUNK_EVENTS, upto=upto)
+        lines: list[bytes] = []
+        size = 0
+        for change in changes:
+            event = event_of(change, watch.namespace, watch.selection)
+            self.told = change.revision
+            if event is not None:
+                lines.append(self.said(*event))
+                size += len(lines[-1])
+                if size >= CHUNK_BYTES:
+                    return b"".join(lines)
+        if len(changes) < CHUNK_EVENTS:
+            self.told = upto
+        return b"".join(lines)
+
+
 async def watch_events(backend: Backend, bells: Bells, watch: Watch, render: Render) -> AsyncGenerator[bytes, None]:
-    """The events of a watch until its time is over, its kind is gone, or its reader closes the generator."""
+    """The events of a watch, a line each and one or more in a chunk, until its time is over or its kind is gone."""
+    collection = watch.served.kind.collection
+    bells.watches[collection] += 1
+    try:
+        async with aclosing(_events(backend, bells, watch, render)) as chunks:
+            async for chunk in chunks:
+                yield chunk
+    finally:
+        bells.watches[collection] -= 1
+
+
+async def _events(backend: Backend, bells: Bells, watch: Watch, render: Render) -> AsyncGenerator[bytes, None]:
     options, served = watch.options, watch.served
     seconds = options.timeout_seconds if options.timeout_seconds and options.timeout_seconds > 0 else DEFAULT_TIMEOUT_S
     end = trio.current_time() + min(seconds, MAX_TIMEOUT_S)
-    told, initial = _start(backend, options)
-    if initial:
-        for obj in backend.storage.list(served.kind.collection, watch.namespace):
-            if watch.selection.matches(obj):
-                yield render("ADDED", presented(served, obj))
-        if options.initial_events and options.bookmarks:
-            yield render("BOOKMARK", bookmark(served, told, initial_end=True))
+    stream = _Stream(backend, bells, watch, render)
     clock = _BookmarkClock(options.bookmarks, end)
-    while True:
-        bell = bells.next(served.kind.collection)
-        current = backend.storage.revision
-        try:
-            changes = backend.storage.changes(served.kind.collection, told) if told < current else ()
-        except CompactedError as error:
-            yield render("ERROR", status.expired(f"too old resource version: {told} ({error.oldest})").body())
-            return
-        for change in changes:
-            event = event_of(change, watch.namespace, watch.selection)
-            if event is not None:
-                yield render(event[0], presented(served, event[1]))
-        told = max(told, current)
-        if clock.due():
-            yield render("BOOKMARK", bookmark(served, told))
-        if trio.current_time() >= end or not _still_served(backend, served):
-            return
-        with trio.move_on_at(clock.next_wake()):
-            await bell.wait()
+    if options.initial_events and stream.told < (options.revision or 0):
+        yield render("ERROR", status.too_large_revision(options.revision or 0, stream.told).body())
+        return
+    try:
+        if stream.initial:
+            for chunk in stream.first():
+                yield chunk
+            if options.initial_events and options.bookmarks:
+                yield render("BOOKMARK", bookmark(served, stream.told, initial_end=True))
+        while True:
+            bell = bells.next(served.kind.collection)
+            pace = 0.0
+            while stream.told < (upto := backend.storage.committed):
+                chunk = stream.next(upto)
+                if chunk:
+                    pace = bells.pace(served.kind.collection)
+                    yield chunk
+            if clock.due():
+                yield render("BOOKMARK", bookmark(served, stream.told))
+            if trio.current_time() >= end or not _still_served(backend, served):
+                return
+            with trio.move_on_at(clock.next_wake()):
+                if pace:
+                    await trio.sleep(pace)
+                else:
+                    await bell.wait()
+    except CompactedError as error:
+        yield render("ERROR", status.expired(f"too old resource version: {error.asked} ({error.oldest})").body())
 
 
 def _start(backend: Backend, options: ListOptions) -> tuple[int, bool]:
     """The revision a watch starts after, and whether what is there already comes first."""
-    current = backend.storage.revision
+    current = backend.storage.committed
     if options.initial_events is not None:
         return (current, True) if options.initial_events else (options.revision or current, False)
     return (options.revision, False) if options.revision else (current, True)

@@ -96,10 +96,11 @@ def test_other_machines_are_let_in_only_when_that_is_said(tmp_path: Path) -> Non
     assert "say --allow-remote" in one_error(done.stderr)
     assert list(tmp_path.iterdir()) == []
 
-    with program(*wharfinger("control-plane", *arguments, "--allow-remote")) as process:
-        process.wait_line("control plane ready at http://0.0.0.0:")
-        process.process.terminate()
-        assert process.wait() == 0
+    for more, scheme in (((), "https"), (("--no-tls",), "http")):
+        with program(*wharfinger("control-plane", *arguments, "--allow-remote", *more)) as process:
+            process.wait_line(f"control plane ready at {scheme}://0.0.0.0:")
+            process.process.terminate()
+            assert process.wait() == 0
 
 
 def test_serving_in_this_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,6 @@
 """The generator of list_types.json: from published definitions to the file's letters."""
 
-from deploy.generate_list_types import Object, build, short
+from deploy.generate_list_types import Json, Object, build, short
 
 DEFINITIONS: dict[str, Object] = {
     "io.k8s.api.apps.v1.Thing": {
@@ -34,9 +34,16 @@ DEFINITIONS: dict[str, Object] = {
     },
     "io.k8s.apimachinery.pkg.api.resource.Quantity": {"type": "string"},
 }
-PRINTED: dict[str, Object] = {
-    "apps.v1.Thing": {"zero": {"metadata": {}, "name": ""}, "pointers": ["replicas", "ports"]}
-}
+STRING: Object = {"type": "string", "kind": "string", "pointer": False, "of": None}
+MEMBERS: list[Json] = [
+    {"name": "metadata", "type": "v1.ObjectMeta", "kind": "struct", "pointer": False, "embedded": ""},
+    {"name": "name", **STRING, "type": "v1.ThingName", "embedded": ""},
+    {"name": "replicas", "type": "int32", "kind": "int32", "pointer": True, "embedded": ""},
+    {"name": "ports", "type": "v1.Ports", "kind": "slice", "pointer": False, "embedded": "Wiring", "of": None},
+    {"name": "args", "type": "[]string", "kind": "slice", "pointer": False, "embedded": "", "of": STRING},
+    {"name": "unpublished", **STRING, "embedded": ""},
+]
+PRINTED: dict[str, Object] = {"apps.v1.Thing": {"zero": {"metadata": {}, "name": ""}, "members": MEMBERS}}
 
 
 def test_the_file_holds_what_stable_kinds_reach() -> None:
@@ -49,24 +56,23 @@ def test_the_file_holds_what_stable_kinds_reach() -> None:
         "d": {"protocol": "TCP"},
         "x": "containerPort",
         "s": "merge",
+        "g": "v1.Ports",
     }
     assert table["types"] == {
         "apps.v1.Thing": {
-            "n": "name",
-            "p": "replicas",
-            "q": "size",
-            "s": "paused",
+            "o": "metadata name=s:v1.ThingName replicas=*i ports args size=q paused=b anything selector",
             "f": {
                 "metadata": "meta.v1.ObjectMeta",
                 "anything": "",
-                "selector": {"m": "scalar", "a": 1},
-                "args": {"l": "atomic", "e": "scalar"},
+                "selector": {"m": "=s", "a": 1},
+                "args": {"l": "atomic", "e": "=s"},
                 "ports": ports,
             },
+            "e": {"Wiring": "ports"},
             "z": {"metadata": {}, "name": ""},
         },
-        "core.v1.ContainerPort": {"s": "containerPort"},
-        "meta.v1.ObjectMeta": {"f": {"labels": {"m": "scalar"}}},
+        "core.v1.ContainerPort": {"o": "containerPort=l"},
+        "meta.v1.ObjectMeta": {"o": "labels", "f": {"labels": {"m": "=s"}}},
     }
 
 

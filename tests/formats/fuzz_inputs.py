@@ -431,6 +431,7 @@ _CORPORA: Final[dict[str, Callable[[random.Random], bytes]]] = {
     "cel": _of(CEL_SEEDS, CEL_WORDS),
     "schema": _of(SCHEMA_SEEDS, SCHEMA_WORDS),
     "json-patch": _of(JSON_PATCH_SEEDS, JSON_PATCH_WORDS),
+    "object-patches": lambda rng: rng.randbytes(8),
 }
 
 

@@ -16,6 +16,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
+from tests.cluster.control_plane import patch_fuzz
 from tests.formats.fuzz_inputs import LAYER_MARK, SECRET
 from wharfinger.formats.archive import ArchiveLimits, extract_layers, extract_tar
 from wharfinger.formats.cel_protocol import (
@@ -275,6 +276,7 @@ TARGETS: Final = {
     "cel": Target("cel", _cel),
     "schema": Target("schema", _schema),
     "json-patch": Target("json-patch", _json_patch),
+    "object-patches": Target("object-patches", lambda data, _: patch_fuzz.run(data)),
 }
 BAD_TARGETS: Final = {
     "bad-abort": _bad(lambda _: os.abort()),

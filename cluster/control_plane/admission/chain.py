@@ -6,6 +6,8 @@ from wharfinger.cluster.control_plane.admission.core import CORE_PLUGINS
 from wharfinger.cluster.control_plane.admission.groups import GROUP_PLUGINS
 from wharfinger.cluster.control_plane.admission.plugin import Admission, Plugin
 from wharfinger.cluster.control_plane.admission.pods import POD_PLUGINS
+from wharfinger.cluster.control_plane.authorization.escalation import ESCALATION
+from wharfinger.cluster.control_plane.backend import Backend
 from wharfinger.formats.json_value import JsonObject
 
 ORDER: Final = (
@@ -26,10 +28,11 @@ ORDER: Final = (
     "CertificateSubjectRestriction",
     "DefaultIngressClass",
     "ResourceQuota",
+    "RoleEscalation",
 )
 """The default plugins of kube-apiserver that exist here or may come to."""
 PLUGINS: Final[tuple[Plugin, ...]] = tuple(
-    sorted((*CORE_PLUGINS, *POD_PLUGINS, *GROUP_PLUGINS), key=lambda plugin: ORDER.index(plugin.name))
+    sorted((*CORE_PLUGINS, *POD_PLUGINS, *GROUP_PLUGINS, ESCALATION), key=lambda plugin: ORDER.index(plugin.name))
 )
 
 
@@ -46,6 +49,13 @@ def check(admission: Admission) -> None:
     for plugin in PLUGINS:
         if plugin.check is not None and _concerns(plugin, admission):
             plugin.check(admission)
+
+
+def charge(admission: Admission, backend: Backend) -> None:
+    """Write what plugins count the write as. Raises StatusError."""
+    for plugin in PLUGINS:
+        if plugin.charge is not None and _concerns(plugin, admission):
+            plugin.charge(admission, backend)
 
 
 def _concerns(plugin: Plugin, admission: Admission) -> bool:

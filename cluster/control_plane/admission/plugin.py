@@ -1,14 +1,17 @@
 """What an admission plugin is asked, and what it may do."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from wharfinger.cluster.control_plane.authentication import User
 from wharfinger.cluster.control_plane.kinds import Kind
 from wharfinger.cluster.control_plane.strategies.strategy import ClusterView
 from wharfinger.formats.json_value import JsonObject
+
+if TYPE_CHECKING:
+    from wharfinger.cluster.control_plane.backend import Backend
 
 
 class Operation(StrEnum):
@@ -33,10 +36,13 @@ class Admission:
     obj: JsonObject | None
     old: JsonObject | None
     dry_run: bool = False
+    warnings: list[str] = field(default_factory=list)
+    """What the client is to be told beside."""
 
 
 Mutate: TypeAlias = Callable[[Admission, JsonObject], JsonObject]
 Check: TypeAlias = Callable[[Admission], None]
+Charge: TypeAlias = Callable[[Admission, "Backend"], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +50,8 @@ class Plugin:
     """One plugin, as kube-apiserver names it; both functions may raise StatusError, and alter nothing they are given.
 
     ``resources`` are the kinds (``Kind.group_kind``) it looks at; empty for all. ``mutate`` comes after field managers have
-    been written, so nobody owns what it adds; ``check`` comes last, once the object is valid.
+    been written, so nobody owns what it adds; ``check`` comes last, once the object is valid. ``charge`` writes what the write
+    is counted as, right before it is stored (not in a dry run).
     """
 
     name: str
@@ -52,3 +59,4 @@ class Plugin:
     resources: frozenset[str] = frozenset()
     mutate: Mutate | None = None
     check: Check | None = None
+    charge: Charge | None = None

@@ -1,7 +1,27 @@
-"""Plugins about Pods."""
+"""Plugins about Pods: accounts and their tokens, priorities, tolerations, runtime classes, security levels."""
 
 from typing import Final
 
-from wharfinger.cluster.control_plane.admission.plugin import Plugin
+from wharfinger.cluster.control_plane.admission.plugin import Operation, Plugin
+from wharfinger.cluster.control_plane.admission.pod_accounts import give_account
+from wharfinger.cluster.control_plane.admission.pod_placement import (
+    check_default_class,
+    check_overhead,
+    give_overhead,
+    give_priority,
+    give_tolerations,
+)
+from wharfinger.cluster.control_plane.admission.pod_security import TEMPLATES, check_security
 
-POD_PLUGINS: Final[tuple[Plugin, ...]] = ()
+_PODS: Final = frozenset({"Pod"})
+_WRITES: Final = frozenset({Operation.CREATE, Operation.UPDATE})
+_CREATES: Final = frozenset({Operation.CREATE})
+
+POD_PLUGINS: Final[tuple[Plugin, ...]] = (
+    Plugin("ServiceAccount", _CREATES, _PODS, mutate=give_account),
+    Plugin("PodSecurity", _WRITES, frozenset({"Pod", "Namespace", *TEMPLATES}), check=check_security),
+    Plugin("Priority", _WRITES, _PODS, mutate=give_priority),
+    Plugin("Priority", _WRITES, frozenset({"PriorityClass.scheduling.k8s.io"}), check=check_default_class),
+    Plugin("DefaultTolerationSeconds", _WRITES, _PODS, mutate=give_tolerations),
+    Plugin("RuntimeClass", _CREATES, _PODS, mutate=give_overhead, check=check_overhead),
+)

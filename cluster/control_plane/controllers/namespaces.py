@@ -1,27 +1,30 @@
 """The life of namespaces: what every one has, and how one that is deleted is emptied.
 
-A new namespace gets its ``default`` ServiceAccount and the ``kube-root-ca.crt`` ConfigMap. One that is being deleted is
-emptied; while objects remain (finalizers), its conditions say which, and when none is left the ``kubernetes`` finalizer is
-taken out of ``spec.finalizers`` through the ``finalize`` subresource, which lets the server drop it.
+A new namespace gets its ``default`` ServiceAccount and the ``kube-root-ca.crt`` ConfigMap, in the step that makes it. One that
+is being deleted is emptied a moment later; while objects remain (finalizers), its conditions say which, and when none is left
+the ``kubernetes`` finalizer is taken out of ``spec.finalizers`` through the ``finalize`` subresource, which lets the server
+drop it.
 """
 
 from collections import Counter
-from collections.abc import Sequence
-from datetime import datetime
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from wharfinger.cluster.control_plane.controllers.conditions import Condition, conditions
-from wharfinger.cluster.control_plane.controllers.writes import (
-    NOTHING,
-    Create,
-    Delete,
-    Patch,
-    Plan,
-    Write,
-    status_write,
+from wharfinger.cluster.control_plane.controllers.controller import Ages, Controller
+from wharfinger.cluster.control_plane.controllers.objects import (
+    ACCOUNTS,
+    CONFIG_MAPS,
+    NAMESPACES,
+    PODS,
+    is_deleted,
+    key_of,
+    name_of,
+    uid_of,
 )
-from wharfinger.cluster.resource import ObjectKey, name_of
-from wharfinger.formats.json_value import JsonObject, JsonValue, find, find_list, find_object, find_str
+from wharfinger.cluster.control_plane.controllers.state import ClusterState
+from wharfinger.cluster.control_plane.storage import Change, ChangeType, Key
+from wharfinger.formats.json_value import JsonObject, JsonValue, find_list, find_object
 
 FINALIZER: Final = "kubernetes"
 ROOT_CA: Final = "kube-root-ca.crt"
@@ -29,51 +32,96 @@ DESCRIPTION: Final = (
     "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal "
     "service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters."
 )
+GRACE_S: Final = 1.0
+"""How long after its deletion a namespace is emptied: whoever is making something there has done it by then."""
 LOOK_AGAIN_S: Final = 10.0
 """How often a namespace that does not become empty is looked at, changes or not."""
 
 
-def is_terminating(namespace: JsonObject) -> bool:
-    """Whether it is being deleted."""
-    return find(namespace, "metadata", "deletionTimestamp") is not None
+class NamespaceController:
+    """See the module; ``root_ca`` is the certificate (PEM) that each namespace's ConfigMap is made with."""
 
+    def __init__(self, state: ClusterState, root_ca: str) -> None:
+        self._state = state
+        self._root_ca = root_ca
+        self._ages = Ages()
 
-def reconcile_active(namespace: JsonObject, *, has_account: bool, has_root_ca: bool, root_ca: str) -> Plan:
-    """What a namespace lacks; ``root_ca`` is the certificate its ConfigMap is made with (PEM)."""
-    name = name_of(namespace)
-    writes: list[Write] = []
-    if not has_account:
-        metadata: JsonObject = {"name": "default", "namespace": name}
-        writes.append(Create({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata}))
-    if not has_root_ca:
-        annotations: JsonObject = {"kubernetes.io/description": DESCRIPTION}
-        metadata = {"name": ROOT_CA, "namespace": name, "annotations": annotations}
-        data: JsonObject = {"ca.crt": root_ca}
-        writes.append(Create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}))
-    return Plan(tuple(writes))
+    def controller(self) -> Controller:
+        """For the runner."""
+        return Controller("Namespace", self.reconcile, {NAMESPACES: self._of_namespace}, always=self._of_content)
 
+    def _of_namespace(self, change: Change) -> Iterable[Key]:
+        if change.type is ChangeType.ADDED:
+            self._furnish(change.key.name, change.obj)
+        return (change.key,)
 
-def reconcile_terminating(
-    key: ObjectKey, namespace: JsonObject, content: Sequence[tuple[ObjectKey, JsonObject]], now: datetime
-) -> Plan:
-    """Empty a namespace; ``content`` is all that is in it, read after it was marked."""
-    finalizers = find_list(namespace, "spec", "finalizers")
-    if FINALIZER not in finalizers:
-        return NOTHING
-    writes: list[Write] = [
-        Delete(one, find_str(obj, "metadata", "uid"))
-        for one, obj in content
-        if find(obj, "metadata", "deletionTimestamp") is None
-    ]
-    said = [*_SUCCESSES, _content_remaining(content), _finalizers_remaining(content)]
-    status = find_object(namespace, "status") | {"conditions": conditions(namespace, said, now)}
-    if content:
-        held = all(find(obj, "metadata", "deletionTimestamp") is not None for _, obj in content)
-        told = status_write(key, namespace, status) if held else []
-        return Plan((*writes, *told), LOOK_AGAIN_S)
-    kept: list[JsonValue] = [item for item in finalizers if item != FINALIZER]
-    finalized = Patch(key, {"spec": {"finalizers": kept}}, "finalize")
-    return Plan((*status_write(key, namespace, status), finalized))
+    def _of_content(self, change: Change) -> Iterable[Key]:
+        """Namespaces whose furniture went, or that are being deleted when something in them goes."""
+        if change.type is not ChangeType.DELETED or not change.key.namespace:
+            return
+        key = Key(NAMESPACES, "", change.key.namespace)
+        furniture = change.key.collection in (ACCOUNTS, CONFIG_MAPS) and change.key.name in ("default", ROOT_CA)
+        if furniture or is_deleted(self._state.get(key)):
+            yield key
+
+    def reconcile(self, key: Key) -> float | None:
+        """Furnish or empty one namespace."""
+        namespace = self._state.get(key)
+        if namespace is None:
+            self._ages.forget(key)
+            return None
+        if not is_deleted(namespace):
+            self._furnish(key.name, namespace)
+            return None
+        left = GRACE_S - self._ages.age(key, f"{uid_of(namespace)} deleted")
+        if left > 0:
+            return left
+        return self._empty(key, namespace)
+
+    def _furnish(self, name: str, namespace: JsonObject) -> None:
+        if is_deleted(namespace):
+            return
+        if self._state.get(Key(ACCOUNTS, name, "default")) is None:
+            metadata: JsonObject = {"name": "default", "namespace": name}
+            self._state.create({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata})
+        if self._state.get(Key(CONFIG_MAPS, name, ROOT_CA)) is None:
+            annotations: JsonObject = {"kubernetes.io/description": DESCRIPTION}
+            metadata = {"name": ROOT_CA, "namespace": name, "annotations": annotations}
+            data: JsonObject = {"ca.crt": self._root_ca}
+            self._state.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
+
+    def _empty(self, key: Key, namespace: JsonObject) -> float | None:
+        finalizers = find_list(namespace, "spec", "finalizers")
+        if FINALIZER not in finalizers:
+            return None
+        for one, obj in self._content(key.name):
+            if not is_deleted(obj):
+                self._state.delete(one, obj)
+                if one.collection == PODS and (left := self._state.get(one)) is not None:
+                    self._end(one, left)
+        content = self._content(key.name)
+        said = [*_SUCCESSES, _content_remaining(content), _finalizers_remaining(content)]
+        made = conditions(namespace, said, self._state.now())
+        status = find_object(namespace, "status") | {"conditions": made}
+        namespace = self._state.set_status(key, namespace, status)
+        if content:
+            return LOOK_AGAIN_S
+        kept: list[JsonValue] = [item for item in finalizers if item != FINALIZER]
+        self._state.update(key, {**namespace, "spec": {"finalizers": kept}}, "finalize")
+        return None
+
+    def _end(self, key: Key, pod: JsonObject) -> None:
+        if not find_list(pod, "metadata", "finalizers"):
+            self._state.end_pod(key, pod)
+
+    def _content(self, namespace: str) -> list[tuple[Key, JsonObject]]:
+        """All objects in a namespace, of every kind."""
+        found: list[tuple[Key, JsonObject]] = []
+        for kind in self._state.backend.catalog.kinds():
+            if kind.namespaced:
+                listed = self._state.objects(kind.collection, namespace)
+                found += ((key_of(kind.collection, obj), obj) for obj in listed if name_of(obj))
+        return found
 
 
 _SUCCESSES: Final = (
@@ -95,7 +143,7 @@ _SUCCESSES: Final = (
 )
 
 
-def _content_remaining(content: Sequence[tuple[ObjectKey, JsonObject]]) -> Condition:
+def _content_remaining(content: Sequence[tuple[Key, JsonObject]]) -> Condition:
     if not content:
         return Condition("NamespaceContentRemaining", "False", "ContentRemoved", "All content successfully removed")
     counts = Counter(_resource(key) for key, _ in content)
@@ -104,7 +152,7 @@ def _content_remaining(content: Sequence[tuple[ObjectKey, JsonObject]]) -> Condi
     return Condition("NamespaceContentRemaining", "True", "SomeResourcesRemain", message)
 
 
-def _finalizers_remaining(content: Sequence[tuple[ObjectKey, JsonObject]]) -> Condition:
+def _finalizers_remaining(content: Sequence[tuple[Key, JsonObject]]) -> Condition:
     counts = Counter(str(item) for _, obj in content for item in find_list(obj, "metadata", "finalizers"))
     if not counts:
         message = "All content-preserving finalizers finished"
@@ -114,6 +162,6 @@ def _finalizers_remaining(content: Sequence[tuple[ObjectKey, JsonObject]]) -> Co
     return Condition("NamespaceFinalizersRemaining", "True", "SomeFinalizersRemain", message)
 
 
-def _resource(key: ObjectKey) -> str:
+def _resource(key: Key) -> str:
     """``configmaps.`` or ``deployments.apps``, as upstream writes it."""
-    return f"{key.resource.plural}.{key.resource.group}"
+    return f"{key.collection.plural}.{key.collection.group}"

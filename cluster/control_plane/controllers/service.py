@@ -1,53 +1,68 @@
-"""Runs the simulated controller manager against any ClusterClient.
+"""Runs the simulated controller manager, scheduler and kubelets in the process of the server.
 
-Start order: watches of every kind, then one worker for each controller, which waits until the watches have listed all.
-Leaving the block ends every task; whatever was not done is done by the next start, since everything is decided by what is
-there (level-triggered).
+The order of the controllers is the order in which they are given work (:mod:`.agenda`): what is made of something goes before
+what counts it. Leaving the block ends them; whatever was not done is done by the next start, since everything is decided by
+what is there (level-triggered).
 """
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime, timedelta
 
 import trio
 
-from wharfinger.cluster.client import ClusterClient
-from wharfinger.cluster.control_plane.controllers.garbage_controller import GarbageController
-from wharfinger.cluster.control_plane.controllers.mirror import Mirror
-from wharfinger.cluster.control_plane.controllers.namespace_controller import NamespaceController
-from wharfinger.cluster.control_plane.controllers.object_cache import ObjectCache
-from wharfinger.cluster.control_plane.controllers.simulators import simulators
-from wharfinger.cluster.control_plane.controllers.worker import Controller, Worker
+from wharfinger.cluster.control_plane.backend import Backend
+from wharfinger.cluster.control_plane.controllers.budgets import BudgetController
+from wharfinger.cluster.control_plane.controllers.claims import ClaimController, VolumeController
+from wharfinger.cluster.control_plane.controllers.controller import Controller, Runner
+from wharfinger.cluster.control_plane.controllers.cron_jobs import CronJobController
+from wharfinger.cluster.control_plane.controllers.daemon_sets import DaemonSetController
+from wharfinger.cluster.control_plane.controllers.deployments import DeploymentController
+from wharfinger.cluster.control_plane.controllers.garbage import GarbageController
+from wharfinger.cluster.control_plane.controllers.jobs import JobController
+from wharfinger.cluster.control_plane.controllers.namespaces import NamespaceController
+from wharfinger.cluster.control_plane.controllers.nodes import NodeController
+from wharfinger.cluster.control_plane.controllers.pods import PodController
+from wharfinger.cluster.control_plane.controllers.quotas import QuotaController
+from wharfinger.cluster.control_plane.controllers.replica_sets import replica_set_controllers
+from wharfinger.cluster.control_plane.controllers.services import ServiceController
+from wharfinger.cluster.control_plane.controllers.state import ClusterState
+from wharfinger.cluster.control_plane.controllers.stateful_sets import StatefulSetController
 
 
 @asynccontextmanager
-async def open_controllers(
-    client: ClusterClient, *, now: Callable[[], datetime] | None = None, root_ca: str = ""
-) -> AsyncGenerator[None, None]:
+async def open_controllers(backend: Backend, *, root_ca: str = "") -> AsyncGenerator[None, None]:
     """Run all controllers for as long as the block runs.
 
-    They write as whatever field manager the client's requests name. ``now`` is what conditions are dated with: the wall
-    clock at the start, moved by trio's clock, unless given. ``root_ca`` is the certificate (PEM) that each namespace's
-    ``kube-root-ca.crt`` holds.
+    ``root_ca`` is the certificate (PEM) that each namespace's ``kube-root-ca.crt`` holds.
     """
-    clock = now or _trio_clock()
-    cache = ObjectCache()
-    controllers: list[Controller] = [
-        *simulators(client, cache, clock),
-        NamespaceController(client, cache, clock, root_ca),
-        GarbageController(client, cache),
-    ]
-    mirror = Mirror(client, cache)
+    state = ClusterState(backend)
+    runner = Runner(controllers(state, root_ca), backend.commit)
     async with trio.open_nursery() as nursery:
-        for controller in controllers:
-            worker = Worker(controller)
-            cache.listen(worker.notice)
-            nursery.start_soon(worker.run, mirror.synced, name=f"controller {controller.name}")
-        nursery.start_soon(mirror.run, name="mirror")
-        yield
+        state.open(runner.notice)
+        nursery.start_soon(runner.run, name="controllers")
+        try:
+            yield
+        finally:
+            state.close()
         nursery.cancel_scope.cancel()
 
 
-def _trio_clock() -> Callable[[], datetime]:
-    start, base = datetime.now(UTC), trio.current_time()
-    return lambda: start + timedelta(seconds=trio.current_time() - base)
+def controllers(state: ClusterState, root_ca: str) -> list[Controller]:
+    """All controllers, the most urgent first."""
+    return [
+        NamespaceController(state, root_ca).controller(),
+        NodeController(state).controller(),
+        PodController(state).controller(),
+        *replica_set_controllers(state),
+        StatefulSetController(state).controller(),
+        DaemonSetController(state).controller(),
+        JobController(state).controller(),
+        CronJobController(state).controller(),
+        DeploymentController(state).controller(),
+        ServiceController(state).controller(),
+        BudgetController(state).controller(),
+        QuotaController(state).controller(),
+        ClaimController(state).controller(),
+        VolumeController(state).controller(),
+        GarbageController(state).controller(),
+    ]

@@ -5,27 +5,36 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from wharfinger.cluster.control_plane.defaults.filling import fill, inner, objects
-from wharfinger.formats.json_value import JsonObject
+from wharfinger.formats.json_value import JsonObject, find
 
 NAME_LABEL: Final = "kubernetes.io/metadata.name"
+_AFFINITY_SECONDS: Final = 10_800
 
 
 def _service(obj: JsonObject) -> None:
     spec = inner(obj, "spec")
     fill(spec, sessionAffinity="None", type="ClusterIP")
-    if spec["sessionAffinity"] == "ClientIP":
-        fill(inner(inner(spec, "sessionAffinityConfig"), "clientIP"), timeoutSeconds=10800)
+    if spec["sessionAffinity"] == "None":
+        spec.pop("sessionAffinityConfig", None)
+    if (
+        spec["sessionAffinity"] == "ClientIP"
+        and find(spec, "sessionAffinityConfig", "clientIP", "timeoutSeconds") is None
+    ):
+        spec["sessionAffinityConfig"] = {"clientIP": {"timeoutSeconds": _AFFINITY_SECONDS}}
     for port in objects(spec, "ports"):
         fill(port, protocol="TCP")
         if port.get("targetPort") in (None, "", 0):
-            port["targetPort"] = port.get("port")
+            port["targetPort"] = port.get("port") or 0
     external = spec["type"] in {"NodePort", "LoadBalancer"}
     if external or (spec["type"] == "ClusterIP" and spec.get("externalIPs")):
         fill(spec, externalTrafficPolicy="Cluster")
-    if external or spec["type"] == "ClusterIP":
-        fill(spec, internalTrafficPolicy="Cluster")
+    if (external or spec["type"] == "ClusterIP") and spec.get("internalTrafficPolicy") is None:
+        spec["internalTrafficPolicy"] = "Cluster"
     if spec["type"] == "LoadBalancer":
         fill(spec, allocateLoadBalancerNodePorts=True)
+        for point in objects(obj, "status", "loadBalancer", "ingress"):
+            if point.get("ip") and point.get("ipMode") is None:
+                point["ipMode"] = "VIP"
 
 
 def _secret(obj: JsonObject) -> None:
@@ -39,14 +48,52 @@ def _secret(obj: JsonObject) -> None:
 
 def default_claim(obj: JsonObject) -> None:
     """Of a PersistentVolumeClaim, and of the templates of a StatefulSet."""
-    fill(inner(obj, "spec"), volumeMode="Filesystem")
+    spec = inner(obj, "spec")
+    if spec.get("volumeMode") is None:
+        spec["volumeMode"] = "Filesystem"
+
+
+_SOURCES: Final[Mapping[str, JsonObject]] = {
+    "azureDisk": {"cachingMode": "ReadWrite", "kind": "Shared", "fsType": "ext4", "readOnly": False},
+    "hostPath": {"type": ""},
+    "iscsi": {"iscsiInterface": "default"},
+    "rbd": {"pool": "rbd", "user": "admin", "keyring": "/etc/ceph/keyring"},
+    "scaleIO": {"storageMode": "ThinProvisioned", "fsType": "xfs"},
+}
 
 
 def _volume(obj: JsonObject) -> None:
     spec = inner(obj, "spec")
-    fill(spec, persistentVolumeReclaimPolicy="Retain", volumeMode="Filesystem")
-    if isinstance(spec.get("hostPath"), dict):
-        fill(inner(spec, "hostPath"), type="")
+    fill(spec, persistentVolumeReclaimPolicy="Retain")
+    if spec.get("volumeMode") is None:
+        spec["volumeMode"] = "Filesystem"
+    for name, defaults in _SOURCES.items():
+        source = spec.get(name)
+        if isinstance(source, dict):
+            fill(source, **defaults)
+
+
+def _node(obj: JsonObject) -> None:
+    status = inner(obj, "status")
+    capacity = status.get("capacity")
+    if isinstance(capacity, dict) and not status.get("allocatable"):
+        status["allocatable"] = dict(capacity)
+
+
+def _limit_range(obj: JsonObject) -> None:
+    for item in objects(obj, "spec", "limits"):
+        if item.get("type") != "Container":
+            continue
+        most, default, request, least = (
+            dict(found) if isinstance(found := item.get(name), dict) else {}
+            for name in ("max", "default", "defaultRequest", "min")
+        )
+        default = {**default, **{name: value for name, value in most.items() if name not in default}}
+        request = {**request, **{name: value for name, value in default.items() if name not in request}}
+        request = {**request, **{name: value for name, value in least.items() if name not in request}}
+        for name, found in (("default", default), ("defaultRequest", request)):
+            if found:
+                item[name] = found
 
 
 def _namespace(obj: JsonObject) -> None:
@@ -63,7 +110,9 @@ def _endpoints(obj: JsonObject) -> None:
 
 CORE_DEFAULTS: Final[Mapping[tuple[str, str], Callable[[JsonObject], None]]] = {
     ("", "Endpoints"): _endpoints,
+    ("", "LimitRange"): _limit_range,
     ("", "Namespace"): _namespace,
+    ("", "Node"): _node,
     ("", "PersistentVolume"): _volume,
     ("", "PersistentVolumeClaim"): default_claim,
     ("", "Secret"): _secret,

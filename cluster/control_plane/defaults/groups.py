@@ -18,6 +18,12 @@ def _network_policy(obj: JsonObject) -> None:
         spec["policyTypes"] = ["Ingress", "Egress"] if spec.get("egress") else ["Ingress"]
 
 
+def _ingress_class(obj: JsonObject) -> None:
+    parameters = find(obj, "spec", "parameters")
+    if isinstance(parameters, dict):
+        fill(parameters, scope="Cluster")
+
+
 def _storage_class(obj: JsonObject) -> None:
     fill(obj, reclaimPolicy="Delete", volumeBindingMode="Immediate")
 
@@ -77,6 +83,7 @@ GROUP_DEFAULTS: Final[Mapping[tuple[str, str], Callable[[JsonObject], None]]] = 
     ("apiextensions.k8s.io", "CustomResourceDefinition"): _definition,
     ("apiregistration.k8s.io", "APIService"): _api_service,
     ("discovery.k8s.io", "EndpointSlice"): _endpoint_slice,
+    ("networking.k8s.io", "IngressClass"): _ingress_class,
     ("networking.k8s.io", "NetworkPolicy"): _network_policy,
     (RBAC_GROUP, "ClusterRoleBinding"): _binding,
     (RBAC_GROUP, "RoleBinding"): _binding,

@@ -3,62 +3,83 @@
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from wharfinger.cluster.control_plane.defaults.autoscalers import default_autoscaler
 from wharfinger.cluster.control_plane.defaults.core import default_claim
 from wharfinger.cluster.control_plane.defaults.filling import fill, inner, objects
 from wharfinger.cluster.control_plane.defaults.pods import default_pod_template
-from wharfinger.formats.json_value import JsonObject, find
+from wharfinger.formats.json_value import JsonObject, JsonValue, find
+
+TEMPLATE_GENERATION: Final = "deprecated.daemonset.template.generation"
 
 
 def _deployment(obj: JsonObject) -> None:
     spec = inner(obj, "spec")
     default_pod_template(inner(spec, "template"))
-    fill(spec, replicas=1, revisionHistoryLimit=10, progressDeadlineSeconds=600)
+    _counts(spec, replicas=1, revisionHistoryLimit=10, progressDeadlineSeconds=600)
     strategy = inner(spec, "strategy")
     fill(strategy, type="RollingUpdate")
     if strategy["type"] == "RollingUpdate":
-        fill(inner(strategy, "rollingUpdate"), maxUnavailable="25%", maxSurge="25%")
+        _counts(inner(strategy, "rollingUpdate"), maxUnavailable="25%", maxSurge="25%")
+
+
+def _counts(obj: JsonObject, **values: JsonValue) -> None:
+    """Put in what is missing; an empty text stays what it is, as where Go holds a pointer."""
+    for name, value in values.items():
+        if obj.get(name) is None:
+            obj[name] = value
 
 
 def _stateful_set(obj: JsonObject) -> None:
     spec = inner(obj, "spec")
     default_pod_template(inner(spec, "template"))
-    fill(spec, podManagementPolicy="OrderedReady", replicas=1, revisionHistoryLimit=10)
+    fill(spec, podManagementPolicy="OrderedReady")
+    _counts(spec, replicas=1, revisionHistoryLimit=10)
     fill(inner(spec, "persistentVolumeClaimRetentionPolicy"), whenDeleted="Retain", whenScaled="Retain")
     strategy = inner(spec, "updateStrategy")
-    fill(strategy, type="RollingUpdate")
-    if strategy["type"] == "RollingUpdate":
-        fill(inner(strategy, "rollingUpdate"), partition=0)
+    if not strategy.get("type"):
+        strategy["type"] = "RollingUpdate"
+        inner(strategy, "rollingUpdate")
+    rolling = strategy.get("rollingUpdate")
+    if strategy["type"] == "RollingUpdate" and isinstance(rolling, dict):
+        _counts(rolling, partition=0)
     for claim in objects(spec, "volumeClaimTemplates"):
-        fill(claim, apiVersion="v1", kind="PersistentVolumeClaim")
+        claim.update(apiVersion="v1", kind="PersistentVolumeClaim")
         fill(inner(claim, "status"), phase="Pending")
         default_claim(claim)
 
 
 def _daemon_set(obj: JsonObject) -> None:
+    """The count of templates is a field of the server's own type, which every version shows as an annotation."""
     spec = inner(obj, "spec")
+    annotations = inner(inner(obj, "metadata"), "annotations")
+    found = annotations.get(TEMPLATE_GENERATION, "0")
+    annotations[TEMPLATE_GENERATION] = str(int(found)) if isinstance(found, str) and found.isdecimal() else found
     default_pod_template(inner(spec, "template"))
-    fill(spec, revisionHistoryLimit=10)
+    _counts(spec, revisionHistoryLimit=10)
     strategy = inner(spec, "updateStrategy")
     fill(strategy, type="RollingUpdate")
     if strategy["type"] == "RollingUpdate":
-        fill(inner(strategy, "rollingUpdate"), maxUnavailable=1, maxSurge=0)
+        _counts(inner(strategy, "rollingUpdate"), maxUnavailable=1, maxSurge=0)
 
 
 def _replica_set(obj: JsonObject) -> None:
     spec = inner(obj, "spec")
     default_pod_template(inner(spec, "template"))
-    fill(spec, replicas=1)
+    _counts(spec, replicas=1)
 
 
 def _replication_controller(obj: JsonObject) -> None:
     spec = inner(obj, "spec")
-    fill(spec, replicas=1)
+    _counts(spec, replicas=1)
+    if not isinstance(spec.get("template"), dict):
+        return
+    default_pod_template(inner(spec, "template"))
     labels = find(spec, "template", "metadata", "labels")
-    if isinstance(spec.get("template"), dict):
-        default_pod_template(inner(spec, "template"))
-    if isinstance(labels, dict):
-        fill(spec, selector=dict(labels))
-        fill(inner(obj, "metadata"), labels=dict(labels))
+    if isinstance(labels, dict) and labels:
+        if not spec.get("selector"):
+            spec["selector"] = dict(labels)
+        if not find(obj, "metadata", "labels"):
+            inner(obj, "metadata")["labels"] = dict(labels)
 
 
 def _pod_template(obj: JsonObject) -> None:
@@ -67,30 +88,31 @@ def _pod_template(obj: JsonObject) -> None:
 
 def _job(obj: JsonObject) -> None:
     spec = inner(obj, "spec")
-    default_pod_template(inner(spec, "template"))
+    _job_spec(spec)
     labels = find(spec, "template", "metadata", "labels")
-    if isinstance(labels, dict):
-        fill(inner(obj, "metadata"), labels=dict(labels))
+    if isinstance(labels, dict) and labels and not find(obj, "metadata", "labels"):
+        inner(obj, "metadata")["labels"] = labels  # the same object: what is drawn later shows in both
     if spec.get("completions") is None and spec.get("parallelism") is None:
         spec["completions"] = 1
     limit = 6 if spec.get("backoffLimitPerIndex") is None else 2**31 - 1
     replacement = "TerminatingOrFailed" if spec.get("podFailurePolicy") is None else "Failed"
-    fill(spec, parallelism=1, backoffLimit=limit, completionMode="NonIndexed", suspend=False)
-    fill(spec, podReplacementPolicy=replacement, manualSelector=spec.get("manualSelector") or False)
+    _counts(spec, parallelism=1, backoffLimit=limit, completionMode="NonIndexed", suspend=False)
+    _counts(spec, podReplacementPolicy=replacement, manualSelector=False)
+
+
+def _job_spec(spec: JsonObject) -> None:
+    """What is filled in of a Job in a CronJob too."""
+    default_pod_template(inner(spec, "template"))
+    for rule in objects(spec, "podFailurePolicy", "rules"):
+        for pattern in objects(rule, "onPodConditions"):
+            fill(pattern, status="True")
 
 
 def _cron_job(obj: JsonObject) -> None:
     spec = inner(obj, "spec")
-    default_pod_template(inner(inner(inner(spec, "jobTemplate"), "spec"), "template"))
-    fill(spec, concurrencyPolicy="Allow", suspend=False, successfulJobsHistoryLimit=3, failedJobsHistoryLimit=1)
-
-
-def _autoscaler(obj: JsonObject) -> None:
-    spec = inner(obj, "spec")
-    fill(spec, minReplicas=1)
-    if obj.get("apiVersion") == "autoscaling/v2" and not spec.get("metrics"):
-        target: JsonObject = {"type": "Utilization", "averageUtilization": 80}
-        spec["metrics"] = [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
+    _job_spec(inner(inner(spec, "jobTemplate"), "spec"))
+    fill(spec, concurrencyPolicy="Allow")
+    _counts(spec, suspend=False, successfulJobsHistoryLimit=3, failedJobsHistoryLimit=1)
 
 
 WORKLOAD_DEFAULTS: Final[Mapping[tuple[str, str], Callable[[JsonObject], None]]] = {
@@ -100,7 +122,7 @@ WORKLOAD_DEFAULTS: Final[Mapping[tuple[str, str], Callable[[JsonObject], None]]]
     ("apps", "Deployment"): _deployment,
     ("apps", "ReplicaSet"): _replica_set,
     ("apps", "StatefulSet"): _stateful_set,
-    ("autoscaling", "HorizontalPodAutoscaler"): _autoscaler,
+    ("autoscaling", "HorizontalPodAutoscaler"): default_autoscaler,
     ("batch", "CronJob"): _cron_job,
     ("batch", "Job"): _job,
 }

@@ -1,105 +1,373 @@
-"""The rules of ``metadata`` in every kind: names, labels, annotations, finalizers; what an update may not change in it."""
+"""The rules of ``metadata`` in every kind, and how often each kind's strategy asks them.
 
-import re
+kube-apiserver judges metadata more than once, and an error stands in the answer as often as it was found (its message
+only once): a new object is judged by its kind, with the kind's rule of names, and only where that finds nothing by the
+store. A changed one is judged by the store first (as new, and as a change), then by its kind, in the kind's own order.
+:data:`METADATA` holds that order as letters:
+
+== ====================================================================================================
+M  as new (``ValidateObjectMeta``), with the kind's rule of names
+U  as a change (``ValidateObjectMetaUpdate``)
+O  the kind's own rules (:class:`~.rules.Rules`)
+== ====================================================================================================
+
+Kinds whose own rules ask in between call :func:`meta_errors` and :func:`meta_update_errors` themselves.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Final
 
-from wharfinger.cluster.control_plane.kinds import Kind
+from wharfinger.cluster.control_plane.kinds import DEFINITION, Kind
 from wharfinger.cluster.control_plane.selectors import key_problems, value_problems
 from wharfinger.cluster.control_plane.status import FieldError
-from wharfinger.cluster.control_plane.validation.field_errors import invalid_value, required, too_long
+from wharfinger.cluster.control_plane.validation.field_errors import (
+    NEGATIVE,
+    each,
+    forbidden,
+    immutable,
+    invalid,
+    quoted,
+    required,
+    too_long,
+)
+from wharfinger.cluster.control_plane.validation.name_rules import (
+    NameRule,
+    address_name,
+    any_name,
+    label_name,
+    segment_name,
+    subdomain_name,
+)
+from wharfinger.cluster.control_plane.validation.names import dns_label_problems
 from wharfinger.formats.json_value import JsonObject, JsonValue, find
 
-SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 ANNOTATIONS_LIMIT: Final = 256 * 1024
-_SUBDOMAIN_RULE: Final = (
-    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end "
-    "with an alphanumeric character (e.g. 'example.com', regex used for validation is "
-    r"'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
-)
-_LABEL_RULE: Final = (
-    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an "
-    "alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
-)
+MANAGER_LIMIT: Final = 128
+SUBRESOURCE_LIMIT: Final = 256
 _STANDARD_FINALIZERS: Final = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
+_OWNER_FIELDS: Final = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion")
 
 
-def metadata_errors(kind: Kind, obj: JsonObject) -> list[FieldError]:
-    """What is wrong with the name and the rest of ``metadata``."""
-    return [*_name_errors(kind, obj), *_metadata_errors(obj)]
+@dataclass(frozen=True, slots=True)
+class MetadataRules:
+    """How a kind's strategy judges metadata: ``create``, ``update`` and ``status`` are orders of M, U and O.
+
+    ``name`` is its rule of names; ``finalizers`` is whether finalizers must be standard or qualified, which kinds of other
+    API servers (and webhook configurations) leave out.
+    """
+
+    name: NameRule = subdomain_name
+    create: str = "MO"
+    update: str = "UO"
+    status: str = "UO"
+    finalizers: bool = True
 
 
-def _name_errors(kind: Kind, obj: JsonObject) -> list[FieldError]:
-    name = find(obj, "metadata", "name")
+_OWN: Final = MetadataRules(create="O", update="O", status="O")
+_WHOLE: Final = MetadataRules(update="MO")
+_RBAC: Final = MetadataRules(segment_name, update="MOU")
+_PLAIN: Final = MetadataRules(update="MO", finalizers=False)
+METADATA: Final[Mapping[str, MetadataRules]] = {
+    "APIService.apiregistration.k8s.io": MetadataRules(any_name, update="UMO", finalizers=False),
+    "CSINode.storage.k8s.io": _WHOLE,
+    "CertificateSigningRequest.certificates.k8s.io": MetadataRules(any_name, update="MOU", status="MOU"),
+    "ClusterRole.rbac.authorization.k8s.io": _RBAC,
+    "ClusterRoleBinding.rbac.authorization.k8s.io": _RBAC,
+    "EndpointSlice.discovery.k8s.io": _WHOLE,
+    "Endpoints": MetadataRules(update="UMO"),
+    "Event": _OWN,
+    "Event.events.k8s.io": _OWN,
+    "FlowSchema.flowcontrol.apiserver.k8s.io": _WHOLE,
+    "IPAddress.networking.k8s.io": MetadataRules(address_name, update="OU"),
+    "Job.batch": MetadataRules(update="O"),
+    "LimitRange": _WHOLE,
+    "MutatingWebhookConfiguration.admissionregistration.k8s.io": _PLAIN,
+    "Namespace": MetadataRules(label_name, update="MOU"),
+    "Node": MetadataRules(update="O"),
+    "PersistentVolume": MetadataRules(update="O"),
+    "Pod": MetadataRules(update="UMO"),
+    "PodDisruptionBudget.policy": _OWN,
+    "PriorityLevelConfiguration.flowcontrol.apiserver.k8s.io": _WHOLE,
+    "Role.rbac.authorization.k8s.io": _RBAC,
+    "RoleBinding.rbac.authorization.k8s.io": _RBAC,
+    "Service": MetadataRules(label_name),
+    "ServiceAccount": MetadataRules(update="UMO"),
+    "StatefulSet.apps": MetadataRules(label_name),
+    "ValidatingAdmissionPolicy.admissionregistration.k8s.io": _PLAIN,
+    "ValidatingAdmissionPolicyBinding.admissionregistration.k8s.io": _PLAIN,
+    "ValidatingWebhookConfiguration.admissionregistration.k8s.io": _PLAIN,
+    "VolumeAttachment.storage.k8s.io": _WHOLE,
+    DEFINITION: MetadataRules(any_name, create="O", finalizers=False),
+}
+"""By ``Kind.group_kind``; kinds that are not here are :class:`MetadataRules` by default."""
+NEEDS_REVISION: Final = frozenset(
+    {
+        "APIService.apiregistration.k8s.io",
+        "CSIDriver.storage.k8s.io",
+        "CSINode.storage.k8s.io",
+        "CSIStorageCapacity.storage.k8s.io",
+        "Lease.coordination.k8s.io",
+        "MutatingAdmissionPolicy.admissionregistration.k8s.io",
+        "MutatingAdmissionPolicyBinding.admissionregistration.k8s.io",
+        "MutatingWebhookConfiguration.admissionregistration.k8s.io",
+        "PodDisruptionBudget.policy",
+        "RuntimeClass.node.k8s.io",
+        "ValidatingAdmissionPolicy.admissionregistration.k8s.io",
+        "ValidatingAdmissionPolicyBinding.admissionregistration.k8s.io",
+        "ValidatingWebhookConfiguration.admissionregistration.k8s.io",
+        "VolumeAttachment.storage.k8s.io",
+        DEFINITION,
+    }
+)
+"""Kinds that are not replaced without saying which revision is (``AllowUnconditionalUpdate``); so are custom ones."""
+_DEFAULT: Final = MetadataRules()
+_CUSTOM: Final = MetadataRules(finalizers=False)
+_STORE: Final = MetadataRules(segment_name, finalizers=False)
+
+
+def metadata_rules(kind: Kind) -> MetadataRules:
+    """How a kind's strategy judges metadata."""
+    return _CUSTOM if kind.custom else METADATA.get(kind.group_kind, _DEFAULT)
+
+
+def created_errors(kind: Kind, obj: JsonObject, own: Callable[[], list[FieldError]]) -> list[FieldError]:
+    """Everything wrong with a new object; ``own`` gives what the kind's own rules find."""
+    rules = metadata_rules(kind)
+    errors: list[FieldError] = []
+    for letter in rules.create:
+        errors += own() if letter == "O" else _new_errors(kind, rules, obj)
+    return errors or _new_errors(kind, _STORE, obj)
+
+
+def updated_errors(
+    kind: Kind, new: JsonObject, old: JsonObject, order: str, own: Callable[[], list[FieldError]]
+) -> list[FieldError]:
+    """Everything wrong with a changed object; ``order`` is the kind's for this way of writing."""
+    rules = metadata_rules(kind)
+    errors = _new_errors(kind, _STORE, new) + _change_errors(new, old, finalizers=False)
+    for letter in order:
+        if letter == "O":
+            errors += own()
+        elif letter == "M":
+            errors += _new_errors(kind, rules, new)
+        else:
+            errors += _change_errors(new, old, finalizers=rules.finalizers)
+    return errors
+
+
+def meta_errors(kind: Kind, obj: JsonObject) -> list[FieldError]:
+    """``ValidateObjectMeta`` with the kind's rule of names."""
+    return _new_errors(kind, metadata_rules(kind), obj)
+
+
+def core_meta_errors(
+    obj: JsonObject, *, namespaced: bool = True, name: NameRule = subdomain_name, finalizers: bool = True
+) -> list[FieldError]:
+    """``ValidateObjectMeta`` as built-in kinds' own rules call it."""
+    return _judged(obj, namespaced=namespaced, name_rule=name, finalizers=finalizers)
+
+
+def meta_update_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
+    """``ValidateObjectMetaUpdate`` as built-in kinds' own rules call it."""
+    return _change_errors(new, old, finalizers=True)
+
+
+def _new_errors(kind: Kind, rules: MetadataRules, obj: JsonObject) -> list[FieldError]:
+    return _judged(obj, namespaced=kind.namespaced, name_rule=rules.name, finalizers=rules.finalizers)
+
+
+def _judged(obj: JsonObject, *, namespaced: bool, name_rule: NameRule, finalizers: bool) -> list[FieldError]:
+    metadata = _metadata(obj)
+    errors = _name_errors(metadata, name_rule)
+    namespace = metadata.get("namespace")
+    if not namespaced and namespace:
+        errors.append(forbidden("metadata.namespace", "not allowed on this type"))
+    elif namespaced and not namespace:
+        errors.append(required("metadata.namespace"))
+    elif namespaced and isinstance(namespace, str):
+        errors += each("metadata.namespace", namespace, dns_label_problems(namespace))
+    generation = metadata.get("generation")
+    if isinstance(generation, int) and generation < 0:
+        errors.append(invalid("metadata.generation", generation, NEGATIVE))
+    errors += _label_errors(metadata)
+    errors += annotation_errors(metadata.get("annotations"), "metadata.annotations")
+    errors += _owner_errors(metadata)
+    names = _strings(metadata.get("finalizers"))
+    if names:
+        errors += _finalizer_errors(names)
+    errors += _managed_fields_errors(metadata)
+    return errors + (standard_finalizer_errors(names, "metadata.finalizers") if finalizers and names else [])
+
+
+def _name_errors(metadata: JsonObject, rule: NameRule) -> list[FieldError]:
+    errors: list[FieldError] = []
+    prefix, name = metadata.get("generateName"), metadata.get("name")
+    if isinstance(prefix, str) and prefix:
+        errors += each("metadata.generateName", prefix, rule(prefix, True))  # noqa: FBT003
     if not isinstance(name, str) or not name:
-        return [required("metadata.name", "name or generateName is required")]
-    if kind.free_name:
-        problems = [f"may not contain '{char}'" for char in "/%" if char in name]
-        problems += [f"may not be '{name}'"] if name in {".", ".."} else []
-    elif kind.dotless_name:
-        problems = _label_problems(name)
-    else:
-        problems = [] if len(name) <= 253 else ["must be no more than 253 characters"]
-        problems += [] if SUBDOMAIN.fullmatch(name) else [_SUBDOMAIN_RULE]
-    return [invalid_value("metadata.name", name, problem) for problem in problems]
+        return [*errors, required("metadata.name", "name or generateName is required")]
+    return errors + each("metadata.name", name, rule(name, False))  # noqa: FBT003
 
 
-def _label_problems(name: str) -> list[str]:
-    if "." in name and SUBDOMAIN.fullmatch(name):
-        return ["must not contain dots"]
-    problems = [] if len(name) <= 63 else ["must be no more than 63 characters"]
-    return problems + ([] if LABEL.fullmatch(name) else [_LABEL_RULE])
+def _label_errors(metadata: JsonObject) -> list[FieldError]:
+    labels = metadata.get("labels")
+    return label_errors(labels, "metadata.labels") if labels else []
 
 
-def _metadata_errors(obj: JsonObject) -> list[FieldError]:
+def label_errors(labels: JsonValue, field: str) -> list[FieldError]:
+    """``ValidateLabels``: of a map of labels, also a selector."""
     errors: list[FieldError] = []
-    labels = find(obj, "metadata", "labels")
     for key, value in labels.items() if isinstance(labels, dict) else ():
-        errors += [invalid_value("metadata.labels", key, problem) for problem in key_problems(key)]
-        errors += [
-            invalid_value("metadata.labels", str(value), problem) for problem in value_problems(str(value or ""))
-        ]
-    annotations = find(obj, "metadata", "annotations")
-    if isinstance(annotations, dict):
-        for key in annotations:
-            errors += [invalid_value("metadata.annotations", key, problem) for problem in key_problems(key.lower())]
-        if sum(len(key.encode()) + len(str(value).encode()) for key, value in annotations.items()) > ANNOTATIONS_LIMIT:
-            errors.append(too_long("metadata.annotations", ANNOTATIONS_LIMIT))
-    finalizers = find(obj, "metadata", "finalizers")
-    for index, finalizer in enumerate(finalizers if isinstance(finalizers, list) else []):
-        errors += _finalizer_errors(f"metadata.finalizers[{index}]", str(finalizer))
+        errors += each(field, key, key_problems(key))
+        text = value if isinstance(value, str) else ""
+        errors += each(field, text, value_problems(text))
     return errors
 
 
-def _finalizer_errors(field: str, finalizer: str) -> list[FieldError]:
-    if problems := key_problems(finalizer):
-        return [invalid_value(field, finalizer, problem) for problem in problems]
-    if "/" not in finalizer and "." not in finalizer and finalizer not in _STANDARD_FINALIZERS:
-        return [invalid_value(field, finalizer, "name is neither a standard finalizer name nor is it fully qualified")]
-    return []
-
-
-def metadata_update_errors(kind: Kind, new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """What an update may not change: the uid, finalizers of an object that is being deleted."""
+def annotation_errors(annotations: JsonValue, field: str) -> list[FieldError]:
+    """``ValidateAnnotations``: keys in any case, 256 KiB together."""
+    if not isinstance(annotations, dict):
+        return []
     errors: list[FieldError] = []
-    uid = find(new, "metadata", "uid")
-    if uid is not None and uid not in ("", find(old, "metadata", "uid")):
-        errors += [invalid_value("metadata.uid", str(uid), "field is immutable")] * _said(kind)
-    if find(old, "metadata", "deletionTimestamp") is not None:
-        known = _strings(find(old, "metadata", "finalizers"))
-        added = [item for item in _strings(find(new, "metadata", "finalizers")) if item not in known]
-        if added:
-            shown = ", ".join(f'"{item}"' for item in added)
-            why = "Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers "
-            why += f"[]string{{{shown}}}"
-            errors += [FieldError("metadata.finalizers", "FieldValueForbidden", why)] * _said(kind)
+    size = 0
+    for key, value in annotations.items():
+        errors += each(field, key, key_problems(key.lower()))
+        size += len(key.encode()) + (len(value.encode()) if isinstance(value, str) else 0)
+    return [*errors, too_long(field, ANNOTATIONS_LIMIT)] if size > ANNOTATIONS_LIMIT else errors
+
+
+def _owner_errors(metadata: JsonObject) -> list[FieldError]:
+    owners = metadata.get("ownerReferences")
+    references = [item for item in owners if isinstance(item, dict)] if isinstance(owners, list) else []
+    errors: list[FieldError] = []
+    controller = ""
+    for reference in references:
+        errors += _reference_errors(reference)
+        if reference.get("controller") is True:
+            current = f"{reference.get('kind') or ''}/{reference.get('name') or ''}"
+            if controller:
+                why = "Only one reference can have Controller set to true. "
+                why += f'Found "true" in references for {controller} and {current}'
+                shown: list[JsonValue] = [_owner_form(item) for item in references]
+                errors.append(invalid("metadata.ownerReferences", shown, why))
+            else:
+                controller = current
     return errors
 
 
-def _said(kind: Kind) -> int:
-    """Built-in kinds check metadata in the store and in their strategy, so each cause stands twice."""
-    return 1 if kind.custom else 2
+def _reference_errors(reference: JsonObject) -> list[FieldError]:
+    field = "metadata.ownerReferences"
+    version, kind = _text(reference, "apiVersion"), _text(reference, "kind")
+    errors = []
+    if not version.rpartition("/")[2] or version.count("/") > 1:
+        errors.append(invalid(f"{field}.apiVersion", version, "version must not be empty"))
+    missing = (name for name in ("kind", "name", "uid") if not _text(reference, name))
+    errors += [invalid(f"{field}.{name}", "", "must not be empty") for name in missing]
+    if version == "v1" and kind == "Event":
+        errors.append(invalid(field, _owner_form(reference), "/v1, Kind=Event is disallowed from being an owner"))
+    return errors
+
+
+def _owner_form(reference: JsonObject) -> JsonObject:
+    """The reference as its Go type prints it."""
+    plain: JsonObject = {name: _text(reference, name) for name in _OWNER_FIELDS[:4]}
+    return {**plain, **{name: reference[name] for name in _OWNER_FIELDS[4:] if reference.get(name) is not None}}
+
+
+def _finalizer_errors(finalizers: list[str]) -> list[FieldError]:
+    field = "metadata.finalizers"
+    errors: list[FieldError] = []
+    for finalizer in finalizers:
+        errors += each(field, finalizer, key_problems(finalizer))
+    if "orphan" in finalizers and "foregroundDeletion" in finalizers:
+        why = "finalizer orphan and foregroundDeletion cannot be both set"
+        errors.append(invalid(field, list(finalizers), why))
+    return errors
+
+
+def standard_finalizer_errors(finalizers: list[str], field: str, *, indexed: bool = True) -> list[FieldError]:
+    """``validateKubeFinalizerName`` of each: without a domain, only the standard ones."""
+    why = "name is neither a standard finalizer name nor is it fully qualified"
+    return [
+        invalid(f"{field}[{index}]" if indexed else field, finalizer, why)
+        for index, finalizer in enumerate(finalizers)
+        if "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS
+    ]
+
+
+def finalizer_warnings(new: JsonObject, old: JsonObject | None) -> list[str]:
+    """What is said of finalizers that a custom object adds: their names should be a domain and a path."""
+    known = _strings(find(old, "metadata", "finalizers")) if old is not None else []
+    said = []
+    for name in sorted({item for item in _strings(find(new, "metadata", "finalizers")) if item not in known}):
+        said += [f"metadata.finalizers: {quoted(name)}: {problem}" for problem in key_problems(name)]
+        if "/" not in name and name not in _STANDARD_FINALIZERS:
+            path = "including a path (/) " if "." in name else ""
+            what = f"prefer a domain-qualified finalizer name {path}to avoid accidental conflicts with other finalizer writers"
+            said.append(f"metadata.finalizers: {quoted(name)}: {what}")
+    return said
+
+
+def _managed_fields_errors(metadata: JsonObject) -> list[FieldError]:
+    errors: list[FieldError] = []
+    entries = metadata.get("managedFields")
+    for index, entry in enumerate(entries if isinstance(entries, list) else ()):
+        field = f"metadata.managedFields[{index}]"
+        operation, manager = _text(entry, "operation"), _text(entry, "manager")
+        if operation not in {"Apply", "Update"}:
+            errors.append(invalid(f"{field}.operation", operation, "must be `Apply` or `Update`"))
+        if (form := _text(entry, "fieldsType")) and form != "FieldsV1":
+            errors.append(invalid(f"{field}.fieldsType", form, "must be `FieldsV1`"))
+        errors += manager_errors(manager, f"{field}.manager")
+        if len(_text(entry, "subresource").encode()) > SUBRESOURCE_LIMIT:
+            errors.append(too_long(f"{field}.subresource", SUBRESOURCE_LIMIT))
+    return errors
+
+
+def manager_errors(manager: str, field: str) -> list[FieldError]:
+    """``ValidateFieldManager``: 128 bytes, all printable."""
+    if manager.isprintable() and len(manager) <= MANAGER_LIMIT // 4:
+        return []
+    errors = [too_long(field, MANAGER_LIMIT)] if len(manager.encode()) > MANAGER_LIMIT else []
+    position = 0
+    for char in manager:
+        if not char.isprintable():
+            why = f"invalid character U+{ord(char):04X} (at position {position})"
+            errors.append(invalid(field, manager, why))
+        position += len(char.encode())
+    return errors
+
+
+def _change_errors(new: JsonObject, old: JsonObject, *, finalizers: bool) -> list[FieldError]:
+    metadata, before = _metadata(new), _metadata(old)
+    errors: list[FieldError] = []
+    names = _strings(metadata.get("finalizers"))
+    if before.get("deletionTimestamp") is not None:
+        known = _strings(before.get("finalizers"))
+        if added := sorted({name for name in names if name not in known}):
+            shown = ", ".join(map(quoted, added))
+            why = "no new finalizers can be added if the object is being deleted, found new finalizers "
+            errors.append(forbidden("metadata.finalizers", f"{why}[]string{{{shown}}}"))
+    for field in ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"):
+        if metadata.get(field) != before.get(field):
+            errors += immutable(f"metadata.{field}", metadata.get(field), before.get(field))
+    errors += _label_errors(metadata)
+    errors += annotation_errors(metadata.get("annotations"), "metadata.annotations")
+    errors += _owner_errors(metadata)
+    errors += _managed_fields_errors(metadata)
+    return errors + (standard_finalizer_errors(names, "metadata.finalizers") if finalizers and names else [])
+
+
+def _metadata(obj: JsonObject) -> JsonObject:
+    found = obj.get("metadata")
+    return found if isinstance(found, dict) else {}
+
+
+def _text(value: JsonValue, name: str) -> str:
+    found = find(value, name)
+    return found if isinstance(found, str) else ""
 
 
 def _strings(value: JsonValue) -> list[str]:
-    return [str(item) for item in value] if isinstance(value, list) else []
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []

@@ -3,38 +3,61 @@
 from typing import Final
 
 from wharfinger.cluster.control_plane.kinds import Kind
+from wharfinger.cluster.control_plane.preparation import with_metadata
 from wharfinger.cluster.control_plane.status import FieldError
 from wharfinger.cluster.control_plane.validation.core import CORE_RULES
 from wharfinger.cluster.control_plane.validation.definitions import DEFINITION_RULES
 from wharfinger.cluster.control_plane.validation.groups import GROUP_RULES
-from wharfinger.cluster.control_plane.validation.metadata import metadata_errors, metadata_update_errors
+from wharfinger.cluster.control_plane.validation.metadata import (
+    created_errors,
+    finalizer_warnings,
+    metadata_rules,
+    updated_errors,
+)
+from wharfinger.cluster.control_plane.validation.namespaces import finalize_errors
 from wharfinger.cluster.control_plane.validation.pods import POD_RULES
 from wharfinger.cluster.control_plane.validation.rules import Rules
 from wharfinger.cluster.control_plane.validation.workloads import WORKLOAD_RULES
-from wharfinger.formats.json_value import JsonObject
+from wharfinger.formats.json_value import JsonObject, find
 
 RULES: Final[dict[str, Rules]] = {**CORE_RULES, **POD_RULES, **WORKLOAD_RULES, **GROUP_RULES, **DEFINITION_RULES}
 """By ``Kind.group_kind`` (``Deployment.apps``)."""
 _NONE: Final = Rules()
+_IDENTITY: Final = ("uid", "deletionTimestamp", "deletionGracePeriodSeconds")
 
 
 def validate(kind: Kind, obj: JsonObject) -> list[FieldError]:
     """Everything wrong with a new object."""
-    return metadata_errors(kind, obj) + RULES.get(kind.group_kind, _NONE).create(obj)
+    return created_errors(kind, obj, lambda: RULES.get(kind.group_kind, _NONE).create(obj))
 
 
-def validate_update(kind: Kind, new: JsonObject, old: JsonObject, subresource: str = "") -> list[FieldError]:
-    """Everything wrong with the new state of a stored object; ``subresource`` may be ``status``."""
-    rules = RULES.get(kind.group_kind, _NONE)
-    own = rules.status(new, old) if subresource == "status" else rules.update(new, old)
-    return metadata_errors(kind, new) + own
+def validate_update(
+    kind: Kind, new: JsonObject, old: JsonObject, subresource: str = "", given: JsonObject | None = None
+) -> list[FieldError]:
+    """Everything wrong with the new state of a stored object; ``subresource`` may be ``status`` or ``finalize``.
+
+    ``given`` is metadata as the client gave it, where ``new`` has what the server carries over: an identity that was
+    given may not be another one.
+    """
+    rules, order = RULES.get(kind.group_kind, _NONE), metadata_rules(kind)
+    if given:
+        identity = {name: given[name] for name in _IDENTITY if given.get(name) not in (None, "")}
+        if find(old, "metadata", "deletionTimestamp") is not None:
+            identity.pop("deletionTimestamp", None)
+        new = with_metadata(new, identity)
+    if subresource == "status":
+        return updated_errors(kind, new, old, order.status, lambda: rules.status(new, old))
+    if subresource == "finalize":
+        return updated_errors(kind, new, old, "UO", lambda: finalize_errors(new))
+    own = rules.subresources.get(subresource, rules.update)
+    return updated_errors(kind, new, old, order.update, lambda: own(new, old))
 
 
-def validate_identity(kind: Kind, new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """What an update may not change in metadata, judged before the server carries over what it owns."""
-    return metadata_update_errors(kind, new, old)
-
-
-def warnings_of(kind: Kind, new: JsonObject, old: JsonObject | None) -> tuple[str, ...]:
+def warnings_of(kind: Kind, new: JsonObject, old: JsonObject | None, subresource: str = "") -> tuple[str, ...]:
     """What a client is told of an object that was taken; ``old`` is None for a new one."""
-    return tuple(RULES.get(kind.group_kind, _NONE).warnings(new, old))
+    if kind.custom:
+        return tuple(finalizer_warnings(new, old))
+    rules = RULES.get(kind.group_kind, _NONE)
+    if subresource:
+        return tuple(rules.status_warnings(new, old)) if subresource == "status" else ()
+    return tuple(rules.warnings(new, old))

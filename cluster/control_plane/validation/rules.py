@@ -1,7 +1,7 @@
 """What a kind's own rules are, as :mod:`.objects` asks for them."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from wharfinger.cluster.control_plane.status import FieldError
@@ -30,10 +30,12 @@ class Rules:
 
     ``create`` judges a new object, ``update`` (new, old) a changed one (and has to judge the new one as a whole where the
     kind's strategy does), ``status`` (new, old) a write of its status; ``warnings`` (new, old or None) is what a client is
-    told of an object that is taken.
+    told of an object that is taken, ``status_warnings`` of a status; ``subresources`` are the other ways of changing it.
     """
 
     create: Create = _nothing
     update: Update = _nothing_changed
     status: Update = _nothing_changed
     warnings: Warn = _silent
+    status_warnings: Warn = _silent
+    subresources: Mapping[str, Update] = field(default_factory=dict)

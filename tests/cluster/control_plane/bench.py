@@ -2,8 +2,8 @@
 
 import json
 import random
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 
 import pytest
@@ -138,9 +138,15 @@ async def send(
 
 @asynccontextmanager
 async def watching(plane: ControlPlane, path: str, **headers: str) -> AsyncIterator[AsyncIterator[bytes]]:
-    """The chunks of a watch, one an event, while the block runs."""
+    """The lines of a watch, one an event, while the block runs."""
     answer = await plane.handler(request("GET", path, b"", headers))
     assert isinstance(answer, StreamingResponse)
     assert (answer.status, answer.content_type) == (200, "application/json")
-    async with answer.open_chunks() as chunks:
-        yield chunks
+
+    async def lines(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
+        async for chunk in chunks:
+            for line in chunk.splitlines(keepends=True):
+                yield line
+
+    async with answer.open_chunks() as chunks, aclosing(lines(chunks)) as events:
+        yield events

@@ -42,6 +42,8 @@ SUMMARY_BYTES: Final = 40_000
 POLLS: Final = 100
 _UID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _TIME: Final = re.compile(r"20[2-9][0-9]-[0-9]{2}-[0-9]{2}T[0-9:]{8}(?:\.[0-9]{6})?Z")
+_TOKEN_VOLUME: Final = re.compile(r"kube-api-access-([a-z0-9]{5})")
+_AGE: Final = re.compile(r"\d+(s|m|h|d)(\d+[smh])?")
 _REFERENCE: Final = re.compile(r"\{\{(\d+)\.([^}]+)\}\}")
 
 
@@ -76,7 +78,7 @@ class Placeholders:
             return {self.text(name): self.value(item, name) for name, item in value.items()}
         if isinstance(value, list):
             return [self.value(item, key.removesuffix("s")) for item in value]
-        if isinstance(value, int) and key in {"nodePort", "healthCheckNodePort"} and value > 0:
+        if isinstance(value, int) and key in {"nodePort", "healthCheckNodePort"} and str(value) not in self._sent:
             return self.name("nodePort", str(value))
         return self._string(value, key) if isinstance(value, str) else value
 
@@ -84,8 +86,12 @@ class Placeholders:
         prefix, name = value.get("generateName"), value.get("name")
         if isinstance(prefix, str) and isinstance(name, str) and prefix and name.startswith(prefix) and name != prefix:
             self.name("rand", name[len(prefix) :])
+        if isinstance(name, str) and (token := _TOKEN_VOLUME.fullmatch(name)) and name not in self._sent:
+            self.name("rand", token[1])
 
     def _string(self, value: str, key: str) -> str:
+        if key == "cell" and _AGE.fullmatch(value):
+            return "$age"
         if key == "resourceVersion" and value.isdigit() and value != "0" and value not in self._sent:
             return self.name("rv", value)
         if key == "continue" and value:
@@ -226,7 +232,8 @@ def clean(name: str, lines: list[JsonObject], client: httpx.Client, token: str) 
         path = find_str(request, "path").partition("?")[0]
         body = answer.get("body")
         posted = find_str(request, "method") == "POST" and answer.get("status") == 201 and "/namespaces/" not in path
-        if posted and isinstance(made_name := find(body, "metadata", "name"), str) and "$" not in made_name:
+        named = find(body, "metadata", "name") or find(request, "body", "metadata", "name")  # a Table has no name
+        if posted and isinstance(made_name := named, str) and "$" not in made_name:
             made.append(f"{path}/{made_name}")
     for path in made:
         client.request("DELETE", path, headers={"authorization": f"Bearer {token}"})

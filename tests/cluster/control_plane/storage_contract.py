@@ -1,24 +1,24 @@
 """What every Storage must do; a test module of an implementation calls these with a way to make one."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from wharfinger.cluster.control_plane.storage import ChangeType, Collection, CompactedError, Key, Storage
-from wharfinger.formats.json_value import JsonObject, find
+from wharfinger.formats.json_value import JsonObject, JsonValue, find
 
 PODS = Collection("", "pods")
 NODES = Collection("", "nodes")
 
 
-def pod(name: str, namespace: str = "a", **fields: int) -> tuple[Key, JsonObject]:
+def pod(name: str, namespace: str = "a", **fields: JsonValue) -> tuple[Key, JsonObject]:
     """A key and an object for it."""
     return Key(PODS, namespace, name), {"metadata": {"name": name, "namespace": namespace}, **fields}
 
 
-def names(objects: tuple[JsonObject, ...]) -> list[str]:
+def names(objects: Sequence[JsonObject]) -> list[str]:
     """``namespace/name`` of each."""
     return [f"{find(item, 'metadata', 'namespace')}/{find(item, 'metadata', 'name')}" for item in objects]
 
@@ -172,7 +172,7 @@ class StorageMachine(RuleBasedStateMachine):
         assert replayed == self.model
 
 
-def contents(objects: tuple[JsonObject, ...]) -> dict[tuple[str, str], int]:
+def contents(objects: Sequence[JsonObject]) -> dict[tuple[str, str], int]:
     """Objects as the model has them."""
     found = {}
     for item in objects:

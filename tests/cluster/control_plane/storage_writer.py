@@ -1,6 +1,6 @@
 """A process that writes to a data file until it is killed: ``python -m … FILE SEED``.
 
-After each write it says so: the revision, the name, and the number now in it ("-" once it is deleted).
+After each commit it says of each write in it: the revision, the name, and the number now in it ("-" once it is deleted).
 """
 
 import random
@@ -12,11 +12,14 @@ from wharfinger.cluster.control_plane.sqlite_storage import open_sqlite_storage
 
 NAMES = tuple("abcdefgh")
 PADDING = "x" * 1500
+GROUP = 3
+"""Writes in one commit, at most."""
 
 
 def main(path: Path, seed: int) -> None:
     """Write for ever."""
     rng = random.Random(seed)  # noqa: S311 - repeatable on purpose
+    group: list[str] = []
     with open_sqlite_storage(path) as storage:
         while True:
             name = rng.choice(NAMES)
@@ -25,8 +28,12 @@ def main(path: Path, seed: int) -> None:
                 said = f"{storage.delete(key).revision} {name} -"
             else:
                 said = f"{storage.put(key, {**obj, 'padding': PADDING}).revision} {name} {obj['n']}"
-            sys.stdout.write(said + "\n")
-            sys.stdout.flush()
+            group.append(said + "\n")
+            if len(group) == GROUP or rng.random() < 0.5:
+                storage.commit()
+                sys.stdout.write("".join(group))
+                sys.stdout.flush()
+                group.clear()
 
 
 if __name__ == "__main__":

@@ -235,9 +235,9 @@ def test_what_the_server_would_add_to_must_have_the_right_shape() -> None:
         made(backend, served(backend, *DEFINITIONS), {**broken, "spec": {"versions": {"v1": {}}}}, namespace="")
 
     namespaces, kind = served(backend, "", "v1", "namespaces"), widgets(backend)
-    with refused(400, "BadRequest", "spec: expected an object"):
+    with refused(400, "BadRequest", "cannot unmarshal number into Go struct field Namespace.spec of type v1.NamespaceSpec"):
         made(backend, namespaces, thing(namespaces, "n", spec=5), namespace="")
-    with refused(400, "BadRequest", "status: expected an object"):
+    with refused(400, "BadRequest", "cannot unmarshal string into Go struct field Namespace.status of type v1.NamespaceStatus"):
         made(backend, namespaces, thing(namespaces, "n", status="Active"), namespace="")
-    with refused(400, "BadRequest", "finalizers: expected a list"):
+    with refused(400, "BadRequest", "cannot unmarshal string into Go struct field ObjectMeta.finalizers of type []string"):
         made(backend, kind, thing(kind, metadata={"finalizers": "example.com/hold"}))

@@ -113,8 +113,8 @@ async def test_aggregated_discovery_for_those_who_ask_for_it(path: str, first: s
     [
         "/apis/none.example.com",
         "/apis/none.example.com/v1",
-        "/api/v9",
-        "/api/v1/nothings",
+        "/apis/nosuch.example.com",
+        "/apis/nosuch.example.com/v1/nothings",
         "/no/such/place",
         "/openapi/v2/more",
     ],

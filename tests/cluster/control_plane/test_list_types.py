@@ -5,10 +5,10 @@ import pytest
 from wharfinger.cluster.control_plane.list_types import (
     DATA,
     MAX_DATA_BYTES,
-    QUANTITY,
     SCALAR,
     UNKNOWN,
     Relation,
+    Scalar,
     builtin_list_types,
     crd_list_types,
     is_builtin,
@@ -44,7 +44,7 @@ def test_metadata_is_the_same_everywhere() -> None:
     assert metadata.field("finalizers").relation is Relation.SET
     assert metadata.field("ownerReferences").keys == ("uid",)
     assert metadata.field("labels").relation is Relation.MAP
-    assert metadata.field("labels").field("any") is SCALAR
+    assert metadata.field("labels").field("any").scalar is Scalar.STRING
 
 
 def test_what_strategic_merge_patches_ask() -> None:
@@ -70,13 +70,13 @@ def test_what_go_prints_of_an_empty_object() -> None:
 
 
 def test_quantities_and_anything() -> None:
-    assert POD_SPEC.at("containers", "resources", "limits").field("cpu") is QUANTITY
+    assert POD_SPEC.at("containers", "resources", "limits").field("cpu").relation is Relation.QUANTITY
     schema = builtin_list_types("apiextensions.k8s.io", "v1", "CustomResourceDefinition").at(
         "spec", "versions", "schema"
     )
     assert schema.field("openAPIV3Schema").field("default") is UNKNOWN
     nested = schema.field("openAPIV3Schema").field("properties").field("a").field("properties").field("b")
-    assert nested.field("type") is SCALAR
+    assert nested.field("type").relation is Relation.SCALAR
 
 
 def test_declared_names() -> None:

@@ -43,8 +43,3 @@ def test_history_is_bounded_and_the_oldest_go_first() -> None:
     assert list(storage.changes(PODS, changes[2].revision)) == changes[3:]
 
 
-def test_lists_share_the_stored_objects() -> None:
-    storage = MemoryStorage()
-    change = storage.put(*pod("x"))
-
-    assert storage.list(PODS)[0] is change.obj

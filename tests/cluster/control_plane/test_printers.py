@@ -1,18 +1,23 @@
 from wharfinger.cluster.control_plane.builtin_kinds import BUILTIN_KINDS
-from wharfinger.cluster.control_plane.printers import _ROWS, columns_of
+from wharfinger.cluster.control_plane.printers import _CELLS, AGE, NAME, columns_of
 
 
-def test_every_row_is_of_a_kind_that_is_served() -> None:
-    assert set(_ROWS) <= {kind.group_kind for kind in BUILTIN_KINDS}
+def test_rows_are_of_kinds_that_there_are() -> None:
+    assert set(_CELLS) <= {kind.group_kind for kind in BUILTIN_KINDS}
 
 
-def test_what_kubectl_shows_of_deployments() -> None:
-    narrow = [column.name for column in columns_of("Deployment.apps") if column.priority == 0]
-    wide = [column.name for column in columns_of("Deployment.apps") if column.priority == 1]
+def test_columns_are_described() -> None:
+    columns = columns_of("Deployment.apps")
 
-    assert narrow == ["Name", "Ready", "Up-to-date", "Available", "Age"]
-    assert wide == ["Containers", "Images", "Selector"]
+    assert [column.name for column in columns] == [
+        "Name", "Ready", "Up-to-date", "Available", "Age", "Containers", "Images", "Selector",
+    ]  # fmt: skip
+    assert [column.priority for column in columns] == [0, 0, 0, 0, 0, 1, 1, 1]
+    assert columns[1].description == "Number of the pod with ready state"
+    assert NAME.format == "name"
+    assert AGE.type == "date"
 
 
-def test_other_kinds_show_their_name_and_time() -> None:
-    assert [column.name for column in columns_of("CSINode.storage.k8s.io")] == ["Name", "Created At"]
+def test_other_kinds_show_when_they_were_created() -> None:
+    assert [column.name for column in columns_of("LimitRange")] == ["Name", "Created At"]
+    assert columns_of("Nothing") == columns_of("LimitRange")

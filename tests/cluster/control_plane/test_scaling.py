@@ -18,7 +18,7 @@ from wharfinger.cluster.control_plane.kinds import ScalePaths
 from wharfinger.cluster.control_plane.patching import PatchType
 from wharfinger.cluster.control_plane.scaling import get_scale, patch_scale, replace_scale, scale_of
 from wharfinger.cluster.control_plane.updating import replace
-from wharfinger.formats.json_value import JsonObject, JsonValue, find, find_list, find_str
+from wharfinger.formats.json_value import JsonObject, JsonValue, encode_json, find, find_list, find_str
 
 PATHS = ScalePaths(".spec.replicas", ".status.replicas", ".spec.selector")
 
@@ -125,14 +125,14 @@ def test_patches(type_: PatchType, body: JsonValue) -> None:
     kind = deployments(backend)
     made(backend, kind, deployment(kind))
 
-    assert find(patch_scale(backend, kind, "default", "a", type_, body, OPTIONS), "spec", "replicas") == 6
+    assert find(patch_scale(backend, kind, "default", "a", type_, encode_json(body), OPTIONS), "spec", "replicas") == 6
 
 
 def test_a_scale_is_not_applied() -> None:
     backend = new_backend()
     kind = deployments(backend)
     with refused(415, "UnsupportedMediaType"):
-        patch_scale(backend, kind, "default", "a", PatchType.APPLY, {}, OPTIONS)
+        patch_scale(backend, kind, "default", "a", PatchType.APPLY, b"{}", OPTIONS)
 
 
 def test_absent_objects_and_kinds_without_scale() -> None:

@@ -71,8 +71,8 @@ def test_objects_without_labels_have_none() -> None:
         ("a=-bad", 'Invalid value: "-bad": a valid label must be'),
         ("/a", "prefix part must be non-empty"),
         ("UP/a", "prefix part a lowercase RFC 1123 subdomain"),
-        (f"{'x' * 64}=1", "name part must be no more than 63 characters"),
-        (f"a={'x' * 64}", "must be no more than 63 characters"),
+        (f"{'x' * 64}=1", "name part must be no more than 63 bytes"),
+        (f"a={'x' * 64}", "must be no more than 63 bytes"),
     ],
 )
 def test_unreadable_label_selectors(text: str, message: str) -> None:
@@ -159,6 +159,6 @@ def test_escaped_values_come_back(value: str) -> None:
 
 def test_good_keys_and_values_have_no_problems() -> None:
     assert key_problems("app.kubernetes.io/name") == []
-    assert key_problems("x" * 254 + "/a") == ["prefix part must be no more than 253 characters"]
+    assert key_problems("x" * 254 + "/a") == ["prefix part must be no more than 253 bytes"]
     assert "name part must be non-empty" in key_problems("example.com/")
     assert value_problems("") == []

@@ -1,4 +1,5 @@
 import os
+import shutil
 import signal
 import socket
 import stat
@@ -172,3 +173,16 @@ async def test_a_second_signal_waits_for_nobody(tmp_path: Path, mock_clock: trio
             async for _ in stream:
                 pass
     assert mock_clock.current_time() == 0
+
+
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="no kubectl on PATH")
+async def test_kubectl_trusts_the_authority_over_tls(tmp_path: Path) -> None:
+    path = tmp_path / "kubeconfig"
+    async with serve_control_plane(Address("127.0.0.1", 0), path, "token", tls=True, simulate=False) as serving:
+        assert serving.url.startswith("https://127.0.0.1:")
+        first = await trio.run_process(
+            ["kubectl", "--kubeconfig", str(path), "get", "namespaces", "-o", "name"], capture_stdout=True
+        )
+        assert b"namespace/default" in first.stdout
+    async with serve_control_plane(Address("127.0.0.1", 0), tmp_path / "again", "token", tls=True, simulate=False):
+        assert (tmp_path / "tls" / "ca.crt").exists()

@@ -45,11 +45,10 @@ def named(*names: str) -> list[JsonValue]:
     [
         # items merge by key; what the patch does not name keeps its place
         (named("a", "b"), [{"name": "b", "image": "2"}], [{"name": "a"}, {"name": "b", "image": "2"}]),
-        (named("a", "b"), [{"name": "c", "image": None}], named("c", "a", "b")),
+        (named("a", "b"), [{"name": "c"}], named("c", "a", "b")),
         (named("a", "b", "c"), [{"name": "b", "$patch": "delete"}], named("a", "c")),
         (named("a", "b"), [{"$patch": "replace"}, {"name": "z"}], named("z")),
         (named("a", "b"), [{"$patch": "replace"}], []),
-        (named("a"), [{"name": "a", "$patch": "merge", "image": "1"}], [{"name": "a", "image": "1"}]),
         (None, [{"name": "a"}, {"name": "b", "$patch": "delete"}], named("a")),
         (named("a"), [], named("a")),
         (
@@ -102,7 +101,9 @@ def test_merged_scalars() -> None:
     assert strategic_merge(live, {"metadata": both | {"$deleteFromPrimitiveList/finalizers": ["a"]}}, POD) == {
         "metadata": {"finalizers": ["c", "b"]}
     }
-    assert strategic_merge({}, {"metadata": {"$deleteFromPrimitiveList/finalizers": ["a"]}}, POD) == {"metadata": {}}
+    assert strategic_merge({"metadata": {}}, {"metadata": {"$deleteFromPrimitiveList/finalizers": ["a"]}}, POD) == {
+        "metadata": {}
+    }
 
 
 @pytest.mark.parametrize(
@@ -110,7 +111,6 @@ def test_merged_scalars() -> None:
     [
         ({"labels": {"$patch": "replace", "b": "2"}}, {"labels": {"b": "2"}}),
         ({"labels": {"$patch": "delete"}}, {"labels": {}}),
-        ({"labels": {"$patch": "merge", "b": "2"}}, {"labels": {"a": "1", "b": "2"}}),
         ({"labels": {"a": None}}, {"labels": {}}),
         ({"labels": None}, {}),
         ({"labels": "odd"}, {"labels": "odd"}),
@@ -142,11 +142,18 @@ def test_retained_keys() -> None:
         {"spec": {"containers": [{"name": "a", "$patch": "unknown"}]}},
         {"spec": {"containers": ["odd"]}},
         {"spec": {"$retainKeys": "odd"}},
-        {"metadata": {"$deleteFromPrimitiveList/finalizers": "odd"}},
+        {"metadata": {"$deleteFromPrimitiveList": ["odd"]}},
+        {"metadata": {"$setElementOrder": ["odd"]}},
+        {"metadata": {"$setElementOrder/finalizers": "odd"}},
+        {"metadata": {"$setElementOrder/odd": []}},
+        {"metadata": {"labels": {"$patch": "merge"}}},
+        {"spec": {"containers": [[]]}},
+        {"spec": {"containers": [{"name": "a", "$patch": "merge"}]}},
+        {"spec": {"$setElementOrder/containers": [{}], "containers": [{"name": "a"}]}},
     ],
 )
 def test_patches_that_are_none(patch: JsonObject) -> None:
-    live: JsonObject = {"metadata": {"finalizers": ["a"]}, "spec": {"containers": [{"name": "a"}]}}
+    live: JsonObject = {"metadata": {"finalizers": ["a"], "labels": {}}, "spec": {"containers": [{"name": "a"}]}}
     with pytest.raises(PatchError):
         strategic_merge(live, patch, POD)
 

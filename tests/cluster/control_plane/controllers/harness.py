@@ -2,37 +2,45 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
 
 import trio
 
 from wharfinger.cluster.client import ClusterClient
 from wharfinger.cluster.connection import Connection, bearer
+from wharfinger.cluster.control_plane.backend import Backend
 from wharfinger.cluster.control_plane.controllers.service import open_controllers
 from wharfinger.cluster.control_plane.service import LOCAL, open_control_plane
 from wharfinger.cluster.errors import NotFoundError
 from wharfinger.cluster.http_client import open_client
 from wharfinger.cluster.resource import ObjectKey
-from wharfinger.formats.json_value import JsonObject, JsonValue, find
+from wharfinger.formats.json_value import JsonObject, JsonValue, find, find_list, find_str
 
-SETTLE_S = 1.0
+SETTLE_S = 3.5
 """Virtual seconds in which everything that does not wait for a delay is done."""
 
 
 @asynccontextmanager
 async def open_cluster(*, controllers: bool = True) -> AsyncGenerator[ClusterClient, None]:
-    """A client of a cluster whose controllers have a client of their own."""
-    connection = Connection(LOCAL, bearer(""))
+    """A client of a cluster in memory."""
+    async with open_plane(controllers=controllers) as (client, _):
+        yield client
+
+
+@asynccontextmanager
+async def open_plane(*, controllers: bool = True) -> AsyncGenerator[tuple[ClusterClient, Backend], None]:
+    """A client of a cluster in memory, whose clock is trio's, and what is behind it."""
+    start, began = datetime(2026, 11, 21, 4, tzinfo=UTC), trio.current_time()
     async with (
-        open_control_plane(simulate=False) as plane,
-        open_client(connection, transport=plane.transport()) as client,
-        open_client(connection, transport=plane.transport()) as theirs,
+        open_control_plane(simulate=False, now=lambda: start + timedelta(seconds=trio.current_time() - began)) as plane,
+        open_client(Connection(LOCAL, bearer("")), transport=plane.transport()) as client,
     ):
         if not controllers:
-            yield client
+            yield client, plane.backend
             return
-        async with open_controllers(theirs, root_ca="PEM"):
+        async with open_controllers(plane.backend, root_ca="PEM"):
             await settle()
-            yield client
+            yield client, plane.backend
 
 
 async def settle(seconds: float = 0.0) -> None:
@@ -92,3 +100,29 @@ def workload(kind: str, name: str, *, annotations: JsonObject | None = None, **s
     """A Deployment, StatefulSet or DaemonSet."""
     whole: JsonObject = {"selector": {"matchLabels": {"a": "b"}}, "template": TEMPLATE, **spec}
     return obj("apps/v1", kind, name, metadata={"annotations": annotations or {}}, spec=whole)
+
+
+def job(name: str, annotations: JsonObject | None = None, *, restart: str = "Never", **spec: JsonValue) -> JsonObject:
+    """A Job of one container."""
+    pod: JsonObject = {"restartPolicy": restart, "containers": [{"name": "a", "image": "i"}]}
+    return obj(
+        "batch/v1", "Job", name, metadata={"annotations": annotations or {}}, spec={"template": {"spec": pod}, **spec}
+    )
+
+
+def pod(name: str, annotations: JsonObject | None = None, **spec: JsonValue) -> JsonObject:
+    """A Pod of one container that nobody controls."""
+    whole: JsonObject = {"containers": [{"name": "a", "image": "i"}], **spec}
+    return obj("v1", "Pod", name, metadata={"annotations": annotations or {}, "labels": {"a": "b"}}, spec=whole)
+
+
+async def listed(client: ClusterClient, api_version: str, kind: str, namespace: str = "default") -> list[JsonObject]:
+    """All objects of a kind in a namespace, by name."""
+    found = (await client.list(await client.resource_type(api_version, kind), namespace)).items
+    return sorted(found, key=lambda one: find_str(one, "metadata", "name"))
+
+
+def conditions_of(found: JsonValue) -> dict[str, tuple[JsonValue, JsonValue]]:
+    """Condition → its status and reason."""
+    entries = find_list(found, "status", "conditions")
+    return {find_str(one, "type"): (find(one, "status"), find(one, "reason")) for one in entries}

@@ -1,87 +1,79 @@
-"""Claims that are bound, and protection of what is in use."""
+"""Claims and volumes: how they find each other, and who is kept from going."""
 
-from typing import Final
+from trio.testing import MockClock
 
-import pytest
+from tests.cluster.control_plane.controllers.harness import key, look, obj, open_cluster, pod, settle
+from wharfinger.cluster.control_plane.controllers.claims import fits
+from wharfinger.formats.json_value import JsonObject, JsonValue, find
 
-from wharfinger.cluster.control_plane.controllers.claims import (
-    CLAIM_PROTECTION,
-    VOLUME_PROTECTION,
-    reconcile_claim,
-    reconcile_volume,
-)
-from wharfinger.cluster.control_plane.controllers.writes import NOTHING, Patch, Plan
-from wharfinger.cluster.resource import ObjectKey, ResourceType
-from wharfinger.formats.json_value import JsonObject, JsonValue
-
-CLAIM: Final = ObjectKey(
-    ResourceType("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", namespaced=True), "n", "c"
-)
-VOLUME: Final = ObjectKey(ResourceType("", "v1", "PersistentVolume", "persistentvolumes", namespaced=False), "", "v")
+WANTED: JsonObject = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
 
 
-def claim(
-    *,
-    annotations: JsonObject | None = None,
-    deleted: bool = False,
-    finalizers: list[JsonValue] | None = None,
-    **spec: JsonValue,
-) -> JsonObject:
-    metadata: JsonObject = {"name": "c", "uid": "u", "resourceVersion": "7", "annotations": annotations or {}}
-    if deleted:
-        metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-    metadata["finalizers"] = [CLAIM_PROTECTION] if finalizers is None else finalizers
-    whole: JsonObject = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}, **spec}
-    return {"metadata": metadata, "spec": whole, "status": {"phase": "Pending"}}
+def claim(name: str, annotations: JsonObject | None = None, **spec: JsonValue) -> JsonObject:
+    whole: JsonObject = {**WANTED, **spec}
+    return obj("v1", "PersistentVolumeClaim", name, metadata={"annotations": annotations or {}}, spec=whole)
 
 
-BOUND: Final[JsonObject] = {"phase": "Bound", "accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}}
+def volume(name: str, size: str = "2Gi", **spec: JsonValue) -> JsonObject:
+    whole: JsonObject = {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": size}, "hostPath": {"path": "/x"}}
+    return obj("v1", "PersistentVolume", name, "", spec=whole | spec)
 
 
-def test_binding() -> None:
-    named = Patch(
-        CLAIM,
-        {
-            "metadata": {"annotations": {"pv.kubernetes.io/bind-completed": "yes"}},
-            "spec": {"volumeName": "pvc-u"},
-        },
-    )
-    bound = Patch(CLAIM, {"status": BOUND}, "status")
-    assert reconcile_claim(CLAIM, claim(), [], 0) == Plan((named, bound))
-    assert reconcile_claim(CLAIM, claim(volumeName="mine"), [], 0) == Plan((bound,))
-    assert reconcile_claim(CLAIM, claim(volumeName="mine") | {"status": BOUND}, [], 0) == Plan()
+async def test_a_claim_takes_the_smallest_volume_that_fits(autojump_clock: MockClock) -> None:
+    async with open_cluster() as client:
+        for name, size in (("large", "9Gi"), ("small", "2Gi"), ("tiny", "1Mi")):
+            await client.create(volume(name, size))
+        await settle()
+        assert find(await look(client, "v1", "PersistentVolume", "large"), "status", "phase") == "Available"
+        await client.create(claim("c", storageClassName=""))
+        await settle()
+        found = await look(client, "v1", "PersistentVolumeClaim", "c")
+        assert (find(found, "status", "phase"), find(found, "spec", "volumeName")) == ("Bound", "small")
+        assert find(found, "status", "capacity", "storage") == "2Gi"
+        taken = await look(client, "v1", "PersistentVolume", "small")
+        assert (find(taken, "status", "phase"), find(taken, "spec", "claimRef", "name")) == ("Bound", "c")
+        await client.delete(await key(client, "v1", "PersistentVolumeClaim", "c"))
+        await settle()
+        assert find(await look(client, "v1", "PersistentVolume", "small"), "status", "phase") == "Released"
 
 
-def test_binding_waits_for_its_time() -> None:
-    assert reconcile_claim(CLAIM, claim(annotations={"wharfinger.dev/ready-after": "4"}), [], 1) == Plan(again_s=3)
-    assert reconcile_claim(CLAIM, claim(annotations={"wharfinger.dev/never-ready": "true"}), [], 1) == NOTHING
+async def test_a_claim_without_a_volume_is_bound_all_the_same(autojump_clock: MockClock) -> None:
+    async with open_cluster() as client:
+        await client.create(claim("c"))
+        await client.create(claim("never", {"wharfinger.dev/never-ready": "true"}))
+        await client.create(claim("slow", {"wharfinger.dev/ready-after": "60"}))
+        await settle()
+        phases = [
+            find(await look(client, "v1", "PersistentVolumeClaim", name), "status", "phase")
+            for name in ("c", "never", "slow")
+        ]
+        assert phases == ["Bound", "Pending", "Pending"]
+        await settle(60)
+        assert find(await look(client, "v1", "PersistentVolumeClaim", "slow"), "status", "phase") == "Bound"
 
 
-def pod(phase: str, claim_name: str) -> JsonObject:
-    volume: JsonObject = {"name": "v", "persistentVolumeClaim": {"claimName": claim_name}}
-    return {"spec": {"volumes": [{"name": "e", "emptyDir": {}}, volume]}, "status": {"phase": phase}}
+async def test_a_claim_that_a_pod_uses_is_kept_until_the_pod_goes(autojump_clock: MockClock) -> None:
+    async with open_cluster() as client:
+        finalizers: list[JsonValue] = ["kubernetes.io/pvc-protection"]
+        await client.create(
+            obj("v1", "PersistentVolumeClaim", "c", metadata={"finalizers": finalizers}, spec={**WANTED})
+        )
+        await client.create(pod("p", volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]))
+        await client.delete(await key(client, "v1", "PersistentVolumeClaim", "c"))
+        await settle()
+        assert await look(client, "v1", "PersistentVolumeClaim", "c") is not None
+        await client.delete(await key(client, "v1", "Pod", "p"))
+        await settle()
+        assert await look(client, "v1", "PersistentVolumeClaim", "c") is None
 
 
-@pytest.mark.parametrize(("pods", "released"), [
-    ([], True),
-    ([pod("Running", "c")], False),
-    ([pod("Succeeded", "c"), pod("Running", "other")], True),
-])  # fmt: skip
-def test_a_claim_in_use_is_kept(pods: list[JsonObject], *, released: bool) -> None:
-    patch = Patch(CLAIM, {"metadata": {"finalizers": ["x/y"], "resourceVersion": "7"}})
-    doomed = claim(deleted=True, finalizers=[CLAIM_PROTECTION, "x/y"])
-    assert reconcile_claim(CLAIM, doomed, pods, 0) == (Plan((patch,)) if released else NOTHING)
-    assert reconcile_claim(CLAIM, claim(deleted=True, finalizers=["x/y"]), pods, 0) == NOTHING
-
-
-def test_volumes() -> None:
-    volume: JsonObject = {"metadata": {"name": "v", "resourceVersion": "7", "finalizers": [VOLUME_PROTECTION]}}
-    users = [claim(volumeName="v")]
-    assert reconcile_volume(VOLUME, volume, []) == Plan((Patch(VOLUME, {"status": {"phase": "Available"}}, "status"),))
-    assert reconcile_volume(VOLUME, volume, users) == Plan((Patch(VOLUME, {"status": {"phase": "Bound"}}, "status"),))
-    doomed: JsonObject = (
-        {"metadata": volume["metadata"] | {"deletionTimestamp": "x"}} if isinstance(volume["metadata"], dict) else {}
-    )
-    released = Patch(VOLUME, {"metadata": {"finalizers": None, "resourceVersion": "7"}})
-    assert reconcile_volume(VOLUME, doomed, []) == Plan((released,))
-    assert reconcile_volume(VOLUME, doomed, users) == NOTHING
+def test_what_fits() -> None:
+    wanted = claim("c", storageClassName="fast", selector={"matchLabels": {"disk": "x"}})
+    right = volume("v", storageClassName="fast")
+    right["metadata"] = {"name": "v", "labels": {"disk": "x"}}
+    assert fits(wanted, right)
+    assert not fits(claim("c"), right)
+    assert not fits(wanted, {**right, "metadata": {"name": "v"}})
+    assert not fits(wanted, {**right, "status": {"phase": "Bound"}})
+    reserved: JsonObject = {**volume("v", storageClassName="fast", claimRef={"namespace": "x", "name": "other"})}
+    assert not fits(wanted, reserved)

@@ -1,100 +1,124 @@
-"""Which dependents go, which are set free, and which owners wait."""
+"""Garbage collection in a cluster: background, foreground, orphans, absent and impossible owners."""
 
-from typing import Final
+from trio.testing import MockClock
 
-import pytest
-
-from wharfinger.cluster.client import Propagation
-from wharfinger.cluster.control_plane.controllers.garbage import (
-    FOREGROUND,
-    ORPHAN,
-    Owners,
-    owner_uids,
-    reconcile_dependent,
-    reconcile_owner,
-    waits_for_dependents,
+from tests.cluster.control_plane.controllers.harness import (
+    config_map,
+    key,
+    listed,
+    look,
+    obj,
+    open_cluster,
+    owner_of,
+    settle,
 )
-from wharfinger.cluster.control_plane.controllers.writes import NOTHING, Delete, Patch, Plan
-from wharfinger.cluster.resource import ObjectKey, ResourceType
-from wharfinger.formats.json_value import JsonObject, JsonValue
-
-CONFIG_MAPS: Final = ResourceType("", "v1", "ConfigMap", "configmaps", namespaced=True)
-KEY: Final = ObjectKey(CONFIG_MAPS, "n", "x")
-OTHER: Final = ObjectKey(CONFIG_MAPS, "n", "y")
+from wharfinger.cluster.client import ClusterClient, Propagation
+from wharfinger.formats.json_value import JsonObject, JsonValue, find, find_list
 
 
-def made(
-    *owners: str, finalizers: list[JsonValue] | None = None, deleted: bool = False, blocks: bool = False
-) -> JsonObject:
-    references: list[JsonValue] = [{"uid": uid, "blockOwnerDeletion": blocks} for uid in owners]
-    metadata: JsonObject = {"name": "x", "uid": "own", "resourceVersion": "7", "ownerReferences": references}
-    metadata["finalizers"] = finalizers or []
-    if deleted:
-        metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-    return {"metadata": metadata}
+async def there(client: ClusterClient, *names: str) -> list[str]:
+    return [name for name in names if await look(client, "v1", "ConfigMap", name) is not None]
 
 
-def owners(*, solid: str = "", waiting: str = "", gone: str = "") -> Owners:
-    return Owners(frozenset(solid), frozenset(waiting), frozenset(gone))
+async def test_dependents_go_with_their_last_owner(autojump_clock: MockClock) -> None:
+    async with open_cluster() as client:
+        one, two = await client.create(config_map("one")), await client.create(config_map("two"))
+        both = await client.create(config_map("both", one, two))
+        await client.create(config_map("child", both))
+        await client.delete(await key(client, "v1", "ConfigMap", "one"))
+        await settle()
+        left = await look(client, "v1", "ConfigMap", "both")
+        assert find(left, "metadata", "ownerReferences") == [owner_of(two)]
+        await client.delete(await key(client, "v1", "ConfigMap", "two"))
+        await settle()
+        assert await there(client, "one", "two", "both", "child") == []
 
 
-@pytest.mark.parametrize(
-    ("obj", "found", "has_dependents", "plan"),
-    [
-        (made("a"), owners(solid="a"), False, NOTHING),
-        (made("a", deleted=True), owners(gone="a"), False, NOTHING),
-        (made("a"), owners(gone="a"), False, Plan((Delete(KEY, "own", Propagation.BACKGROUND),))),
-        (made("a"), owners(waiting="a"), False, Plan((Delete(KEY, "own", Propagation.BACKGROUND),))),
-        (made("a"), owners(waiting="a"), True, Plan((Delete(KEY, "own", Propagation.FOREGROUND),))),
-        (
-            made("a", finalizers=[FOREGROUND]),
-            owners(gone="a"),
-            False,
-            Plan((Delete(KEY, "own", Propagation.FOREGROUND),)),
-        ),
-        (made("a", finalizers=[ORPHAN]), owners(gone="a"), False, Plan((Delete(KEY, "own", Propagation.ORPHAN),))),
-        (
-            made("a", "b", "c"),
-            owners(solid="b", gone="a", waiting="c"),
-            False,
-            Plan(
-                (
-                    Patch(
-                        KEY,
-                        {
-                            "metadata": {
-                                "ownerReferences": [{"uid": "b", "blockOwnerDeletion": False}],
-                                "resourceVersion": "7",
-                            }
-                        },
-                    ),
-                )
-            ),
-        ),
-    ],
-)
-def test_dependents(obj: JsonObject, found: Owners, plan: Plan, *, has_dependents: bool) -> None:
-    assert reconcile_dependent(KEY, obj, found, has_dependents=has_dependents) == plan
+async def test_orphans_stay(autojump_clock: MockClock) -> None:
+    async with open_cluster() as client:
+        owner = await client.create(config_map("owner"))
+        await client.create(config_map("child", owner))
+        await client.delete(await key(client, "v1", "ConfigMap", "owner"), propagation=Propagation.ORPHAN)
+        await settle()
+        assert await there(client, "owner", "child") == ["child"]
+        assert not find_list(await look(client, "v1", "ConfigMap", "child"), "metadata", "ownerReferences")
 
 
-def test_orphaning() -> None:
-    owner = made(finalizers=[ORPHAN, "keep"], deleted=True)
-    freed = Patch(OTHER, {"metadata": {"ownerReferences": None, "resourceVersion": "7"}})
-    released = Patch(KEY, {"metadata": {"finalizers": ["keep"], "resourceVersion": "7"}})
-    assert reconcile_owner(KEY, owner, [(OTHER, made("own"))]) == Plan((freed, released))
-    assert reconcile_owner(KEY, owner, []) == Plan((released,))
+async def test_orphaning_where_there_are_no_dependents(autojump_clock: MockClock) -> None:
+    async with open_cluster() as client:
+        await client.create(config_map("owner"))
+        await client.delete(await key(client, "v1", "ConfigMap", "owner"), propagation=Propagation.ORPHAN)
+        await settle()
+        assert await there(client, "owner") == []
 
 
-def test_the_foreground_waits_for_those_that_block() -> None:
-    owner = made(finalizers=[FOREGROUND], deleted=True)
-    released = Patch(KEY, {"metadata": {"finalizers": None, "resourceVersion": "7"}})
-    assert waits_for_dependents(owner)
-    assert reconcile_owner(KEY, owner, [(OTHER, made("own", blocks=True))]) == NOTHING
-    assert reconcile_owner(KEY, owner, [(OTHER, made("own"))]) == Plan((released,))
+def blocking(name: str, owner: JsonObject, *finalizers: str) -> JsonObject:
+    """A dependent that its owner waits for."""
+    references: list[JsonValue] = [owner_of(owner, blocks=True)]
+    return config_map(name, finalizers=list[JsonValue](finalizers), ownerReferences=references)
 
 
-def test_owners_that_nobody_deletes_stay() -> None:
-    assert reconcile_owner(KEY, made(finalizers=[ORPHAN]), []) == NOTHING
-    assert reconcile_owner(KEY, made(finalizers=["other"], deleted=True), []) == NOTHING
-    assert not waits_for_dependents(made(finalizers=[FOREGROUND]))
-    assert owner_uids(made("a", "b")) == ("a", "b")
+async def test_a_foreground_owner_waits_for_what_blocks_it(autojump_clock: MockClock) -> None:
+    async with open_cluster() as client:
+        owner = await client.create(config_map("owner"))
+        child = await client.create(blocking("child", owner, "example.com/hold"))
+        await client.create(blocking("grandchild", child))
+        await client.create(config_map("loose", owner))
+        await settle()
+        await client.delete(await key(client, "v1", "ConfigMap", "owner"), propagation=Propagation.FOREGROUND)
+        await settle()
+        assert await there(client, "owner", "child", "grandchild", "loose") == ["owner", "child"]
+        held = await key(client, "v1", "ConfigMap", "child")
+        await client.merge_patch(held, {"metadata": {"finalizers": None}})
+        await settle()
+        assert await there(client, "owner", "child") == []
+
+
+async def test_an_owner_that_never_was_is_gone(autojump_clock: MockClock) -> None:
+    async with open_cluster() as client:
+        never: JsonObject = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "never", "uid": "11111111"}}
+        await client.create(config_map("child", never))
+        await settle()
+        assert await there(client, "child") == []
+
+
+async def test_another_object_of_the_owners_name_is_not_the_owner(autojump_clock: MockClock) -> None:
+    async with open_cluster() as client:
+        await client.create(config_map("owner"))
+        former: JsonObject = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "owner", "uid": "11111111"}}
+        await client.create(config_map("child", former))
+        await settle()
+        assert await there(client, "owner", "child") == ["owner"]
+
+
+async def test_owners_that_cannot_be_looked_up_are_not_gone(autojump_clock: MockClock) -> None:
+    async with open_cluster() as client:
+        stranger: JsonObject = {"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": "t", "uid": "1"}}
+        await client.create(config_map("child", stranger))
+        elsewhere: JsonObject = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "uid": "2"}}
+        await client.create(obj("v1", "Node", "node", "", metadata={"ownerReferences": [owner_of(elsewhere)]}))
+        await settle(5)
+        assert await there(client, "child") == ["child"]
+        assert await look(client, "v1", "Node", "node") is not None
+
+
+async def test_cluster_scoped_owners(autojump_clock: MockClock) -> None:
+    async with open_cluster() as client:
+        node = await client.create(obj("v1", "Node", "node", ""))
+        await client.create(config_map("child", node))
+        await settle()
+        assert await there(client, "child") == ["child"]
+        await client.delete(await key(client, "v1", "Node", "node"))
+        await settle()
+        assert await there(client, "child") == []
+
+
+async def test_an_owner_in_another_namespace_does_not_count(autojump_clock: MockClock) -> None:
+    async with open_cluster() as client:
+        await client.create(obj("v1", "Namespace", "x", ""))
+        owner = await client.create(config_map("owner", namespace="x"))
+        await client.create(config_map("child", owner))
+        await settle()
+        assert await there(client, "child") == []
+        event = next(one for one in await listed(client, "v1", "Event") if one["reason"] == "OwnerRefInvalidNamespace")
+        assert str(event["message"]).endswith('does not exist in namespace "default"')

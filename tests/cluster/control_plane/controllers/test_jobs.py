@@ -1,92 +1,129 @@
-"""Jobs that complete, fail, wait and are cleaned up."""
-
-from datetime import UTC, datetime, timedelta
-from typing import Final
+"""Jobs run to their end, well or badly, in parallel, by number, held and resumed."""
 
 import pytest
+import trio
+from trio.testing import MockClock
 
-from wharfinger.cluster.control_plane.controllers.jobs import reconcile_job
-from wharfinger.cluster.control_plane.controllers.writes import NOTHING, Delete, Patch, Plan
-from wharfinger.cluster.resource import ObjectKey, ResourceType
-from wharfinger.formats.json_value import JsonObject, JsonValue, as_object, find, find_list
+from tests.cluster.control_plane.controllers.harness import (
+    conditions_of,
+    job,
+    key,
+    listed,
+    look,
+    open_cluster,
+    settle,
+)
+from wharfinger.cluster.client import ClusterClient
+from wharfinger.formats.json_value import JsonObject, find
 
-JOBS: Final = ResourceType("batch", "v1", "Job", "jobs", namespaced=True)
-KEY: Final = ObjectKey(JOBS, "n", "j")
-NOW: Final = datetime(2026, 1, 1, tzinfo=UTC)
-STARTED: Final = "2026-01-01T00:00:00Z"
-
-
-def job(*, annotations: JsonObject | None = None, status: JsonObject | None = None, **spec: JsonValue) -> JsonObject:
-    metadata: JsonObject = {"name": "j", "uid": "u", "annotations": annotations or {}}
-    return {
-        "metadata": metadata,
-        "spec": {"parallelism": 1, "completions": 1, "backoffLimit": 2, **spec},
-        "status": status or {},
-    }
-
-
-def status_of(plan: Plan) -> JsonObject:
-    (write,) = plan.writes
-    assert isinstance(write, Patch)
-    assert write.subresource == "status"
-    return as_object(write.patch["status"], "status")
+FAIL: JsonObject = {"wharfinger.dev/fail": "true"}
+SLOW: JsonObject = {"wharfinger.dev/ready-after": "30"}
+NEVER: JsonObject = {"wharfinger.dev/never-ready": "true"}
 
 
-def said(status: JsonObject) -> list[tuple[JsonValue, JsonValue]]:
-    return [(find(one, "type"), find(one, "reason")) for one in find_list(status, "conditions")]
+async def seen(client: ClusterClient, name: str = "j") -> JsonObject:
+    found = await look(client, "batch/v1", "Job", name)
+    assert found is not None
+    return found
 
 
-def test_a_job_completes_at_once() -> None:
-    status = status_of(reconcile_job(KEY, job(completions=3), 0, NOW))
-    assert said(status) == [("SuccessCriteriaMet", "CompletionsReached"), ("Complete", "CompletionsReached")]
-    assert (status["succeeded"], status["startTime"], status["completionTime"]) == (3, STARTED, STARTED)
-    assert status["ready"] == status["terminating"] == 0
+async def test_one_that_ends_well(autojump_clock: MockClock) -> None:
+    async with open_cluster() as client:
+        await client.create(job("j", completions=3, parallelism=2))
+        await settle()
+        found = await seen(client)
+        assert (find(found, "status", "succeeded"), find(found, "status", "active")) == (3, None)
+        assert conditions_of(found) == {
+            "SuccessCriteriaMet": ("True", "CompletionsReached"),
+            "Complete": ("True", "CompletionsReached"),
+        }
+        pods = await listed(client, "v1", "Pod")
+        assert [find(pod, "status", "phase") for pod in pods] == ["Succeeded"] * 3
+        assert [find(pod, "metadata", "finalizers") for pod in pods] == [None] * 3
 
 
-def test_a_job_fails_where_it_is_told_to() -> None:
-    status = status_of(reconcile_job(KEY, job(annotations={"wharfinger.dev/fail": "true"}), 0, NOW))
-    assert said(status) == [("FailureTarget", "BackoffLimitExceeded"), ("Failed", "BackoffLimitExceeded")]
-    assert status["failed"] == 3
-    assert "completionTime" not in status
+@pytest.mark.parametrize("restart", ["Never", "OnFailure"])
+async def test_one_that_fails(restart: str, autojump_clock: MockClock) -> None:
+    async with open_cluster() as client:
+        await client.create(job("j", FAIL, restart=restart, backoffLimit=2))
+        await settle()
+        found = await seen(client)
+        assert conditions_of(found)["Failed"] == ("True", "BackoffLimitExceeded")
+        assert find(found, "status", "failed") == (3 if restart == "Never" else 1)
+        pods = await listed(client, "v1", "Pod")
+        assert [find(pod, "status", "phase") for pod in pods] == (["Failed"] * 3 if restart == "Never" else [])
 
 
-def test_a_job_runs_for_its_time() -> None:
-    slow = job(annotations={"wharfinger.dev/ready-after": "5"})
-    plan = reconcile_job(KEY, slow, 2, NOW)
-    status = status_of(plan)
-    assert plan.again_s == 3
-    assert (status["active"], status["startTime"]) == (1, STARTED)
-    ended = status_of(reconcile_job(KEY, slow | {"status": status}, 5, NOW + timedelta(seconds=5)))
-    assert ended["completionTime"] == "2026-01-01T00:00:05Z"
-    assert "startTime" not in ended, "it stays as it is"
-    assert ended["active"] is None
+async def test_a_deadline_and_a_life_after_the_end(autojump_clock: MockClock) -> None:
+    async with open_cluster() as client:
+        await client.create(job("j", NEVER, activeDeadlineSeconds=20, ttlSecondsAfterFinished=30))
+        await settle()
+        assert find(await seen(client), "status", "ready") == 1
+        await settle(20)
+        assert conditions_of(await seen(client))["Failed"] == ("True", "DeadlineExceeded")
+        assert await listed(client, "v1", "Pod") == []
+        await settle(30)
+        assert await look(client, "batch/v1", "Job", "j") is None
 
 
-def test_a_job_that_never_ends_has_a_deadline() -> None:
-    stuck = job(annotations={"wharfinger.dev/never-ready": "true"})
-    assert reconcile_job(KEY, stuck, 0, NOW).again_s is None
-    limited = job(annotations={"wharfinger.dev/never-ready": "true"}, activeDeadlineSeconds=10)
-    assert reconcile_job(KEY, limited, 4, NOW).again_s == 6
-    status = status_of(reconcile_job(KEY, limited, 10, NOW))
-    assert said(status) == [("FailureTarget", "DeadlineExceeded"), ("Failed", "DeadlineExceeded")]
+async def test_one_that_is_held(autojump_clock: MockClock) -> None:
+    async with open_cluster() as client:
+        await client.create(job("j", SLOW))
+        await settle()
+        where = await key(client, "batch/v1", "Job", "j")
+        await client.merge_patch(where, {"spec": {"suspend": True}})
+        await settle()
+        found = await seen(client)
+        assert conditions_of(found)["Suspended"] == ("True", "JobSuspended")
+        assert find(found, "status", "startTime") is None
+        assert await listed(client, "v1", "Pod") == []
+        await client.merge_patch(where, {"spec": {"suspend": False}})
+        await trio.sleep(40)
+        found = await seen(client)
+        assert conditions_of(found)["Suspended"] == ("False", "JobResumed")
+        assert conditions_of(found)["Complete"][0] == "True"
 
 
-def test_a_suspended_job_waits() -> None:
-    status = status_of(reconcile_job(KEY, job(suspend=True), 0, NOW))
-    assert said(status) == [("Suspended", "JobSuspended")]
-    assert "startTime" not in status
+async def test_numbered_ones(autojump_clock: MockClock) -> None:
+    async with open_cluster() as client:
+        await client.create(job("j", completions=4, parallelism=3, completionMode="Indexed"))
+        await settle()
+        assert find(await seen(client), "status", "completedIndexes") == "0-3"
+        pods = await listed(client, "v1", "Pod")
+        numbers = [find(pod, "metadata", "labels", "batch.kubernetes.io/job-completion-index") for pod in pods]
+        assert numbers == ["0", "1", "2", "3"]
+        assert find(pods[2], "spec", "hostname") == "j-2"
 
 
-def test_a_job_of_another_controller_is_left_alone() -> None:
-    assert reconcile_job(KEY, job(managedBy="example.com/other"), 0, NOW) == NOTHING
+async def test_a_queue_without_completions(autojump_clock: MockClock) -> None:
+    async with open_cluster() as client:
+        await client.create(job("j", parallelism=3, completions=None))
+        await settle()
+        assert conditions_of(await seen(client))["Complete"][0] == "True"
 
 
-@pytest.mark.parametrize(("ttl", "after_s", "plan"), [
-    (None, 100, NOTHING),
-    (60, 40, Plan(again_s=20)),
-    (60, 60, Plan((Delete(KEY, "u"),))),
-])  # fmt: skip
-def test_a_job_that_is_over(ttl: int | None, after_s: int, plan: Plan) -> None:
-    finished = status_of(reconcile_job(KEY, job(), 0, NOW))
-    over = job(status=finished, ttlSecondsAfterFinished=ttl)
-    assert reconcile_job(KEY, over, 0, NOW + timedelta(seconds=after_s)) == plan
+async def test_pods_that_are_deleted_are_replaced(autojump_clock: MockClock) -> None:
+    async with open_cluster() as client:
+        await client.create(job("j", SLOW))
+        await settle()
+        (before,) = await listed(client, "v1", "Pod")
+        await client.delete(await key(client, "v1", "Pod", str(find(before, "metadata", "name"))))
+        await settle()
+        (after,) = await listed(client, "v1", "Pod")
+        assert find(before, "metadata", "uid") != find(after, "metadata", "uid")
+
+
+async def test_its_pods_go_with_it(autojump_clock: MockClock) -> None:
+    async with open_cluster() as client:
+        await client.create(job("j", SLOW, parallelism=2))
+        await settle()
+        await client.delete(await key(client, "batch/v1", "Job", "j"))
+        await settle()
+        assert await listed(client, "v1", "Pod") == []
+
+
+async def test_another_controllers_jobs_are_left_alone(autojump_clock: MockClock) -> None:
+    async with open_cluster() as client:
+        await client.create(job("j", managedBy="example.com/other"))
+        await settle()
+        assert find(await seen(client), "status") in ({}, None)

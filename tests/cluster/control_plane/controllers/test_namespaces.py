@@ -1,88 +1,66 @@
-"""The life of a namespace: furnished, emptied, let go; conditions as a real controller manager writes them."""
+"""Namespaces in a cluster: furnished as they appear, emptied as they go."""
 
-from datetime import UTC, datetime
-from typing import Final
+from trio.testing import MockClock
 
-from tests.cluster.control_plane.recorded_requests import steps
-from wharfinger.cluster.control_plane.controllers.namespaces import (
-    LOOK_AGAIN_S,
-    ROOT_CA,
-    reconcile_active,
-    reconcile_terminating,
-)
-from wharfinger.cluster.control_plane.controllers.writes import NOTHING, Create, Delete, Patch, Plan
-from wharfinger.cluster.resource import ObjectKey, ResourceType
-from wharfinger.formats.json_value import JsonObject, JsonValue, as_object, find, find_list, find_object
-
-NAMESPACE: Final = ObjectKey(ResourceType("", "v1", "Namespace", "namespaces", namespaced=False), "", "n")
-CONFIG_MAPS: Final = ResourceType("", "v1", "ConfigMap", "configmaps", namespaced=True)
-NOW: Final = datetime(2026, 1, 1, tzinfo=UTC)
+from tests.cluster.control_plane.controllers.harness import config_map, key, look, obj, open_cluster, settle, workload
+from wharfinger.cluster.errors import NotFoundError
+from wharfinger.formats.json_value import find, find_list
 
 
-def namespace(*finalizers: str) -> JsonObject:
-    metadata: JsonObject = {"name": "n", "deletionTimestamp": "2026-01-01T00:00:00Z"}
-    return {
-        "metadata": metadata,
-        "spec": {"finalizers": list[JsonValue](finalizers)},
-        "status": {"phase": "Terminating"},
-    }
+async def test_every_namespace_is_furnished(autojump_clock: MockClock) -> None:
+    async with open_cluster() as client:
+        await client.create(obj("v1", "Namespace", "x", ""))
+        await settle()
+        for namespace in ("default", "kube-system", "x"):
+            assert await look(client, "v1", "ServiceAccount", "default", namespace) is not None
+            root_ca = await look(client, "v1", "ConfigMap", "kube-root-ca.crt", namespace)
+            assert find(root_ca, "data") == {"ca.crt": "PEM"}
 
 
-def content(name: str, *finalizers: str, deleted: bool = False) -> tuple[ObjectKey, JsonObject]:
-    metadata: JsonObject = {"name": name, "uid": f"uid-{name}", "finalizers": list[JsonValue](finalizers)}
-    if deleted:
-        metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-    return ObjectKey(CONFIG_MAPS, "n", name), {"metadata": metadata}
+async def test_furniture_that_goes_comes_back(autojump_clock: MockClock) -> None:
+    async with open_cluster() as client:
+        account = await key(client, "v1", "ServiceAccount", "default")
+        before = await client.get(account)
+        await client.delete(account)
+        await settle()
+        after = await client.get(account)
+        assert find(before, "metadata", "uid") != find(after, "metadata", "uid")
 
 
-def test_furniture() -> None:
-    plan = reconcile_active(namespace(), has_account=False, has_root_ca=False, root_ca="PEM")
-    account, root_ca = plan.writes
-    assert isinstance(account, Create)
-    assert account.obj == {
-        "apiVersion": "v1",
-        "kind": "ServiceAccount",
-        "metadata": {"name": "default", "namespace": "n"},
-    }
-    assert isinstance(root_ca, Create)
-    assert find(root_ca.obj, "metadata", "name") == ROOT_CA
-    assert root_ca.obj["data"] == {"ca.crt": "PEM"}
-    assert reconcile_active(namespace(), has_account=True, has_root_ca=True, root_ca="PEM") == NOTHING
+async def test_a_namespace_goes_with_its_content(autojump_clock: MockClock) -> None:
+    async with open_cluster() as client:
+        await client.create(obj("v1", "Namespace", "x", ""))
+        for name in ("a", "b"):
+            await client.create(config_map(name, namespace="x"))
+        deployment = workload("Deployment", "web")
+        metadata = deployment["metadata"]
+        assert isinstance(metadata, dict)
+        metadata["namespace"] = "x"
+        await client.create(deployment)
+        await settle()
+        await client.delete(await key(client, "v1", "Namespace", "x"))
+        await settle()
+        assert await look(client, "v1", "Namespace", "x") is None
+        for resource in [
+            await client.resource_type("v1", "ConfigMap"),
+            await client.resource_type("apps/v1", "ReplicaSet"),
+        ]:
+            assert not (await client.list(resource, "x")).items
 
 
-def test_an_empty_namespace_is_let_go_as_recorded() -> None:
-    recorded = as_object(steps("30-namespace-lifecycle-b")[6].response, "namespace")
-    before = namespace("kubernetes", "tr.example.com/own")
-    status, finalize = reconcile_terminating(NAMESPACE, before, [], NOW).writes
-    assert finalize == Patch(NAMESPACE, {"spec": {"finalizers": ["tr.example.com/own"]}}, "finalize")
-    assert isinstance(status, Patch)
-    assert status.subresource == "status"
-    told = [
-        as_object(one, "condition") | {"lastTransitionTime": "$time"}
-        for one in find_list(status.patch, "status", "conditions")
-    ]
-    assert told == find_list(recorded, "status", "conditions")
-
-
-def test_content_is_deleted_before_anything_is_said() -> None:
-    plan = reconcile_terminating(NAMESPACE, namespace("kubernetes"), [content("a"), content("b", deleted=True)], NOW)
-    assert plan == Plan((Delete(content("a")[0], "uid-a"),), LOOK_AGAIN_S)
-
-
-def test_what_remains_is_said() -> None:
-    held = [content("a", "x/y", deleted=True), content("b", "x/y", deleted=True), content("c", deleted=True)]
-    plan = reconcile_terminating(NAMESPACE, namespace("kubernetes"), held, NOW)
-    (status,) = plan.writes
-    assert isinstance(status, Patch)
-    said = {
-        find(one, "type"): find(one, "message") for one in find_list(find_object(status.patch, "status"), "conditions")
-    }
-    assert said["NamespaceContentRemaining"] == "Some resources are remaining: configmaps. has 3 resource instances"
-    assert said["NamespaceFinalizersRemaining"] == (
-        "Some content in the namespace has finalizers remaining: x/y in 2 resource instances"
-    )
-    assert plan.again_s == LOOK_AGAIN_S
-
-
-def test_a_namespace_that_others_hold_is_not_ours() -> None:
-    assert reconcile_terminating(NAMESPACE, namespace("other"), [content("a")], NOW) == NOTHING
+async def test_a_namespace_waits_for_what_is_held_and_says_so(autojump_clock: MockClock) -> None:
+    async with open_cluster() as client:
+        await client.create(obj("v1", "Namespace", "x", ""))
+        held = await key(client, "v1", "ConfigMap", "held", "x")
+        await client.create(config_map("held", namespace="x", finalizers=["example.com/hold"]))
+        await client.delete(await key(client, "v1", "Namespace", "x"))
+        await settle(15)
+        namespace = await look(client, "v1", "Namespace", "x")
+        said = {find(one, "type"): find(one, "status") for one in find_list(namespace, "status", "conditions")}
+        assert said["NamespaceContentRemaining"] == said["NamespaceFinalizersRemaining"] == "True"
+        await client.merge_patch(held, {"metadata": {"finalizers": None}})
+        await settle()
+        try:
+            raise AssertionError(await client.get(await key(client, "v1", "Namespace", "x")))
+        except NotFoundError as error:
+            assert error.code == 404

@@ -1,0 +1,130 @@
+"""Acting as somebody else: the ``Impersonate-*`` headers, each of which has to be allowed by itself."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Final
+from urllib.parse import unquote
+
+from wharfinger.cluster.control_plane import status
+from wharfinger.cluster.control_plane.authentication import (
+    ANONYMOUS,
+    AUTHENTICATED,
+    MASTERS,
+    UNAUTHENTICATED,
+    User,
+    service_account_groups,
+    service_account_of,
+)
+from wharfinger.cluster.control_plane.authorization.requests import authorize, authorize_resource, forbidden
+from wharfinger.cluster.control_plane.authorization.rules import Attributes
+from wharfinger.cluster.control_plane.strategies.strategy import ClusterView
+
+_USER: Final = "impersonate-user"
+_GROUP: Final = "impersonate-group"
+_UID: Final = "impersonate-uid"
+_EXTRA: Final = "impersonate-extra-"
+_NODE: Final = "system:node:"
+_GROUP_NAME: Final = "authentication.k8s.io"
+
+
+def impersonated(view: ClusterView, user: User, headers: Mapping[str, str], asked: Attributes) -> User:
+    """Who the request is from: ``user``, or whom he acts as to do what he asks.
+
+    Raises StatusError: 403, or 400 for groups and the like without a user to be.
+    """
+    if not any(name.startswith("impersonate-") for name in headers):
+        return user
+    wanted = _wanted(headers)
+    if wanted is None:
+        return user
+    refused: status.StatusError | None = None
+    for mode in _modes(user, wanted):
+        try:
+            return _allowed(view, asked, wanted, mode)
+        except status.StatusError as error:
+            refused = refused or error
+    raise refused or status.internal("all impersonation modes failed")
+
+
+def _wanted(headers: Mapping[str, str]) -> User | None:
+    name, uid = headers.get(_USER, ""), headers.get(_UID, "")
+    groups = _values(headers.get(_GROUP, ""))
+    extra = {
+        unquote(key.removeprefix(_EXTRA)): _values(value) for key, value in headers.items() if key.startswith(_EXTRA)
+    }
+    if name:
+        return User(name, groups, uid, extra)
+    if groups or extra or uid:
+        shown = f"Groups:{_go_list(groups)}, Extra:map[string][]string({_go_map(extra)})"
+        raise status.bad_request(
+            f'requested &user.DefaultInfo{{Name:"", UID:"{uid}", {shown}}} without impersonating a user name'
+        )
+    return None
+
+
+def _values(header: str) -> tuple[str, ...]:
+    """Several headers of one name come joined by commas."""
+    return tuple(value.strip() for value in header.split(",") if value.strip())
+
+
+def _go_list(values: tuple[str, ...]) -> str:
+    return "[]string{" + ", ".join(f'"{value}"' for value in values) + "}" if values else "[]string(nil)"
+
+
+def _go_map(extra: Mapping[str, tuple[str, ...]]) -> str:
+    return "nil" if not extra else ", ".join(f'"{key}":{_go_list(values)}' for key, values in extra.items())
+
+
+def _modes(user: User, wanted: User) -> tuple[str, ...]:
+    """The ways to act as somebody, the narrow ones first ("": the old one, which may be everybody): KEP-5284."""
+    if user.administrator:
+        return ("",)
+    alone = not (wanted.groups or wanted.uid or wanted.extra)
+    if wanted.name.startswith(_NODE):
+        return ("arbitrary-node", "") if alone else ("",)
+    if service_account_of(wanted.name) is not None:
+        return ("serviceaccount", "") if alone else ("",)
+    return ("user-info", "")
+
+
+def _allowed(view: ClusterView, asked: Attributes, wanted: User, mode: str) -> User:
+    """Whom he acts as, if he may in this way. Raises StatusError."""
+    if mode:
+        authorize(view, replace(asked, verb=f"impersonate-on:{mode}:{asked.verb}"))
+    for part in _parts(asked.user, wanted, mode):
+        authorize_resource(view, part)
+    groups = wanted.groups
+    account = service_account_of(wanted.name)
+    if account is not None and not groups:
+        groups = service_account_groups(account[0])
+    if mode and wanted.name.startswith(_NODE):
+        groups = ("system:nodes",)
+    if wanted.name == ANONYMOUS.name:
+        groups += () if UNAUTHENTICATED in groups else (UNAUTHENTICATED,)
+    elif AUTHENTICATED not in groups and UNAUTHENTICATED not in groups:
+        groups += (AUTHENTICATED,)
+    return replace(wanted, groups=groups)
+
+
+def _parts(user: User, wanted: User, mode: str) -> Iterator[Attributes]:
+    """What has to be allowed: the user, and whatever else is said of him."""
+    group = _GROUP_NAME if mode else ""
+    act = Attributes(user=user, verb=f"impersonate:{mode}" if mode else "impersonate", group=group, version="v1")
+    account = service_account_of(wanted.name)
+    if account is not None:
+        yield replace(act, resource="serviceaccounts", namespace=account[0], name=account[1])
+    elif mode and wanted.name.startswith(_NODE):
+        yield replace(act, resource="nodes", name=wanted.name.removeprefix(_NODE))
+    else:
+        yield replace(act, resource="users", name=wanted.name)
+    if wanted.uid:
+        yield replace(act, group=_GROUP_NAME, resource="uids", name=wanted.uid)
+    for name in wanted.groups:
+        if mode and name == MASTERS:
+            raise forbidden(
+                replace(act, resource="groups", name=name), "impersonating the system:masters group is not allowed"
+            )
+        yield replace(act, resource="groups", name=name)
+    for key, values in wanted.extra.items():
+        for value in values:
+            yield replace(act, group=_GROUP_NAME, resource="userextras", subresource=key, name=value)

@@ -1,0 +1,64 @@
+"""Asks for each request whether its user may make it, before anything else is looked at. Raises StatusError (403)."""
+
+from typing import Final
+
+from wharfinger.cluster.control_plane import status
+from wharfinger.cluster.control_plane.authentication import User
+from wharfinger.cluster.control_plane.authorization.rbac import decide
+from wharfinger.cluster.control_plane.authorization.rules import Attributes
+from wharfinger.cluster.control_plane.routes import ResourceRoute
+from wharfinger.cluster.control_plane.strategies.strategy import ClusterView
+from wharfinger.formats.json_value import JsonObject
+
+_NAME_TERM: Final = "metadata.name="
+
+
+def attributes_of(user: User, route: ResourceRoute, verb: str, field_selector: str = "") -> Attributes:
+    """What a request for a resource wants; a list or watch of one name is about that name."""
+    namespaces = route.plural == "namespaces" and not route.group
+    name = route.name
+    if not name and verb in {"list", "watch", "deletecollection"}:
+        terms = [term for term in field_selector.split(",") if term.startswith(_NAME_TERM)]
+        name = terms[0].removeprefix(_NAME_TERM).lstrip("=") if terms else ""
+    return Attributes(
+        user=user,
+        verb=verb,
+        namespace=route.name if namespaces else route.namespace,
+        group=route.group,
+        version=route.version,
+        resource=route.plural,
+        subresource=route.subresource,
+        name=name,
+    )
+
+
+def authorize_resource(view: ClusterView, asked: Attributes) -> None:
+    """Refuse what is not allowed."""
+    if asked.user.administrator:
+        return
+    decision = decide(view, asked)
+    if decision.allowed:
+        return
+    where = f'in the namespace "{asked.namespace}"' if asked.namespace else "at the cluster scope"
+    what = f'resource "{asked.combined_resource}" in API group "{asked.group}" {where}'
+    why = f'User "{asked.user.name}" cannot {asked.verb} {what}'
+    raise forbidden(asked, f"{why}: {decision.reason}" if decision.reason else why)
+
+
+def authorize(view: ClusterView, asked: Attributes) -> None:
+    """Refuse what is not allowed, be it a resource or a path."""
+    if not asked.path:
+        authorize_resource(view, asked)
+    elif not decide(view, asked).allowed:
+        raise status.forbidden_path(asked.user.name, asked.verb, asked.path)
+
+
+def forbidden(asked: Attributes, why: str) -> status.StatusError:
+    """403 of a resource, which need not be one that is served."""
+    qualified = f"{asked.resource}.{asked.group}" if asked.group else asked.resource
+    what = f'{qualified} "{asked.name}"' if asked.name else qualified
+    named: JsonObject = {"name": asked.name} if asked.name else {}
+    grouped: JsonObject = {"group": asked.group} if asked.group else {}
+    return status.StatusError(
+        403, "Forbidden", f"{what} is forbidden: {why}", {**named, **grouped, "kind": asked.resource}
+    )

@@ -1,0 +1,163 @@
+"""Functions of text. Places are counted in characters."""
+
+import re
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Final, cast
+
+from wharfinger.cluster.control_plane.cel import operations
+from wharfinger.cluster.control_plane.cel.formatting import formatted
+from wharfinger.cluster.control_plane.cel.values import CelError, Implementation, Value
+from wharfinger.cluster.control_plane.custom.patterns import matches, pattern_problem
+from wharfinger.cluster.control_plane.validation.field_errors import quoted
+from wharfinger.formats.cel_functions import without_groups
+
+_SPACES: Final = "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
+
+
+def texts(*values: Value) -> tuple[str, ...]:
+    """Values that must be text. Raises CelError."""
+    if not all(isinstance(value, str) for value in values):
+        raise CelError(operations.NO_OVERLOAD)
+    return cast("tuple[str, ...]", values)
+
+
+def whole(value: Value) -> int:
+    """A value that must be an int. Raises CelError."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise CelError(operations.NO_OVERLOAD)
+    return int(value)
+
+
+def _matches(text: Value, pattern: Value) -> Value:
+    one, other = texts(text, pattern)
+    problem = pattern_problem(other)
+    if problem:
+        raise CelError(problem)
+    return matches(other, one)
+
+
+@lru_cache(maxsize=128)
+def _finder(pattern: str) -> re.Pattern[str]:
+    """The pattern with groups that capture nothing; what Go writes otherwise is written as Python does."""
+    plain = without_groups(pattern).replace(r"\z", r"\Z").replace("(?U", "(?")
+    try:
+        return re.compile(plain, re.ASCII)
+    except re.error as error:
+        raise CelError(f"Illegal regex: {error}") from error
+
+
+def _find(text: Value, pattern: Value) -> Value:
+    one, other = texts(text, pattern)
+    problem = pattern_problem(other)
+    if problem:
+        raise CelError(f"Illegal regex: {problem}")
+    if not matches(other, one):  # linear; only what matches is looked for where it does
+        return ""
+    found = _finder(other).search(one)
+    return found[0] if found else ""
+
+
+def _find_all(text: Value, pattern: Value, most: Value = -1) -> Value:
+    one, other = texts(text, pattern)
+    problem = pattern_problem(other)
+    if problem:
+        raise CelError(f"Illegal regex: {problem}")
+    if not matches(other, one):
+        return []
+    found: list[Value] = [match[0] for match in _finder(other).finditer(one)]
+    limit = whole(most)
+    return found if limit < 0 else found[:limit]
+
+
+def _char_at(text: Value, place: Value) -> Value:
+    (one,), index = texts(text), whole(place)
+    if not 0 <= index <= len(one):
+        raise CelError(f"index out of range: {index}")
+    return one[index : index + 1]
+
+
+def _replace(text: Value, old: Value, new: Value, count: Value = -1) -> Value:
+    one, before, after = texts(text, old, new)
+    return one.replace(before, after, whole(count))
+
+
+def _split(text: Value, by: Value, count: Value = -1) -> Value:
+    (one, between), most = texts(text, by), whole(count)
+    if most == 0:
+        return []
+    if not between:
+        parts = list(one)
+        return [*parts[: most - 1], "".join(parts[most - 1 :])] if 0 < most < len(parts) else parts
+    return one.split(between, most - 1 if most > 0 else -1)
+
+
+def _substring(text: Value, start: Value, end: Value = None) -> Value:
+    (one,), first = texts(text), whole(start)
+    last = len(one) if end is None else whole(end)
+    if end is not None and first > last:
+        raise CelError(f"invalid substring range. start: {first}, end: {last}")
+    if not 0 <= first <= len(one):
+        raise CelError(f"index out of range: {first}")
+    if not 0 <= last <= len(one):
+        raise CelError(f"index out of range: {last}")
+    return one[first:last]
+
+
+def _case(fold: Callable[[str], str]) -> Callable[[Value], Value]:
+    def run(text: Value) -> Value:
+        (one,) = texts(text)
+        return "".join(fold(char) if char.isascii() else char for char in one)
+
+    return run
+
+
+def _joined(items: Value, between: Value = "") -> Value:
+    found = operations.as_items(items)
+    if found is None:
+        raise CelError(operations.NO_OVERLOAD)
+    parts = list(found)
+    wrong = next((part for part in parts if not isinstance(part, str)), None)
+    if wrong is not None:
+        raise CelError(f"join: invalid input: {wrong}")
+    return texts(between)[0].join(texts(*parts))
+
+
+def index_of(text: str, wanted: str, start: int = 0) -> int:
+    """Where a text begins in another, -1 for nowhere."""
+    if not wanted:
+        return start
+    if not 0 <= start <= len(text):
+        raise CelError(f"index out of range: {start}")
+    return text.find(wanted, start)
+
+
+def last_index_of(text: str, wanted: str, start: int | None = None) -> int:
+    """Where a text begins last in another, not behind ``start``."""
+    if start is None:
+        return len(text) if not wanted else text.rfind(wanted)
+    if not wanted:
+        return start
+    if not 0 <= start <= len(text):
+        raise CelError(f"index out of range: {start}")
+    return text.rfind(wanted, 0, start + len(wanted))
+
+
+TEXTS: Final[Mapping[str, Implementation]] = {
+    "contains": lambda text, part: texts(text, part)[1] in texts(text, part)[0],
+    "startsWith": lambda text, part: texts(text, part)[0].startswith(texts(part)[0]),
+    "endsWith": lambda text, part: texts(text, part)[0].endswith(texts(part)[0]),
+    "matches": _matches,
+    "find": _find,
+    "findAll": _find_all,
+    "charAt": _char_at,
+    "lowerAscii": _case(str.lower),
+    "upperAscii": _case(str.upper),
+    "replace": _replace,
+    "split": _split,
+    "substring": _substring,
+    "trim": lambda text: texts(text)[0].strip(_SPACES),
+    "join": _joined,
+    "strings.quote": lambda text: quoted(texts(text)[0]),
+    "format": formatted,
+}

@@ -1,0 +1,55 @@
+"""Constants that can be judged before anything runs: durations, moments, patterns, and lists of one type."""
+
+from collections.abc import Callable
+
+from wharfinger.cluster.control_plane.cel import moments
+from wharfinger.cluster.control_plane.cel.checker import Checked
+from wharfinger.cluster.control_plane.cel.issues import Issue
+from wharfinger.cluster.control_plane.cel.nodes import Call, ListNode, Literal, MapNode, Node, children
+from wharfinger.cluster.control_plane.cel.types import unwrapped
+from wharfinger.cluster.control_plane.custom.patterns import pattern_problem
+
+
+def literal_issues(checked: Checked) -> list[Issue]:
+    """What is wrong with the constants of an expression."""
+    found: list[Issue] = []
+    for node in checked.types:
+        if not isinstance(node, Call):
+            continue
+        last = node.arguments[-1] if node.arguments else None
+        if not isinstance(last, Literal) or not isinstance(last.value, str):
+            continue
+        if node.function == "matches":
+            found += [Issue(last.at, "invalid matches argument")] if pattern_problem(last.value) else []
+        elif node.function == "duration" and not _reads(moments.parse_duration, last.value):
+            found.append(Issue(last.at, "invalid duration argument"))
+        elif node.function == "timestamp" and not _reads(moments.parse_date_time, last.value):
+            found.append(Issue(last.at, "invalid timestamp argument"))
+    return found + _mixed(checked, checked.root, exempt=False)
+
+
+def _mixed(checked: Checked, node: Node, *, exempt: bool) -> list[Issue]:
+    """Lists and maps of several types, which only ``format`` takes."""
+    found: list[Issue] = []
+    groups: list[list[Node]] = []
+    if isinstance(node, ListNode) and not exempt:
+        groups = [node.elements]
+    elif isinstance(node, MapNode) and not exempt:
+        groups = [[key for key, _, _ in node.entries], [value for _, value, _ in node.entries]]
+    for group in groups:
+        kinds = [unwrapped(checked.types[inner])[0] for inner in group]
+        other = next((index for index, kind in enumerate(kinds) if kind != kinds[0]), None)
+        if other is not None:
+            found.append(Issue(group[other].at, f"expected type '{kinds[0]}' but found '{kinds[other]}'"))
+    exempt = exempt or (isinstance(node, Call) and node.function == "format")
+    for inner in children(node):
+        found += _mixed(checked, inner, exempt=exempt)
+    return found
+
+
+def _reads(read: Callable[[str], int], text: str) -> bool:
+    try:
+        read(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,77 @@
+"""Compiling the rules of a schema: what is wrong with an expression, what it may cost, and how it is evaluated."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from wharfinger.cluster.control_plane.cel.checker import Checked, check
+from wharfinger.cluster.control_plane.cel.costs import estimate
+from wharfinger.cluster.control_plane.cel.issues import Issue, told
+from wharfinger.cluster.control_plane.cel.literals import literal_issues
+from wharfinger.cluster.control_plane.cel.nodes import Node
+from wharfinger.cluster.control_plane.cel.parser import NotAnExpressionError, parse
+from wharfinger.cluster.control_plane.cel.runtime import Program
+from wharfinger.cluster.control_plane.cel.schema_types import REQUEST_BYTES, Declared, TypeTable
+from wharfinger.cluster.control_plane.cel.syntax import syntax_errors
+from wharfinger.cluster.control_plane.cel.types import Type, optional
+from wharfinger.formats.json_value import JsonObject
+
+MAX_CHARS: Final = 100_000
+SELF: Final = "self"
+OLD: Final = "oldSelf"
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """An expression: why it does not compile, or its program, what it may cost, and whether it speaks of ``oldSelf``."""
+
+    problem: str = ""
+    program: Program | None = None
+    cost: int = 0
+    uses_old: bool = False
+
+
+class Scope:
+    """What rules at one place of a schema can speak of."""
+
+    def __init__(self, schema: JsonObject, *, root: bool) -> None:
+        self._table = TypeTable()
+        self.declared = self._table.declared(schema, "selfType0", root=root)
+
+    @property
+    def most_values(self) -> int:
+        """How many values of this schema the largest request can hold."""
+        least = 0 if self.declared is None else self.declared.least_bytes
+        return REQUEST_BYTES // (least + 1)
+
+    def compiled(self, text: str, wanted: Type, *, optional_old: bool, message: bool = False) -> Compiled:
+        """Compile an expression that must give a type."""
+        declared = self.declared
+        prefix = "messageExpression compilation failed: " if message else "compilation failed: "
+        if declared is None:
+            return Compiled("failed to convert to declType for CEL validation rules")
+        if len(text) > MAX_CHARS:
+            size = len(text)
+            return Compiled(
+                f"{prefix}ERROR: <input>:-1:0: expression code point size exceeds limit: size: {size}, limit {MAX_CHARS}"
+            )
+        try:
+            parsed = parse(text)
+        except NotAnExpressionError:
+            return Compiled(prefix + syntax_errors(text))
+        if parsed.issues:
+            return Compiled(prefix + told([*parsed.issues], text))
+        checked = self._checked(parsed.root, declared, optional_old=optional_old)
+        issues: list[Issue] = checked.issues or literal_issues(checked)
+        if issues:
+            return Compiled(prefix + told(issues, text))
+        if checked.result != wanted:
+            said = (
+                "messageExpression must evaluate to a string" if message else "cel expression must evaluate to a bool"
+            )
+            return Compiled(said)
+        cost = estimate(checked, declared)
+        return Compiled(program=Program(checked), cost=cost, uses_old=OLD in checked.names)
+
+    def _checked(self, root: Node, declared: Declared, *, optional_old: bool) -> Checked:
+        old = optional(declared.type) if optional_old else declared.type
+        return check(root, {SELF: declared.type, OLD: old}, self._table.fields)

@@ -1,0 +1,116 @@
+"""Built-in kinds that several versions show in different forms: each version to the stored one and back.
+
+Two of them: HorizontalPodAutoscalers, stored as autoscaling/v2, which autoscaling/v1 shows with one number of its own and
+annotations for all the rest; and Events, stored as the core group's, which events.k8s.io calls by other names. Pure: an
+object in, another out (itself where there is nothing to convert). Versions of custom kinds differ in nothing but their
+name here, and are not converted.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from wharfinger.cluster.control_plane.autoscaler_versions import autoscaler_v1, autoscaler_v2
+from wharfinger.cluster.control_plane.catalog import Served
+from wharfinger.cluster.control_plane.list_types import ListTypes, builtin_list_types
+from wharfinger.cluster.control_plane.typed_form import typed_form
+from wharfinger.cluster.resource import split_api_version
+from wharfinger.formats.json_value import JsonObject
+
+Convert: TypeAlias = Callable[[JsonObject], JsonObject]
+
+
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """How one version of a kind becomes the stored one (``stored``), and how it is shown (``shown``).
+
+    ``fields`` are the names of fields that selectors may use, beside what the stored form calls them.
+    """
+
+    stored: Convert
+    shown: Convert
+    fields: Mapping[str, str]
+
+
+def to_stored(served: Served, obj: JsonObject) -> JsonObject:
+    """An object of the served version in the form in which its kind is stored."""
+    conversion = CONVERSIONS.get((served.kind.group_kind, served.api_version))
+    return obj if conversion is None else conversion.stored(obj)
+
+
+def shown(served: Served, obj: JsonObject) -> JsonObject:
+    """A stored object as the served version shows it; itself where it is of that version."""
+    if obj.get("apiVersion") == served.api_version:
+        return obj
+    conversion = CONVERSIONS.get((served.kind.group_kind, served.api_version))
+    return {**obj, "apiVersion": served.api_version} if conversion is None else conversion.shown(obj)
+
+
+def settled(served: Served, obj: JsonObject) -> JsonObject:
+    """An object of the served version as it shows once it was stored: what its fields imply is there."""
+    conversion = CONVERSIONS.get((served.kind.group_kind, served.api_version))
+    return obj if conversion is None else conversion.shown(conversion.stored(obj))
+
+
+def is_converted(served: Served) -> bool:
+    """Whether any version of the kind has another form than the stored one."""
+    return served.kind.group_kind in _CONVERTED
+
+
+def at_version(served: Served, obj: JsonObject, api_version: str) -> tuple[JsonObject, ListTypes] | None:
+    """A stored object as a version of its kind shows it, with that version's types; None where there is no such one."""
+    group, name = split_api_version(api_version)
+    version = served.kind.version(name) if group == served.kind.group else None
+    if version is None:
+        return None
+    return shown(Served(served.kind, version), obj), version.lists
+
+
+def stored_field(served: Served, path: str) -> str:
+    """What a field that a selector names is called in the stored form."""
+    conversion = CONVERSIONS.get((served.kind.group_kind, served.api_version))
+    return path if conversion is None else conversion.fields.get(path, path)
+
+
+_EVENT_NAMES: Final = {
+    "regarding": "involvedObject",
+    "note": "message",
+    "deprecatedSource": "source",
+    "deprecatedFirstTimestamp": "firstTimestamp",
+    "deprecatedLastTimestamp": "lastTimestamp",
+    "deprecatedCount": "count",
+    "reportingController": "reportingComponent",
+}
+"""What events.k8s.io/v1 calls a field → what the core group calls it."""
+
+
+def _stored_event(obj: JsonObject) -> JsonObject:
+    """An Event of events.k8s.io as one of the core group."""
+    renamed = {_EVENT_NAMES.get(name, name): value for name, value in obj.items()}
+    return typed_form({**renamed, "apiVersion": "v1"}, builtin_list_types("", "v1", "Event"))
+
+
+def _shown_event(obj: JsonObject) -> JsonObject:
+    """An Event of the core group as events.k8s.io shows it."""
+    names = {stored: shown for shown, stored in _EVENT_NAMES.items()}
+    renamed = {names.get(name, name): value for name, value in obj.items()}
+    shown: JsonObject = {**renamed, "apiVersion": "events.k8s.io/v1"}
+    return typed_form(shown, builtin_list_types("events.k8s.io", "v1", "Event"))
+
+
+CONVERSIONS: Final[Mapping[tuple[str, str], Conversion]] = {
+    ("Event.events.k8s.io", "events.k8s.io/v1"): Conversion(
+        _stored_event,
+        _shown_event,
+        {
+            "reportingController": "reportingComponent",
+            **{
+                f"regarding.{name}": f"involvedObject.{name}"
+                for name in ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
+            },
+        },
+    ),
+    ("HorizontalPodAutoscaler.autoscaling", "autoscaling/v1"): Conversion(autoscaler_v2, autoscaler_v1, {}),
+}
+"""By ``Kind.group_kind`` and apiVersion."""
+_CONVERTED: Final = frozenset(group_kind for group_kind, _ in CONVERSIONS)

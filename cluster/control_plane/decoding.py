@@ -1,0 +1,261 @@
+"""Bodies of built-in kinds become typed objects, as Go's JSON decoder makes structs of them.
+
+What no struct declares is left out and noted, nulls mean that nothing was said, times, quantities and bytes come out in their
+canonical form, and a value of another type is refused in Go's words, which name the struct, the path and the Go type. The first
+wrong type is what is said, unless a type that reads itself (a time, a quantity) gives up: that ends the reading at once.
+
+Sources: sigs.k8s.io/json (case-sensitive, integers kept, strict errors), and UnmarshalJSON of the types in apimachinery.
+"""
+
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from wharfinger.cluster.control_plane.go_formats import (
+    ZERO_TIME,
+    GoFormatError,
+    read_base64,
+    read_quantity,
+    read_time,
+)
+from wharfinger.cluster.control_plane.go_json import Repeated, Spelled
+from wharfinger.cluster.control_plane.list_types import ListTypes, Relation, Scalar
+from wharfinger.cluster.control_plane.validation.field_errors import quoted
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json_value import JsonObject, JsonValue
+
+MAX_STRICT_ERRORS: Final = 100
+INT32: Final = range(-(2**31), 2**31)
+INT64: Final = range(-(2**63), 2**63)
+
+_Key: TypeAlias = tuple[str]
+"""A member of a map, which Go's paths of fields leave out."""
+_Step: TypeAlias = "str | int | _Key"
+
+
+class DecodingError(FormatError):
+    """A value of another type than the kind's; the message is Go's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """An object as its kind has it, and what a strict decoder objects to (``unknown field "spec.foo"``), in order."""
+
+    obj: JsonObject
+    strict: tuple[str, ...]
+
+
+def decoded(value: JsonObject, lists: ListTypes) -> Decoded:
+    """The object as a kind's Go type holds it; ``lists`` is the kind's root. Raises DecodingError."""
+    decoder = _Decoder()
+    try:
+        obj = decoder.struct(value, lists)
+    except GoFormatError as error:
+        raise DecodingError(str(error)) from error
+    if decoder.saved:
+        raise DecodingError(decoder.saved)
+    return Decoded(obj, tuple(decoder.strict))
+
+
+def go_type_of(value: JsonValue) -> str:
+    """What encoding/json calls the type of a value."""
+    if isinstance(value, bool):
+        return "bool"
+    return {dict: "object", Repeated: "object", list: "array", str: "string", type(None): "null"}.get(
+        type(value), "number"
+    )
+
+
+class _Decoder:
+    """One reading of a body: where it is, and what was found wrong."""
+
+    def __init__(self) -> None:
+        self.saved = ""
+        self.strict: list[str] = []
+        self._path: list[_Step] = []
+        self._holders: list[tuple[ListTypes, str]] = []
+        """The structs around, each with the name of its field that is being read."""
+
+    def struct(self, value: JsonObject, lists: ListTypes) -> JsonObject:
+        """An object as a struct."""
+        found: JsonObject = {}
+        members = value.members if isinstance(value, Repeated) else value.items()
+        seen: set[str] = set()
+        for name, inner in members:
+            types = lists.fields.get(name)
+            if types is None:
+                self._note("unknown", name)
+                continue
+            if isinstance(value, Repeated):
+                if name in seen:
+                    self._note("duplicate", name)
+                seen.add(name)
+            if inner is None:
+                if types.relation not in {Relation.SCALAR, Relation.QUANTITY} or name in lists.pointers:
+                    found.pop(name, None)
+                continue
+            self._path.append(name)
+            self._holders.append((lists, name))
+            read = self.value(inner, types)
+            self._holders.pop()
+            self._path.pop()
+            before = found.get(name)
+            found[name] = {**before, **read} if isinstance(before, dict) and isinstance(read, dict) else read
+            if read is None:
+                del found[name]
+        return found
+
+    def value(self, value: JsonValue, types: ListTypes) -> JsonValue:
+        """A value that is not null, as its type has it; None where it has none (an error is noted, or it reads as zero)."""
+        relation = types.relation
+        if relation is Relation.SCALAR or relation is Relation.QUANTITY:
+            return self._scalar(value, types)
+        if relation is Relation.UNKNOWN:
+            return _plain(value)
+        if types.closed:
+            return self.struct(value, types) if isinstance(value, dict) else self._wrong(value, types)
+        if relation is Relation.MAP or relation is Relation.ATOMIC_MAP:
+            return self._map(value, types) if isinstance(value, dict) else self._wrong(value, types)
+        return self._list(value, types) if isinstance(value, list) else self._wrong(value, types)
+
+    def _map(self, value: JsonObject, types: ListTypes) -> JsonObject:
+        element = types.item
+        found: JsonObject = {}
+        for name, inner in value.members if isinstance(value, Repeated) else value.items():
+            if name in found:
+                self._note("duplicate", name)
+            if type(inner) is str and element.scalar is Scalar.STRING:
+                found[name] = inner
+                continue
+            self._path.append((name,))
+            found[name] = _zero(element) if inner is None else self.value(inner, element)
+            self._path.pop()
+        return found
+
+    def _list(self, value: list[JsonValue], types: ListTypes) -> list[JsonValue]:
+        element = types.item
+        found: list[JsonValue] = []
+        for index, inner in enumerate(value):
+            self._path.append(index)
+            found.append(_zero(element) if inner is None else self.value(inner, element))
+            self._path.pop()
+        return found
+
+    def _scalar(self, value: JsonValue, types: ListTypes) -> JsonValue:
+        match types.scalar:
+            case Scalar.STRING:
+                return value if isinstance(value, str) else self._wrong(value, types)
+            case Scalar.BOOL:
+                return value if isinstance(value, bool) else self._wrong(value, types)
+            case Scalar.INT32:
+                return self._integer(value, types, INT32)
+            case Scalar.INT64:
+                return self._integer(value, types, INT64)
+            case Scalar.FLOAT:
+                is_number = isinstance(value, int | float) and not isinstance(value, bool)
+                return _plain(value) if is_number else self._wrong(value, types)
+            case Scalar.INT_OR_STRING:
+                return value if isinstance(value, str) else self._own_integer(value)
+            case Scalar.TIME | Scalar.MICRO_TIME:
+                if not isinstance(value, str):
+                    raise GoFormatError(self._complaint(go_type_of(value), "string"))
+                time = read_time(value, micro=types.scalar is Scalar.MICRO_TIME)
+                return None if time == ZERO_TIME else time
+            case Scalar.QUANTITY:
+                return read_quantity(_spelled(value))
+            case Scalar.BYTES:
+                return self._bytes(value, types)
+            case _:
+                return _plain(value)
+
+    def _integer(self, value: JsonValue, types: ListTypes, limits: range) -> JsonValue:
+        if isinstance(value, int) and not isinstance(value, bool):
+            if value in limits:
+                return value
+        elif not isinstance(value, float):
+            return self._wrong(value, types)
+        return self._save(self._complaint(f"number {_spelled(value)}", types.go_type))
+
+    def _own_integer(self, value: JsonValue) -> JsonValue:
+        """The number in an IntOrString, which reads itself."""
+        if isinstance(value, int) and not isinstance(value, bool) and value in INT32:
+            return value
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        said = f"number {_spelled(value)}" if is_number else go_type_of(value)
+        raise GoFormatError(self._complaint(said, "int32"))
+
+    def _bytes(self, value: JsonValue, types: ListTypes) -> JsonValue:
+        if not isinstance(value, str):
+            return self._wrong(value, types)
+        try:
+            return read_base64(value)
+        except GoFormatError as error:
+            return self._save(str(error))
+
+    def _wrong(self, value: JsonValue, types: ListTypes) -> None:
+        """A value of another type."""
+        self._save(self._complaint(go_type_of(value), types.go_type))
+
+    def _save(self, complaint: str) -> None:
+        self.saved = self.saved or complaint
+
+    def _complaint(self, value: str, go_type: str) -> str:
+        if not self._holders:
+            return f"json: cannot unmarshal {value} into Go value of type {go_type}"
+        steps: list[str] = []
+        for holder, name in self._holders:
+            steps += [holder.embedded[name]] if name in holder.embedded else []
+            steps.append(name)
+        struct = self._holders[-1][0].go_type.rpartition(".")[2]
+        return f"json: cannot unmarshal {value} into Go struct field {struct}.{'.'.join(steps)} of type {go_type}"
+
+    def _note(self, what: str, name: str) -> None:
+        """A field that is unknown or stands twice; each is noted once."""
+        text = f"{what} field {quoted(_path_text([*self._path, name]))}"
+        if len(self.strict) < MAX_STRICT_ERRORS and text not in self.strict:
+            self.strict.append(text)
+
+
+def _path_text(path: list[_Step]) -> str:
+    text = ""
+    for step in path:
+        if isinstance(step, int):
+            text += f"[{step}]"
+        else:
+            name = step if isinstance(step, str) else step[0]
+            text += f".{name}" if text else name
+    return text
+
+
+def _zero(types: ListTypes) -> JsonValue:
+    """What null is as an element of a map or a list."""
+    if types.closed:
+        return {}
+    match types.scalar:
+        case Scalar.STRING:
+            return ""
+        case Scalar.BOOL:
+            return False
+        case Scalar.INT32 | Scalar.INT64 | Scalar.FLOAT | Scalar.INT_OR_STRING:
+            return 0
+        case Scalar.QUANTITY:
+            return "0"
+        case _:
+            return None
+
+
+def _spelled(value: JsonValue) -> str:
+    """A value as its text had it, as far as it matters to a quantity or in a complaint."""
+    if isinstance(value, Spelled):
+        return value.text
+    if isinstance(value, str):
+        return value
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else ""
+
+
+def _plain(value: JsonValue) -> JsonValue:
+    """A value that is taken as it is, without the traces of having been read closely."""
+    if isinstance(value, Spelled):
+        return float(value)
+    if isinstance(value, dict):
+        return {name: _plain(inner) for name, inner in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, list) else value

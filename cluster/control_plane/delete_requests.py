@@ -1,0 +1,33 @@
+"""What a DELETE asks for beside its object: a body of ``DeleteOptions``, or without one the parameters of the path."""
+
+from wharfinger.cluster.control_plane import status
+from wharfinger.cluster.control_plane.bodies import Body, BodyError, read_body
+from wharfinger.cluster.control_plane.decoding import DecodingError
+from wharfinger.cluster.control_plane.intake import read_typed
+from wharfinger.cluster.control_plane.list_types import delete_options_types
+from wharfinger.cluster.control_plane.negotiation import Encoding, body_encoding
+from wharfinger.cluster.control_plane.options import DeleteOptions, parse_delete_options
+from wharfinger.cluster.control_plane.refusals import kind_complaint
+from wharfinger.httpd.messages import Request
+
+
+def delete_options(request: Request) -> DeleteOptions:
+    """The options of a delete. Raises StatusError."""
+    if not request.body:
+        return parse_delete_options(request.query, None)
+    encoding = body_encoding(request.headers.get("content-type", ""))
+    try:
+        body = read_body(request.body, encoding)
+    except BodyError as error:
+        prefix = "couldn't get version/kind; json parse error: " if encoding is Encoding.JSON else ""
+        raise status.bad_request(f"{prefix}{error}") from error
+    if complaint := kind_complaint(body.value):
+        raise status.bad_request(complaint)
+    try:
+        return parse_delete_options({}, read_typed(_named(body), delete_options_types()).obj)
+    except DecodingError as error:
+        raise status.bad_request(str(error)) from error
+
+
+def _named(body: Body) -> Body:
+    return body if isinstance(body.value, dict) else Body({})

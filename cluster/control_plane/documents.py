@@ -1,0 +1,147 @@
+"""Every answer that is not about an object: discovery, OpenAPI, health, version, metrics, the index of paths."""
+
+import hashlib
+from typing import Final
+
+from wharfinger.cluster.control_plane import discovery, health, openapi_answers, status
+from wharfinger.cluster.control_plane.backend import Backend
+from wharfinger.cluster.control_plane.bodies import encode
+from wharfinger.cluster.control_plane.builtin_kinds import GROUP_ORDER
+from wharfinger.cluster.control_plane.catalog import Catalog
+from wharfinger.cluster.control_plane.metrics import METRICS_TYPE, Metrics
+from wharfinger.cluster.control_plane.negotiation import Encoding, Representation, View, negotiate
+from wharfinger.cluster.control_plane.openapi import OpenApi
+from wharfinger.cluster.control_plane.places import NotServedError
+from wharfinger.cluster.control_plane.routes import (
+    CoreVersionsRoute,
+    GroupRoute,
+    GroupsRoute,
+    HealthRoute,
+    MetricsRoute,
+    OpenApiV2Route,
+    OpenApiV3Route,
+    OpenIdRoute,
+    ResourcesRoute,
+    RootRoute,
+    Route,
+    StatusPageRoute,
+    VersionRoute,
+)
+from wharfinger.formats.json_value import JsonObject, encode_json
+from wharfinger.httpd.messages import Request, Response
+
+_JSON_ONLY: Final = ("application/json",)
+_NOT_MACHINE_READABLE: Final = (
+    "Warning: This endpoint is not meant to be machine parseable, has no formatting compatibility guarantees and is for "
+    "debugging purposes only.\n"
+)
+
+
+class Documents:
+    """Answers for the routes that name no resource."""
+
+    def __init__(self, backend: Backend, metrics: Metrics) -> None:
+        self._backend = backend
+        self.metrics = metrics
+        self.openapi = OpenApi(backend.catalog)
+        self.address = "127.0.0.1"
+        """What ``/api`` names as the server's address."""
+
+    @property
+    def _catalog(self) -> Catalog:
+        return self._backend.catalog
+
+    def answer(self, route: Route, request: Request) -> Response:
+        """Answer a request. Raises StatusError, and NotServedError for what is nowhere."""
+        found = self._by_any_method(route, request)
+        if found is not None:
+            return found
+        document = self._document(route)
+        if document is None:
+            raise _nowhere(route, request)
+        if request.method != "GET" and _group_of(route) in GROUP_ORDER:
+            raise status.method_not_allowed()
+        if isinstance(route, VersionRoute):
+            _accept_json(request)
+            return _encoded(document, Representation(Encoding.JSON))
+        return _encoded(document, negotiate(request.headers.get("accept", ""), ()))
+
+    def _by_any_method(self, route: Route, request: Request) -> Response | None:
+        """What is answered alike whatever the method."""
+        match route:
+            case HealthRoute(endpoint, check):
+                return health.health(endpoint, check, request)
+            case MetricsRoute():
+                return Response(200, self.metrics.text(self._backend).encode(), METRICS_TYPE)
+            case OpenApiV2Route():
+                return openapi_answers.version_2(self.openapi, request)
+            case OpenApiV3Route(name):
+                return openapi_answers.version_3(self.openapi, name, request)
+            case CoreVersionsRoute() | GroupsRoute():
+                return self._groups(request, core=isinstance(route, CoreVersionsRoute))
+            case StatusPageRoute(name):
+                return Response(200, f"\napiserver {name}\n{_NOT_MACHINE_READABLE}".encode(), health.PLAIN)
+            case _:
+                return None
+
+    def _document(self, route: Route) -> JsonObject | None:
+        match route:
+            case RootRoute():
+                return discovery.paths(self._catalog)
+            case VersionRoute():
+                return discovery.VERSION
+            case OpenIdRoute():
+                return discovery.openid_configuration(self.address)
+            case GroupRoute(group):
+                return discovery.group(self._catalog, group)
+            case ResourcesRoute(group, version):
+                return discovery.resources(self._catalog, group, version)
+            case _:
+                return None
+
+    def _groups(self, request: Request, *, core: bool) -> Response:
+        if core and request.method != "GET":
+            raise status.method_not_allowed()
+        representation = negotiate(request.headers.get("accept", ""), (View.DISCOVERY,))
+        if representation.view is View.DISCOVERY:
+            return _aggregated(discovery.aggregated(self._catalog, core=core), representation, request)
+        return _encoded(
+            discovery.core_versions(self.address) if core else discovery.groups(self._catalog), representation
+        )
+
+
+def _group_of(route: Route) -> str | None:
+    """The group of a document of discovery; "" for what one server alone answers for, None for what has none."""
+    match route:
+        case GroupRoute(group) | ResourcesRoute(group, _):
+            return group
+        case VersionRoute() | OpenIdRoute():
+            return ""
+        case _:
+            return None
+
+
+def _nowhere(route: Route, request: Request) -> Exception:
+    """Under a built-in group a Status says that nothing is there, elsewhere plain text."""
+    built_in = isinstance(route, ResourcesRoute) and route.group in GROUP_ORDER
+    return status.no_such_resource() if built_in or request.path.startswith("/api/") else NotServedError()
+
+
+def _accept_json(request: Request) -> None:
+    accepted = negotiate(request.headers.get("accept", ""), ())
+    if accepted.encoding is not Encoding.JSON:
+        raise status.not_acceptable(_JSON_ONLY)
+
+
+def _encoded(document: JsonObject, representation: Representation) -> Response:
+    return Response(200, encode(document, representation.encoding), representation.content_type)
+
+
+def _aggregated(document: JsonObject, representation: Representation, request: Request) -> Response:
+    """A document that clients keep by its ETag."""
+    tag = f'"{hashlib.sha512(encode_json(document)).hexdigest().upper()}"'
+    headers = (("cache-control", "public"), ("etag", tag), ("vary", "Accept"))
+    if tag in request.headers.get("if-none-match", ""):
+        return Response(304, b"", "", headers)
+    body = encode(document, representation.encoding)
+    return Response(200, body, representation.content_type, headers)

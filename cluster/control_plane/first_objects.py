@@ -1,0 +1,56 @@
+"""What is in a cluster before anybody wrote to it: the API's own services, priorities, flow control, the first Service.
+
+``first_objects.json`` (made by ``deploy/generate_first_objects.py``) holds them as a kube-apiserver stores them; roles and
+bindings are :mod:`.authorization.bootstrap`'s. They are there from the first start; what a person changed or deleted
+afterwards stays so: all of them are written once, and none where one of them is there.
+"""
+
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from wharfinger.cluster.control_plane.backend import Backend
+from wharfinger.cluster.control_plane.storage import Collection, Key
+from wharfinger.cluster.control_plane.timestamps import format_time
+from wharfinger.formats.json_value import JsonObject, JsonValue, as_object, decode_json, find_list, find_object, find_str
+
+DATA: Final = Path(__file__).with_name("first_objects.json")
+_MAX_DATA_BYTES: Final = 100_000
+_MARK: Final = Key(Collection("apiregistration.k8s.io", "apiservices"), "", "v1.")
+"""The object whose presence says that all were written."""
+
+
+def install(backend: Backend) -> None:
+    """Store them, where the storage is new."""
+    if backend.storage.get(_MARK) is not None:
+        return
+    time = format_time(backend.now())
+    for obj in _objects():
+        kind = next(
+            (
+                kind
+                for kind in backend.catalog.kinds()
+                if not kind.custom and kind.kind == obj["kind"] and kind.stored_api_version == obj["apiVersion"]
+            ),
+        )
+        metadata = find_object(obj, "metadata")
+        key = Key(kind.collection, find_str(metadata, "namespace"), find_str(metadata, "name"))
+        backend.put(key, _stamped(obj, metadata, time, backend.new_uid()))
+
+
+def _stamped(obj: JsonObject, metadata: JsonObject, time: str, uid: str) -> JsonObject:
+    """With what is new in each cluster."""
+    entries: list[JsonValue] = [
+        {**entry, "time": time} for entry in find_list(metadata, "managedFields") if isinstance(entry, dict)
+    ]
+    found = {**obj, "metadata": {**metadata, "uid": uid, "creationTimestamp": time, "managedFields": entries}}
+    conditions: list[JsonValue] = [
+        {**item, "lastTransitionTime": time} for item in find_list(obj, "status", "conditions") if isinstance(item, dict)
+    ]
+    return {**found, "status": {**find_object(obj, "status"), "conditions": conditions}} if conditions else found
+
+
+@cache
+def _objects() -> tuple[JsonObject, ...]:
+    listed = decode_json(DATA.read_bytes(), max_bytes=_MAX_DATA_BYTES, what=DATA.name)
+    return tuple(as_object(item, DATA.name) for item in listed) if isinstance(listed, list) else ()

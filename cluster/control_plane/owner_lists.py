@@ -1,0 +1,32 @@
+"""Owners named twice in ``metadata.ownerReferences``: one of them goes, and the client is told."""
+
+from typing import Final
+
+from wharfinger.cluster.control_plane.preparation import with_metadata
+from wharfinger.formats.json_value import JsonObject, JsonValue, find, find_list
+
+_ADVICE: Final = (
+    "API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; "
+    "duplicate UID(s) observed: "
+)
+
+
+def without_repeated_owners(obj: JsonObject, warnings: list[str], *, admitted: bool) -> JsonObject:
+    """The object with each owner once; what went is added to ``warnings``. ``admitted`` is whether admission was before this."""
+    owners = find_list(obj, "metadata", "ownerReferences") if find(obj, "metadata", "ownerReferences") else []
+    if len(owners) < 2:
+        return obj
+    kept: list[JsonValue] = []
+    gone: list[str] = []
+    for owner in owners:
+        if owner in kept:
+            gone.append(str(find(owner, "uid") or ""))
+        else:
+            kept.append(owner)
+    if not gone:
+        return obj
+    when = " after mutating admission happens" if admitted else ""
+    warnings.append(
+        f".metadata.ownerReferences contains duplicate entries{when}; {_ADVICE}{', '.join(gone)}"
+    )
+    return with_metadata(obj, {"ownerReferences": kept})

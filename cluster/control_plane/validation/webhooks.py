@@ -1,0 +1,179 @@
+"""The rules of webhook configurations (admissionregistration.k8s.io/v1). They are kept; nobody is called."""
+
+from typing import Final
+
+from wharfinger.cluster.control_plane.selectors import key_problems
+from wharfinger.cluster.control_plane.status import FieldError
+from wharfinger.cluster.control_plane.validation.amounts import optional_number, text
+from wharfinger.cluster.control_plane.validation.field_errors import (
+    duplicate,
+    each,
+    invalid,
+    not_supported,
+    required,
+    too_many,
+)
+from wharfinger.cluster.control_plane.validation.label_selectors import selector_errors
+from wharfinger.cluster.control_plane.validation.names import dns_1035_label_problems, subdomain_problems
+from wharfinger.cluster.control_plane.validation.parts import part, parts, texts
+from wharfinger.cluster.control_plane.validation.rules import Rules
+from wharfinger.cluster.control_plane.validation.webhook_clients import client_errors
+from wharfinger.formats.json_value import JsonObject, find
+
+OPERATIONS: Final = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
+SCOPES: Final = ("*", "Cluster", "Namespaced")
+REVIEW_VERSIONS: Final = ("v1", "v1beta1")
+CONDITIONS_LIMIT: Final = 64
+_CHOICES: Final = {"failurePolicy": ("Fail", "Ignore"), "matchPolicy": ("Equivalent", "Exact")}
+_SIDE_EFFECTS: Final = ("None", "NoneOnDryRun")
+_REINVOCATION: Final = ("IfNeeded", "Never")
+
+
+def configuration_errors(configuration: JsonObject) -> list[FieldError]:
+    """What is wrong with a ValidatingWebhookConfiguration or MutatingWebhookConfiguration."""
+    errors: list[FieldError] = []
+    names: set[str] = set()
+    for index, hook in enumerate(parts(configuration, "webhooks")):
+        path = f"webhooks[{index}]"
+        errors += _webhook_errors(hook, path)
+        errors += _version_errors(texts(hook, "admissionReviewVersions"), f"{path}.admissionReviewVersions")
+        name = text(hook, "name")
+        if name and name in names:
+            errors.append(duplicate(f"{path}.name", name))
+        names.add(name)
+    return errors
+
+
+def _webhook_errors(hook: JsonObject, path: str) -> list[FieldError]:
+    errors = _name_errors(text(hook, "name"), f"{path}.name")
+    for index, rule in enumerate(parts(hook, "rules")):
+        errors += _operation_errors(texts(rule, "operations"), f"{path}.rules[{index}].operations")
+        errors += rule_errors(rule, f"{path}.rules[{index}]")
+    for field, choices in _CHOICES.items():
+        value = find(hook, field)
+        if value is not None and value not in choices:
+            errors.append(not_supported(f"{path}.{field}", value, choices))
+    effects = find(hook, "sideEffects")
+    if effects is None:
+        errors.append(required(f"{path}.sideEffects", f"must specify one of {', '.join(_SIDE_EFFECTS)}"))
+    elif effects not in _SIDE_EFFECTS:
+        errors.append(not_supported(f"{path}.sideEffects", effects, _SIDE_EFFECTS))
+    timeout = optional_number(hook, "timeoutSeconds")
+    if timeout is not None and not 1 <= timeout <= 30:
+        errors.append(invalid(f"{path}.timeoutSeconds", timeout, "the timeout value must be between 1 and 30 seconds"))
+    for field in ("namespaceSelector", "objectSelector"):
+        if part(hook, field) is not None:
+            errors += selector_errors(hook[field], f"{path}.{field}")
+    again = find(hook, "reinvocationPolicy")
+    if again is not None and again not in _REINVOCATION:
+        errors.append(not_supported(f"{path}.reinvocationPolicy", again, _REINVOCATION))
+    errors += client_errors(part(hook, "clientConfig") or {}, f"{path}.clientConfig")
+    return errors + _condition_errors(parts(hook, "matchConditions"), f"{path}.matchConditions")
+
+
+def _name_errors(name: str, field: str) -> list[FieldError]:
+    """A fully qualified name: three segments at least."""
+    if not name:
+        return [required(field)]
+    if problems := subdomain_problems(name):
+        return [invalid(field, name, ",".join(problems))]
+    if name.count(".") < 2:
+        return [invalid(field, name, "should be a domain with at least three segments separated by dots")]
+    return []
+
+
+def _operation_errors(operations: list[str], field: str) -> list[FieldError]:
+    errors = [] if operations else [required(field)]
+    if len(operations) > 1 and "*" in operations:
+        errors.append(invalid(field, [*operations], "if '*' is present, must not specify other operations"))
+    return errors + [
+        not_supported(f"{field}[{index}]", operation, OPERATIONS)
+        for index, operation in enumerate(operations)
+        if operation not in OPERATIONS
+    ]
+
+
+def rule_errors(rule: JsonObject, path: str) -> list[FieldError]:
+    """Of what a rule selects: groups, versions, resources, scope."""
+    groups, versions = texts(rule, "apiGroups"), texts(rule, "apiVersions")
+    errors = [] if groups else [required(f"{path}.apiGroups")]
+    if len(groups) > 1 and "*" in groups:
+        why = "if '*' is present, must not specify other API groups"
+        errors.append(invalid(f"{path}.apiGroups", [*groups], why))
+    errors += [] if versions else [required(f"{path}.apiVersions")]
+    if len(versions) > 1 and "*" in versions:
+        why = "if '*' is present, must not specify other API versions"
+        errors.append(invalid(f"{path}.apiVersions", [*versions], why))
+    errors += [required(f"{path}.apiVersions[{index}]") for index, version in enumerate(versions) if not version]
+    errors += _resource_errors(texts(rule, "resources"), f"{path}.resources")
+    scope = find(rule, "scope")
+    if scope is not None and scope not in SCOPES:
+        errors.append(not_supported(f"{path}.scope", scope, SCOPES))
+    return errors
+
+
+def _resource_errors(resources: list[str], field: str) -> list[FieldError]:
+    errors = [] if resources else [required(field)]
+    all_subresources: set[str] = set()
+    of_all_resources: set[str] = set()
+    bare = False
+    for index, item in enumerate(resources):
+        if not item:
+            errors.append(required(f"{field}[{index}]"))
+            continue
+        resource, slash, subresource = item.partition("/")
+        if not slash:
+            bare = item != "*"
+            continue
+        if resource in all_subresources:
+            why = f"if '{resource}/*' is present, must not specify {item}"
+            errors.append(invalid(f"{field}[{index}]", item, why))
+        if subresource in of_all_resources:
+            why = f"if '*/{subresource}' is present, must not specify {item}"
+            errors.append(invalid(f"{field}[{index}]", item, why))
+        all_subresources |= {resource} if subresource == "*" else set()
+        of_all_resources |= {subresource} if resource == "*" else set()
+    if len(resources) > 1 and "*/*" in resources:
+        errors.append(invalid(field, [*resources], "if '*/*' is present, must not specify other resources"))
+    if "*" in resources and bare:
+        why = "if '*' is present, must not specify other resources without subresources"
+        errors.append(invalid(field, [*resources], why))
+    return errors
+
+
+def _version_errors(versions: list[str], field: str) -> list[FieldError]:
+    listed = ", ".join(REVIEW_VERSIONS)
+    if not versions:
+        return [required(field, f"must specify one of {listed}")]
+    errors: list[FieldError] = []
+    for index, version in enumerate(versions):
+        if version in versions[:index]:
+            errors.append(invalid(f"{field}[{index}]", version, "duplicate version"))
+        else:
+            errors += each(f"{field}[{index}]", version, dns_1035_label_problems(version))
+    if not set(versions) & set(REVIEW_VERSIONS):
+        errors.append(invalid(field, [*versions], f"must include at least one of {listed}"))
+    return errors
+
+
+def _condition_errors(conditions: list[JsonObject], path: str) -> list[FieldError]:
+    errors: list[FieldError] = []
+    if len(conditions) > CONDITIONS_LIMIT:
+        errors.append(too_many(path, len(conditions), CONDITIONS_LIMIT))
+    seen: set[str] = set()
+    for index, condition in enumerate(conditions):
+        here = f"{path}[{index}]"
+        errors += [] if text(condition, "expression").strip() else [required(f"{here}.expression")]
+        name = text(condition, "name")
+        errors += each(f"{here}.name", name, key_problems(name)) if name else [required(f"{here}.name")]
+        if name and name in seen:
+            errors.append(duplicate(f"{here}.name", name))
+        seen.add(name)
+    return errors
+
+
+_BOTH: Final = Rules(create=configuration_errors, update=lambda new, _old: configuration_errors(new))
+WEBHOOK_RULES: Final[dict[str, Rules]] = {
+    "MutatingWebhookConfiguration.admissionregistration.k8s.io": _BOTH,
+    "ValidatingWebhookConfiguration.admissionregistration.k8s.io": _BOTH,
+}

@@ -1,0 +1,97 @@
+"""How the answer to one request is put into bytes: by h11, or, for an ordinary request, without it.
+
+Both say what they have done so far, so that the connection knows whether another request may follow.
+"""
+
+from typing import Protocol
+
+import h11
+
+from wharfinger.httpd.lean import LAST_CHUNK, write_chunk, write_head
+from wharfinger.httpd.messages import Response, StreamingResponse
+from wharfinger.httpd.reply import may_have_body, response_head
+
+
+class Framing(Protocol):
+    """One answer, in order: a head, pieces of the body, the end."""
+
+    @property
+    def begun(self) -> bool:
+        """Whether the head was made."""
+        ...
+
+    @property
+    def over(self) -> bool:
+        """Whether the exchange came to its end, and another may follow."""
+        ...
+
+    def head(self, response: Response | StreamingResponse, *, close: bool) -> bytes:
+        """The head. Raises ValueError and h11.LocalProtocolError for what may not stand in one; then it is not begun."""
+        ...
+
+    def data(self, data: bytes) -> bytes:
+        """A piece of the body."""
+        ...
+
+    def end(self) -> bytes:
+        """The end."""
+        ...
+
+
+class H11Framing:
+    """By h11, which knows what was asked."""
+
+    def __init__(self, connection: h11.Connection) -> None:
+        self._h11 = connection
+
+    @property
+    def begun(self) -> bool:
+        return self._h11.our_state is not h11.SEND_RESPONSE and self._h11.our_state is not h11.IDLE
+
+    @property
+    def over(self) -> bool:
+        return self._h11.our_state is h11.DONE and self._h11.their_state is h11.DONE
+
+    def head(self, response: Response | StreamingResponse, *, close: bool) -> bytes:
+        return self._h11.send(response_head(response, close=close)) or b""
+
+    def data(self, data: bytes) -> bytes:
+        return self._h11.send(h11.Data(data=data)) or b""
+
+    def end(self) -> bytes:
+        return self._h11.send(h11.EndOfMessage()) or b""
+
+
+class LeanFraming:
+    """The answer to an ordinary request: HTTP/1.1, not HEAD, of a client that keeps the connection."""
+
+    def __init__(self) -> None:
+        self.begun = False
+        self._ended = False
+        self._close = False
+        self._chunked = False
+
+    @property
+    def over(self) -> bool:
+        return self._ended and not self._close
+
+    def head(self, response: Response | StreamingResponse, *, close: bool) -> bytes:
+        head = write_head(response, close=close)
+        if head is None:  # h11 says what is wrong with it, or how it is written
+            made = response_head(response, close=close)
+            machine = h11.Connection(h11.SERVER)
+            machine.receive_data(b"GET / HTTP/1.1\r\nhost: a\r\n\r\n")
+            machine.next_event()
+            machine.next_event()
+            head = machine.send(made) or b""
+        self.begun = True
+        self._close = close
+        self._chunked = isinstance(response, StreamingResponse) and may_have_body(response.status)
+        return head
+
+    def data(self, data: bytes) -> bytes:
+        return write_chunk(data) if self._chunked else data
+
+    def end(self) -> bytes:
+        self._ended = True
+        return LAST_CHUNK if self._chunked else b""

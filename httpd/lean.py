@@ -1,0 +1,89 @@
+"""The plain case, without a protocol machine: one ordinary request that arrived by itself, and its answer.
+
+Nearly every request is a line, a few headers in visible ASCII, and a body of a declared length. Such a one is read here by
+two regular expressions. Whatever is out of the ordinary in any way (another version, chunks, an expectation, a repeated
+header, odd white space, more bytes than the request) is not judged here: it is h11's, which sees it from its first byte.
+So nothing is let through that h11 refuses or reads otherwise (``tests/httpd/test_lean.py`` holds the two together).
+"""
+
+import re
+import time
+from email.utils import formatdate
+from typing import Final
+
+from wharfinger.httpd.head import MAX_HEADERS, Head
+from wharfinger.httpd.messages import Response, StreamingResponse
+from wharfinger.httpd.reply import OURS, REASONS, may_have_body
+from wharfinger.httpd.target import RefusedRequestError, parse_target
+
+_LINE: Final = re.compile(rb"([A-Z]{3,16}) (/[!-~]*) HTTP/1\.1\r\n")
+_BLOCK: Final = re.compile(rb"(?:[A-Za-z0-9_-]+: [!-~](?:[ -~]*[!-~])?\r\n)+")
+_HEADER: Final = re.compile(rb"([A-Za-z0-9_-]+): ([ -~]*)\r\n")
+_LENGTH: Final = re.compile(r"0|[1-9][0-9]{0,9}")
+_NAME: Final = re.compile(r"[A-Za-z0-9_-]+")
+_VALUE: Final = re.compile(r"[!-~](?:[ -~]*[!-~])?")
+_NOT_PLAIN: Final = frozenset({"transfer-encoding", "expect", "upgrade", "trailer", "te"})
+_NOT_PLAIN_METHODS: Final = frozenset({b"HEAD", b"CONNECT"})
+
+
+def read_head(data: bytes, *, header_bytes: int, body_bytes: int) -> tuple[Head, int] | None:
+    """The head that ``data`` begins with, and where its body begins; None where it is not whole, or not ordinary."""
+    end = data.find(b"\r\n\r\n", 0, header_bytes)
+    line = _LINE.match(data)
+    if end < 0 or line is None or line[1] in _NOT_PLAIN_METHODS:
+        return None
+    start, end = line.end(), end + 2
+    if _BLOCK.fullmatch(data, start, end) is None:
+        return None
+    found = _HEADER.findall(data, start, end)
+    headers = {name.lower().decode("ascii"): value.decode("ascii") for name, value in found}
+    if len(headers) != len(found) or len(found) > MAX_HEADERS or not _NOT_PLAIN.isdisjoint(headers):
+        return None
+    given = headers.get("content-length", "0")
+    if "host" not in headers or headers.get("connection", "keep-alive") != "keep-alive" or not _LENGTH.fullmatch(given):
+        return None
+    length = int(given)
+    if length > body_bytes:
+        return None
+    try:
+        target = parse_target(line[2])
+    except RefusedRequestError:
+        return None
+    return Head(line[1].decode("ascii"), target, headers, length), end + 2
+
+
+def write_head(response: Response | StreamingResponse, *, close: bool) -> bytes | None:
+    """The head of an answer to such a request; None where there is something to judge about it."""
+    if not 200 <= response.status <= 599 or not _VALUE.fullmatch(response.content_type):
+        return None
+    lines = [f"HTTP/1.1 {response.status} {REASONS.get(response.status, '')}", f"date: {_date(int(time.time()))}"]
+    if may_have_body(response.status):
+        lines.append(f"content-type: {response.content_type}")
+        whole = isinstance(response, Response)
+        lines.append(f"content-length: {len(response.body)}" if whole else "transfer-encoding: chunked")
+    if close:
+        lines.append("connection: close")
+    for name, value in response.headers:
+        if name.lower() in OURS or not _NAME.fullmatch(name) or not _VALUE.fullmatch(value):
+            return None
+        lines.append(f"{name}: {value}")
+    lines.append("\r\n")
+    return "\r\n".join(lines).encode("ascii")
+
+
+def write_chunk(data: bytes) -> bytes:
+    """A piece of a streamed answer (RFC 9112 §7.1)."""
+    return b"%x\r\n%b\r\n" % (len(data), data)
+
+
+LAST_CHUNK: Final = b"0\r\n\r\n"
+
+_dates: dict[int, str] = {}
+
+
+def _date(second: int) -> str:
+    known = _dates.get(second)
+    if known is None:
+        _dates.clear()
+        known = _dates[second] = formatdate(second, usegmt=True)
+    return known

@@ -1,0 +1,52 @@
+"""What is looked at next."""
+
+import trio
+from trio.testing import MockClock
+
+from wharfinger.cluster.control_plane.controllers.agenda import Agenda
+from wharfinger.cluster.control_plane.storage import Collection, Key
+
+A, B = (Key(Collection("", "pods"), "default", name) for name in "ab")
+
+
+async def test_the_first_controller_goes_first(autojump_clock: MockClock) -> None:
+    agenda = Agenda(2)
+    for item in ((1, A), (0, B), (1, A), (0, A)):
+        agenda.add(*item)
+    assert [await agenda.take() for _ in range(3)] == [(0, B), (0, A), (1, A)]
+    assert not agenda.due
+
+
+async def test_later_is_later_and_the_earliest_counts(autojump_clock: MockClock) -> None:
+    agenda = Agenda(1)
+    agenda.add_later(0, A, 5)
+    agenda.add_later(0, A, 2)
+    agenda.add_later(0, A, 9)
+    began = trio.current_time()
+    assert await agenda.take() == (0, A)
+    assert trio.current_time() - began == 2
+    for number in range(200):
+        agenda.add_later(0, B, 200 - number)
+    assert await agenda.take() == (0, B)
+    assert agenda.statistics() == {"due": 0, "waiting": 0, "failing": 0}
+
+
+async def test_pauses_grow(autojump_clock: MockClock) -> None:
+    agenda = Agenda(1)
+    pauses = [agenda.failed(0, A) for _ in range(12)]
+    assert (pauses[:3], pauses[-1]) == ([0.05, 0.1, 0.2], 30.0)
+    agenda.succeeded(0, A)
+    assert agenda.failed(0, A) == 0.05
+
+
+async def test_whoever_waits_is_woken(autojump_clock: MockClock) -> None:
+    agenda, taken = Agenda(1), list[object]()
+
+    async def take() -> None:
+        taken.append(await agenda.take())
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(take)
+        await trio.testing.wait_all_tasks_blocked()
+        agenda.add(0, B)
+    assert taken == [(0, B)]

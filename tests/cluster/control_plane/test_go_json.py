@@ -1,0 +1,71 @@
+"""JSON looked at closely: what Go's scanner says, and what stands twice."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wharfinger.cluster.control_plane.go_json import (
+    closely_read,
+    may_repeat,
+    repeated_members,
+    syntax_error,
+    whole_text,
+)
+
+
+@pytest.mark.parametrize(
+    ("data", "complaint"),
+    [
+        (b'{"a":1}', ""),
+        (b"[]", ""),
+        (b"{", "unexpected end of JSON input"),
+        (b'{"a"', "unexpected end of JSON input"),
+        (b'"abc', "unexpected end of JSON input"),
+        (b"{a:1}", "invalid character 'a' looking for beginning of object key string"),
+        (b'{"a" 1}', "invalid character '1' after object key"),
+        (b'{"a":1 "b"}', "invalid character '\"' after object key:value pair"),
+        (b"[1 2]", "invalid character '2' after array element"),
+        (b"[1,]", "invalid character ']' looking for beginning of value"),
+        (b"1 x", "invalid character 'x' after top-level value"),
+        (b"tru ", "invalid character ' ' in literal true (expecting 'e')"),
+        (b"01", "invalid character '1' after top-level value"),
+        (b"-x", "invalid character 'x' in numeric literal"),
+        (b"1.x", "invalid character 'x' after decimal point in numeric literal"),
+        (b"1e+", "unexpected end of JSON input"),
+        (b"1ex", "invalid character 'x' in exponent of numeric literal"),
+        (b'"\n"', "invalid character '\\n' in string literal"),
+        (b'"\\x"', "invalid character 'x' in string escape code"),
+        (b'"\\u12g4"', "invalid character 'g' in \\u hexadecimal character escape"),
+        (b"'", "invalid character '\\'' looking for beginning of value"),
+        (b"[" * 10_001, "exceeded max depth"),
+    ],
+)
+def test_syntax(data: bytes, complaint: str) -> None:
+    assert syntax_error(data) == complaint
+
+
+def test_members_that_stand_twice() -> None:
+    data = b'{"a":{"b":1,"b":2.50,"c:":[{"d":1,"d":1}]},"a\\"":":"}'
+    value = closely_read(data)
+
+    assert may_repeat(data, json.loads(data))
+    assert repeated_members(value) == ['duplicate field "a.b"', 'duplicate field "a.c:[0].d"']
+    assert not may_repeat(b'{"a:":{"b":"x:\\":y"}}', {"a:": {"b": 'x:":y'}})
+
+
+def test_text_that_go_mends() -> None:
+    assert whole_text(b'{"a":"\xff\\udc00"}') == '{"a": "\ufffd\ufffd"}'.encode()
+    with pytest.raises(ValueError, match="NaN is no JSON"):
+        whole_text(b"NaN")
+
+
+@given(st.binary(max_size=30))
+def test_the_scanner_knows_json(data: bytes) -> None:
+    try:
+        json.loads(data.decode("latin-1"), parse_constant=lambda name: pytest.skip(name))
+    except ValueError:
+        assert syntax_error(data)
+    else:
+        assert syntax_error(data) == ""

@@ -1,0 +1,70 @@
+from dataclasses import replace
+
+from tests.cluster.control_plane.samples import builtin
+from wharfinger.cluster.control_plane.validation.metadata import (
+    METADATA,
+    annotation_errors,
+    created_errors,
+    finalizer_warnings,
+    manager_errors,
+    meta_errors,
+    updated_errors,
+)
+from wharfinger.cluster.control_plane.validation.names import key_problems
+from wharfinger.formats.json_value import JsonObject
+
+CONFIG = builtin("", "v1", "configmaps").kind
+NODE = builtin("", "v1", "nodes").kind
+
+
+def named(**metadata: object) -> JsonObject:
+    return {"metadata": {"name": "a", "namespace": "n", **metadata}}  # type: ignore[dict-item]
+
+
+def test_the_orders_are_of_known_letters() -> None:
+    for rules in METADATA.values():
+        assert set(rules.create + rules.update + rules.status) <= set("MUO")
+
+
+def test_what_the_kind_finds_hides_what_the_store_finds() -> None:
+    errors = created_errors(CONFIG, {"metadata": {"name": "A_", "namespace": "n"}}, list)
+
+    assert [error.field for error in errors] == ["metadata.name"]
+
+
+def test_every_layer_says_its_own() -> None:
+    wrong = named(labels={"a": "x y"})
+
+    assert len(updated_errors(CONFIG, wrong, named(), "UO", list)) == 3
+    assert len(updated_errors(CONFIG, wrong, named(), "MUO", list)) == 4
+    assert updated_errors(CONFIG, named(), named(), "MUO", list) == []
+
+
+def test_namespaces_of_objects() -> None:
+    assert [error.message for error in meta_errors(NODE, named())] == ["Forbidden: not allowed on this type"]
+    assert [error.field for error in meta_errors(CONFIG, {"metadata": {"name": "a"}})] == ["metadata.namespace"]
+
+
+def test_what_is_too_long() -> None:
+    assert annotation_errors({"a": "x" * 262_145}, "f")[0].message == "Too long: may not be more than 262144 bytes"
+    assert manager_errors("x" * 129, "f")[0].message == "Too long: may not be more than 128 bytes"
+    assert (
+        manager_errors("a\u0007", "f")[0].message == 'Invalid value: "a\\a": invalid character U+0007 (at position 1)'
+    )
+    assert key_problems("a/b/c")[0].startswith("a valid label key must consist")
+
+
+def test_managed_fields() -> None:
+    entry: JsonObject = {"operation": "Apply", "fieldsType": "FieldsV1", "subresource": "s" * 257}
+    errors = meta_errors(CONFIG, named(managedFields=[entry]))
+
+    assert [error.field for error in errors] == ["metadata.managedFields[0].subresource"]
+
+
+def test_names_of_finalizers_of_custom_objects() -> None:
+    custom = replace(CONFIG, custom=True)
+
+    assert meta_errors(custom, named(finalizers=["plain"])) == []
+    assert finalizer_warnings(named(finalizers=["a.b/c", "kubernetes"]), None) == []
+    assert len(finalizer_warnings(named(finalizers=["a b"]), None)) == 2
+    assert finalizer_warnings(named(finalizers=["plain"]), named(finalizers=["plain"])) == []
