@@ -22,6 +22,7 @@ PARTS = (
     "monitors",
     "watches",
     "httpd",
+    "control_plane",
     "fixpoint",
     "scheduler",
     "runtime",

@@ -45,13 +45,14 @@ def _rows(listed: Object) -> list[Object]:
     rows: dict[str, Object] = {}
     entries = listed["resources"]
     for entry in entries if isinstance(entries, list) else []:
-        assert isinstance(entry, dict)
+        if not isinstance(entry, dict):
+            continue
         plural, _, subresource = str(entry["name"]).partition("/")
         if subresource:
             names = [str(entry.get("group", "")), str(entry.get("version", "")), str(entry["kind"])]
             below = rows[plural].setdefault("sub", {})
-            assert isinstance(below, dict)
-            below[subresource] = ["/".join(name for name in names if name), entry["verbs"]]
+            if isinstance(below, dict):
+                below[subresource] = ["/".join(name for name in names if name), entry["verbs"]]
         else:
             rows[plural] = _row(str(listed["groupVersion"]), plural, entry)
     return list(rows.values())

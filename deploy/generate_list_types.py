@@ -14,10 +14,10 @@ To bring it to another version of Kubernetes::
 
 The file holds two tables. ``kinds``: ``apps/v1/Deployment`` → name of its type. ``types``: name → a struct:
 
-* ``o``: its fields in Go's order, separated by spaces. A scalar is ``name=CODE``, where a code is a letter (``s`` string,
-  ``b`` bool, ``i`` int32, ``l`` int64, ``f`` float64, ``y`` bytes in base64, ``q`` quantity, ``x`` int or string, ``t`` time,
-  ``m`` time with microseconds, none for anything that is taken as a whole), before it ``*`` where Go holds it by pointer, and after it the name of its Go
-  type where the letter does not say it (``s:v1.PullPolicy``). Any other field is its name alone;
+* ``o``: its fields in Go's order, separated by spaces. A scalar is ``name=CODE``, any other field its name alone. A code is a
+  letter (``s`` string, ``b`` bool, ``i`` int32, ``l`` int64, ``f`` float64, ``y`` bytes in base64, ``q`` quantity, ``x`` int
+  or string, ``t`` time, ``m`` time with microseconds, none for anything that is taken as a whole), before it ``*`` where Go
+  holds it by pointer, and after it the name of its Go type where the letter does not say it (``s:v1.PullPolicy``);
 * ``f``: those other fields. A name is a struct, ``{"l": …}`` a list, ``{"m": …}`` a map, ``""`` anything; elements are written
   likewise, scalars as ``=CODE``;
 * ``e``: which of its fields are an embedded struct's: name of that struct → fields;
@@ -47,6 +47,7 @@ ALSO: Final = ("meta.v1.ObjectMeta", "meta.v1.DeleteOptions")
 
 KEY_DEFAULTS: Final[dict[tuple[str, str], str]] = {
     ("core.v1.ContainerPort", "protocol"): "TCP",
+    ("core.v1.LocalObjectReference", "name"): "",
     ("core.v1.ServicePort", "protocol"): "TCP",
 }
 """Defaults of fields that are keys of lists: markers in the Go source that the published definitions leave out."""

@@ -59,8 +59,10 @@ def write_head(response: Response | StreamingResponse, *, close: bool) -> bytes 
     lines = [f"HTTP/1.1 {response.status} {REASONS.get(response.status, '')}", f"date: {_date(int(time.time()))}"]
     if may_have_body(response.status):
         lines.append(f"content-type: {response.content_type}")
-        whole = isinstance(response, Response)
-        lines.append(f"content-length: {len(response.body)}" if whole else "transfer-encoding: chunked")
+        if isinstance(response, Response):
+            lines.append(f"content-length: {len(response.body)}")
+        else:
+            lines.append("transfer-encoding: chunked")
     if close:
         lines.append("connection: close")
     for name, value in response.headers:

@@ -60,7 +60,6 @@ _SELECTABLE: Final[dict[str, tuple[str, ...]]] = {
     "Node": ("spec.unschedulable",),
     "Service": ("spec.clusterIP", "spec.type"),
     "ReplicationController": ("status.replicas",),
-    "ReplicaSet.apps": ("status.replicas",),
     "Job.batch": ("status.successful",),
     "CertificateSigningRequest.certificates.k8s.io": ("spec.signerName",),
     "ResourceSlice.resource.k8s.io": ("spec.nodeName", "spec.driver"),

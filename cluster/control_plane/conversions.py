@@ -10,12 +10,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from wharfinger.cluster.control_plane import status
 from wharfinger.cluster.control_plane.autoscaler_versions import autoscaler_v1, autoscaler_v2
 from wharfinger.cluster.control_plane.catalog import Served
 from wharfinger.cluster.control_plane.list_types import ListTypes, builtin_list_types
 from wharfinger.cluster.control_plane.typed_form import typed_form
+from wharfinger.cluster.control_plane.validation.cron_schedules import integer_problem
 from wharfinger.cluster.resource import split_api_version
-from wharfinger.formats.json_value import JsonObject
+from wharfinger.formats.json_value import JsonObject, find
 
 Convert: TypeAlias = Callable[[JsonObject], JsonObject]
 
@@ -52,6 +54,19 @@ def settled(served: Served, obj: JsonObject) -> JsonObject:
     return obj if conversion is None else conversion.shown(conversion.stored(obj))
 
 
+def check_annotations(served: Served, obj: JsonObject) -> None:
+    """Refuse (400) an annotation that is a number in the server's own type, and reads otherwise."""
+    known = _NUMBERS.get(served.kind.group_kind)
+    if known is None:
+        return
+    name, prefix = known
+    value = find(obj, "metadata", "annotations", name)
+    if isinstance(value, str) and (value or not prefix) and (problem := integer_problem(value, "ParseInt")):
+        why = f"{prefix.format(value)}{problem}"
+        version, kind = served.version.name, served.kind.kind
+        raise status.bad_request(f'{kind} in version "{version}" cannot be handled as a {kind}: {why}')
+
+
 def is_converted(served: Served) -> bool:
     """Whether any version of the kind has another form than the stored one."""
     return served.kind.group_kind in _CONVERTED
@@ -72,6 +87,14 @@ def stored_field(served: Served, path: str) -> str:
     return path if conversion is None else conversion.fields.get(path, path)
 
 
+_NUMBERS: Final = {
+    "DaemonSet.apps": ("deprecated.daemonset.template.generation", ""),
+    "Deployment.apps": (
+        "deprecated.deployment.rollback.to",
+        "failed to parse annotation[deprecated.deployment.rollback.to]={} as int64: ",
+    ),
+}
+"""Kinds with an annotation that holds a number, and what is said before what is wrong with it."""
 _EVENT_NAMES: Final = {
     "regarding": "involvedObject",
     "note": "message",

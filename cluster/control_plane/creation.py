@@ -13,7 +13,7 @@ from wharfinger.cluster.control_plane.admission.plugin import Admission, Operati
 from wharfinger.cluster.control_plane.backend import SUFFIX_LENGTH, Backend
 from wharfinger.cluster.control_plane.bodies import Body
 from wharfinger.cluster.control_plane.catalog import Served
-from wharfinger.cluster.control_plane.conversions import settled, to_stored
+from wharfinger.cluster.control_plane.conversions import check_annotations, settled, to_stored
 from wharfinger.cluster.control_plane.defaults.objects import apply_defaults
 from wharfinger.cluster.control_plane.intake import Written, accepted, check_namespace
 from wharfinger.cluster.control_plane.kinds import Generation
@@ -123,6 +123,7 @@ def store(backend: Backend, served: Served, key: Key, obj: JsonObject) -> JsonOb
 def with_defaults(served: Served, obj: JsonObject) -> JsonObject:
     """The object with the defaults of its kind. Raises StatusError (400) where that makes too much of it."""
     if served.version.custom is None:
+        check_annotations(served, obj)
         return apply_defaults(obj)
     try:
         return served.version.custom.defaulted(obj)

@@ -86,5 +86,3 @@ def _repeats(body: Body, value: JsonObject) -> list[str]:
     if body.encoding is Encoding.YAML:
         return repeats_complaint(body)
     return repeated_members(body.closely()) if body.data and may_repeat(body.data, value) else []
-
-

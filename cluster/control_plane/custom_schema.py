@@ -10,7 +10,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
+from typing import Final, TypeAlias
 
 from wharfinger.cluster.control_plane.custom import schemas
 from wharfinger.cluster.control_plane.custom.correlation import Pair
@@ -37,6 +37,16 @@ _NOT_CHECKED: Final = (
 )
 
 
+_States: TypeAlias = "OrderedDict[tuple[JsonValue, JsonValue], None]"
+"""By uid and resourceVersion."""
+
+
+def _remember(states: _States, state: tuple[JsonValue, JsonValue]) -> None:
+    states[state] = None
+    while len(states) > _MOST_COMPLETE:
+        states.popitem(last=False)
+
+
 @dataclass(frozen=True, slots=True)
 class Judgement:
     """What is wrong with an object, and what its writer is warned of."""
@@ -51,8 +61,10 @@ class CustomSchema:
     def __init__(self, document: JsonObject, *, scale: JsonObject | None = None) -> None:
         self._document = document
         self._scale = scale
-        self._complete: OrderedDict[tuple[JsonValue, JsonValue], None] = OrderedDict()
-        """States of objects, by uid and resourceVersion, that lack no default; JSON values of stored ones are texts."""
+        self._complete: _States = OrderedDict()
+        """States of stored objects that lack no default."""
+        self._lacking: _States = OrderedDict()
+        """States that lack some."""
 
     def defaulted(self, obj: JsonObject) -> JsonObject:
         """The object with its defaults, and without nulls that the schema does not allow. Raises ShapeError."""
@@ -69,17 +81,17 @@ class CustomSchema:
             completed = self.defaulted(obj)
         except ShapeError:
             return obj  # it was small enough when it was written; the next write says so
-        if completed == obj:
+        if completed == obj and state not in self._lacking:  # one that was completed already says nothing of the stored one
             self.is_complete(obj)
+        elif completed != obj:
+            _remember(self._lacking, state)
         return completed
 
     def is_complete(self, obj: JsonObject) -> None:
         """Told of a stored object that has its defaults: nobody needs to look for them in this state of it."""
         state = (find(obj, "metadata", "uid"), find(obj, "metadata", "resourceVersion"))
         if None not in state:
-            self._complete[state] = None
-            while len(self._complete) > _MOST_COMPLETE:
-                self._complete.popitem(last=False)
+            _remember(self._complete, state)
 
     def errors(
         self,

@@ -191,12 +191,13 @@ class _Decoder:
         except GoFormatError as error:
             return self._save(str(error))
 
-    def _wrong(self, value: JsonValue, types: ListTypes) -> None:
-        """A value of another type."""
-        self._save(self._complaint(go_type_of(value), types.go_type))
+    def _wrong(self, value: JsonValue, types: ListTypes) -> JsonValue:
+        """A value of another type: none, and noted."""
+        return self._save(self._complaint(go_type_of(value), types.go_type))
 
-    def _save(self, complaint: str) -> None:
+    def _save(self, complaint: str) -> JsonValue:
         self.saved = self.saved or complaint
+        return None
 
     def _complaint(self, value: str, go_type: str) -> str:
         if not self._holders:

@@ -12,7 +12,15 @@ from typing import Final
 from wharfinger.cluster.control_plane.backend import Backend
 from wharfinger.cluster.control_plane.storage import Collection, Key
 from wharfinger.cluster.control_plane.timestamps import format_time
-from wharfinger.formats.json_value import JsonObject, JsonValue, as_object, decode_json, find_list, find_object, find_str
+from wharfinger.formats.json_value import (
+    JsonObject,
+    JsonValue,
+    as_object,
+    decode_json,
+    find_list,
+    find_object,
+    find_str,
+)
 
 DATA: Final = Path(__file__).with_name("first_objects.json")
 _MAX_DATA_BYTES: Final = 100_000
@@ -45,7 +53,9 @@ def _stamped(obj: JsonObject, metadata: JsonObject, time: str, uid: str) -> Json
     ]
     found = {**obj, "metadata": {**metadata, "uid": uid, "creationTimestamp": time, "managedFields": entries}}
     conditions: list[JsonValue] = [
-        {**item, "lastTransitionTime": time} for item in find_list(obj, "status", "conditions") if isinstance(item, dict)
+        {**item, "lastTransitionTime": time}
+        for item in find_list(obj, "status", "conditions")
+        if isinstance(item, dict)
     ]
     return {**found, "status": {**find_object(obj, "status"), "conditions": conditions}} if conditions else found
 

@@ -13,7 +13,7 @@ from typing import Final
 from wharfinger.cluster.control_plane.storage import Change, ChangeType, Collection, CompactedError
 
 HISTORY_LIMIT: Final = 20_000
-HISTORY_BYTES: Final = 32 * 1024 * 1024
+HISTORY_BYTES: Final = 16 * 1024 * 1024
 _OVERHEAD: Final = 300
 """Bytes of the objects that make a change, about."""
 _REVISION: Final = attrgetter("revision")

@@ -103,7 +103,9 @@ def intended(served: Served, value: JsonValue) -> JsonObject:
     api_version, kind = value.get("apiVersion"), value.get("kind")
     if (api_version, kind) != (served.api_version, served.kind.kind):
         group, version = split_api_version(api_version if isinstance(api_version, str) else "")
-        raise status.bad_request(f"invalid object type: {group}/{version}, Kind={kind if isinstance(kind, str) else ''}")
+        raise status.bad_request(
+            f"invalid object type: {group}/{version}, Kind={kind if isinstance(kind, str) else ''}"
+        )
     return value
 
 
@@ -147,7 +149,9 @@ def _of_another_kind(served: Served, group: str, version: str, kind: str, body: 
             why = str(error)
     else:
         api_version = f"{group}/{version}" if group else version
-        why = f'no kind "{kind}" is registered for version "{api_version}" in scheme "pkg/api/legacyscheme/scheme.go:30"'
+        why = (
+            f'no kind "{kind}" is registered for version "{api_version}" in scheme "pkg/api/legacyscheme/scheme.go:30"'
+        )
     return refused(kind, version, why, wanted)
 
 

@@ -228,7 +228,7 @@ def _of_schema(schema: JsonObject) -> ListTypes:
         return _custom_root(schema)
     if kind != "object":
         untyped = not kind and find(schema, "x-kubernetes-int-or-string") is not True
-        return UNKNOWN if untyped else SCALAR
+        return UNKNOWN if untyped else _schema_scalar(kind, find_str(schema, "format"))
     if find_str(schema, "x-kubernetes-map-type") == "atomic":
         return ListTypes(Relation.ATOMIC_MAP)
     additional = find(schema, "additionalProperties")
@@ -243,6 +243,22 @@ def _of_schema(schema: JsonObject) -> ListTypes:
         element=element,
         load_fields=lambda: {name: _of_schema(as_object(value, name)) for name, value in properties.items()},
     )
+
+
+_SCHEMA_SCALARS: Final = {
+    ("string", ""): Scalar.STRING,
+    ("string", "byte"): Scalar.STRING,
+    ("integer", ""): Scalar.INT64,
+    ("number", ""): Scalar.FLOAT,
+    ("boolean", ""): Scalar.BOOL,
+}
+"""By type and format; a string of any other format is as good as any scalar."""
+
+
+@cache
+def _schema_scalar(kind: str, text_format: str) -> ListTypes:
+    scalar = _SCHEMA_SCALARS.get((kind, text_format if kind == "string" else ""), Scalar.ANY)
+    return SCALAR if scalar is Scalar.ANY else ListTypes(Relation.SCALAR, scalar=scalar, go_type=_GO_TYPES[scalar])
 
 
 def _list_of_schema(schema: JsonObject) -> ListTypes:

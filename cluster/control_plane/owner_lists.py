@@ -26,7 +26,5 @@ def without_repeated_owners(obj: JsonObject, warnings: list[str], *, admitted: b
     if not gone:
         return obj
     when = " after mutating admission happens" if admitted else ""
-    warnings.append(
-        f".metadata.ownerReferences contains duplicate entries{when}; {_ADVICE}{', '.join(gone)}"
-    )
+    warnings.append(f".metadata.ownerReferences contains duplicate entries{when}; {_ADVICE}{', '.join(gone)}")
     return with_metadata(obj, {"ownerReferences": kept})

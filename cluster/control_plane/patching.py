@@ -55,7 +55,7 @@ from wharfinger.cluster.control_plane.strategic_merge import (
 )
 from wharfinger.cluster.control_plane.updating import update
 from wharfinger.cluster.control_plane.validation.field_errors import invalid, quoted
-from wharfinger.formats.json_value import JsonObject, JsonValue, ShapeError, as_object, find_str
+from wharfinger.formats.json_value import JsonObject, JsonValue, ShapeError, as_object, find, find_str
 
 
 class PatchType(StrEnum):
@@ -69,6 +69,7 @@ class PatchType(StrEnum):
 
 BUILTIN_PATCHES = (PatchType.JSON, PatchType.MERGE, PatchType.STRATEGIC, PatchType.APPLY)
 CUSTOM_PATCHES = (PatchType.JSON, PatchType.MERGE, PatchType.APPLY)
+_IDENTITY: Final = ("name", "namespace", "uid", "resourceVersion", "managedFields")
 _OPERATION_FIELDS: Final = ("op", "path", "from", "value")
 _MAP: Final = "map[string]interface {}"
 
@@ -232,8 +233,7 @@ def _apply(
     except BodyError as error:
         raise status.bad_request(f"error decoding YAML: error converting YAML to JSON: {error}") from error
     intent = intended(served, body.value)
-    if served.version.status and not subresource:
-        intent = without_status(intent)
+    intent = _reached(served, intent, subresource)
     read = applied(
         served, None if old is None else presented(served, old), intent, body, subresource, options, backend.now()
     )
@@ -286,6 +286,21 @@ def applied(
         raise status.internal(f"failed to convert new object ({place}) to proper version: {why}") from error
     except (ApplyRefusedError, ShapeError) as error:
         raise status.bad_request(str(error)) from error
+
+
+def _reached(served: Served, intent: JsonObject, subresource: str) -> JsonObject:
+    """The intent without what a write there does not reach, so that nobody comes to own it by that."""
+    if not subresource:
+        return without_status(intent) if served.version.status else intent
+    if subresource == "status" and served.kind.custom:
+        metadata = find(intent, "metadata")
+        kept = {name: value for name, value in intent.items() if name in {"apiVersion", "kind", "status"}}
+        if "metadata" in intent:
+            kept["metadata"] = metadata
+        if isinstance(metadata, dict):
+            kept["metadata"] = {name: value for name, value in metadata.items() if name in _IDENTITY}
+        return kept
+    return {name: value for name, value in intent.items() if name != "spec"} if subresource == "status" else intent
 
 
 def _strict_complaint(body: Body, validation: FieldValidation) -> tuple[str, ...]:

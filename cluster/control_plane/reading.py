@@ -6,7 +6,7 @@ import string
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from itertools import islice
 from posixpath import normpath
 from typing import Final, cast
@@ -17,6 +17,7 @@ from wharfinger.cluster.control_plane import status
 from wharfinger.cluster.control_plane.backend import Backend
 from wharfinger.cluster.control_plane.catalog import Served
 from wharfinger.cluster.control_plane.conversions import shown, stored_field
+from wharfinger.cluster.control_plane.go_json import syntax_error
 from wharfinger.cluster.control_plane.options import ListOptions
 from wharfinger.cluster.control_plane.selectors import (
     FieldSelector,
@@ -139,11 +140,21 @@ def selection(served: Served, options: ListOptions, *, name: str = "") -> Select
     supported = _supported(served)
     text = ",".join(part for part in (options.field_selector, f"metadata.name={name}" if name else "") if part)
     try:
-        fields = parse_field_selector(text, supported)
+        fields = parse_field_selector(text, supported, partial(_refusal, served))
         terms = tuple(replace(term, path=stored_field(served, term.path)) for term in fields.terms)
         return Selection(parse_label_selector(options.label_selector), replace(fields, terms=terms))
     except SelectorError as error:
         raise status.bad_request(str(error)) from error
+
+
+def _refusal(served: Served, path: str) -> str:
+    """What is said of a field that objects of a kind cannot be selected by: kinds word it in their own ways."""
+    kind = served.kind
+    if kind.group_kind == "Job.batch":
+        return f'field label "{path}" not supported for Job'
+    if served.version.selectable or kind.custom:
+        return f"field label not supported: {path}"
+    return f'"{path}" is not a known field selector: only "metadata.name", "metadata.namespace"'
 
 
 def _supported(served: Served) -> Callable[[str], bool]:
@@ -227,7 +238,7 @@ def read_token(token: str) -> tuple[int, str]:
         document = decode_json(data, max_bytes=4096, what="continue token")
         version, place, revision = find_str(document, "v"), find_str(document, "start"), find_int(document, "rv")
     except FormatError as error:
-        raise _bad_token(f"continue key is not valid: {error}") from error
+        raise _bad_token(f"continue key is not valid: {syntax_error(data) or error}") from error
     if version != _ENCODED_AS:
         raise _bad_token(f"continue key is not valid: server does not recognize this encoded version {version}")
     if revision == 0:

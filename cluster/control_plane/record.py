@@ -8,7 +8,7 @@ list, a watch or a get of what is stored writes them out as they are. What was d
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, cast, overload
+from typing import Final, TypeAlias, cast, overload
 
 import msgspec
 
@@ -110,6 +110,9 @@ class Record:
         self._obj = None
 
 
+_Slice: TypeAlias = "slice[int | None, int | None, int | None]"
+
+
 class Objects(Sequence[JsonObject]):
     """The objects of records, each decoded when it is looked at. Equal to any sequence of equal objects."""
 
@@ -124,8 +127,8 @@ class Objects(Sequence[JsonObject]):
     @overload
     def __getitem__(self, index: int) -> JsonObject: ...
     @overload
-    def __getitem__(self, index: slice) -> Sequence[JsonObject]: ...
-    def __getitem__(self, index: int | slice) -> JsonObject | Sequence[JsonObject]:
+    def __getitem__(self, index: "_Slice") -> Sequence[JsonObject]: ...
+    def __getitem__(self, index: "int | _Slice") -> JsonObject | Sequence[JsonObject]:
         if isinstance(index, slice):
             return Objects(self.records[index])
         return self.records[index].passing()

@@ -44,7 +44,7 @@ from wharfinger.cluster.control_plane.updating import replace as replace_object
 from wharfinger.cluster.control_plane.virtual import Answerer, Asked, asked_for
 from wharfinger.cluster.control_plane.virtual_answers import ANSWERERS
 from wharfinger.cluster.control_plane.watching import Watch
-from wharfinger.formats.json_value import JsonObject, JsonValue, find_object, find_str
+from wharfinger.formats.json_value import JsonObject, JsonValue, find_list, find_object, find_str
 from wharfinger.httpd.messages import Request
 
 _OBJECT_VIEWS: Final = (View.TABLE, View.METADATA)
@@ -209,6 +209,11 @@ def _virtual(call: _Call, answerer: Answerer) -> Answer:
     found = answerer(asked)
     if isinstance(found, str):
         return Answer(200, {}, Representation(Encoding.JSON), call.warnings, found)
+    if found.get("kind") == call.served.kind.list_kind:
+        representation = negotiate(request.headers.get("accept", ""), _LIST_VIEWS)
+        items = [item for item in find_list(found, "items") if isinstance(item, dict)]
+        shown = list_view(call.served, items, {}, representation.view, "Metadata", call.backend.now())
+        return Answer(200, at_version(shown, representation.version), representation, call.warnings)
     answer = call.answered(found)
     if found.get("kind") == "Status":
         code = found.get("code")

@@ -120,8 +120,8 @@ def _simple(value: JsonValue, types: ListTypes) -> JsonValue:
         if scalar is Scalar.FLOAT:
             return value
         if scalar in _INTEGERS:
-            bits = 32 if scalar is Scalar.INT32 else 64
-            return (value + 2 ** (bits - 1)) % 2**bits - 2 ** (bits - 1)
+            half: int = 1 << (31 if scalar is Scalar.INT32 else 63)
+            return (value + half) % (2 * half) - half
         if scalar in _STRINGS:
             raise DecodingError(f"cannot convert int64 to {types.go_type}")
     if isinstance(value, float) and scalar in _INTEGERS:

@@ -68,6 +68,8 @@ def _number(path: str, obj: JsonObject) -> int:
 def _selector(paths: ScalePaths, obj: JsonObject) -> str:
     found = evaluate(parse_json_path(paths.selector), obj) if paths.selector else []
     value = found[0] if found else None
+    if obj.get("kind") == "ReplicationController":
+        value = {"matchLabels": value}  # plain labels
     return value if isinstance(value, str) else format_selector(value)
 
 
@@ -79,7 +81,11 @@ def _paths(served: Served) -> ScalePaths:
 
 def get_scale(backend: Backend, served: Served, namespace: str, name: str) -> JsonObject:
     """GET. Raises StatusError."""
-    return scale_of(_paths(served), get(backend, served, namespace, name))
+    paths, obj = _paths(served), get(backend, served, namespace, name)
+    if served.kind.custom and not evaluate(parse_json_path(paths.replicas), obj):
+        why = f'the spec replicas field "{paths.replicas}" does not exist'
+        raise status.StatusError(500, "InternalError", f"Internal error occurred: {why}", {"causes": [{"message": why}]})
+    return scale_of(paths, obj)
 
 
 def replace_scale(
@@ -127,7 +133,7 @@ def _write(
             lists=_SCALE.version.lists,
         )  # fmt: skip
     replicas = find_int(scale, "spec", "replicas")
-    if replicas < 0:
+    if replicas < 0 and not served.kind.custom:
         raise status.invalid("autoscaling", "Scale", name, [invalid("spec.replicas", replicas, NEGATIVE)])
     check_uid(served, old, scale)
     try:
@@ -154,7 +160,7 @@ def _tracked_scale(served: Served, obj: JsonObject) -> JsonObject:
 
 def _parent_managers(served: Served, obj: JsonObject, scale: JsonObject) -> Managers:
     """Who owns what of an object after its scale was written; who owns the number by that has no time of doing so."""
-    path, owners = _field_path(served), managers_of(scale)
+    path, owners = _field_path(served), dict(managers_of(scale))
     found: dict[Manager, Owned] = {}
     for manager, owned in managers_of(obj).items():
         there = replace(manager, api_version=manager.api_version and _SCALE.api_version)

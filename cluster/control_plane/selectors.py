@@ -271,8 +271,17 @@ def _checked(key: str, values: Sequence[str]) -> frozenset[str]:
     return frozenset(values)
 
 
-def parse_field_selector(text: str, supported: Callable[[str], bool]) -> FieldSelector:
-    r"""``metadata.name=a,spec.nodeName!=b``; ``\`` escapes ``\``, ``,`` and ``=`` in values. Raises SelectorError."""
+def _unsupported(path: str) -> str:
+    return f"field label not supported: {path}"
+
+
+def parse_field_selector(
+    text: str, supported: Callable[[str], bool], refusal: Callable[[str], str] = _unsupported
+) -> FieldSelector:
+    r"""``metadata.name=a,spec.nodeName!=b``; ``\`` escapes ``\``, ``,`` and ``=`` in values. Raises SelectorError.
+
+    ``refusal`` words what is said of a field that cannot be selected by.
+    """
     terms = []
     for term in _split_terms(text):
         if not term:
@@ -281,7 +290,7 @@ def parse_field_selector(text: str, supported: Callable[[str], bool]) -> FieldSe
         if found is None:
             raise SelectorError(f"invalid selector: '{text}'; can't understand '{term}'")
         if not supported(found["path"]):
-            raise SelectorError(f"field label not supported: {found['path']}")
+            raise SelectorError(refusal(found["path"]))
         value = re.sub(r"\\([\\,=])", r"\1", found["value"])
         terms.append(FieldTerm(found["path"], value, equal=found["operator"] != "!="))
     return FieldSelector(tuple(terms))

@@ -110,12 +110,15 @@ class SqliteStorage:
         return self._memory.count(collection, namespace, start=start, at=at)
 
     def put(self, key: Key, obj: JsonObject) -> Change:
+        latest = self.revision
         try:
             change = self._memory.put(key, obj)
+        except FormatError as error:
+            raise StorageError(f"{key.collection.plural} {key.place} cannot be stored: {error}") from error
+        try:
             _check_readable(change.record.body)
         except FormatError as error:
-            if self._memory.revision > self._latest():
-                self._memory.undo([change], self._latest())
+            self._memory.undo([change], latest)
             raise StorageError(f"{key.collection.plural} {key.place} cannot be stored: {error}") from error
         self._waiting.append(change)
         return change
@@ -124,9 +127,6 @@ class SqliteStorage:
         change = self._memory.delete(key)
         self._waiting.append(change)
         return change
-
-    def _latest(self) -> int:
-        return self._waiting[-1].revision if self._waiting else self._committed
 
     def changes(
         self, collection: Collection, after: int, *, limit: int | None = None, upto: int | None = None

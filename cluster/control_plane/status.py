@@ -132,8 +132,8 @@ def invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> S
 
 
 def invalid_object(kind: Kind, name: str, errors: Sequence[FieldError]) -> StatusError:
-    """422 of an object."""
-    return invalid(kind.group, kind.kind, name, errors)
+    """422 of an object; its group is that which its kind is stored in."""
+    return invalid(kind.collection.group, kind.kind, name, errors)
 
 
 def bad_request(message: str) -> StatusError:

@@ -15,6 +15,7 @@ from wharfinger.cluster.field_set import FieldPath, path_text
 from wharfinger.formats.json_value import JsonValue
 
 _NUMBERS: Final = frozenset({Scalar.INT32, Scalar.INT64, Scalar.FLOAT})
+_STRINGS: Final = frozenset({Scalar.STRING, Scalar.BYTES})
 _LISTS: Final = frozenset({Relation.SET, Relation.KEYED, Relation.ATOMIC_LIST})
 _KEYED_LISTS: Final = frozenset({Relation.SET, Relation.KEYED})
 
@@ -89,8 +90,12 @@ def _scalar_problem(value: JsonValue, scalar: Scalar) -> str:
             return ""
         types: dict[type, str] = {dict: "map[string]interface {}", list: "[]interface {}", bool: "bool"}
         return f"expected numeric (int or float), got {types.get(type(value), 'string')}"
-    if scalar is Scalar.STRING:
-        return "" if isinstance(value, str) else f"expected string, got &value.valueUnstructured{{Value:{_literal(value)}}}"
+    if scalar in _STRINGS:
+        return (
+            ""
+            if isinstance(value, str)
+            else f"expected string, got &value.valueUnstructured{{Value:{_literal(value)}}}"
+        )
     if scalar is Scalar.BOOL:
         return "" if isinstance(value, bool) else f"expected boolean, got &{{{map_text(value)}}}"
     return f"expected any scalar, got &{{{map_text(value)}}}" if isinstance(value, dict | list) else ""

@@ -75,7 +75,7 @@ class DefinitionUpkeep:
 
     def _settle(self, definition: JsonObject) -> None:
         status = settled_status(definition, self._others(definition), self._backend.now())
-        self._write_status(definition, status)
+        self._serve(self._write_status(definition, status))
 
     def _settle_others(self, definition: JsonObject) -> None:
         for other in self._others(definition):

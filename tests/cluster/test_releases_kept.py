@@ -196,7 +196,8 @@ async def test_health_is_waited_for_and_told(autojump_clock: MockClock) -> None:
     async with bench(simulate=True) as at:
         told = Told(at.engine)
         laggards: list[Laggards] = []
-        await at.engine.upgrade(request(config_map("a"), deployment("web")))
+        slow = 'name: web\n  annotations: {wharfinger.dev/ready-after: "30"}'
+        await at.engine.upgrade(request(config_map("a"), deployment("web").replace("name: web", slow, 1)))
         with trio.fail_after(600):
             report = await at.engine.wait_ready("web", "default", progress=laggards.append)
         assert report.done

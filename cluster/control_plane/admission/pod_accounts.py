@@ -1,4 +1,6 @@
-"""The ServiceAccount plugin: every Pod has an account, and a token of it (kube-apiserver's ``plugin/pkg/admission/serviceaccount``).
+"""The ServiceAccount plugin: every Pod has an account, and a token of it.
+
+Upstream this is ``plugin/pkg/admission/serviceaccount``.
 
 An account that is absent is refused. The one called ``default`` is not: controllers make it a moment after its namespace, and
 kube-apiserver waits for that (ten attempts, up to two seconds); here a Pod gets what the new account would have given it.
@@ -125,9 +127,8 @@ def _secret_names(spec: JsonObject) -> list[tuple[str, str]]:
                 if secret := text(variable, "valueFrom", "secretKeyRef", "name"):
                     where = f"{name} with envVar {text(variable, 'name')} referencing"
                     found.append((secret, f'{where} secret.secretName="{secret}"'))
-            for source in parts(container, "envFrom"):
-                if secret := text(source, "secretRef", "name"):
-                    found.append((secret, f'{name} with envFrom referencing secret.secretName="{secret}"'))
+            secrets = [text(source, "secretRef", "name") for source in parts(container, "envFrom")]
+            found += [(it, f'{name} with envFrom referencing secret.secretName="{it}"') for it in secrets if it]
     return found
 
 

@@ -87,12 +87,13 @@ def give_tolerations(admission: Admission, pod: JsonObject) -> JsonObject:
     if admission.subresource:
         return pod
     spec = part(pod, "spec") or {}
-    tolerations: list[JsonValue] = [*parts(spec, "tolerations")]
-    for taint in _TAINTS:
-        if not any(_tolerates(toleration, taint) for toleration in parts(spec, "tolerations")):
-            tolerations.append(
-                {"key": taint, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": _TOLERATED_SECONDS}
-            )
+    given = parts(spec, "tolerations")
+    added: list[JsonValue] = [
+        {"key": taint, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": _TOLERATED_SECONDS}
+        for taint in _TAINTS
+        if not any(_tolerates(toleration, taint) for toleration in given)
+    ]
+    tolerations: list[JsonValue] = [*given, *added]
     return {**pod, "spec": {**spec, "tolerations": tolerations}}
 
 

@@ -333,7 +333,7 @@ def _root_user(_metadata: JsonObject, spec: JsonObject, version: int) -> Violati
     return Violation("runAsUser=0", f"{_setters(pod=pod, containers=containers)} must not set runAsUser=0")
 
 
-def _needed_seccomp(metadata: JsonObject, spec: JsonObject, version: int) -> Violation | None:
+def _needed_seccomp(_metadata: JsonObject, spec: JsonObject, version: int) -> Violation | None:
     if version < 19:
         return None
     if _is_windows(spec, version):

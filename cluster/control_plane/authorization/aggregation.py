@@ -4,6 +4,7 @@ kube-controller-manager does this some moments later; here it is part of the wri
 refused in between.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 from wharfinger.cluster.control_plane.authorization.rules import rules_of
@@ -49,7 +50,7 @@ class Aggregation:
             patch(self._backend, self._served, "", name, "", PatchType.APPLY, encode_json(body), options)
 
 
-def _rules(role: JsonObject, roles: tuple[JsonObject, ...], selectors: list[JsonValue]) -> list[JsonValue]:
+def _rules(role: JsonObject, roles: Sequence[JsonObject], selectors: list[JsonValue]) -> list[JsonValue]:
     """The rules of all roles that a selector meets, in order of their names, each rule once."""
     found: list[JsonValue] = []
     name = find_str(role, "metadata", "name")

@@ -113,8 +113,8 @@ def _sorted(value: Value) -> Value:
 
 def _sorted_by(value: Value, keys: Value) -> Value:
     pairs = list(zip(items_of(value), items_of(keys), strict=True))
-    pairs.sort(key=functools.cmp_to_key(lambda one, other: operations.compare(one[1], other[1])))
-    return [item for item, _ in pairs]
+    order = functools.cmp_to_key(operations.compare)
+    return [item for item, _ in sorted(pairs, key=lambda pair: order(pair[1]))]
 
 
 def _holds_all(one: Value, other: Value) -> bool:

@@ -262,16 +262,15 @@ def _number(
             found.add(unfit, checker.unnamed(unfit))
         as_int = not unfit and not is_float(value)
         limit: float = int(bound) if as_int else bound
-        shown: JsonValue = value if as_int or not unfit else float(value)
+        shown = value if as_int or not unfit else float(value)
         _bounded(checker, found, schema, keyword, limit, shown, path)
     found.held += 2
 
 
 def _bounded(
-    checker: Checker, found: Found, schema: JsonObject, keyword: str, limit: float, value: JsonValue, path: str
+    checker: Checker, found: Found, schema: JsonObject, keyword: str, limit: float, number: float, path: str
 ) -> None:
-    number = value if isinstance(value, int | float) else 0
-    shown = go_number(value)
+    shown = go_number(number)
     said = go_float(limit) if isinstance(limit, float) else str(limit)
     sentence = ""
     if keyword == "multipleOf":
@@ -361,7 +360,7 @@ def _enum(checker: Checker, found: Found, schema: JsonObject, value: JsonValue, 
 def _same(value: JsonValue, allowed: JsonValue) -> bool:
     """Equal after Go's conversion of the value to the type of what is allowed."""
     numbers = [isinstance(item, int | float) and not isinstance(item, bool) for item in (value, allowed)]
-    if all(numbers) and isinstance(value, int | float):
+    if isinstance(value, int | float) and all(numbers):
         converted = math.trunc(value) if isinstance(allowed, int) and math.isfinite(value) else value
         return converted == allowed
     return equal(value, allowed)

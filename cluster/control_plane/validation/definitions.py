@@ -135,6 +135,11 @@ def _spec_errors(spec: Spec, asked: Asked, before: _Before) -> list[FieldError]:
             for index, version in enumerate(spec.versions)
             if schema_of(version) is None
         ]
+    if spec.preserves and any(
+        schemas.has(schema, lambda node: node.get("default") is not None) for schema in spec.schemas()
+    ):
+        why = "must be false in order to use defaults in the schema"
+        errors.append(invalid("spec.preserveUnknownFields", True, why))  # noqa: FBT003 - the value that is wrong
     for index, version in enumerate(spec.versions):
         errors += _version_errors(spec, index, version, asked, before)
     errors += _versions_errors(spec)
@@ -146,6 +151,11 @@ def _spec_errors(spec: Spec, asked: Asked, before: _Before) -> list[FieldError]:
     ]
     errors += names_errors(names, "spec.names")
     errors += _shared_errors(spec, asked, before)
+    strategy = find(spec.document, "conversion", "strategy")
+    if spec.preserves and strategy not in {None, "None"}:
+        errors.append(
+            invalid("spec.conversion.strategy", strategy, "must be None if spec.preserveUnknownFields is true")
+        )
     return errors + conversion_errors(
         spec.document.get("conversion"), "spec.conversion", recognized=before.reviews_known
     )

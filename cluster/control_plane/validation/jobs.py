@@ -292,7 +292,9 @@ def _with_resources(old: JsonObject, new: JsonObject) -> JsonObject:
 def _resourced(old: JsonValue, new: JsonValue) -> JsonValue:
     if not isinstance(old, dict) or find(old, "name") != find(new, "name"):
         return old
-    return {**old, "resources": find(new, "resources")}
+    rest = {name: value for name, value in old.items() if name != "resources"}
+    resources = find(new, "resources")
+    return rest if resources is None else {**rest, "resources": resources}
 
 
 def cron_job_template_errors(spec: JsonObject, path: str) -> list[FieldError]:

@@ -1,12 +1,14 @@
 """Label selectors that stand in objects (``metav1.LabelSelector``): what is wrong with one, and what it selects."""
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Final, TypeAlias
 
 from wharfinger.cluster.control_plane.selectors import key_problems, value_problems
 from wharfinger.cluster.control_plane.status import FieldError
 from wharfinger.cluster.control_plane.validation.field_errors import each, forbidden, invalid, required
 from wharfinger.formats.json_value import JsonObject, JsonValue, find
 
+Labels: TypeAlias = "JsonValue | Mapping[str, str]"
 MISMATCH: Final = "`selector` does not match template `labels`"
 _REQUIREMENT_ORDER: Final = ("key", "operator", "values")
 
@@ -21,7 +23,7 @@ def selector_errors(selector: JsonValue, path: str, *, any_value: bool = False) 
     return errors
 
 
-def labels_errors(labels: JsonValue, path: str) -> list[FieldError]:
+def labels_errors(labels: Labels, path: str) -> list[FieldError]:
     """What is wrong with labels that stand at ``path``."""
     errors: list[FieldError] = []
     for key, value in sorted(labels_of(labels).items()):
@@ -65,7 +67,7 @@ def is_empty(selector: JsonValue) -> bool:
     return isinstance(selector, dict) and not selector.get("matchLabels") and not selector.get("matchExpressions")
 
 
-def selects(selector: JsonValue, labels: JsonValue) -> bool:
+def selects(selector: JsonValue, labels: Labels) -> bool:
     """Whether a readable selector takes labels; None takes none."""
     if not isinstance(selector, dict):
         return False
@@ -95,7 +97,7 @@ def shown_selector(selector: JsonValue) -> JsonValue:
         return None
     found: JsonObject = {}
     if labels := labels_of(selector.get("matchLabels")):
-        found["matchLabels"] = dict(sorted(labels.items()))
+        found["matchLabels"] = dict[str, JsonValue](sorted(labels.items()))
     if terms := _terms(selector):
         found["matchExpressions"] = [
             {"key": _text(term.get("key")), "operator": _text(term.get("operator"))}
@@ -105,10 +107,10 @@ def shown_selector(selector: JsonValue) -> JsonValue:
     return found
 
 
-def shown_labels(labels: JsonValue) -> JsonValue:
+def shown_labels(labels: Labels) -> JsonValue:
     """Labels as Go prints them: sorted, null for none."""
     found = labels_of(labels)
-    return dict(sorted(found.items())) if found else None
+    return dict[str, JsonValue](sorted(found.items())) if found else None
 
 
 def template_labels(spec: JsonValue) -> dict[str, str]:
@@ -116,9 +118,9 @@ def template_labels(spec: JsonValue) -> dict[str, str]:
     return labels_of(find(spec, "template", "metadata", "labels"))
 
 
-def labels_of(value: JsonValue) -> dict[str, str]:
+def labels_of(value: Labels) -> dict[str, str]:
     """What is text in an object of labels; a null reads as ""."""
-    return {key: _text(item) for key, item in value.items()} if isinstance(value, dict) else {}
+    return {key: _text(item) for key, item in value.items()} if isinstance(value, Mapping) else {}
 
 
 def _terms(selector: JsonObject) -> list[JsonObject]:

@@ -33,7 +33,10 @@ _ORDER: Final = (
 _SECOND_NAMES: Final[Mapping[str, str]] = {"cephfs": "cephFS", "downwardAPI": "downwarAPI"}
 """Names as upstream spells them where there is a source too many."""
 _JUDGED_NAMES: Final[Mapping[str, str]] = {"gcePersistentDisk": "persistentDisk"}
-_ISCSI_LENGTH: Final = "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters if iscsi.initiatorName is specified."
+_ISCSI_LENGTH: Final = (
+    "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters "
+    "if iscsi.initiatorName is specified."
+)
 _TEMPLATE_FIELDS: Final = (
     "name", "generateName", "namespace", "selfLink", "uid", "resourceVersion", "generation", "creationTimestamp",
     "deletionTimestamp", "deletionGracePeriodSeconds", "ownerReferences", "finalizers", "managedFields",

@@ -124,7 +124,9 @@ def _spec_warnings(pod: JsonObject, prefix: str, *, template: bool) -> list[str]
         warnings += _annotated_warnings(container, spec, annotations, known, template=template)
         for kind in ("memory", "ephemeral-storage"):
             for side in ("limits", "requests"):
-                held: JsonObject = {kind: value} if (value := (part(container, "resources", side) or {}).get(kind)) else {}
+                held: JsonObject = (
+                    {kind: value} if (value := (part(container, "resources", side) or {}).get(kind)) else {}
+                )
                 warnings += _byte_warnings(held, f"{where}.resources.{side}")
         warnings += _variable_warnings(container, where)
     warnings += _port_warnings(spec, at)

@@ -7,7 +7,7 @@ from wharfinger.cluster.control_plane.validation.claim_specs import claim_spec_w
 from wharfinger.cluster.control_plane.validation.names import dns_label_problems
 from wharfinger.cluster.control_plane.validation.parts import parts
 from wharfinger.cluster.control_plane.validation.pod_warnings import pod_template_warnings
-from wharfinger.formats.json_value import JsonObject, find, find_object
+from wharfinger.formats.json_value import JsonObject, JsonValue, find, find_object
 
 MAX_COMPLETIONS: Final = 100_000
 MAX_PARALLELISM: Final = 10_000
@@ -35,8 +35,20 @@ def pod_template_kind_warnings(new: JsonObject, old: JsonObject | None) -> list[
     return _template_warnings(new, old, "template")
 
 
-def _template_warnings(new: JsonObject, _old: JsonObject | None, *path: str) -> list[str]:
+def _template_warnings(new: JsonObject, old: JsonObject | None, *path: str) -> list[str]:
+    """Of a template that is new, or in an object whose generation goes up."""
+    if old is not None and _kept(new) == _kept(old):
+        return []
     return pod_template_warnings(find_object(new, *path), ".".join(path))
+
+
+def _kept(obj: JsonObject) -> JsonValue:
+    """What raises the generation; of DaemonSets, only the template counts."""
+    kind = obj.get("kind")
+    if kind == "DaemonSet":
+        return find(obj, "spec", "template")
+    annotations = find(obj, "metadata", "annotations") if kind == "Deployment" else None
+    return [obj.get("spec"), obj.get("template"), annotations]
 
 
 def named_template_warnings(new: JsonObject, old: JsonObject | None) -> list[str]:

@@ -41,6 +41,7 @@ from wharfinger.cluster.control_plane.validation.workload_warnings import (
     cron_job_warnings,
     job_warnings,
     named_template_warnings,
+    pod_template_kind_warnings,
     stateful_set_warnings,
     template_warnings,
 )
@@ -74,7 +75,7 @@ WORKLOAD_RULES: Final[dict[str, Rules]] = {
     "PodTemplate": Rules(
         create=_pod_template_errors,
         update=lambda new, _old: _pod_template_errors(new),
-        warnings=template_warnings,
+        warnings=pod_template_kind_warnings,
     ),
     "ReplicaSet.apps": Rules(
         create=replica_set_errors,

@@ -22,7 +22,7 @@ from wharfinger.formats.json_value import JsonObject, JsonValue, as_object, find
 
 RECORDED: Final = Path(__file__).with_name("recorded")
 _AGE: Final = re.compile(r"(\d+[smhdy]){1,2}")
-_QUOTED_REVISION: Final = re.compile(r'(resourceVersion\\*":\\*")(?:[0-9]+|\$rv[0-9]+)')
+_QUOTED_REVISION: Final = re.compile(r'(resourceVersion\\*"?: ?\\*")(?:[0-9]+|\$rv[0-9]+)')
 """In an object that a message quotes, which was not given a placeholder."""
 PLACEHOLDER: Final = re.compile(r"\$(uid|rv|rand|continue|ip|nodePort|time|age|cert|server)(\d*)")
 FORMS: Final = {

@@ -2,6 +2,8 @@ import httpx
 
 from wharfinger.cluster.control_plane.service import open_control_plane
 
+TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
+
 
 async def test_components_are_healthy_and_deprecated() -> None:
     async with (
@@ -10,6 +12,7 @@ async def test_components_are_healthy_and_deprecated() -> None:
     ):
         everything = await client.get("/api/v1/componentstatuses")
         one = await client.get("/api/v1/componentstatuses/etcd-0")
+        table = await client.get("/api/v1/componentstatuses", headers={"accept": TABLE})
         none = await client.get("/api/v1/componentstatuses/nosuch")
         written = await client.post("/api/v1/componentstatuses", json={})
 
@@ -20,5 +23,6 @@ async def test_components_are_healthy_and_deprecated() -> None:
     ]
     assert everything.headers["warning"] == '299 - "v1 ComponentStatus is deprecated in v1.19+"'
     assert one.json()["conditions"] == [{"type": "Healthy", "status": "True", "message": "ok"}]
+    assert [row["cells"] for row in table.json()["rows"]][2] == ["etcd-0", "Healthy", "ok", ""]
     assert none.json()["message"] == 'componentstatus "nosuch" not found'
     assert written.status_code == 405

@@ -4,14 +4,12 @@ from tests.cluster.control_plane.samples import NOW, definition
 from wharfinger.cluster.control_plane.crds import (
     check_definition,
     created_status,
-    established_status,
     kind_of_definition,
-    terminating_status,
     updated_status,
     version_rank,
 )
 from wharfinger.cluster.control_plane.kinds import ScalePaths
-from wharfinger.formats.json_value import JsonObject, JsonValue, ShapeError, find
+from wharfinger.formats.json_value import JsonObject, JsonValue, ShapeError
 
 
 def test_a_kind_of_a_definition() -> None:
@@ -141,16 +139,6 @@ def test_a_column_that_cannot_be_read_is_left_out() -> None:
 def test_the_life_of_a_status() -> None:
     obj = {**definition(), "status": created_status(definition())}
     assert obj["status"] == {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": ["v1"]}
-
-    obj = {**obj, "status": established_status(obj, NOW)}
-    types = [find(item, "type") for item in obj["status"]["conditions"]]  # type: ignore[union-attr, call-overload, index]
-    assert types == ["NamesAccepted", "Established"]
-    assert established_status(obj, NOW.replace(hour=9)) == obj["status"]
-
-    obj = {**obj, "status": terminating_status(obj, "First", "m", NOW)}
-    obj = {**obj, "status": terminating_status(obj, "Second", "m", NOW)}
-    reasons = [find(item, "reason") for item in obj["status"]["conditions"]]  # type: ignore[union-attr, call-overload, index]
-    assert reasons == ["NoConflicts", "InitialNamesAccepted", "Second"]
 
 
 def test_what_was_ever_stored_is_remembered() -> None:

@@ -76,7 +76,6 @@ def test_structs_without_fields_and_values_of_any_type() -> None:
     subresources = DEFINITION.at("spec", "versions", "subresources")
 
     assert decoded({"status": {"x": 1}}, subresources).strict == ('unknown field "status.x"',)
-    assert decoded(
-        {"minimum": 1, "default": {"a": [1.5]}}, DEFINITION.at("spec", "versions", "schema", "openAPIV3Schema")
-    )
+    props: JsonObject = {"minimum": 1, "default": {"a": [1.5]}}
+    assert decoded(props, DEFINITION.at("spec", "versions", "schema", "openAPIV3Schema")).obj == props
     assert decoded({"dryRun": ["All"]}, delete_options_types()).obj == {"dryRun": ["All"]}

@@ -215,7 +215,7 @@ async def test_warnings_are_headers_that_any_field_name_fits_in() -> None:
     response = await ask(plane().handler, "POST", f"{CONFIG_MAPS}?fieldValidation=Warn", body)
 
     assert response.status == 201
-    assert response.headers == (("warning", r'299 - "unknown field \"x\"set-cookie: ?\\\""'),)
+    assert response.headers == (("warning", r'299 - "unknown field \"x\\\"\\r\\nset-cookie: ?\\\\\""'),)
 
 
 async def test_no_more_warnings_than_fit() -> None:

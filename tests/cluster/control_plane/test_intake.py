@@ -2,9 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.cluster.control_plane.samples import builtin, definition
-from wharfinger.cluster.control_plane.catalog import Served
-from wharfinger.cluster.control_plane.crds import kind_of_definition
+from tests.cluster.control_plane.samples import builtin
 from wharfinger.cluster.control_plane.intake import accepted, check_name, check_namespace
 from wharfinger.cluster.control_plane.options import FieldValidation
 from wharfinger.cluster.control_plane.status import StatusError

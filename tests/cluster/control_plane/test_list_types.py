@@ -51,7 +51,7 @@ def test_what_strategic_merge_patches_ask() -> None:
     ports = POD_SPEC.at("containers", "ports")
     assert ports.merge_key == "containerPort"
     assert "merge" in ports.strategies
-    assert ports.key_defaults == {"protocol": "TCP"}
+    assert ports.key_defaults == {"containerPort": 0, "protocol": "TCP"}
     assert DEPLOYMENT.at("spec", "strategy").strategies == {"retainKeys"}
     assert POD_SPEC.field("volumes").strategies == {"merge", "retainKeys"}
     assert not POD_SPEC.field("tolerations").strategies
@@ -74,7 +74,7 @@ def test_quantities_and_anything() -> None:
     schema = builtin_list_types("apiextensions.k8s.io", "v1", "CustomResourceDefinition").at(
         "spec", "versions", "schema"
     )
-    assert schema.field("openAPIV3Schema").field("default") is UNKNOWN
+    assert schema.field("openAPIV3Schema").field("default").relation is Relation.UNKNOWN
     nested = schema.field("openAPIV3Schema").field("properties").field("a").field("properties").field("b")
     assert nested.field("type").relation is Relation.SCALAR
 

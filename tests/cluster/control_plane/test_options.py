@@ -139,7 +139,7 @@ def test_lists() -> None:
     ("query", "code", "words"),
     [
         ({"limit": "x"}, 400, 'strconv.ParseInt: parsing "x": invalid syntax'),
-        ({"resourceVersion": "abc"}, 500, 'strconv.ParseUint: parsing "abc": invalid syntax'),
+        ({"resourceVersion": "abc"}, 400, 'strconv.ParseUint: parsing "abc": invalid syntax'),
         ({"resourceVersionMatch": "Exact"}, 422, "forbidden unless resourceVersion is provided"),
         ({"resourceVersion": "1", "resourceVersionMatch": "Exact", "continue": "x"}, 422, "forbidden when continue"),
         ({"resourceVersion": "1", "resourceVersionMatch": "Odd"}, 422, 'Unsupported value: "Odd"'),

@@ -87,7 +87,7 @@ def test_selectors() -> None:
     ("options", "part"),
     [
         (ListOptions(label_selector="a in"), "unable to parse requirement"),
-        (ListOptions(field_selector="data.x=1"), "field label not supported: data.x"),
+        (ListOptions(field_selector="data.x=1"), '"data.x" is not a known field selector'),
         (ListOptions(field_selector="nothing"), "nothing"),
     ],
 )

@@ -1,3 +1,5 @@
+from dataclasses import replace as replace_options
+
 import pytest
 
 from tests.cluster.control_plane.bench import (
@@ -20,6 +22,7 @@ from wharfinger.cluster.control_plane.scaling import get_scale, patch_scale, rep
 from wharfinger.cluster.control_plane.updating import replace
 from wharfinger.formats.json_value import JsonObject, JsonValue, encode_json, find, find_list, find_str
 
+NAMED: JsonObject = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "a"}}
 PATHS = ScalePaths(".spec.replicas", ".status.replicas", ".spec.selector")
 
 
@@ -64,7 +67,7 @@ def test_scaling_is_an_update_of_the_object() -> None:
     kind = deployments(backend)
     made(backend, kind, deployment(kind))
 
-    scale = replace_scale(backend, kind, "default", "a", {"spec": {"replicas": 4}}, OPTIONS)
+    scale = replace_scale(backend, kind, "default", "a", NAMED | {"spec": {"replicas": 4}}, OPTIONS)
 
     stored = backend.get(kind, "default", "a")
     assert find(scale, "spec", "replicas") == find(stored, "spec", "replicas") == 4
@@ -77,7 +80,7 @@ def test_no_replicas_are_zero() -> None:
     kind = deployments(backend)
     made(backend, kind, deployment(kind, replicas=3))
 
-    replace_scale(backend, kind, "default", "a", {"spec": {}}, OPTIONS)
+    replace_scale(backend, kind, "default", "a", NAMED | {"spec": {}}, OPTIONS)
 
     assert find(backend.get(kind, "default", "a"), "spec", "replicas") == 0
 
@@ -88,7 +91,7 @@ def test_negative_replicas() -> None:
     made(backend, kind, deployment(kind))
 
     with refused(422, "Invalid", "spec.replicas: Invalid value: -1: must be greater than or equal to 0"):
-        replace_scale(backend, kind, "default", "a", {"spec": {"replicas": -1}}, OPTIONS)
+        replace_scale(backend, kind, "default", "a", NAMED | {"spec": {"replicas": -1}}, OPTIONS)
 
 
 def test_a_lost_race() -> None:
@@ -106,7 +109,7 @@ def test_a_dry_run() -> None:
     kind = deployments(backend)
     made(backend, kind, deployment(kind))
 
-    scale = replace_scale(backend, kind, "default", "a", {"spec": {"replicas": 7}}, DRY_RUN)
+    scale = replace_scale(backend, kind, "default", "a", NAMED | {"spec": {"replicas": 7}}, DRY_RUN)
 
     assert find(scale, "spec", "replicas") == 7
     assert find(backend.get(kind, "default", "a"), "spec", "replicas") == 1
@@ -128,11 +131,15 @@ def test_patches(type_: PatchType, body: JsonValue) -> None:
     assert find(patch_scale(backend, kind, "default", "a", type_, encode_json(body), OPTIONS), "spec", "replicas") == 6
 
 
-def test_a_scale_is_not_applied() -> None:
+def test_a_scale_is_applied() -> None:
     backend = new_backend()
     kind = deployments(backend)
-    with refused(415, "UnsupportedMediaType"):
-        patch_scale(backend, kind, "default", "a", PatchType.APPLY, b"{}", OPTIONS)
+    made(backend, kind, deployment(kind))
+    intent = encode_json(NAMED | {"spec": {"replicas": 6}})
+    with refused(409, "Conflict", "using autoscaling/v1: .spec.replicas"):
+        patch_scale(backend, kind, "default", "a", PatchType.APPLY, intent, OPTIONS)
+    forced = replace_options(OPTIONS, force=True)
+    assert find(patch_scale(backend, kind, "default", "a", PatchType.APPLY, intent, forced), "spec", "replicas") == 6
 
 
 def test_absent_objects_and_kinds_without_scale() -> None:
@@ -143,7 +150,7 @@ def test_absent_objects_and_kinds_without_scale() -> None:
     with refused(404, "NotFound", 'deployments.apps "a" not found'):
         get_scale(backend, kind, "default", "a")
     with refused(404, "NotFound", 'deployments.apps "a" not found'):
-        replace_scale(backend, kind, "default", "a", {}, OPTIONS)
+        replace_scale(backend, kind, "default", "a", NAMED, OPTIONS)
     with refused(404, "NotFound", "the server could not find the requested resource"):
         get_scale(backend, maps, "default", "a")
 
@@ -153,7 +160,7 @@ def test_a_custom_kind_says_where_its_numbers_are() -> None:
     kind = widgets(backend, subresources={"status": {}, "scale": SCALE})
     obj = made(backend, kind, thing(kind))
 
-    scale = replace_scale(backend, kind, "default", "a", {"spec": {"replicas": 2}}, OPTIONS)
+    scale = replace_scale(backend, kind, "default", "a", NAMED | {"spec": {"replicas": 2}}, OPTIONS)
     stored = backend.get(kind, "default", "a")
     assert stored is not None
     assert (stored["spec"], scale["spec"]) == ({"replicas": 2}, {"replicas": 2})
@@ -168,7 +175,7 @@ def test_who_scaled_is_told_with_the_subresource() -> None:
     kind = deployments(backend)
     made(backend, kind, deployment(kind))
 
-    replace_scale(backend, kind, "default", "a", {"spec": {"replicas": 4}}, OPTIONS)
+    replace_scale(backend, kind, "default", "a", NAMED | {"spec": {"replicas": 4}}, OPTIONS)
 
     entries = find_list(backend.get(kind, "default", "a"), "metadata", "managedFields")
     assert [find(entry, "apiVersion") for entry in entries if find(entry, "subresource") == "scale"] == ["apps/v1"]
@@ -180,10 +187,10 @@ def test_who_scaled_is_told_with_the_subresource() -> None:
 @pytest.mark.parametrize(
     ("body", "part"),
     [
-        ({"metadata": {"resourceVersion": 5}}, "metadata.resourceVersion: expected a string"),
-        ({"spec": {"replicas": "many"}}, "spec.replicas: expected an integer"),
-        ([], "expected an object"),
-        (None, "expected an object"),
+        (NAMED | {"metadata": {"resourceVersion": 5}}, "cannot unmarshal number into Go struct field"),
+        (NAMED | {"spec": {"replicas": "many"}}, "cannot unmarshal string into Go struct field"),
+        ([], "couldn't get version/kind"),
+        (None, "name must be provided"),
     ],
 )
 def test_what_is_no_scale_scales_nothing(body: JsonValue, part: str) -> None:
@@ -203,4 +210,4 @@ def test_replicas_of_something_that_has_no_place_for_them() -> None:
     backend.put(key, thing(kind, metadata={"namespace": "default"}, spec="text"))
 
     with refused(400, "BadRequest", ".spec.replicas cannot be set"):
-        replace_scale(backend, kind, "default", "a", {"spec": {"replicas": 1}}, OPTIONS)
+        replace_scale(backend, kind, "default", "a", NAMED | {"spec": {"replicas": 1}}, OPTIONS)

@@ -3,6 +3,7 @@
 from trio.testing import MockClock
 
 from tests.cluster.control_plane.controllers.harness import key, listed, look, obj, open_cluster, settle, workload
+from wharfinger.cluster.client import ClusterClient
 from wharfinger.formats.json_value import JsonObject, JsonValue, find, find_list
 
 PORTS: list[JsonValue] = [{"port": 80, "targetPort": "http"}]
@@ -10,6 +11,12 @@ TEMPLATE: JsonObject = {
     "metadata": {"labels": {"a": "b"}},
     "spec": {"containers": [{"name": "a", "image": "i", "ports": [{"name": "http", "containerPort": 8080}]}]},
 }
+
+
+async def slices(client: ClusterClient) -> list[JsonObject]:
+    """Those of the Service ``web``."""
+    found = await listed(client, "discovery.k8s.io/v1", "EndpointSlice")
+    return [one for one in found if find(one, "metadata", "labels", "kubernetes.io/service-name") == "web"]
 
 
 async def test_who_is_behind_a_service(autojump_clock: MockClock) -> None:
@@ -24,7 +31,7 @@ async def test_who_is_behind_a_service(autojump_clock: MockClock) -> None:
         (subset,) = find_list(await look(client, "v1", "Endpoints", "web"), "subsets")
         assert (len(find_list(subset, "addresses")), len(find_list(subset, "notReadyAddresses"))) == (2, 1)
         assert find(subset, "ports") == [{"port": 8080, "protocol": "TCP"}]
-        (found,) = await listed(client, "discovery.k8s.io/v1", "EndpointSlice")
+        (found,) = await slices(client)
         assert sorted(str(find(one, "conditions", "ready")) for one in find_list(found, "endpoints")) == [
             "False",
             "True",
@@ -33,7 +40,7 @@ async def test_who_is_behind_a_service(autojump_clock: MockClock) -> None:
         assert find(found, "ports", 0, "port") == 8080
         await client.delete(await key(client, "v1", "Service", "web"))
         await settle()
-        assert await listed(client, "discovery.k8s.io/v1", "EndpointSlice") == []
+        assert await slices(client) == []
         assert await look(client, "v1", "Endpoints", "web") is None
 
 
@@ -43,14 +50,14 @@ async def test_what_goes_is_made_again(autojump_clock: MockClock) -> None:
         await client.create(obj("v1", "Service", "web", spec=headless))
         await settle()
         await client.delete(await key(client, "v1", "Endpoints", "web"))
-        (one,) = await listed(client, "discovery.k8s.io/v1", "EndpointSlice")
+        (one,) = await slices(client)
         await client.delete(
             await key(client, "discovery.k8s.io/v1", "EndpointSlice", str(find(one, "metadata", "name")))
         )
         await settle()
         found = await look(client, "v1", "Endpoints", "web")
         assert find(found, "metadata", "labels", "service.kubernetes.io/headless") == ""
-        assert len(await listed(client, "discovery.k8s.io/v1", "EndpointSlice")) == 1
+        assert len(await slices(client)) == 1
 
 
 async def test_a_load_balancer_gets_an_address(autojump_clock: MockClock) -> None:

@@ -22,7 +22,9 @@ def test_labels_may_get_their_new_names() -> None:
 
 def test_old_names_are_warned_of() -> None:
     [said] = affinity_warnings(affinity("a", "beta.kubernetes.io/os"), "spec.nodeAffinity")
-    assert said.startswith("spec.nodeAffinity.required.nodeSelectorTerms[0].matchExpressions[1].key: beta.kubernetes.io/os is")
+    assert said.startswith(
+        "spec.nodeAffinity.required.nodeSelectorTerms[0].matchExpressions[1].key: beta.kubernetes.io/os is"
+    )
     assert said.endswith('deprecated since v1.14; use "kubernetes.io/os" instead')
     assert affinity_warnings(None, "x") == []
     assert deprecated_label("a") == ""

@@ -1,0 +1,23 @@
+"""Changes of autoscalers."""
+
+from wharfinger.cluster.control_plane.validation.autoscalers import autoscaler_update_errors
+
+
+def test_what_was_wrong_already_may_stay() -> None:
+    metric = {
+        "type": "Object",
+        "object": {
+            "describedObject": {"kind": "K", "name": "n", "apiVersion": "a/b/c"},
+            "metric": {"name": "m"},
+            "target": {"type": "Value", "value": "1"},
+        },
+    }
+    obj = {
+        "spec": {
+            "minReplicas": 0,
+            "maxReplicas": 1,
+            "metrics": [metric],
+            "scaleTargetRef": {"kind": "Deployment", "name": "d", "apiVersion": "v1"},
+        }
+    }
+    assert not autoscaler_update_errors(obj, obj)

@@ -1,0 +1,11 @@
+"""Formats nobody checks."""
+
+from wharfinger.cluster.control_plane.validation.definition_form import spec_of
+from wharfinger.cluster.control_plane.validation.definition_formats import unrecognized_formats
+
+
+def test_formats() -> None:
+    schema = {"properties": {"a": {"type": "string", "format": "x"}, "b": {"type": "integer", "format": "int32"}}}
+    assert unrecognized_formats(
+        spec_of({"spec": {"versions": [{"name": "v1", "schema": {"openAPIV3Schema": schema}}]}})
+    ) == ["x"]

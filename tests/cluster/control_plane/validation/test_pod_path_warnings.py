@@ -1,0 +1,15 @@
+"""Paths in each other's way."""
+
+from wharfinger.cluster.control_plane.validation.pod_path_warnings import path_warnings
+from wharfinger.formats.json_value import JsonObject
+
+
+def test_a_file_where_another_needs_a_folder() -> None:
+    items: JsonObject = {"items": [{"key": "a", "path": "p"}, {"key": "b", "path": "p/q"}, {"key": "c", "path": "pq"}]}
+    assert path_warnings([{"name": "v", "configMap": {"name": "m", **items}}]) == [
+        'volume "v" (ConfigMap "m"): overlapping paths: "p/q" with "p"'
+    ]
+
+
+def test_files_without_a_path() -> None:
+    assert path_warnings([{"name": "v", "secret": {"items": [{"path": ""}, {"path": ""}]}}, {"name": "w"}]) == []
