@@ -15,6 +15,8 @@ from typing import Final
 
 import msgspec
 
+from wharfinger.formats.json_value import decode_json, find_str
+
 PATIENCE_S: Final = 120.0
 BODY_BYTES: Final = 2048
 """Of the data of one object."""
@@ -164,10 +166,10 @@ class Run:
             code, body = self._writers[0].ask("GET", f"{BASE}?limit={PAGE}" + (f"&continue={token}" if token else ""))
             self._tally.pages.append(time.monotonic() - start)
             self._tally.page_bytes += len(body)
-            metadata = msgspec.json.decode(body)["metadata"]
             if code != 200:
                 raise RuntimeError(f"a page was not listed: {body[:200]!r}")
-            token, revision = metadata.get("continue", ""), metadata["resourceVersion"]
+            page = decode_json(body, max_bytes=len(body), what="page")
+            token, revision = find_str(page, "metadata", "continue"), find_str(page, "metadata", "resourceVersion")
             if not token:
                 return revision
 

@@ -9,10 +9,10 @@ another version of Kubernetes::
     go mod download -json k8s.io/kubernetes@v1.36.1 k8s.io/api@v0.36.1 k8s.io/apimachinery@v0.36.1   # say their Dir
     python deploy/generate_internal_types.py --kubernetes DIR --api DIR --apimachinery DIR
 
-The file is an object: name of a struct → its fields in order, each ``[printed, name in the API, type]``. A type is ``string``,
-``int``, ``bool``, ``quantity``, ``time``, ``any`` or the name of a struct, after ``*`` for a pointer, ``[]`` for a list or ``{}`` for a
-map by strings; ``?`` after a printed name: left out when empty (types that have an API form of their own); ``+`` instead of
-a name: what is printed of it stands in the struct itself.
+The file is an object: name of a struct → its fields in order, each ``[printed, name in the API, type]``. A type is
+``string``, ``int``, ``bool``, ``quantity``, ``time``, ``any`` or the name of a struct, after ``*`` for a pointer, ``[]`` for
+a list or ``{}`` for a map by strings; ``?`` after a printed name: left out when empty (types that have an API form of their
+own); ``+`` instead of a name: what is printed of it stands in the struct itself.
 """
 
 import argparse

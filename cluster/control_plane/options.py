@@ -271,7 +271,7 @@ def _forbidden(message: str) -> FieldError:
 _NOT_WITH_TOKEN: Final = "resourceVersionMatch is forbidden when continue is provided"  # noqa: S105 - a message
 
 
-def _list_errors(match: str, token: str, initial: bool | None, version: str) -> list[FieldError]:
+def _list_errors(match: str, token: str, initial: bool | None, version: str) -> list[FieldError]:  # noqa: FBT001
     errors = []
     if match and not version:
         errors.append(_forbidden("resourceVersionMatch is forbidden unless resourceVersion is provided"))
@@ -287,7 +287,7 @@ def _list_errors(match: str, token: str, initial: bool | None, version: str) -> 
     return errors
 
 
-def _watch_errors(match: str, token: str, initial: bool | None) -> list[FieldError]:
+def _watch_errors(match: str, token: str, initial: bool | None) -> list[FieldError]:  # noqa: FBT001
     errors = []
     if initial is not None and match != "NotOlderThan":
         errors.append(_forbidden("sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"))

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import Final
 
 from wharfinger.formats.json_value import JsonObject, JsonValue, find
@@ -29,6 +30,10 @@ VALUE_PART: Final = (
     "with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is "
     "'(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
 )
+
+
+_LONGEST_REMEMBERED: Final = 317
+"""The longest key there may be: a domain, a slash and a name."""
 
 
 class SelectorError(Exception):
@@ -227,6 +232,16 @@ def _values(tokens: _Tokens) -> list[str]:
 
 def key_problems(key: str) -> list[str]:
     """What is wrong with a label's key, as the server words it (``validation.IsQualifiedName``)."""
+    return list(_key_problems(key)) if len(key) <= _LONGEST_REMEMBERED else _found_in_key(key)
+
+
+@lru_cache(maxsize=1024)
+def _key_problems(key: str) -> tuple[str, ...]:
+    """The same keys come again and again."""
+    return tuple(_found_in_key(key))
+
+
+def _found_in_key(key: str) -> list[str]:
     prefix, slash, name = key.partition("/")
     if not slash:
         prefix, name = "", key

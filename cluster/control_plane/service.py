@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cache
 from typing import Final
 
 from wharfinger.cluster.control_plane import first_objects
@@ -76,8 +77,17 @@ async def open_control_plane(
     if not simulate:
         yield control_plane
         return
-    async with open_controllers(control_plane.backend, root_ca=root_ca):
+    async with open_controllers(control_plane.backend, root_ca=root_ca or _process_authority()):
         yield control_plane
+
+
+@cache
+def _process_authority() -> str:
+    """What namespaces hold where nothing is served over TLS: an authority that signed nothing."""
+    # Imported here: the library takes as long as the rest of the server.
+    from wharfinger.cluster.control_plane.certificates import new_authority  # noqa: PLC0415
+
+    return new_authority(utc_now()).pem
 
 
 def assemble(

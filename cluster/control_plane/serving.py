@@ -21,7 +21,7 @@ from wharfinger.formats.json_value import encode_json
 from wharfinger.httpd.limits import HttpLimits
 from wharfinger.httpd.server import open_server
 
-WATCH_PACE_S: Final = 0.0003
+WATCH_PACE_S: Final = 0.0005
 """What each watch of a collection lets pass between two chunks for every watch of it: the work of sending one."""
 GRACE_S: Final = 10.0
 """How long requests in flight may take when the process is told to stop."""

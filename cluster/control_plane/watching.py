@@ -10,7 +10,6 @@ storage. Where many streams follow a collection that changes all the time, each 
 
 from collections import OrderedDict, defaultdict
 from collections.abc import AsyncGenerator, Callable, Iterator
-from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Final
 
@@ -33,7 +32,7 @@ INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 CHUNK_BYTES: Final = 256 * 1024
 """Of events in one chunk, give or take one event."""
 CHUNK_EVENTS: Final = 512
-MAX_PACE_S: Final = 0.02
+MAX_PACE_S: Final = 0.025
 _SHARED: Final = 16
 """Chunks kept for streams that ask for the same."""
 
@@ -184,38 +183,29 @@ class _Stream:
 
 async def watch_events(backend: Backend, bells: Bells, watch: Watch, render: Render) -> AsyncGenerator[bytes, None]:
     """The events of a watch, a line each and one or more in a chunk, until its time is over or its kind is gone."""
-    collection = watch.served.kind.collection
-    bells.watches[collection] += 1
-    try:
-        async with aclosing(_events(backend, bells, watch, render)) as chunks:
-            async for chunk in chunks:
-                yield chunk
-    finally:
-        bells.watches[collection] -= 1
-
-
-async def _events(backend: Backend, bells: Bells, watch: Watch, render: Render) -> AsyncGenerator[bytes, None]:
     options, served = watch.options, watch.served
+    collection = served.kind.collection
     seconds = options.timeout_seconds if options.timeout_seconds and options.timeout_seconds > 0 else DEFAULT_TIMEOUT_S
     end = trio.current_time() + min(seconds, MAX_TIMEOUT_S)
     stream = _Stream(backend, bells, watch, render)
     clock = _BookmarkClock(options.bookmarks, end)
-    if options.initial_events and stream.told < (options.revision or 0):
-        yield render("ERROR", status.too_large_revision(options.revision or 0, stream.told).body())
-        return
+    bells.watches[collection] += 1
     try:
+        if options.initial_events and stream.told < (options.revision or 0):
+            yield render("ERROR", status.too_large_revision(options.revision or 0, stream.told).body())
+            return
         if stream.initial:
             for chunk in stream.first():
                 yield chunk
             if options.initial_events and options.bookmarks:
                 yield render("BOOKMARK", bookmark(served, stream.told, initial_end=True))
         while True:
-            bell = bells.next(served.kind.collection)
+            bell = bells.next(collection)
             pace = 0.0
             while stream.told < (upto := backend.storage.committed):
                 chunk = stream.next(upto)
                 if chunk:
-                    pace = bells.pace(served.kind.collection)
+                    pace = bells.pace(collection)
                     yield chunk
             if clock.due():
                 yield render("BOOKMARK", bookmark(served, stream.told))
@@ -228,6 +218,8 @@ async def _events(backend: Backend, bells: Bells, watch: Watch, render: Render) 
                     await bell.wait()
     except CompactedError as error:
         yield render("ERROR", status.expired(f"too old resource version: {error.asked} ({error.oldest})").body())
+    finally:
+        bells.watches[collection] -= 1
 
 
 def _start(backend: Backend, options: ListOptions) -> tuple[int, bool]:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.httpd.raw import GET, SMALL, Recorder, Ticker, exchange, read_answers
 from tests.scale import scaled
 from wharfinger.httpd.connection import Connection
-from wharfinger.httpd.framing import H11Framing, LeanFraming
+from wharfinger.httpd.framing import Framing, H11Framing, LeanFraming
 from wharfinger.httpd.head import check_head
 from wharfinger.httpd.lean import read_head, write_head
 from wharfinger.httpd.messages import Response, StreamingResponse
@@ -113,9 +113,11 @@ def test_answers_are_those_of_h11(response: Response, *, close: bool) -> None:
     machine.receive_data(GET % b"/")
     machine.next_event()
     machine.next_event()
-    written = []
-    for framing in (LeanFraming(), H11Framing(machine)):
-        assert not framing.begun
+    written: list[bytes] = []
+    framings: list[Framing] = [LeanFraming(), H11Framing(machine)]
+    for framing in framings:
+        begun: bool = framing.begun
+        assert not begun
         head = framing.head(response, close=close)
         assert framing.begun
         body = framing.data(response.body) if response.body else b""

@@ -13,7 +13,7 @@ from wharfinger.cluster.control_plane.virtual import Answerers, Asked
 from wharfinger.formats.json_value import JsonObject, JsonValue, find, find_list, find_object, find_str
 
 GROUP: Final = "authorization.k8s.io"
-_EVERYTHING: Final = (
+_EVERYTHING: Final[tuple[JsonObject, ...]] = (
     {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]},
     {"verbs": ["*"], "nonResourceURLs": ["*"]},
 )

@@ -55,8 +55,8 @@ def _read(listed: JsonValue) -> Iterator[tuple[Key, JsonObject]]:
             continue
         kind, name, namespace = find_str(entry, "kind"), find_str(entry, "name"), find_str(entry, "namespace")
         labels = {**_SHARED, **find_object(entry, "labels")}
-        fields = {
-            field: entry[field] for field in ("aggregationRule", "rules", "subjects", "roleRef") if field in entry
+        fields: JsonObject = {
+            field: entry[field] for field in entry if field in {"aggregationRule", "rules", "subjects", "roleRef"}
         }
         metadata: JsonObject = {"name": name, **({"namespace": namespace} if namespace else {})}
         metadata |= {"labels": dict(sorted(labels.items())), "annotations": dict(_AUTOUPDATE)}

@@ -114,7 +114,8 @@ def _parts(rule: JsonObject) -> Iterator[JsonObject]:
                     named: JsonObject = {"resourceNames": list(name)} if name else {}
                     yield {"apiGroups": [group], "resources": [resource], "verbs": [verb], **named}
     for path in strings(rule, "nonResourceURLs"):
-        yield from ({"nonResourceURLs": [path], "verbs": [verb]} for verb in verbs)
+        for verb in verbs:
+            yield {"nonResourceURLs": [path], "verbs": [verb]}
 
 
 def _covers(rule: JsonObject, part: JsonObject) -> bool:

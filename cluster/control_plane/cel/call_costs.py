@@ -10,7 +10,8 @@ from wharfinger.cluster.control_plane.cel.values import CelMap, Opaque, Optional
 _TEXT: Final = 0.1
 _REGEX: Final = 0.25
 _ONCE: Final = frozenset(
-    {"url", "lowerAscii", "upperAscii", "substring", "trim", "cidr", "isIP", "isCIDR", "ip", "quantity", "isQuantity", "semver", "isSemver",
+    {"url", "lowerAscii", "upperAscii", "substring", "trim", "cidr", "isIP", "isCIDR", "ip",
+     "quantity", "isQuantity", "semver", "isSemver",
      "startsWith", "endsWith", "bytes", "format", "strings.quote", "string"}
 )  # fmt: skip
 _TWICE: Final = frozenset({"replace", "split", "join", "ip.isCanonical"})

@@ -5,11 +5,11 @@ from typing import Final, cast
 
 from wharfinger.cluster.control_plane.cel import operations
 from wharfinger.cluster.control_plane.cel.values import (
+    NONE,
     CelError,
     CelMap,
     Function,
     Implementation,
-    NONE,
     Opaque,
     Optional,
     Value,

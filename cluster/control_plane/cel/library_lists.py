@@ -6,7 +6,7 @@ from typing import Final
 
 from wharfinger.cluster.control_plane.cel import operations
 from wharfinger.cluster.control_plane.cel.library_texts import index_of, last_index_of, texts, whole
-from wharfinger.cluster.control_plane.cel.values import CelError, Duration, Implementation, NONE, Optional, Value
+from wharfinger.cluster.control_plane.cel.values import NONE, CelError, Duration, Implementation, Optional, Value
 
 _MOST: Final = 1_000_000
 

@@ -11,9 +11,9 @@ from typing import Final
 from wharfinger.cluster.control_plane.cel import library, operations
 from wharfinger.cluster.control_plane.cel.call_costs import call_cost
 from wharfinger.cluster.control_plane.cel.checker import Checked, qualified
-from wharfinger.cluster.control_plane.cel.costs import LIST_COST, MAP_COST
+from wharfinger.cluster.control_plane.cel.lookups import found, has, ranged, selected
 from wharfinger.cluster.control_plane.cel.nodes import Call, Fold, Ident, ListNode, Literal, MapNode, Node, Select
-from wharfinger.cluster.control_plane.cel.objects import ListView, ObjectView
+from wharfinger.cluster.control_plane.cel.sizes import LIST_COST, MAP_COST
 from wharfinger.cluster.control_plane.cel.values import (
     NONE,
     CelError,
@@ -22,7 +22,6 @@ from wharfinger.cluster.control_plane.cel.values import (
     Optional,
     TypeValue,
     Value,
-    type_name,
 )
 
 CALL_LIMIT: Final = 1_000_000
@@ -124,12 +123,12 @@ class _Planner:
             return lambda _run: named
         operand, field = self.plan(node.operand), node.field
         if node.test:
-            return lambda run: _has(operand(run), field)
+            return lambda run: has(operand(run), field)
 
         def step(run: Run) -> Value:
             value = operand(run)
             run.spend(1)
-            return _selected(value, field)
+            return selected(value, field)
 
         return step
 
@@ -202,7 +201,7 @@ class _Planner:
                 if not value.present:
                     return NONE
                 value = value.value
-            return _found(value, name)
+            return found(value, name)
 
         return step
 
@@ -275,7 +274,7 @@ class _Planner:
         names, accumulator = node.names, node.accumulator
 
         def loop(run: Run) -> Value:
-            items = _ranged(over(run), pairs=len(names) == 2)
+            items = ranged(over(run), pairs=len(names) == 2)
             saved = {name: run.names[name] for name in (accumulator, *names) if name in run.names}
             run.names[accumulator] = start(run)
             try:
@@ -367,42 +366,3 @@ def _logical(run: Run, first: Step, second: Step, *, deciding: bool) -> Value:
     if failed is not None:
         raise failed
     return not deciding
-
-
-def _selected(value: Value, field: str) -> Value:
-    if isinstance(value, Optional):
-        return _found(value.value, field) if value.present else NONE
-    if isinstance(value, ObjectView | CelMap):
-        there, found = value.find(field)
-        if not there:
-            raise CelError(f"no such key: {field}")
-        return found
-    raise CelError(operations.NO_OVERLOAD)
-
-
-def _has(value: Value, field: str) -> bool:
-    if isinstance(value, Optional):
-        return value.present and _has(value.value, field)
-    if isinstance(value, ObjectView | CelMap):
-        return value.find(field)[0]
-    raise CelError(operations.NO_OVERLOAD)
-
-
-def _found(value: Value, key: Value) -> Value:
-    """What is at a key or an index, if anything."""
-    if isinstance(value, ObjectView | CelMap):
-        there, found = value.find(key)
-        return Optional(present=True, value=found) if there else NONE
-    if isinstance(value, list | ListView) and isinstance(key, int) and not isinstance(key, bool):
-        return Optional(present=True, value=operations.element(value, key)) if 0 <= key < len(value) else NONE
-    raise CelError(operations.NO_OVERLOAD)
-
-
-def _ranged(value: Value, *, pairs: bool) -> list[tuple[Value, ...]]:
-    """What a loop runs over: items, or keys; with two names keys and values."""
-    if isinstance(value, list | ListView):
-        return list(enumerate(value)) if pairs else [(item,) for item in value]
-    if isinstance(value, ObjectView | CelMap):
-        keys = list(value.keys())
-        return [(key, value.find(key)[1]) for key in keys] if pairs else [(key,) for key in keys]
-    raise CelError(f"got '{type_name(value)}', expected iterable type")

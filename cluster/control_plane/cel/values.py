@@ -115,7 +115,8 @@ def shown_key(key: Value) -> str:
 
 _NAMES: Final[tuple[tuple[type, str], ...]] = (
     (bool, "bool"), (Uint, "uint"), (int, "int"), (float, "double"), (str, "string"), (bytes, "bytes"),
-    (Duration, "google.protobuf.Duration"), (Timestamp, "google.protobuf.Timestamp"), (TypeValue, "type"), (Optional, "optional_type"),
+    (Duration, "google.protobuf.Duration"), (Timestamp, "google.protobuf.Timestamp"), (TypeValue, "type"),
+    (Optional, "optional_type"),
     (list, "list"), (CelMap, "map"),
 )  # fmt: skip
 

@@ -10,7 +10,6 @@ from wharfinger.formats.json_value import JsonObject, JsonValue, find
 
 Labels: TypeAlias = "JsonValue | Mapping[str, str]"
 MISMATCH: Final = "`selector` does not match template `labels`"
-_REQUIREMENT_ORDER: Final = ("key", "operator", "values")
 
 
 def selector_errors(selector: JsonValue, path: str, *, any_value: bool = False) -> list[FieldError]:
@@ -99,12 +98,13 @@ def shown_selector(selector: JsonValue) -> JsonValue:
     if labels := labels_of(selector.get("matchLabels")):
         found["matchLabels"] = dict[str, JsonValue](sorted(labels.items()))
     if terms := _terms(selector):
-        found["matchExpressions"] = [
-            {"key": _text(term.get("key")), "operator": _text(term.get("operator"))}
-            | {name: term[name] for name in _REQUIREMENT_ORDER[2:] if term.get(name)}
-            for term in terms
-        ]
+        found["matchExpressions"] = [_shown_term(term) for term in terms]
     return found
+
+
+def _shown_term(term: JsonObject) -> JsonObject:
+    shown: JsonObject = {name: _text(term.get(name)) for name in ("key", "operator")}
+    return {**shown, "values": term["values"]} if term.get("values") else shown
 
 
 def shown_labels(labels: Labels) -> JsonValue:

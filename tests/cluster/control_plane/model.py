@@ -66,9 +66,9 @@ class Story:
         for revision, name, obj in self.watched:
             if obj is None:
                 continue  # these are where the revisions of deletions come from
-            write = states.get(revision)
-            assert write is not None or name in self.unknown, f"an event of {name} at {revision} that nobody wrote"
-            assert write is None or (write.name, write.after) == (name, obj)
+            known_write = states.get(revision)
+            assert known_write or name in self.unknown, f"an event of {name} at {revision} that nobody wrote"
+            assert known_write is None or (known_write.name, known_write.after) == (name, obj)
         self._check_lists(ordered, vague | self.unknown)
         for obj in final:
             check_managers(obj)

@@ -1,15 +1,8 @@
 """Strategies of workloads."""
 
+from tests.cluster.control_plane.views import FakeView
 from wharfinger.cluster.control_plane.strategies.workloads import WORKLOAD_STRATEGIES, template_generation
 from wharfinger.formats.json_value import JsonObject, find
-
-
-class _Nothing:
-    def objects(self, group: str, plural: str, namespace: str = "") -> tuple[JsonObject, ...]:
-        return ()
-
-    def object(self, group: str, plural: str, namespace: str, name: str) -> None:
-        return None
 
 
 def test_a_job_shares_labels_only_where_it_has_none_of_its_own() -> None:
@@ -18,23 +11,23 @@ def test_a_job_shares_labels_only_where_it_has_none_of_its_own() -> None:
     template: JsonObject = {"metadata": {"labels": labels}}
     shared: JsonObject = {"metadata": {"name": "j", "uid": "u", "labels": labels}, "spec": {"template": template}}
     own: JsonObject = {"metadata": {"name": "j", "uid": "u", "labels": {"a": "b"}}, "spec": {"template": template}}
-    assert find(create(shared, _Nothing()), "metadata", "labels", "job-name") == "j"
-    assert find(create(own, _Nothing()), "metadata", "labels") == {"a": "b"}
+    assert find(create(shared, FakeView()), "metadata", "labels", "job-name") == "j"
+    assert find(create(own, FakeView()), "metadata", "labels") == {"a": "b"}
     by_hand: JsonObject = {"spec": {"manualSelector": True}}
-    assert create(by_hand, _Nothing()) is by_hand
+    assert create(by_hand, FakeView()) is by_hand
 
 
 def test_a_field_that_is_off_stays_where_it_was() -> None:
     strategy = WORKLOAD_STRATEGIES["StatefulSet.apps"]
     obj: JsonObject = {"spec": {"updateStrategy": {"rollingUpdate": {"maxUnavailable": 1, "partition": 0}}}}
-    assert find(strategy.create(obj, _Nothing()), "spec", "updateStrategy", "rollingUpdate") == {"partition": 0}
-    assert strategy.update(obj, obj, _Nothing()) is obj
+    assert find(strategy.create(obj, FakeView()), "spec", "updateStrategy", "rollingUpdate") == {"partition": 0}
+    assert strategy.update(obj, obj, FakeView()) is obj
 
 
 def test_templates_are_counted() -> None:
     strategy = WORKLOAD_STRATEGIES["DaemonSet.apps"]
-    old = strategy.create({"metadata": {}, "spec": {"template": {}}}, _Nothing())
+    old = strategy.create({"metadata": {}, "spec": {"template": {}}}, FakeView())
     assert template_generation(old) == 1
-    new = strategy.update({"metadata": {}, "spec": {"template": {"a": 1}}}, old, _Nothing())
+    new = strategy.update({"metadata": {}, "spec": {"template": {"a": 1}}}, old, FakeView())
     assert template_generation(new) == 2
-    assert template_generation(strategy.status({"metadata": {}}, old, _Nothing())) == 1
+    assert template_generation(strategy.status({"metadata": {}}, old, FakeView())) == 1

@@ -5,6 +5,7 @@ from wharfinger.cluster.control_plane.validation.autoscaler_metrics import (
     has_api_version_problem,
     metric_errors,
 )
+from wharfinger.formats.json_value import JsonObject
 
 
 def test_api_versions() -> None:
@@ -16,6 +17,6 @@ def test_api_versions() -> None:
 
 
 def test_a_metric_of_two_sources() -> None:
-    metric = {"type": "Pods", "object": {}, "pods": {}}
+    metric: JsonObject = {"type": "Pods", "object": {}, "pods": {}}
     fields = [error.field for error in metric_errors(metric, "m", check_version=True)]
     assert fields[-1] == "m.object"

@@ -1,10 +1,11 @@
 """Changes of autoscalers."""
 
 from wharfinger.cluster.control_plane.validation.autoscalers import autoscaler_update_errors
+from wharfinger.formats.json_value import JsonObject
 
 
 def test_what_was_wrong_already_may_stay() -> None:
-    metric = {
+    metric: JsonObject = {
         "type": "Object",
         "object": {
             "describedObject": {"kind": "K", "name": "n", "apiVersion": "a/b/c"},
@@ -12,7 +13,7 @@ def test_what_was_wrong_already_may_stay() -> None:
             "target": {"type": "Value", "value": "1"},
         },
     }
-    obj = {
+    obj: JsonObject = {
         "spec": {
             "minReplicas": 0,
             "maxReplicas": 1,

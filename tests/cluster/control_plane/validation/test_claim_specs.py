@@ -1,10 +1,11 @@
 """Sources of claims."""
 
 from wharfinger.cluster.control_plane.validation.claim_specs import claim_spec_errors, claim_spec_warnings
+from wharfinger.formats.json_value import JsonObject
 
 
 def test_sources() -> None:
-    spec = {
+    spec: JsonObject = {
         "accessModes": ["ReadWriteOnce"],
         "resources": {"requests": {"storage": "1Gi"}},
         "dataSource": {"kind": "Odd", "name": "a", "apiGroup": "A_"},
@@ -18,7 +19,7 @@ def test_sources() -> None:
         "s.dataSourceRef.namespace",
         "s",
     ]
-    matching = spec | {"dataSource": {"kind": "PersistentVolumeClaim", "name": "a"}}
+    matching: JsonObject = spec | {"dataSource": {"kind": "PersistentVolumeClaim", "name": "a"}}
     matching["dataSourceRef"] = {"kind": "PersistentVolumeClaim", "name": "b"}
     assert str(claim_spec_errors(matching, "s")[0]).endswith("must match dataSourceRef")
 

@@ -5,17 +5,18 @@ from wharfinger.cluster.control_plane.validation.deployments import (
     deployment_errors,
     deployment_status_errors,
 )
+from wharfinger.formats.json_value import JsonObject
 
 
 def test_statuses() -> None:
-    old = {"status": {"collisionCount": 2}}
+    old: JsonObject = {"status": {"collisionCount": 2}}
     assert len(collision_errors({"status": {}}, old)) == 1
     assert len(collision_errors({"status": {"collisionCount": 1}}, old)) == 1
     assert not collision_errors({"status": {"collisionCount": 1}}, {})
-    status = {"replicas": 1, "readyReplicas": 1, "availableReplicas": 2}
+    status: JsonObject = {"replicas": 1, "readyReplicas": 1, "availableReplicas": 2}
     assert len(deployment_status_errors({"status": status}, {})) == 2
 
 
 def test_a_revision_to_go_back_to() -> None:
-    obj = {"metadata": {"annotations": {"deprecated.deployment.rollback.to": "-1"}}, "spec": {}}
+    obj: JsonObject = {"metadata": {"annotations": {"deprecated.deployment.rollback.to": "-1"}}, "spec": {}}
     assert "spec.rollback.version" in [error.field for error in deployment_errors(obj)]

@@ -1,10 +1,17 @@
 """Conditions."""
 
 from wharfinger.cluster.control_plane.validation.disruption_budgets import budget_update_errors, conditions_errors
+from wharfinger.formats.json_value import JsonObject
 
 
 def test_conditions() -> None:
-    bad = {"type": "a b", "status": "Maybe", "observedGeneration": -1, "reason": "1", "message": "x" * 32769}
+    bad: JsonObject = {
+        "type": "a b",
+        "status": "Maybe",
+        "observedGeneration": -1,
+        "reason": "1",
+        "message": "x" * 32769,
+    }
     fields = [error.field for error in conditions_errors([bad, {"type": "a b", "reason": "r" * 1025}], "c")]
     assert {"c[0].type", "c[0].status", "c[0].observedGeneration", "c[0].lastTransitionTime", "c[0].reason"} <= {
         *fields
@@ -13,5 +20,5 @@ def test_conditions() -> None:
 
 
 def test_a_selector_of_old_may_name_what_is_no_label() -> None:
-    obj = {"spec": {"selector": {"matchExpressions": [{"key": "a", "operator": "In", "values": ["a b"]}]}}}
+    obj: JsonObject = {"spec": {"selector": {"matchExpressions": [{"key": "a", "operator": "In", "values": ["a b"]}]}}}
     assert not budget_update_errors(obj, obj)

@@ -10,6 +10,7 @@ from wharfinger.cluster.control_plane.validation.job_policies import (
     overlap,
     success_policy_errors,
 )
+from wharfinger.formats.json_value import JsonObject
 
 
 @pytest.mark.parametrize(("indexes", "count"), [("", 0), ("0", 1), ("0,2-4", 4)])
@@ -32,11 +33,11 @@ def test_overlaps(done: str, lost: str, first: int | None) -> None:
 
 
 def test_too_many_of_everything() -> None:
-    rule = {"action": "Count", "onExitCodes": {"operator": "In", "values": list(range(1, 258))}}
-    conditions = {"action": "Count", "onPodConditions": [{"type": "A", "status": "True"}] * 21}
+    rule: JsonObject = {"action": "Count", "onExitCodes": {"operator": "In", "values": list(range(1, 258))}}
+    conditions: JsonObject = {"action": "Count", "onPodConditions": [{"type": "A", "status": "True"}] * 21}
     errors = failure_policy_errors({"podFailurePolicy": {"rules": [rule, conditions] * 11}}, "p")
     assert {error.reason for error in errors} == {"FieldValueTooMany"}
-    many = {"successPolicy": {"rules": [{"succeededIndexes": "0," * 40_000}] * 21}, "completions": 1}
+    many: JsonObject = {"successPolicy": {"rules": [{"succeededIndexes": "0," * 40_000}] * 21}, "completions": 1}
     assert {error.reason for error in success_policy_errors(many, "p")} >= {"FieldValueTooMany", "FieldValueTooLong"}
 
 

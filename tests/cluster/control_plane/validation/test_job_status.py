@@ -1,14 +1,18 @@
 """Statuses of Jobs."""
 
 from wharfinger.cluster.control_plane.validation.job_status import job_status_errors
+from wharfinger.formats.json_value import JsonObject
 
 
 def test_indexes_that_overlap() -> None:
-    spec = {"completions": 5, "completionMode": "Indexed", "backoffLimitPerIndex": 1}
-    new = {"spec": spec, "status": {"completedIndexes": "0-2", "failedIndexes": "2"}}
+    spec: JsonObject = {"completions": 5, "completionMode": "Indexed", "backoffLimitPerIndex": 1}
+    new: JsonObject = {"spec": spec, "status": {"completedIndexes": "0-2", "failedIndexes": "2"}}
     assert [error.field for error in job_status_errors(new, {"spec": spec})] == ["status.failedIndexes"]
 
 
 def test_what_was_there_before_is_let_be() -> None:
-    obj = {"spec": {}, "status": {"completedIndexes": "x", "conditions": [{"type": "Complete", "status": "True"}]}}
+    obj: JsonObject = {
+        "spec": {},
+        "status": {"completedIndexes": "x", "conditions": [{"type": "Complete", "status": "True"}]},
+    }
     assert not job_status_errors(obj, obj)

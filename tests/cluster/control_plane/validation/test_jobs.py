@@ -1,17 +1,22 @@
 """Changes of Jobs."""
 
+import pytest
+
 from wharfinger.cluster.control_plane.validation.jobs import job_update_errors
+from wharfinger.formats.json_value import JsonObject
 
 
-def test_affinity_of_a_suspended_job_may_change_for_nodes_only() -> None:
-    template = {
-        "spec": {"restartPolicy": "Never", "containers": [{"name": "c"}], "affinity": {"nodeAffinity": {"a": 1}}}
-    }
-    status = {"conditions": [{"type": "Suspended", "status": "True"}]}
-    old = {"metadata": {"name": "j"}, "spec": {"suspend": True, "template": template}, "status": status}
-    fields = []
-    for affinity in (None, {"nodeAffinity": {"b": 2}}, {"podAffinity": {"c": 3}}):
-        pod = {**template["spec"], "affinity": affinity}
-        new = {**old, "spec": {"suspend": True, "template": {"spec": {k: v for k, v in pod.items() if v is not None}}}}
-        fields.append("spec.template.spec" in [error.field for error in job_update_errors(new, old)])
-    assert fields == [False, False, True]
+def _job(affinity: JsonObject | None) -> JsonObject:
+    pod: JsonObject = {"restartPolicy": "Never", "containers": [{"name": "c"}]}
+    template: JsonObject = {"spec": pod if affinity is None else {**pod, "affinity": affinity}}
+    status: JsonObject = {"conditions": [{"type": "Suspended", "status": "True"}]}
+    return {"metadata": {"name": "j"}, "spec": {"suspend": True, "template": template}, "status": status}
+
+
+@pytest.mark.parametrize(
+    ("affinity", "refused"),
+    [(None, False), ({"nodeAffinity": {"b": 2}}, False), ({"podAffinity": {"c": 3}}, True)],
+)
+def test_affinity_of_a_suspended_job_may_change_for_nodes_only(affinity: JsonObject | None, refused: bool) -> None:
+    errors = job_update_errors(_job(affinity), _job({"nodeAffinity": {"a": 1}}))
+    assert ("spec.template.spec" in [error.field for error in errors]) is refused

@@ -58,7 +58,8 @@ def test_shown_as_go_prints() -> None:
     )
     assert shown_selector(None) is None
     assert shown_labels({}) is None
-    assert labels_of({"a": None}) == {"a": ""}
+    absent: JsonObject = {"a": None}
+    assert labels_of(absent) == {"a": ""}
     assert template_labels({"template": 1}) == {}
     assert is_empty({})
     assert not is_empty(None)

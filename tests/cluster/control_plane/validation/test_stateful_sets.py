@@ -1,10 +1,11 @@
 """StatefulSets of old."""
 
 from wharfinger.cluster.control_plane.validation.stateful_sets import stateful_set_update_errors
+from wharfinger.formats.json_value import JsonObject
 
 
 def test_a_template_that_always_was_wrong_is_let_be() -> None:
-    obj = {
+    obj: JsonObject = {
         "spec": {
             "podManagementPolicy": "Parallel",
             "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "0%"}},

@@ -6,6 +6,7 @@ from wharfinger.cluster.control_plane.validation.workload_warnings import (
     named_template_warnings,
     stateful_set_warnings,
 )
+from wharfinger.formats.json_value import JsonObject
 
 
 def test_names_with_dots() -> None:
@@ -16,7 +17,7 @@ def test_names_with_dots() -> None:
 
 
 def test_very_many_indexes() -> None:
-    spec = {"completionMode": "Indexed", "completions": 100_001, "parallelism": 10_001}
+    spec: JsonObject = {"completionMode": "Indexed", "completions": 100_001, "parallelism": 10_001}
     assert job_warnings({"metadata": {"name": "a"}, "spec": spec}, None)[0].startswith("spec: In Indexed Jobs")
     assert not job_warnings({"spec": spec}, {"spec": spec})
 
@@ -25,6 +26,6 @@ def test_histories_and_zones() -> None:
     assert stateful_set_warnings({"spec": {"revisionHistoryLimit": -1}}, None)[0].startswith(
         "spec.revisionHistoryLimit"
     )
-    cron_job = {"metadata": {"name": "a"}, "spec": {"schedule": "TZ=UTC * * * * *"}}
+    cron_job: JsonObject = {"metadata": {"name": "a"}, "spec": {"schedule": "TZ=UTC * * * * *"}}
     assert not cron_job_warnings(cron_job, None)
     assert "spec.spec.schedule" in cron_job_warnings(cron_job, cron_job)[0]

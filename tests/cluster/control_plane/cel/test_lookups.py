@@ -1,0 +1,38 @@
+"""Fields, keys and items."""
+
+import pytest
+
+from wharfinger.cluster.control_plane.cel.lookups import found, has, ranged, selected
+from wharfinger.cluster.control_plane.cel.values import NONE, CelError, CelMap, Optional
+
+MAP = CelMap([("a", 1)])
+
+
+def test_lookups() -> None:
+    assert (selected(MAP, "a"), has(MAP, "b"), found(MAP, "b"), found([5], 0)) == (
+        1,
+        False,
+        NONE,
+        Optional(present=True, value=5),
+    )
+    assert (selected(NONE, "a"), has(NONE, "a"), selected(Optional(present=True, value=MAP), "b")) == (
+        NONE,
+        False,
+        NONE,
+    )
+    assert (ranged([5], pairs=True), ranged(MAP, pairs=False), ranged(MAP, pairs=True)) == (
+        [(0, 5)],
+        [("a",)],
+        [("a", 1)],
+    )
+
+
+def test_what_has_none() -> None:
+    for lookup in (
+        lambda: selected(1, "a"),
+        lambda: has(1, "a"),
+        lambda: found(1, "a"),
+        lambda: ranged(1, pairs=False),
+    ):
+        with pytest.raises(CelError):
+            lookup()

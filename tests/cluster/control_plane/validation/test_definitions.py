@@ -1,0 +1,32 @@
+"""Definitions as a whole, where no recording looks: what an update is not asked for."""
+
+from tests.cluster.control_plane.samples import definition
+from wharfinger.cluster.control_plane.validation.definitions import definition_errors, update_errors, warnings
+from wharfinger.formats.json_value import JsonObject
+
+
+def held(schema: JsonObject) -> JsonObject:
+    """A definition of that schema as it was stored."""
+    obj = definition(schema={"openAPIV3Schema": schema})
+    return {**obj, "status": {"storedVersions": ["v1"]}}
+
+
+def test_an_update_is_not_asked_for_what_was_lacking() -> None:
+    lacking: JsonObject = {
+        "type": "object",
+        "properties": {"l": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "object"}}},
+    }
+    said = [str(error) for error in definition_errors(held(lacking)) if "must be atomic" in str(error)]
+    assert len(said) == 1
+    assert not [error for error in update_errors(held(lacking), held(lacking)) if "must be atomic" in str(error)]
+
+
+def test_formats_are_warned_of_once() -> None:
+    odd = held({"type": "object", "properties": {"a": {"type": "string", "format": "odd"}}})
+    assert warnings(odd, None) == ['unrecognized format "odd"']
+    assert warnings(odd, odd) == []
+
+
+def test_nothing_crashes() -> None:
+    for obj in ({}, {"spec": 5}, {"spec": {"versions": [5]}}, {"spec": {"versions": [{"schema": []}]}}):
+        assert definition_errors(obj)
