@@ -81,8 +81,8 @@ class CustomSchema:
             completed = self.defaulted(obj)
         except ShapeError:
             return obj  # it was small enough when it was written; the next write says so
-        if completed == obj and state not in self._lacking:  # one that was completed already says nothing of the stored one
-            self.is_complete(obj)
+        if completed == obj and state not in self._lacking:
+            self.is_complete(obj)  # one that was completed already says nothing of the stored one
         elif completed != obj:
             _remember(self._lacking, state)
         return completed

@@ -32,7 +32,16 @@ from wharfinger.cluster.control_plane.updating import check_uid, update
 from wharfinger.cluster.control_plane.validation.amounts import NEGATIVE
 from wharfinger.cluster.control_plane.validation.field_errors import invalid
 from wharfinger.cluster.field_set import FieldSet
-from wharfinger.formats.json_value import JsonObject, JsonValue, ShapeError, as_object, find_int, find_str
+from wharfinger.formats.json_value import (
+    JsonObject,
+    JsonValue,
+    ShapeError,
+    as_object,
+    find,
+    find_int,
+    find_object,
+    find_str,
+)
 
 _SCALE: Final = Served(
     Kind("autoscaling", "Scale", "scales", "scale", "ScaleList", True, (), "v1"),  # noqa: FBT003
@@ -84,7 +93,9 @@ def get_scale(backend: Backend, served: Served, namespace: str, name: str) -> Js
     paths, obj = _paths(served), get(backend, served, namespace, name)
     if served.kind.custom and not evaluate(parse_json_path(paths.replicas), obj):
         why = f'the spec replicas field "{paths.replicas}" does not exist'
-        raise status.StatusError(500, "InternalError", f"Internal error occurred: {why}", {"causes": [{"message": why}]})
+        raise status.StatusError(
+            500, "InternalError", f"Internal error occurred: {why}", {"causes": [{"message": why}]}
+        )
     return scale_of(paths, obj)
 
 
@@ -128,6 +139,9 @@ def _write(
     """Give the object the number of a scale: an update of one field, which managed fields say was made through it."""
     paths, name = _paths(served), find_str(old, "metadata", "name")
     if not applied:
+        if find(scale, "spec", "replicas") == 0:  # a zero is left out, so nobody owns it
+            spec = find_object(scale, "spec")
+            scale = {**scale, "spec": {name: value for name, value in spec.items() if name != "replicas"}}
         scale = record_update(
             _tracked_scale(served, old), scale, manager=options.manager, subresource="scale", now=backend.now(),
             lists=_SCALE.version.lists,

@@ -10,10 +10,10 @@ def selected(value: Value, field: str) -> Value:
     if isinstance(value, Optional):
         return found(value.value, field) if value.present else NONE
     if isinstance(value, ObjectView | CelMap):
-        there, found = value.find(field)
+        there, held = value.find(field)
         if not there:
             raise CelError(f"no such key: {field}")
-        return found
+        return held
     raise CelError(operations.NO_OVERLOAD)
 
 
@@ -29,8 +29,8 @@ def has(value: Value, field: str) -> bool:
 def found(value: Value, key: Value) -> Value:
     """What is at a key or an index, if anything."""
     if isinstance(value, ObjectView | CelMap):
-        there, found = value.find(key)
-        return Optional(present=True, value=found) if there else NONE
+        there, held = value.find(key)
+        return Optional(present=True, value=held) if there else NONE
     if isinstance(value, list | ListView) and isinstance(key, int) and not isinstance(key, bool):
         return Optional(present=True, value=operations.element(value, key)) if 0 <= key < len(value) else NONE
     raise CelError(operations.NO_OVERLOAD)

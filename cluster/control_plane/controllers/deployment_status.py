@@ -45,9 +45,17 @@ def complete(deployment: JsonValue, status: JsonValue = None) -> bool:
 
 
 def status_of(
-    deployment: JsonObject, new: JsonObject | None, sets: Sequence[JsonObject], now: datetime
+    deployment: JsonObject,
+    new: JsonObject | None,
+    sets: Sequence[JsonObject],
+    now: datetime,
+    *,
+    rolls: bool = True,
 ) -> tuple[JsonObject, float | None]:
-    """The whole status, and after how many seconds its progress deadline has to be looked at."""
+    """The whole status, and after how many seconds its progress deadline has to be looked at.
+
+    Nothing is said of the progress of one that does not roll now (``rolls``): it is paused, scaled or deleted.
+    """
     time = format_time(now)
     counts = {
         "replicas": _sum(sets, "replicas"),
@@ -65,6 +73,8 @@ def status_of(
     if collisions is not None:
         status["collisionCount"] = collisions
     conditions = _with_availability(deployment, counts["availableReplicas"], time)
+    if not rolls:
+        return status | {"conditions": conditions}, None
     conditions, again_s = _with_progress(deployment, new, status, conditions, now)
     failures = [found for found in (condition_of(one, "ReplicaFailure") for one in sets) if found is not None]
     conditions = [one for one in conditions if find(one, "type") != "ReplicaFailure" or failures]
@@ -91,6 +101,8 @@ def _with_progress(
 ) -> tuple[list[JsonValue], float | None]:
     if not _has_deadline(deployment):
         return [one for one in conditions if find(one, "type") != "Progressing"], None
+    if find(deployment, "spec", "paused") is True:
+        return conditions, None  # what pausing said of progress stays said
     current = condition_of(deployment, "Progressing")
     settled = find_int(status, "replicas") == find_int(status, "updatedReplicas")
     if settled and find(current, "reason") == "NewReplicaSetAvailable":

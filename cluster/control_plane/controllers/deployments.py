@@ -71,14 +71,15 @@ class DeploymentController:
             return None
         sets = self._sets(deployment)
         if is_deleted(deployment):
-            return self._say(key, self._new_of(deployment, sets), sets)
+            return self._say(key, self._new_of(deployment, sets), sets, rolls=False)
         deployment = self._with_pause_said(key, deployment)
         if find(deployment, "spec", "paused") is True or self._was_scaled(deployment, sets):
             new = self._found(key, deployment, sets, make=False)
             self._scale(key, new)
             if find(deployment, "spec", "paused") is True:
                 self._clean_up(key, new)
-        elif find_str(deployment, "spec", "strategy", "type") == "Recreate":
+            return self._say(key, new, self._sets(deployment), rolls=False)
+        if find_str(deployment, "spec", "strategy", "type") == "Recreate":
             new = self._recreate(key, deployment, sets)
         else:
             new = self._roll(key, deployment, sets)
@@ -275,13 +276,13 @@ class DeploymentController:
             return deployment
         return self._state.set_status(key, deployment, find_object(deployment, "status") | {"conditions": conditions})
 
-    def _say(self, key: Key, new: JsonObject | None, sets: Sequence[JsonObject]) -> float | None:
+    def _say(self, key: Key, new: JsonObject | None, sets: Sequence[JsonObject], *, rolls: bool = True) -> float | None:
         deployment = self._state.get(key)
         if deployment is None:
             return None
         if new is not None:
             new = self._state.get(key_of(REPLICA_SETS, new))
-        status, again_s = status_of(deployment, new, sets, self._state.now())
+        status, again_s = status_of(deployment, new, sets, self._state.now(), rolls=rolls)
         self._state.set_status(key, deployment, status)
         return again_s
 

@@ -13,7 +13,7 @@ from typing import Final
 from wharfinger.cluster.control_plane.custom import schemas
 from wharfinger.cluster.control_plane.custom.correlation import Pair, equal
 from wharfinger.cluster.control_plane.custom.formats import FORMATS, known_format
-from wharfinger.cluster.control_plane.custom.numbers import go_float, go_number, is_float, is_multiple, is_whole, native
+from wharfinger.cluster.control_plane.custom.numbers import go_number, is_float, is_multiple, is_whole, native
 from wharfinger.cluster.control_plane.custom.patterns import matches
 from wharfinger.cluster.control_plane.status import FieldError
 from wharfinger.cluster.control_plane.validation.field_errors import (
@@ -271,7 +271,7 @@ def _bounded(
     checker: Checker, found: Found, schema: JsonObject, keyword: str, limit: float, number: float, path: str
 ) -> None:
     shown = go_number(number)
-    said = go_float(limit) if isinstance(limit, float) else str(limit)
+    said = go_number(limit)
     sentence = ""
     if keyword == "multipleOf":
         if limit <= 0:

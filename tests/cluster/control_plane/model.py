@@ -28,6 +28,8 @@ class Write:
     asked: Mapping[str, str | None]
     whole: bool
     after: JsonObject | None
+    read_at: int = 0
+    """The revision the writer insisted on, 0 where it did not."""
 
 
 @dataclass
@@ -109,7 +111,10 @@ class Story:
 def check_life(life: Sequence[Write]) -> None:
     """Whether each state of an object follows from the one before."""
     before: Data | None = None
+    revision = 0
     for write in life:
+        assert write.read_at in (0, revision), f"{write.name} at {write.revision} overwrote what it had not seen"
+        revision = write.revision
         if write.after is None:
             assert before is not None, f"{write.name} was deleted and not there"
             before = None

@@ -73,11 +73,13 @@ class Writer:
             raise Unanswered
         return answer.status_code, as_object(json.loads(answer.content), "answer")
 
-    def note(self, name: str, asked: dict[str, str | None], answer: JsonObject, *, whole: bool = False) -> None:
+    def note(
+        self, name: str, asked: dict[str, str | None], answer: JsonObject, *, whole: bool = False, read_at: int = 0
+    ) -> None:
         """A write was answered. What changed nothing took no revision, and is known already."""
         revision = revision_of(answer)
         if not any(write.revision == revision for write in self.story.writes):
-            self.story.writes.append(Write(revision, name, asked, whole, answer))
+            self.story.writes.append(Write(revision, name, asked, whole, answer, read_at))
 
     async def create(self, name: str) -> None:
         asked: dict[str, str | None] = {f"c{self.number}": self.value()}
@@ -98,7 +100,7 @@ class Writer:
         code, answer = await self.ask("PUT", f"{MAPS}/{name}", {**found, "data": data})
         assert code in {200, 404, 409}, answer
         if code == 200:
-            self.note(name, data, answer, whole=True)
+            self.note(name, data, answer, whole=True, read_at=revision_of(found))
 
     async def merge(self, name: str) -> None:
         asked: dict[str, str | None] = {f"m{self.number}": self.value() if self.rng.random() < 0.8 else None}

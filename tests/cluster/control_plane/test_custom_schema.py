@@ -175,7 +175,13 @@ def test_an_object_of_an_older_schema_reads_with_new_defaults_and_can_still_be_l
 
 @pytest.mark.unmeasured
 def test_defaults_out_of_all_proportion_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    many: JsonObject = {"type": "array", "items": {"type": "object", "properties": {"a": {"type": "array", "items": {"type": "string"}, "default": ["x"] * 2000}}}}
+    many: JsonObject = {
+        "type": "array",
+        "items": {
+            "type": "object",
+            "properties": {"a": {"type": "array", "items": {"type": "string"}, "default": ["x"] * 2000}},
+        },
+    }
     backend = new_backend()
     kind = widgets(backend, schema={"openAPIV3Schema": {"type": "object", "properties": {"l": many}}})
     entries: list[JsonValue] = [{} for _ in range(3000)]

@@ -8,8 +8,8 @@ from tests.cluster.control_plane.cel.evaluating import cost_of
 @pytest.mark.parametrize(
     ("text", "cost"),
     [
-        ("[1, 2, 3].slice(0, 2).size() > 1", 24),
-        ("[[1]].flatten().size() > 1", 33),
+        ("[1, 2, 3].slice(0, 2).size() > 1", 25),
+        ("[[1]].flatten().size() > 1", 34),
         ("sets.contains([1], [1])", 22),
         ("'aa'.replace('a', 'bb') == 'x'", 2),
         ("strings.quote('a') == 'x'", 2),

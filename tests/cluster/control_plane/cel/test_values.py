@@ -2,7 +2,7 @@
 
 import pytest
 
-from wharfinger.cluster.control_plane.cel.values import CelError, CelMap, type_name
+from wharfinger.cluster.control_plane.cel.values import CelError, CelMap, Value, type_name
 
 
 def test_maps() -> None:
@@ -17,7 +17,8 @@ def test_maps() -> None:
 
 
 def test_names_of_types() -> None:
-    assert [type_name(value) for value in (None, True, 1, 1.0, "a", b"a", [])] == [
+    values: list[Value] = [None, True, 1, 1.0, "a", b"a", []]
+    assert [type_name(value) for value in values] == [
         "null_type",
         "bool",
         "int",

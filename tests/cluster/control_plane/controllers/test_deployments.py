@@ -118,6 +118,16 @@ async def test_a_pause_holds_a_rollout_but_not_a_scale(autojump_clock: MockClock
         assert conditions_of(found)["Progressing"] == ("True", "NewReplicaSetAvailable")
 
 
+async def test_one_that_is_paused_from_the_start_comes_to_rest(autojump_clock: MockClock) -> None:
+    async with open_cluster() as client:
+        await client.create(workload("Deployment", "web", replicas=0, paused=True))
+        await settle()
+        found = await web(client)
+        assert conditions_of(found)["Progressing"] == ("Unknown", "DeploymentPaused")
+        await settle()
+        assert find(await web(client), "metadata", "resourceVersion") == find(found, "metadata", "resourceVersion")
+
+
 async def test_history_is_limited(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         await client.create(workload("Deployment", "web", revisionHistoryLimit=1))

@@ -17,7 +17,10 @@ PATHS: JsonObject = {"specReplicasPath": ".spec.r", "statusReplicasPath": ".stat
         ),
         (
             {"spec": {"r": {"a": [1, None]}}},
-            ".spec.r: Invalid value: 0: .spec.r accessor error: map[a:[1 <nil>]] is of the type map[string]interface {}, expected int64",
+            (
+                ".spec.r: Invalid value: 0: .spec.r accessor error: map[a:[1 <nil>]] is of the type"
+                " map[string]interface {}, expected int64"
+            ),
         ),
         (
             {"status": {"s": 1}},

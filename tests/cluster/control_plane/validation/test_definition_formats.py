@@ -2,10 +2,13 @@
 
 from wharfinger.cluster.control_plane.validation.definition_form import spec_of
 from wharfinger.cluster.control_plane.validation.definition_formats import unrecognized_formats
+from wharfinger.formats.json_value import JsonObject
 
 
 def test_formats() -> None:
-    schema = {"properties": {"a": {"type": "string", "format": "x"}, "b": {"type": "integer", "format": "int32"}}}
+    schema: JsonObject = {
+        "properties": {"a": {"type": "string", "format": "x"}, "b": {"type": "integer", "format": "int32"}}
+    }
     assert unrecognized_formats(
         spec_of({"spec": {"versions": [{"name": "v1", "schema": {"openAPIV3Schema": schema}}]}})
     ) == ["x"]

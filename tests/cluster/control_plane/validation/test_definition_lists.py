@@ -1,17 +1,18 @@
 """The rules of lists."""
 
 from wharfinger.cluster.control_plane.validation.definition_lists import key_errors, list_errors
+from wharfinger.formats.json_value import JsonObject
 
 
 def test_lists_of_schemas_and_keys() -> None:
-    several = {
+    several: JsonObject = {
         "type": "array",
         "x-kubernetes-list-type": "map",
         "x-kubernetes-list-map-keys": ["k"],
         "items": [{"type": "object"}],
     }
     assert "must only have a single schema" in str(list_errors(several, "x", check_sets=True)[0])
-    none = {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"]}
+    none: JsonObject = {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"]}
     assert [str(error) for error in list_errors(none, "x", check_sets=True)] == [
         "x.items: Required value: must have a schema if x-kubernetes-list-type is map"
     ]

@@ -1,10 +1,11 @@
 """The rules of schemas."""
 
 from wharfinger.cluster.control_plane.validation.definition_schemas import Leniency, Place, schema_errors
+from wharfinger.formats.json_value import JsonObject
 
 
 def test_leniency() -> None:
-    schema = {"type": "text"}
+    schema: JsonObject = {"type": "text"}
     assert [str(error) for error in schema_errors(schema, "x", Place(), Leniency(), None).plain] == [
         'x.type: Unsupported value: "text": supported values: "array", "boolean", "integer", "number", "object", "string"'
     ]

@@ -28,5 +28,6 @@ def test_formats_are_warned_of_once() -> None:
 
 
 def test_nothing_crashes() -> None:
-    for obj in ({}, {"spec": 5}, {"spec": {"versions": [5]}}, {"spec": {"versions": [{"schema": []}]}}):
+    wrong: list[JsonObject] = [{}, {"spec": 5}, {"spec": {"versions": [5]}}, {"spec": {"versions": [{"schema": []}]}}]
+    for obj in wrong:
         assert definition_errors(obj)
