@@ -27,8 +27,6 @@ VERSION: Final[JsonObject] = {
 """The version whose behaviour is followed."""
 
 
-ISSUER: Final = "https://kubernetes.default.svc"
-"""Who issues service account tokens."""
 _PATHS: Final = (
     "/.well-known/openid-configuration",
     "/api",
@@ -166,17 +164,6 @@ def _response_kind(served: Served, item: Subresource) -> JsonObject:
     if served.kind.custom and not item.group:
         return {"group": served.kind.group, "version": served.version.name, "kind": item.kind}
     return {"group": item.group, "version": item.version, "kind": item.kind}
-
-
-def openid_configuration(address: str) -> JsonObject:
-    """``/.well-known/openid-configuration``."""
-    return {
-        "issuer": ISSUER,
-        "jwks_uri": f"https://{address}/openid/v1/jwks",
-        "response_types_supported": ["id_token"],
-        "subject_types_supported": ["public"],
-        "id_token_signing_alg_values_supported": ["RS256"],
-    }
 
 
 def paths(catalog: Catalog) -> JsonObject:

@@ -4,12 +4,12 @@ import hashlib
 from typing import Final
 
 from wharfinger.cluster.control_plane import discovery, health, openapi_answers, status
+from wharfinger.cluster.control_plane.authorization.tokens import TokenSigner, discovery_document
 from wharfinger.cluster.control_plane.backend import Backend
-from wharfinger.cluster.control_plane.bodies import encode
 from wharfinger.cluster.control_plane.builtin_kinds import GROUP_ORDER
 from wharfinger.cluster.control_plane.catalog import Catalog
 from wharfinger.cluster.control_plane.metrics import METRICS_TYPE, Metrics
-from wharfinger.cluster.control_plane.negotiation import Encoding, Representation, View, negotiate
+from wharfinger.cluster.control_plane.negotiation import Encoding, Representation, View, negotiate, parse_media_type
 from wharfinger.cluster.control_plane.openapi import OpenApi
 from wharfinger.cluster.control_plane.places import NotServedError
 from wharfinger.cluster.control_plane.routes import (
@@ -27,10 +27,12 @@ from wharfinger.cluster.control_plane.routes import (
     StatusPageRoute,
     VersionRoute,
 )
+from wharfinger.cluster.control_plane.wire_forms import compressed_always, document_response, indented
 from wharfinger.formats.json_value import JsonObject, encode_json
 from wharfinger.httpd.messages import Request, Response
 
-_JSON_ONLY: Final = ("application/json",)
+_KEY_SET: Final = "application/jwk-set+json"
+_KEPT: Final = (("cache-control", "public, max-age=3600"),)
 _NOT_MACHINE_READABLE: Final = (
     "Warning: This endpoint is not meant to be machine parseable, has no formatting compatibility guarantees and is for "
     "debugging purposes only.\n"
@@ -56,15 +58,19 @@ class Documents:
         found = self._by_any_method(route, request)
         if found is not None:
             return found
+        if isinstance(route, OpenIdRoute):
+            return self._openid(route, request)
         document = self._document(route)
         if document is None:
             raise _nowhere(route, request)
         if request.method != "GET" and _group_of(route) in GROUP_ORDER:
             raise status.method_not_allowed()
         if isinstance(route, VersionRoute):
-            _accept_json(request)
-            return _encoded(document, Representation(Encoding.JSON))
-        return _encoded(document, negotiate(request.headers.get("accept", ""), ()))
+            _accept(request, str(Encoding.JSON))
+            return Response(200, indented(encode_json(document)), str(Encoding.JSON))
+        if isinstance(route, RootRoute):
+            return Response(200, indented(encode_json(document)), str(Encoding.JSON))
+        return document_response(request, document, negotiate(request.headers.get("accept", ""), ()))
 
     def _by_any_method(self, route: Route, request: Request) -> Response | None:
         """What is answered alike whatever the method."""
@@ -72,7 +78,7 @@ class Documents:
             case HealthRoute(endpoint, check):
                 return health.health(endpoint, check, request)
             case MetricsRoute():
-                return Response(200, self.metrics.text(self._backend).encode(), METRICS_TYPE)
+                return _exposed(request, self.metrics.text(self._backend))
             case OpenApiV2Route():
                 return openapi_answers.version_2(self.openapi, request)
             case OpenApiV3Route(name):
@@ -90,8 +96,6 @@ class Documents:
                 return discovery.paths(self._catalog)
             case VersionRoute():
                 return discovery.VERSION
-            case OpenIdRoute():
-                return discovery.openid_configuration(self.address)
             case GroupRoute(group):
                 return discovery.group(self._catalog, group)
             case ResourcesRoute(group, version):
@@ -99,15 +103,24 @@ class Documents:
             case _:
                 return None
 
+    def _openid(self, route: OpenIdRoute, request: Request) -> Response:
+        """Who issues the tokens of service accounts, and the keys that they are signed with."""
+        if request.method != "GET":
+            raise status.method_not_allowed()
+        if route.keys:
+            _accept(request, _KEY_SET)
+            return Response(200, encode_json(TokenSigner(self._backend).key_set()), _KEY_SET, _KEPT)
+        _accept(request, str(Encoding.JSON))
+        return Response(200, encode_json(discovery_document(self.address)), str(Encoding.JSON), _KEPT)
+
     def _groups(self, request: Request, *, core: bool) -> Response:
         if core and request.method != "GET":
             raise status.method_not_allowed()
         representation = negotiate(request.headers.get("accept", ""), (View.DISCOVERY,))
         if representation.view is View.DISCOVERY:
             return _aggregated(discovery.aggregated(self._catalog, core=core), representation, request)
-        return _encoded(
-            discovery.core_versions(self.address) if core else discovery.groups(self._catalog), representation
-        )
+        listed = discovery.core_versions(self.address) if core else discovery.groups(self._catalog)
+        return document_response(request, listed, representation)
 
 
 def _group_of(route: Route) -> str | None:
@@ -115,7 +128,7 @@ def _group_of(route: Route) -> str | None:
     match route:
         case GroupRoute(group) | ResourcesRoute(group, _):
             return group
-        case VersionRoute() | OpenIdRoute():
+        case VersionRoute():
             return ""
         case _:
             return None
@@ -127,14 +140,15 @@ def _nowhere(route: Route, request: Request) -> Exception:
     return status.no_such_resource() if built_in or request.path.startswith("/api/") else NotServedError()
 
 
-def _accept_json(request: Request) -> None:
-    accepted = negotiate(request.headers.get("accept", ""), ())
-    if accepted.encoding is not Encoding.JSON:
-        raise status.not_acceptable(_JSON_ONLY)
+def _exposed(request: Request, text: str) -> Response:
+    return compressed_always(request, Response(200, text.encode(), METRICS_TYPE))
 
 
-def _encoded(document: JsonObject, representation: Representation) -> Response:
-    return Response(200, encode(document, representation.encoding), representation.content_type)
+def _accept(request: Request, media: str) -> None:
+    """Refuse who does not take what alone there is. Raises StatusError (406)."""
+    accepted = {parse_media_type(clause)[0] for clause in request.headers.get("accept", "").split(",")}
+    if accepted.isdisjoint({"", "*/*", media}):
+        raise status.not_acceptable((media,))
 
 
 def _aggregated(document: JsonObject, representation: Representation, request: Request) -> Response:
@@ -143,5 +157,4 @@ def _aggregated(document: JsonObject, representation: Representation, request: R
     headers = (("cache-control", "public"), ("etag", tag), ("vary", "Accept"))
     if tag in request.headers.get("if-none-match", ""):
         return Response(304, b"", "", headers)
-    body = encode(document, representation.encoding)
-    return Response(200, body, representation.content_type, headers)
+    return document_response(request, document, representation, 200, headers)

@@ -4,6 +4,7 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
+from time import monotonic
 from typing import Final
 
 from wharfinger.cluster.control_plane import status
@@ -12,17 +13,17 @@ from wharfinger.cluster.control_plane.authorization.impersonation import imperso
 from wharfinger.cluster.control_plane.authorization.requests import attributes_of, authorize
 from wharfinger.cluster.control_plane.authorization.rules import Attributes
 from wharfinger.cluster.control_plane.backend import Backend
-from wharfinger.cluster.control_plane.bodies import encode
 from wharfinger.cluster.control_plane.commits import Commits
 from wharfinger.cluster.control_plane.documents import Documents
 from wharfinger.cluster.control_plane.health import PLAIN
 from wharfinger.cluster.control_plane.metrics import Metrics
-from wharfinger.cluster.control_plane.negotiation import error_encoding
+from wharfinger.cluster.control_plane.negotiation import Encoding, Representation, error_representation
 from wharfinger.cluster.control_plane.places import NotServedError
 from wharfinger.cluster.control_plane.resources import Answer, WatchAnswer, handle_resource, verb_of
 from wharfinger.cluster.control_plane.routes import ResourceRoute, Route, parse_route
 from wharfinger.cluster.control_plane.storage import StorageError
 from wharfinger.cluster.control_plane.watching import Bells, watch_events
+from wharfinger.cluster.control_plane.wire_forms import document_response, with_common_headers
 from wharfinger.httpd.messages import Request, Response, StreamingResponse
 
 log: Final = logging.getLogger(__name__)
@@ -64,14 +65,15 @@ class ControlPlaneHandler:
         self._bells.pace_s = seconds
 
     async def __call__(self, request: Request) -> Response | StreamingResponse:
+        began = monotonic()
         response = self._answered(request)
         try:
             await self._commits.settle()
         except StorageError as error:
             log.warning("%s %s: %s", request.method, request.path, error)
             response = _failure(request, status.internal(str(error)))
-        self.metrics.requests[request.method, response.status] += 1
-        return replace(response, body=b"") if request.method == "HEAD" and isinstance(response, Response) else response
+        self.metrics.count(request, response, monotonic() - began)
+        return with_common_headers(request, response)
 
     def _answered(self, request: Request) -> Response | StreamingResponse:
         try:
@@ -90,7 +92,7 @@ class ControlPlaneHandler:
         user = self._authorized(route, request)
         if isinstance(route, ResourceRoute):
             answer = handle_resource(self._backend, user, route, request)
-            return self._stream(answer) if isinstance(answer, WatchAnswer) else _whole(answer)
+            return self._stream(answer) if isinstance(answer, WatchAnswer) else _whole(request, answer)
         return self.documents.answer(route, request)
 
     def _authorized(self, route: Route, request: Request) -> User:
@@ -132,17 +134,17 @@ def _warnings(texts: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
     return tuple(headers)
 
 
-def _whole(answer: Answer) -> Response:
+def _whole(request: Request, answer: Answer) -> Response:
     if answer.text == "":
         return Response(204, b"", "", _warnings(answer.warnings))
     if answer.text is not None:
         return Response(answer.code, answer.text.encode(), "text/plain", _warnings(answer.warnings))
-    body = encode(answer.document, answer.representation.encoding)
-    return Response(answer.code, body, answer.representation.content_type, _warnings(answer.warnings))
+    return document_response(request, answer.document, answer.representation, answer.code, _warnings(answer.warnings))
 
 
 def _failure(request: Request, error: status.StatusError) -> Response:
     headers = (("retry-after", str(error.retry_after)),) if error.retry_after else ()
     headers = (*headers, *_warnings(error.warnings))
-    encoding = error_encoding(request.headers.get("accept", ""))
-    return Response(error.code, encode(error.body(), encoding), str(encoding), headers)
+    found = error_representation(request.headers.get("accept", ""))
+    representation = Representation(Encoding.JSON, pretty=True) if found is None else found
+    return document_response(request, error.body(), representation, error.code, headers)

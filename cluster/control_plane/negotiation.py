@@ -4,6 +4,7 @@ Protobuf is read but never written, and CBOR not at all: asked for them, the nex
 and that is JSON with every client there is.
 """
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -15,6 +16,12 @@ OFFERED: Final = ("application/json", "application/yaml", "application/vnd.kuber
 """As the kube-apiserver says it when nothing fits."""
 STREAMS: Final = ("application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch")
 """The same of a watch."""
+
+
+_TOKEN: Final = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+_PAIR: Final = rf'\s*;\s*({_TOKEN})\s*=\s*(?:{_TOKEN}|"[^"]*")'
+_CONTENT_TYPE: Final = re.compile(rf"\s*({_TOKEN}/{_TOKEN})\s*((?:{_PAIR})*)\s*;?\s*")
+_PARAMETER: Final = re.compile(_PAIR)
 
 
 class Encoding(StrEnum):
@@ -43,6 +50,8 @@ class Representation:
     view: View = View.OBJECT
     version: str = "v1"
     """The version of meta.k8s.io in which a view is."""
+    pretty: bool = False
+    """Whether JSON is for people to read."""
 
     @property
     def content_type(self) -> str:
@@ -52,30 +61,47 @@ class Representation:
         return str(self.encoding)
 
 
-def negotiate(accept: str, views: Collection[View], *, watch: bool = False) -> Representation:
+def negotiate(
+    accept: str, views: Collection[View], *, watch: bool = False, listing: bool = False, custom: bool = False
+) -> Representation:
     """The best acceptable representation of an Accept header. Raises StatusError (406).
 
     A watch is never YAML. Where a media type is known, but not the view that is asked for, the refusal is another one than
-    where no type is: in the kube-apiserver two programs look at them, one after the other.
+    where no type is: in the kube-apiserver two programs look at them, one after the other, and the second alone where kinds
+    are ``custom``. A collection that is read (``listing``) names the types of its watches too.
     """
     if not accept.strip():
         return Representation(Encoding.JSON)
-    clauses = sorted((parse_media_type(clause) for clause in accept.split(",")), key=_preference)
+    clauses = _clauses(accept)
+    if not custom and not any(media in OFFERED or media == "*/*" for media, _ in clauses):
+        raise status.not_acceptable((*OFFERED, *STREAMS) if watch or listing else OFFERED)
     for media, parameters in clauses:
         found = _representation(media, parameters, views)
         if found is not None and not (watch and found.encoding is Encoding.YAML):
             return found
-    if not any(media in OFFERED or media == "*/*" for media, _ in clauses):
-        raise status.not_acceptable((*OFFERED, *STREAMS) if watch else OFFERED)
-    raise status.only_accepted(STREAMS if watch else OFFERED)
+    raise status.only_accepted(STREAMS if watch and not custom else OFFERED)
 
 
-def error_encoding(accept: str) -> Encoding:
-    """How an error is written for a client: as it wants its objects, or else in JSON."""
-    try:
-        return negotiate(accept, ()).encoding
-    except status.StatusError:
-        return Encoding.JSON
+def error_representation(accept: str) -> Representation | None:
+    """How an error is written for a client: as it wants its objects; None where nothing is that it accepts."""
+    if not accept.strip():
+        return Representation(Encoding.JSON)
+    found = (_representation(media, parameters, ()) for media, parameters in _clauses(accept))
+    return next((item for item in found if item is not None), None)
+
+
+def _clauses(accept: str) -> list[tuple[str, dict[str, str]]]:
+    """Media types with their parameters, the best first; names are case-sensitive here."""
+    clauses = []
+    for clause in accept.split(","):
+        media, *parts = (part.strip() for part in clause.split(";"))
+        kind, slash, sub = media.partition("/")
+        media = "*/*" if media == "*" else f"{kind.strip()}{slash}{sub.strip()}"
+        pairs = (part.split("=") for part in parts)
+        parameters = {pair[0].strip(): pair[1].strip() for pair in pairs if len(pair) == 2 and pair[1]}
+        if media.count("/") == 1:
+            clauses.append((media, parameters))
+    return sorted(clauses, key=_preference)
 
 
 def _preference(clause: tuple[str, Mapping[str, str]]) -> tuple[float, bool, bool]:
@@ -84,22 +110,27 @@ def _preference(clause: tuple[str, Mapping[str, str]]) -> tuple[float, bool, boo
     try:
         weight = float(parameters.get("q", "1"))
     except ValueError:
-        weight = 1.0
+        weight = 0.0
     return -weight, media.startswith("*"), media.endswith("*")
 
 
+_READ: Final = {"application/json": Encoding.JSON, "application/yaml": Encoding.YAML}
+_ANY: Final = frozenset({"*/*", "application/*"})
+
+
 def _representation(media: str, parameters: Mapping[str, str], views: Collection[View]) -> Representation | None:
-    encoding = {"application/json": Encoding.JSON, "application/yaml": Encoding.YAML, "*/*": Encoding.JSON}.get(media)
-    if encoding is None:
+    encoding = Encoding.JSON if media in _ANY else _READ.get(media)
+    if encoding is None or parameters.get("stream", "watch") != "watch":
         return None
+    pretty = parameters.get("pretty") == "1"
+    if parameters.keys().isdisjoint({"as", "g", "v"}):
+        return Representation(encoding, pretty=pretty)
     wanted, version = parameters.get("as", ""), parameters.get("v", "")
-    if not wanted:
-        return Representation(encoding)
     view = next((view for view in views if view.value == wanted), None)
     group, versions = ("apidiscovery.k8s.io", ("v2",)) if view is View.DISCOVERY else ("meta.k8s.io", ("v1", "v1beta1"))
     if view is None or parameters.get("g") != group or version not in versions:
         return None
-    return Representation(encoding, view, version)
+    return Representation(encoding, view, version, pretty=pretty)
 
 
 def parse_media_type(text: str) -> tuple[str, dict[str, str]]:
@@ -114,11 +145,11 @@ def parse_media_type(text: str) -> tuple[str, dict[str, str]]:
 
 def body_encoding(content_type: str) -> Encoding:
     """How the body of a create, update or delete is written; JSON where nothing is said. Raises StatusError (415)."""
-    media, _ = parse_media_type(content_type)
-    if media in {"", "application/json"}:
+    if not content_type:
         return Encoding.JSON
-    if media == Encoding.YAML:
-        return Encoding.YAML
-    if media == Encoding.PROTOBUF:
-        return Encoding.PROTOBUF
-    raise status.unsupported_media_type(OFFERED)
+    found = _CONTENT_TYPE.fullmatch(content_type)
+    names = _PARAMETER.findall(found[2].lower()) if found is not None else []
+    media = found[1].lower() if found is not None and len(names) == len(set(names)) else ""
+    if media not in OFFERED:
+        raise status.unsupported_media_type(OFFERED)
+    return Encoding(media)

@@ -53,7 +53,7 @@ from wharfinger.cluster.control_plane.strategic_merge import (
     PatchFormatError,
     strategic_merge,
 )
-from wharfinger.cluster.control_plane.updating import update
+from wharfinger.cluster.control_plane.updating import check_revision, update
 from wharfinger.cluster.control_plane.validation.field_errors import invalid, quoted
 from wharfinger.formats.json_value import JsonObject, JsonValue, ShapeError, as_object, find, find_str
 
@@ -94,6 +94,7 @@ def patch(
     asked = patched_object(served, kind, live, data, options.validation)
     options.warnings.extend(asked.warnings)
     new = check_name(check_namespace(served, asked.obj, namespace), name)
+    check_revision(served, new, name)
     stored = update(backend, served, old, new, subresource, options, applied=False)
     return Written(stored, warnings=asked.warnings)
 
@@ -247,7 +248,7 @@ def _apply(
     if old is None and subresource and not served.kind.create_on_update:
         raise status.not_found(served.kind, name)
     asked = resource_version_of(intent)
-    if asked is not None and (old is None or asked != resource_version_of(old)):
+    if old is not None and asked is not None and asked != resource_version_of(old):
         raise status.conflict(served.kind, name)
     if old is None:
         return Written(create_object(backend, served, new, options, applied=True), created=True)

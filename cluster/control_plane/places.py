@@ -69,8 +69,10 @@ def _taken(verbs: tuple[str, ...], table: dict[str, str]) -> frozenset[str] | No
 
 
 def _check_custom(served: Served, route: ResourceRoute, method: str) -> None:
-    """A POST may name an object (and creates what its body names), and a HEAD is a GET."""
+    """A POST may name an object (and creates what its body names), and a HEAD is a GET; only a GET watches."""
     kind = served.kind
+    if route.watch and method not in {"GET", "HEAD"}:
+        raise status.method_not_allowed()
     if route.namespace and not kind.namespaced:
         raise NotServedError
     verb = "watch" if route.watch else _VERBS.get(method, "")

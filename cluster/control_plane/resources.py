@@ -23,7 +23,6 @@ from wharfinger.cluster.control_plane.negotiation import (
     View,
     body_encoding,
     negotiate,
-    parse_media_type,
 )
 from wharfinger.cluster.control_plane.options import (
     ListOptions,
@@ -48,6 +47,7 @@ from wharfinger.formats.json_value import JsonObject, JsonValue, find_list, find
 from wharfinger.httpd.messages import Request
 
 _OBJECT_VIEWS: Final = (View.TABLE, View.METADATA)
+_PLAIN: Final = Representation(Encoding.JSON)
 _LIST_VIEWS: Final = (View.TABLE, View.METADATA, View.METADATA_LIST)
 
 
@@ -92,6 +92,20 @@ class _Call:
     def body(self, encoding: Encoding) -> JsonValue:
         return decode(self.request.body, encoding)
 
+    def represented(self, views: tuple[View, ...], *, watch: bool = False, listing: bool = False) -> Representation:
+        """How the client wants to see the answer. Raises StatusError (406)."""
+        accept = self.request.headers.get("accept", "")
+        if accept == "application/json":
+            return _PLAIN
+        return negotiate(accept, views, watch=watch, listing=listing, custom=self.served.kind.custom)
+
+    def listed(self) -> Representation:
+        """The same of a list, which is not shown as one object. Raises StatusError (406)."""
+        found = self.represented(_LIST_VIEWS, listing=self.request.method == "GET")
+        if found.view is View.METADATA:
+            raise status.not_one_object(self.served.kind)
+        return found
+
     def written(self, result: Written) -> Answer:
         """What a write came to, as the client wants to see it."""
         answer = self.answered(result.obj)
@@ -100,7 +114,7 @@ class _Call:
 
     def answered(self, document: JsonObject) -> Answer:
         """An object (or Status) as the client wants to see it."""
-        representation = negotiate(self.request.headers.get("accept", ""), _OBJECT_VIEWS)
+        representation = self.represented(_OBJECT_VIEWS)
         if document.get("kind") not in {"Status", "Scale"}:
             include = check_include_object(self.request.arg("includeObject"))
             shown = presented(self.served, document)
@@ -142,9 +156,11 @@ def handle_resource(backend: Backend, user: User, route: ResourceRoute, request:
 
 
 def verb_of(route: ResourceRoute, request: Request) -> str:
-    """The verb of RBAC."""
-    if request.method == "GET":
-        if route.watch or (not route.name and asks_to_watch(request.query)):
+    """The verb of RBAC; on the old watch paths it is always the same."""
+    if route.watch:
+        return "watch"
+    if request.method in {"GET", "HEAD"}:
+        if not route.name and asks_to_watch(request.query):
             return "watch"
         return "get" if route.name else "list"
     if request.method == "DELETE" and not route.name:
@@ -155,11 +171,11 @@ def verb_of(route: ResourceRoute, request: Request) -> str:
 def _collection(call: _Call) -> Answer | WatchAnswer:
     namespaced_elsewhere = call.served.kind.namespaced and not call.route.namespace
     match call.request.method:
-        case "GET":
+        case "GET" | "HEAD":
             options = parse_list_options(call.request.query, watch=call.route.watch)
             return _watch(call, options) if options.watch else _list(call, options)
         case "POST" if not namespaced_elsewhere:
-            negotiate(call.request.headers.get("accept", ""), _OBJECT_VIEWS)
+            call.represented(_OBJECT_VIEWS)
             encoding = body_encoding(call.request.headers.get("content-type", ""))
             options_ = call.write_options("CreateOptions")
             body = _typed_body(call, encoding)
@@ -172,9 +188,10 @@ def _collection(call: _Call) -> Answer | WatchAnswer:
 
 def _object(call: _Call) -> Answer | WatchAnswer:
     match call.request.method:
-        case "GET":
+        case "GET" | "HEAD":
             if call.route.watch:  # a parameter makes no watch of one object
                 return _watch(call, parse_list_options(call.request.query, watch=True))
+            call.represented(_OBJECT_VIEWS)
             return call.answered(get(*call.place, asked_revision(call.request.query)))
         case "PUT":
             return _put(call)
@@ -190,6 +207,7 @@ def _subresource(call: _Call) -> Answer:
     scale = call.route.subresource == "scale"
     match call.request.method:
         case "GET" | "HEAD":
+            call.represented(_OBJECT_VIEWS)
             return call.answered(get_scale(*call.place) if scale else get(*call.place))
         case "PUT":
             return _put(call)
@@ -210,7 +228,7 @@ def _virtual(call: _Call, answerer: Answerer) -> Answer:
     if isinstance(found, str):
         return Answer(200, {}, Representation(Encoding.JSON), call.warnings, found)
     if found.get("kind") == call.served.kind.list_kind:
-        representation = negotiate(request.headers.get("accept", ""), _LIST_VIEWS)
+        representation = call.listed()
         items = [item for item in find_list(found, "items") if isinstance(item, dict)]
         shown = list_view(call.served, items, {}, representation.view, "Metadata", call.backend.now())
         return Answer(200, at_version(shown, representation.version), representation, call.warnings)
@@ -230,7 +248,7 @@ def _typed_body(call: _Call, encoding: Encoding) -> Body:
 
 
 def _delete(call: _Call) -> Answer:
-    negotiate(call.request.headers.get("accept", ""), _OBJECT_VIEWS)
+    call.represented(_OBJECT_VIEWS)
     options = replace(delete_options(call.request), warnings=call.told)
     answer = call.answered(delete(*call.place, options))
     left = options.not_orphaned and not options.dry_run and call.backend.get(*call.place[1:]) is not None
@@ -245,7 +263,7 @@ def _optional_body(call: _Call) -> JsonValue:
 
 
 def _put(call: _Call) -> Answer:
-    negotiate(call.request.headers.get("accept", ""), _OBJECT_VIEWS)
+    call.represented(_OBJECT_VIEWS)
     encoding = body_encoding(call.request.headers.get("content-type", ""))
     options = call.write_options("UpdateOptions")
     body = _typed_body(call, encoding)
@@ -255,9 +273,9 @@ def _put(call: _Call) -> Answer:
 
 
 def _patch(call: _Call) -> Answer:
-    negotiate(call.request.headers.get("accept", ""), _OBJECT_VIEWS)
+    call.represented(_OBJECT_VIEWS)
     offered = CUSTOM_PATCHES if call.served.kind.custom else BUILTIN_PATCHES
-    media, _ = parse_media_type(call.request.headers.get("content-type", ""))
+    media = call.request.headers.get("content-type", "").partition(";")[0].strip()
     kind = next((item for item in offered if item.value == media), None)
     if kind is None:
         if call.served.kind.custom:
@@ -270,7 +288,7 @@ def _patch(call: _Call) -> Answer:
 
 
 def _list(call: _Call, options: ListOptions) -> Answer:
-    representation = negotiate(call.request.headers.get("accept", ""), _LIST_VIEWS)
+    representation = call.listed()
     include = check_include_object(call.request.arg("includeObject")) if representation.view is View.TABLE else ""
     page = list_page(call.backend, call.served, call.route.namespace, options)
     metadata: JsonObject = {"resourceVersion": str(page.revision)}
@@ -278,7 +296,7 @@ def _list(call: _Call, options: ListOptions) -> Answer:
         metadata["continue"] = page.continue_token
     if page.remaining is not None:
         metadata["remainingItemCount"] = page.remaining
-    if representation == Representation(Encoding.JSON):
+    if representation == _PLAIN:
         return Answer(200, raw_list(page, metadata), representation, call.warnings)
     document = list_view(call.served, page.items, metadata, representation.view, include, call.backend.now())
     return Answer(200, at_version(document, representation.version), representation, call.warnings)
@@ -292,7 +310,7 @@ def _delete_collection(call: _Call) -> Answer:
     for item in page.items:
         metadata = find_object(item, "metadata")
         delete(call.backend, call.served, find_str(metadata, "namespace"), find_str(metadata, "name"), options)
-    representation = negotiate(call.request.headers.get("accept", ""), _LIST_VIEWS)
+    representation = call.listed()
     metadata_: JsonObject = {"resourceVersion": str(page.revision)}
     include = check_include_object(call.request.arg("includeObject")) if representation.view is View.TABLE else ""
     document = list_view(call.served, page.items, metadata_, representation.view, include, call.backend.now())
@@ -300,7 +318,7 @@ def _delete_collection(call: _Call) -> Answer:
 
 
 def _watch(call: _Call, options: ListOptions) -> WatchAnswer:
-    representation = negotiate(call.request.headers.get("accept", ""), _LIST_VIEWS, watch=True)
+    representation = call.represented(_LIST_VIEWS, watch=True)
     include = check_include_object(call.request.arg("includeObject")) if representation.view is View.TABLE else ""
     chosen = selection(call.served, options, name=call.route.name)
     plain = representation.view is View.OBJECT

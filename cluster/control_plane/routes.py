@@ -74,7 +74,9 @@ class OpenApiV3Route:
 
 @dataclass(frozen=True, slots=True)
 class OpenIdRoute:
-    """``/.well-known/openid-configuration``: who issues service account tokens."""
+    """``/.well-known/openid-configuration``: who issues service account tokens; or with ``keys`` ``/openid/v1/jwks``."""
+
+    keys: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +100,11 @@ class ResourceRoute:
 
 
 @dataclass(frozen=True, slots=True)
+class BrokenRoute:
+    """A path that stops at ``watch``: what is watched cannot be told."""
+
+
+@dataclass(frozen=True, slots=True)
 class UnknownRoute:
     """Anything else."""
 
@@ -116,6 +123,7 @@ Route: TypeAlias = (
     | OpenIdRoute
     | StatusPageRoute
     | ResourceRoute
+    | BrokenRoute
     | UnknownRoute
 )
 
@@ -149,7 +157,9 @@ def _document(segments: list[str]) -> Route:
         case ["index.html"]:
             return RootRoute()
         case [".well-known", "openid-configuration"]:
-            return OpenIdRoute()
+            return OpenIdRoute(keys=False)
+        case ["openid", "v1", "jwks"]:
+            return OpenIdRoute(keys=True)
         case [("statusz" | "flagz") as page]:
             return StatusPageRoute(page)
         case ["metrics"] | ["metrics", "slis"]:
@@ -168,7 +178,7 @@ def _resource(group: str, version: str, rest: list[str]) -> Route:
     watch = bool(rest) and rest[0] == "watch"
     match rest[1:] if watch else rest:
         case []:
-            return UnknownRoute() if watch else ResourcesRoute(group, version)
+            return BrokenRoute() if watch else ResourcesRoute(group, version)
         case ["namespaces"]:
             return ResourceRoute(group, version, "", "namespaces", watch=watch)
         case ["namespaces", name]:

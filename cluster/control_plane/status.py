@@ -106,7 +106,8 @@ def conflict(kind: Kind, name: str, why: str = MODIFIED) -> StatusError:
 
 def precondition_conflict(kind: Kind, name: str, why: str) -> StatusError:
     """409 of a delete whose preconditions do not hold; names the kind where other conflicts name the resource."""
-    message = f'Operation cannot be fulfilled on {kind.kind} "{name}": {why}'
+    qualified = f"{kind.kind}.{kind.group}" if kind.group else kind.kind
+    message = f'Operation cannot be fulfilled on {qualified} "{name}": {why}'
     return StatusError(409, "Conflict", message, _details(name, kind.group, kind.kind))
 
 
@@ -176,6 +177,16 @@ def not_acceptable(offered: Sequence[str]) -> StatusError:
 def only_accepted(offered: Sequence[str]) -> StatusError:
     """406 of a media type that there is, but not in the form that is asked for."""
     message = f"only the following media types are accepted: {', '.join(offered)}"
+    return StatusError(406, "NotAcceptable", message)
+
+
+def not_one_object(kind: Kind) -> StatusError:
+    """406 of a list that is asked for as the metadata of one object; says which type of Go's a list has there."""
+    package = {"": "core", "events.k8s.io": "core", "internal.apiserver.k8s.io": "apiserverinternal"}.get(
+        kind.group, kind.group.partition(".")[0]
+    )
+    name = "unstructured.UnstructuredList" if kind.custom else f"{package}.{kind.list_kind}"
+    message = f"you requested PartialObjectMetadata, but the requested object is a list (*{name})"
     return StatusError(406, "NotAcceptable", message)
 
 

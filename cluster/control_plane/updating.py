@@ -25,7 +25,7 @@ from wharfinger.cluster.control_plane.creation import (
     with_stored_defaults,
 )
 from wharfinger.cluster.control_plane.intake import Written, accepted, check_name, check_namespace
-from wharfinger.cluster.control_plane.kinds import DEFINITION, Generation
+from wharfinger.cluster.control_plane.kinds import DEFINITION, Generation, Kind
 from wharfinger.cluster.control_plane.list_types import ListTypes
 from wharfinger.cluster.control_plane.managed_fields import Elsewhere, record_update
 from wharfinger.cluster.control_plane.options import WriteOptions, resource_version_of
@@ -39,6 +39,14 @@ from wharfinger.formats.json_value import JsonObject, JsonValue, find, find_list
 _CARRIED = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")
 _COUNTED_METADATA = {"Deployment.apps": "annotations", "EndpointSlice.discovery.k8s.io": "labels"}
 """Metadata whose change is a new generation, in the kinds that count it."""
+_GROUPS_IN_PATHS: Final = frozenset({"apiextensions.k8s.io", "apiregistration.k8s.io"})
+_STORED_BELOW: Final = {
+    "Endpoints": "services/endpoints",
+    "Ingress.networking.k8s.io": "ingress",
+    "Node": "minions",
+    "ReplicationController": "controllers",
+    "Service": "services/specs",
+}
 _PLAIN = frozenset({"apiVersion", "kind", "metadata"})
 
 
@@ -61,12 +69,8 @@ def replace(
             raise status.not_found(served.kind, name)
         created = with_metadata(obj, {"resourceVersion": None})
         return Written(create_object(backend, served, created, options, applied=False), created=True)
-    needed = served.kind.custom or served.kind.group_kind in NEEDS_REVISION
-    if needed and resource_version_of(obj) is None:
-        message = "Invalid value: 0: must be specified for an update"
-        error = status.FieldError("metadata.resourceVersion", "FieldValueInvalid", message)
-        raise status.invalid(served.kind.group, served.kind.plural, name, [error])
     check_uid(served, old, obj)
+    check_revision(served, obj, name)
     obj = without_repeated_owners(obj, options.warnings, admitted=False)
     stored = update(backend, served, old, obj, subresource, options, applied=False)
     return Written(stored, warnings=asked.warnings)
@@ -77,12 +81,28 @@ def check_uid(served: Served, old: JsonObject, obj: JsonObject) -> None:
     given, uid = find_str(obj, "metadata", "uid"), find_str(old, "metadata", "uid")
     if given and given != uid:
         namespace, name = find_str(old, "metadata", "namespace"), find_str(old, "metadata", "name")
-        path = "/".join(part for part in ("/registry", served.kind.plural, namespace, name) if part)
+        path = "/".join(part for part in ("/registry", *_stored_below(served.kind), namespace, name) if part)
         why = (
             f"StorageError: invalid object, Code: 4, Key: {path}, ResourceVersion: 0, AdditionalErrorMsg: Precondition "
             f"failed: UID in precondition: {given}, UID in object meta: {uid}"
         )
         raise status.conflict(served.kind, name, why)
+
+
+def _stored_below(kind: Kind) -> tuple[str, ...]:
+    """Where the kube-apiserver keeps a kind in etcd, which some messages say."""
+    if kind.custom or kind.group in _GROUPS_IN_PATHS:
+        return kind.group, kind.plural
+    return (_STORED_BELOW.get(kind.group_kind, kind.plural),)
+
+
+def check_revision(served: Served, obj: JsonObject, name: str) -> None:
+    """Refuse (422) an object that does not say which revision it replaces, in kinds where it has to."""
+    needed = served.kind.custom or served.kind.group_kind in NEEDS_REVISION
+    if needed and resource_version_of(obj) is None:
+        message = "Invalid value: 0: must be specified for an update"
+        error = status.FieldError("metadata.resourceVersion", "FieldValueInvalid", message)
+        raise status.invalid(served.kind.group, served.kind.plural, name, [error])
 
 
 def update(

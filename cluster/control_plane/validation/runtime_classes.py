@@ -1,0 +1,47 @@
+"""The rules of RuntimeClasses (node.k8s.io/v1)."""
+
+from typing import Final
+
+from wharfinger.cluster.control_plane.internal_form import internal_form
+from wharfinger.cluster.control_plane.status import FieldError
+from wharfinger.cluster.control_plane.validation.amounts import text
+from wharfinger.cluster.control_plane.validation.field_errors import duplicate, each, immutable, required
+from wharfinger.cluster.control_plane.validation.label_selectors import labels_errors
+from wharfinger.cluster.control_plane.validation.names import dns_label_problems
+from wharfinger.cluster.control_plane.validation.parts import part, parts
+from wharfinger.cluster.control_plane.validation.pod_resources import resource_errors
+from wharfinger.cluster.control_plane.validation.pod_scheduling import toleration_errors
+from wharfinger.cluster.control_plane.validation.rules import Rules
+from wharfinger.formats.json_value import JsonObject, find
+
+_KEYS: Final = ("key", "operator", "value", "effect")
+
+
+def runtime_class_errors(one: JsonObject) -> list[FieldError]:
+    """What is wrong with a RuntimeClass."""
+    handler = text(one, "handler")
+    errors = each("handler", handler, dns_label_problems(handler)) if handler else [required("handler")]
+    if part(one, "overhead") is not None:
+        errors += resource_errors({"limits": find(one, "overhead", "podFixed")}, "overhead", ())
+    errors += labels_errors(find(one, "scheduling", "nodeSelector"), "scheduling.nodeSelector")
+    return errors + _toleration_errors(one)
+
+
+def _toleration_errors(one: JsonObject) -> list[FieldError]:
+    path = "scheduling.tolerations"
+    errors = toleration_errors(find(one, "scheduling", "tolerations"), path)
+    seen: set[tuple[str, ...]] = set()
+    for index, toleration in enumerate(parts(one, "scheduling", "tolerations")):
+        key = tuple(text(toleration, name) for name in _KEYS)
+        if key in seen:
+            errors.append(duplicate(f"{path}[{index}]", internal_form("core.Toleration", toleration)))
+        seen.add(key)
+    return errors
+
+
+RUNTIME_CLASS_RULES: Final[dict[str, Rules]] = {
+    "RuntimeClass.node.k8s.io": Rules(
+        create=runtime_class_errors,
+        update=lambda new, old: immutable("handler", text(new, "handler"), text(old, "handler")),
+    ),
+}
