@@ -34,9 +34,17 @@ ROOTS: Final = (
     "batch.SuccessPolicy",
     "batch.UncountedTerminatedPods",
     "autoscaling.HorizontalPodAutoscalerBehavior",
+    "storage.VolumeAttachmentSpec",
+    "flowcontrol.FlowSchemaSpec",
+    "flowcontrol.PriorityLevelConfigurationSpec",
 )
-_PUBLISHED: Final = {"core": "core/v1", "batch": "batch/v1", "autoscaling": "autoscaling/v2"}
+_PUBLISHED: Final = {
+    "core": "core/v1", "batch": "batch/v1", "autoscaling": "autoscaling/v2", "storage": "storage/v1",
+    "flowcontrol": "flowcontrol/v1",
+}  # fmt: skip
 """Packages of internal types → where the types of their API are."""
+_ALIASES: Final = {"api": "core"}
+"""Other names under which packages are imported."""
 _STRUCT: Final = re.compile(r"^type (\w+) struct \{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
 _NAMED: Final = re.compile(r"^type (\w+) ([\w.\[\]*]+)$", re.MULTILINE)
 _FIELD: Final = re.compile(
@@ -130,7 +138,7 @@ class Table:
         if kind in _SPECIAL or kind in {"string", "bool"}:
             return _SPECIAL.get(kind, kind)
         qualifier, _, short = kind.rpartition(".")
-        package = qualifier or package
+        package = _ALIASES.get(qualifier, qualifier) or package
         if package not in self._packages:
             return "string"
         sources = self._packages[package]

@@ -286,8 +286,8 @@ def code_of(schema: Object, schemas: dict[str, Object], go: Object, reached: lis
     if name and name not in SCALARS and (members(schemas[name]) or go.get("kind") == "struct"):
         reached.append(name)
         code: Object = {"r": name, **strategy_of(schema)}
-        if schema.get("x-kubernetes-map-type") == "atomic":
-            code["a"] = 1
+        if said := schema.get("x-kubernetes-map-type"):
+            code["a"] = int(said == "atomic")
         return code if len(code) > 1 else name
     kinds = schema.get("type") if not name else "string"
     if name:

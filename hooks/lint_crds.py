@@ -1,18 +1,25 @@
 """Definitions of custom resources in ``crds/``, checked as an API server checks them, before there is one.
 
-What a server refuses is an error; a schema that it would take and then ignore (it is not structural, so nothing is defaulted,
-pruned or checked by it) is a warning, as is an object that is no definition: it is applied all the same.
+What a server refuses is an error. A keyword it does not know, which it would leave out, is a warning, as is an object that is
+no definition: it is applied all the same.
 """
 
+import re
 from collections.abc import Iterator
+from functools import cache
 from typing import Final
 
 from wharfinger.cluster.control_plane.builtin_kinds import BUILTIN_KINDS
-from wharfinger.cluster.control_plane.custom_schema import CustomSchema
+from wharfinger.cluster.control_plane.catalog import Served
+from wharfinger.cluster.control_plane.creation import with_defaults
+from wharfinger.cluster.control_plane.intake import accepted
 from wharfinger.cluster.control_plane.kinds import DEFINITION
+from wharfinger.cluster.control_plane.options import FieldValidation
+from wharfinger.cluster.control_plane.preparation import prepared
+from wharfinger.cluster.control_plane.status import FieldError, StatusError
 from wharfinger.cluster.control_plane.validation.objects import validate
 from wharfinger.formats.errors import FormatError
-from wharfinger.formats.json_value import JsonObject, JsonValue, find, find_list, find_object, find_str
+from wharfinger.formats.json_value import JsonObject, JsonValue, find, find_list, find_object
 from wharfinger.formats.yaml_lines import Lines
 from wharfinger.formats.yaml_reader import read_yaml_all
 from wharfinger.hooks.lint_schemas import misspelt
@@ -24,7 +31,13 @@ from wharfinger.packages.package_check import Severity
 API_VERSION: Final = "apiextensions.k8s.io/v1"
 KIND: Final = "CustomResourceDefinition"
 _SCHEMA: Final = ("schema", "openAPIV3Schema")
-(_DEFINITION,) = (kind for kind in BUILTIN_KINDS if kind.group_kind == DEFINITION)
+_SHARED: Final = {"validation": "schema"} | {
+    name: name for name in ("subresources", "additionalPrinterColumns", "selectableFields")
+}
+"""Where what a server says of ``spec.validation`` stands in a version."""
+
+_MEMBER: Final = re.compile(r"\[([^\]\d][^\]]*)\]")
+"""``properties[spec]``, which is written ``properties.spec``."""
 
 
 def lint_crds(sources: Sources) -> list[LintFinding]:
@@ -62,7 +75,7 @@ def _of_document(document: JsonValue, lines: Lines, name: str) -> Iterator[LintF
 
 def _of_definition(document: JsonObject, lines: Lines, name: str) -> Iterator[LintFinding]:
     try:
-        for error in validate(_DEFINITION, document):
+        for error in _refused(document):
             yield finding(name, _line(lines, error.field), Severity.ERROR, str(error))
         versions = find_list(document, "spec", "versions")
         for number, version in enumerate(versions):
@@ -70,17 +83,34 @@ def _of_definition(document: JsonObject, lines: Lines, name: str) -> Iterator[Li
             where = ("spec", "versions", number, *_SCHEMA)
             for path, why in misspelt(schema):
                 yield finding(name, lines.of((*where, *path)), Severity.WARNING, why)
-            if problem := CustomSchema(schema, what=f"the schema of version {find_str(version, 'name')}").problem:
-                yield finding(name, lines.of(where), Severity.WARNING, f"{problem}; objects are not checked by it")
         if versions and not any(find(version, "served") is True for version in versions):
             why = "spec.versions: none is served, so nobody can use the kind"
             yield finding(name, lines.of(("spec", "versions")), Severity.WARNING, why)
-    except FormatError as error:
+    except (FormatError, StatusError) as error:
         yield finding(name, lines.of(("spec",)), Severity.ERROR, str(error))
 
 
+def _refused(document: JsonObject) -> list[FieldError]:
+    """What a server would refuse of a new definition. Raises StatusError where it is none at all."""
+    served = _served()
+    # What it would leave out is said by :func:`misspelt`.
+    wanted = accepted(served, document, FieldValidation.IGNORE).obj
+    errors = validate(served.kind, prepared(served.kind, with_defaults(served, wanted)))
+    return [error for error in errors if not error.field.startswith("status.")]  # the server writes it, from the spec
+
+
+@cache
+def _served() -> Served:
+    kind = next(kind for kind in BUILTIN_KINDS if kind.group_kind == DEFINITION)
+    return Served(kind, kind.versions[0])
+
+
 def _line(lines: Lines, field: str) -> int:
-    """The line of a field, or of what is nearest around it."""
+    """The line of a field, or of what is nearest around it; what all versions share is written in the first of them."""
+    parts = _MEMBER.sub(r".\1", field).split(".", 2)
+    if len(parts) > 1 and parts[0] == "spec" and (name := _SHARED.get(parts[1])):
+        parts[1] = f"versions[0].{name}"
+    field = ".".join(parts)
     while field:
         if (line := lines.named(field)) is not None:
             return line

@@ -56,14 +56,18 @@ class Body:
         return closely_read(self.data) if self.data and self.encoding is Encoding.JSON else self.value
 
 
+def too_large() -> status.StatusError:
+    """413 of a body."""
+    return status.StatusError(413, "RequestEntityTooLarge", f"Request entity too large: limit is {BODY_LIMIT}")
+
+
 def read_body(data: bytes, encoding: Encoding) -> Body:
     """A body as a value; JSON is tried first for YAML too, since it is what most clients send.
 
     Raises BodyError, and StatusError where it is too large.
     """
     if len(data) > BODY_LIMIT:
-        message = f"Request entity too large: limit is {BODY_LIMIT}"
-        raise status.StatusError(413, "RequestEntityTooLarge", message)
+        raise too_large()
     if encoding is Encoding.PROTOBUF:
         try:
             return Body(decode_envelope(data), data, encoding)

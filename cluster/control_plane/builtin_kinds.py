@@ -80,7 +80,10 @@ _GENERATION: Final = frozenset(
     """.split()  # noqa: SIM905 - two dozen words read better so
 )
 """Kinds whose ``metadata.generation`` counts changes of the specification."""
-_OTHER_GENERATION: Final = {"PriorityClass.scheduling.k8s.io": Generation.FIRST}
+_OTHER_GENERATION: Final = {
+    "CSIDriver.storage.k8s.io": Generation.LATER,
+    "PriorityClass.scheduling.k8s.io": Generation.FIRST,
+}
 
 _GIVEN_BACK: Final = frozenset(
     """

@@ -6,6 +6,7 @@ name that is taken.
 """
 
 from collections.abc import Sequence
+from typing import Final
 
 from wharfinger.cluster.control_plane import status
 from wharfinger.cluster.control_plane.admission.chain import charge, check, mutated
@@ -18,6 +19,7 @@ from wharfinger.cluster.control_plane.defaults.objects import apply_defaults
 from wharfinger.cluster.control_plane.intake import Written, accepted, check_namespace
 from wharfinger.cluster.control_plane.kinds import Generation
 from wharfinger.cluster.control_plane.managed_fields import record_update
+from wharfinger.cluster.control_plane.null_lists import with_null_lists
 from wharfinger.cluster.control_plane.options import WriteOptions
 from wharfinger.cluster.control_plane.owner_lists import without_repeated_owners
 from wharfinger.cluster.control_plane.preparation import (
@@ -34,7 +36,10 @@ from wharfinger.cluster.control_plane.timestamps import format_time
 from wharfinger.cluster.control_plane.validation.objects import validate, warnings_of
 from wharfinger.formats.json_value import JsonObject, JsonValue, ShapeError, find, find_str
 
+_VERSION_DIGITS: Final = 20
 NAMESPACES = Collection("", "namespaces")
+UNOWNED: Final = {"CertificateSigningRequest.certificates.k8s.io": ("spec", "status")}
+"""What nobody owns of a kind, and nobody changes but through its subresources."""
 
 
 def create(
@@ -44,20 +49,28 @@ def create(
     asked = accepted(served, body, options.validation)
     options.warnings.extend(asked.warnings)
     obj = check_namespace(served, asked.obj, namespace)
-    if find_str(obj, "metadata", "resourceVersion"):
-        raise status.internal("resourceVersion should not be set on objects to be created")
     prefix = find_str(obj, "metadata", "generateName")
     if prefix and not find_str(obj, "metadata", "name"):
         obj = with_metadata(obj, {"name": backend.generate_name(prefix)})
     obj = without_repeated_owners(obj, options.warnings, admitted=False)
-    created = create_object(backend, served, obj, options, applied=False)
+    versioned = _is_version(find_str(obj, "metadata", "resourceVersion"))
+    created = create_object(backend, served, obj, options, applied=False, versioned=versioned)
     return Written(created, created=True, warnings=asked.warnings)
 
 
 def create_object(
-    backend: Backend, served: Served, obj: JsonObject, options: WriteOptions, *, applied: bool
+    backend: Backend,
+    served: Served,
+    obj: JsonObject,
+    options: WriteOptions,
+    *,
+    applied: bool,
+    versioned: bool = False,
 ) -> JsonObject:
-    """Store a new object that has its name and namespace; ``applied`` ones bring their managed fields along."""
+    """Store a new object that has its name and namespace; ``applied`` ones bring their managed fields along.
+
+    One that says which version it is of (``versioned``) is refused, at the very end.
+    """
     obj = with_metadata(obj, dict.fromkeys(SERVER_OWNED))
     if (served.version.status or served.kind.initial_status is not None) and not keeps_status(served.kind):
         obj = without_status(obj)
@@ -66,7 +79,10 @@ def create_object(
     obj = without_status(obj) if kept else obj
     now = backend.now()
     if not applied:
-        obj = record_update(None, obj, manager=options.manager, subresource="", now=now, lists=served.version.lists)
+        hidden = {name: obj[name] for name in UNOWNED.get(served.kind.group_kind, ()) if name in obj}
+        seen = {name: value for name, value in obj.items() if name not in hidden} if hidden else obj
+        seen = record_update(None, seen, manager=options.manager, subresource="", now=now, lists=served.version.lists)
+        obj = {**seen, **hidden} if hidden else seen
     obj = with_stored_defaults(served, obj)
     obj = {**obj, **kept} if kept else obj
     namespace = find_str(obj, "metadata", "namespace")
@@ -87,15 +103,22 @@ def create_object(
     options.warnings.extend(warnings_of(served.kind, obj, None))
     admission = _admission(backend, served, obj, options)
     check(admission)
+    if versioned and not options.dry_run:
+        raise status.internal("resourceVersion should not be set on objects to be created")
     if backend.get(served, namespace, name) is not None:
         raise status.already_exists(served.kind, name)
     check_definition_open(backend, served, name)
-    if served.kind.generation is not Generation.NONE:
+    if served.kind.generation not in {Generation.NONE, Generation.LATER}:
         obj = with_metadata(obj, {"generation": 1})
     if options.dry_run:
-        return obj
+        return stored_form(served, obj)
     charge(admission, backend)
     return store(backend, served, backend.key(served, namespace, name), obj)
+
+
+def _is_version(text: str) -> bool:
+    """Whether a text is a resourceVersion of something that was stored."""
+    return text.isascii() and text.isdigit() and len(text) <= _VERSION_DIGITS and int(text) > 0
 
 
 def _admission(
@@ -159,6 +182,8 @@ def schema_errors(
 def stored_form(served: Served, obj: JsonObject) -> JsonObject:
     """The object at its kind's storage version (versions of a kind differ in nothing else here)."""
     version = served.kind.stored_api_version
+    if served.version.custom is None:
+        obj = with_null_lists(obj, served.kind.group, version.rpartition("/")[2], served.kind.kind)
     return {"kind": served.kind.kind, "apiVersion": version, **obj} | {"apiVersion": version}
 
 

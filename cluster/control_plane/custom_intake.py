@@ -16,6 +16,7 @@ from wharfinger.cluster.control_plane.refusals import (
     unrecognized,
 )
 from wharfinger.cluster.control_plane.status import FieldError
+from wharfinger.cluster.control_plane.typed_form import typed_form
 from wharfinger.cluster.control_plane.validation.field_errors import invalid
 from wharfinger.cluster.resource import split_api_version
 from wharfinger.formats.json_value import JsonObject, JsonValue, as_object, find_str
@@ -70,9 +71,10 @@ def _metadata(value: JsonValue) -> tuple[JsonObject, tuple[str, ...]]:
         raise DecodingError(f"json: cannot unmarshal {go_type_of(value)} into Go value of type {types.go_type}")
     read = decoded(value, types)
     strict = tuple(complaint.replace(' field "', ' field "metadata.', 1) for complaint in read.strict)
+    formed = typed_form(read.obj, types)  # what is empty is left out, as in built-in kinds
     if read.obj.get("managedFields") == []:
-        return {**read.obj, "managedFields": [{}]}, strict
-    return read.obj, strict
+        return {**formed, "managedFields": [{}]}, strict
+    return formed, strict
 
 
 def _type_errors(served: Served, api_version: str, kind: str) -> list[FieldError]:

@@ -78,10 +78,17 @@ class _Decoder:
     def struct(self, value: JsonObject, lists: ListTypes) -> JsonObject:
         """An object as a struct."""
         found: JsonObject = {}
-        members = value.members if isinstance(value, Repeated) else value.items()
+        if not isinstance(value, Repeated):
+            members, plain = list(value.items()), lists.plain_fields
+        else:
+            members, plain = value.members, {}
+        fields = lists.fields
         seen: set[str] = set()
         for name, inner in members:
-            types = lists.fields.get(name)
+            if type(inner) is str and name in plain:  # most of what there is
+                found[name] = inner
+                continue
+            types = fields.get(name)
             if types is None:
                 self._note("unknown", name)
                 continue
@@ -120,6 +127,12 @@ class _Decoder:
     def _map(self, value: JsonObject, types: ListTypes) -> JsonObject:
         element = types.item
         found: JsonObject = {}
+        if (
+            element.scalar is Scalar.STRING
+            and type(value) is dict
+            and all(type(item) is str for item in value.values())
+        ):
+            return dict(value)
         for name, inner in value.members if isinstance(value, Repeated) else value.items():
             if name in found:
                 self._note("duplicate", name)
@@ -232,7 +245,7 @@ def _zero(types: ListTypes) -> JsonValue:
     if types.closed:
         return {}
     match types.scalar:
-        case Scalar.STRING:
+        case Scalar.STRING | Scalar.BYTES:
             return ""
         case Scalar.BOOL:
             return False

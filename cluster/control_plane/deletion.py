@@ -29,7 +29,7 @@ _ORPHANING: Final = {
 }
 """Kinds that leave dependents behind where nothing is said, and the warning of it."""
 _UNGRACEFUL: Final = frozenset({"Namespace", DEFINITION})
-"""Kinds that are marked without a grace period and without a new generation."""
+"""Kinds that are marked without a grace period and a new generation, and that look at preconditions in their own way."""
 
 
 def delete(backend: Backend, served: Served, namespace: str, name: str, options: DeleteOptions) -> JsonObject:
@@ -38,6 +38,8 @@ def delete(backend: Backend, served: Served, namespace: str, name: str, options:
     obj = backend.get(served, namespace, name)
     if kind.group_kind == "Namespace" and name in IMMORTAL:
         raise status.forbidden(kind, name, "this namespace may not be deleted")
+    if not options.propagation and (warning := _ORPHANING.get(kind.group_kind)):
+        options.warnings.append(warning)
     if obj is None:
         raise status.not_found(kind, name)
     _check_preconditions(served, obj, options)
@@ -63,8 +65,6 @@ def _with_default_policy(group_kind: str, obj: JsonObject, options: DeleteOption
     """What is asked for, or where nothing is what the kind does: Jobs and ReplicationControllers leave their Pods behind."""
     if options.propagation or group_kind not in _ORPHANING:
         return options
-    if warning := _ORPHANING[group_kind]:
-        options.warnings.append(warning)
     held = {ORPHAN, FOREGROUND}.intersection(str(item) for item in find_list(obj, "metadata", "finalizers"))
     return options if held else replace(options, propagation="Orphan")
 
@@ -72,6 +72,11 @@ def _with_default_policy(group_kind: str, obj: JsonObject, options: DeleteOption
 def _check_preconditions(served: Served, obj: JsonObject, options: DeleteOptions) -> None:
     name = find_str(obj, "metadata", "name")
     uid, version = find_str(obj, "metadata", "uid"), find_str(obj, "metadata", "resourceVersion")
+    if served.kind.group_kind in _UNGRACEFUL:
+        for what, given, known in (("UID", options.uid, uid), ("ResourceVersion", options.resource_version, version)):
+            if given and given != known:
+                why = f"Precondition failed: {what} in precondition: {given}, {what} in object meta: {known}"
+                raise status.conflict(served.kind, name, why)
     if options.uid and options.uid != uid:
         why = (
             f"the UID in the precondition ({options.uid}) does not match the UID in record ({uid}). "

@@ -16,11 +16,11 @@ from wharfinger.cluster.control_plane.backend import Backend
 from wharfinger.cluster.control_plane.commits import Commits
 from wharfinger.cluster.control_plane.documents import Documents
 from wharfinger.cluster.control_plane.health import PLAIN
-from wharfinger.cluster.control_plane.metrics import Metrics
+from wharfinger.cluster.control_plane.metrics import Metrics, Series, series_of
 from wharfinger.cluster.control_plane.negotiation import Encoding, Representation, error_representation
 from wharfinger.cluster.control_plane.places import NotServedError
 from wharfinger.cluster.control_plane.resources import Answer, WatchAnswer, handle_resource, verb_of
-from wharfinger.cluster.control_plane.routes import ResourceRoute, Route, parse_route
+from wharfinger.cluster.control_plane.routes import BrokenRoute, ResourceRoute, Route, parse_route
 from wharfinger.cluster.control_plane.storage import StorageError
 from wharfinger.cluster.control_plane.watching import Bells, watch_events
 from wharfinger.cluster.control_plane.wire_forms import document_response, with_common_headers
@@ -66,18 +66,20 @@ class ControlPlaneHandler:
 
     async def __call__(self, request: Request) -> Response | StreamingResponse:
         began = monotonic()
-        response = self._answered(request)
-        try:
-            await self._commits.settle()
-        except StorageError as error:
-            log.warning("%s %s: %s", request.method, request.path, error)
-            response = _failure(request, status.internal(str(error)))
-        self.metrics.count(request, response, monotonic() - began)
+        route = parse_route(request.path)
+        with self.metrics.in_flight(request.method):
+            response = self._answered(route, request)
+            try:
+                await self._commits.settle()
+            except StorageError as error:
+                log.warning("%s %s: %s", request.method, request.path, error)
+                response = _failure(request, status.internal(str(error)))
+        self.metrics.count(series_of(self._backend.catalog, route, request), response.status, monotonic() - began)
         return with_common_headers(request, response)
 
-    def _answered(self, request: Request) -> Response | StreamingResponse:
+    def _answered(self, route: Route, request: Request) -> Response | StreamingResponse:
         try:
-            return self._answer(request)
+            return self._answer(route, request)
         except status.StatusError as error:
             log.debug("%s %s: %d %s", request.method, request.path, error.code, error.message)
             return _failure(request, error)
@@ -87,12 +89,15 @@ class ControlPlaneHandler:
             log.warning("%s %s: %s", request.method, request.path, error)
             return _failure(request, status.internal(str(error)))
 
-    def _answer(self, request: Request) -> Response | StreamingResponse:
-        route = parse_route(request.path)
+    def _answer(self, route: Route, request: Request) -> Response | StreamingResponse:
+        if isinstance(route, BrokenRoute):
+            return _broken(request.path)
         user = self._authorized(route, request)
         if isinstance(route, ResourceRoute):
             answer = handle_resource(self._backend, user, route, request)
-            return self._stream(answer) if isinstance(answer, WatchAnswer) else _whole(request, answer)
+            if isinstance(answer, WatchAnswer):
+                return self._stream(answer, series_of(self._backend.catalog, route, request))
+            return _whole(request, answer)
         return self.documents.answer(route, request)
 
     def _authorized(self, route: Route, request: Request) -> User:
@@ -106,15 +111,15 @@ class ControlPlaneHandler:
         authorize(self._backend, replace(asked, user=user))
         return user
 
-    def _stream(self, answer: WatchAnswer) -> StreamingResponse:
+    def _stream(self, answer: WatchAnswer, series: Series) -> StreamingResponse:
         @asynccontextmanager
         async def open_chunks() -> AsyncIterator[AsyncIterator[bytes]]:
-            self.metrics.watches += 1
+            self.metrics.watches[series] += 1
             try:
                 async with aclosing(watch_events(self._backend, self._bells, answer.watch, answer.render)) as events:
                     yield events
             finally:
-                self.metrics.watches -= 1
+                self.metrics.watches[series] -= 1
 
         return StreamingResponse(200, open_chunks, answer.representation.content_type, _warnings(answer.warnings))
 
@@ -132,6 +137,11 @@ def _warnings(texts: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
         escaped = text.encode("ascii", "replace").decode().replace("\\", "\\\\").replace('"', '\\"')
         headers.append(("warning", f'299 - "{escaped}"'))
     return tuple(headers)
+
+
+def _broken(path: str) -> Response:
+    why = f"failed to create RequestInfo: unable to determine kind and namespace from url, {path}"
+    return Response(500, f'Internal Server Error: "{path}": {why}\n'.encode(), PLAIN, _PAGE_NOT_FOUND.headers)
 
 
 def _whole(request: Request, answer: Answer) -> Response:

@@ -23,6 +23,7 @@ from wharfinger.cluster.control_plane.refusals import (
     repeats_complaint,
     unrecognized,
 )
+from wharfinger.cluster.control_plane.unserved_kinds import is_former, is_unserved
 from wharfinger.cluster.resource import split_api_version
 from wharfinger.formats.json_value import JsonObject, JsonValue, as_object, find_object, find_str
 
@@ -78,9 +79,7 @@ def _builtin_object(served: Served, body: Body) -> Decoded:
     except DecodingError as error:
         raise _refused(served, str(error)) from error
     if version != served.version.name:
-        raise status.bad_request(
-            f"the API version in the data ({api_version}) does not match the expected API version ({served.api_version})"
-        )
+        raise _other_version(served, api_version)
     return Decoded(headed(served, read.obj), read.strict)
 
 
@@ -140,19 +139,30 @@ def _named(wanted: str, value: JsonValue, body: Body) -> tuple[str, str]:
 def _of_another_kind(served: Served, group: str, version: str, kind: str, body: Body) -> status.StatusError:
     """400 of an object of a kind that is known or not; a known one is read as what it is first."""
     wanted = served.kind.kind
+    api_version = f"{group}/{version}" if group else version
+    package = served.kind.group.partition(".")[0] or "core"
+    unknown = f"converting ({version}.{kind}) to ({package}.{wanted}): unknown conversion"
+    if kind == wanted and is_former(group, version, kind, served.kind.group):
+        return _other_version(served, api_version)
     if is_builtin(group, version, kind):
-        package = served.kind.group.partition(".")[0] or "core"
-        why = f"converting ({version}.{kind}) to ({package}.{wanted}): unknown conversion"
+        why = unknown
         try:
             read_typed(body, builtin_list_types(group, version, kind))
         except DecodingError as error:
             why = str(error)
+    elif is_unserved(group, version, kind):
+        why = unknown
     else:
-        api_version = f"{group}/{version}" if group else version
         why = (
             f'no kind "{kind}" is registered for version "{api_version}" in scheme "pkg/api/legacyscheme/scheme.go:30"'
         )
     return refused(kind, version, why, wanted)
+
+
+def _other_version(served: Served, api_version: str) -> status.StatusError:
+    return status.bad_request(
+        f"the API version in the data ({api_version}) does not match the expected API version ({served.api_version})"
+    )
 
 
 def _refused(served: Served, why: str) -> status.StatusError:

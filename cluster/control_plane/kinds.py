@@ -38,6 +38,8 @@ class Generation(StrEnum):
     """1 at creation, one more with each change outside metadata and status."""
     FIRST = "first"
     """1 at creation, and ever after."""
+    LATER = "later"
+    """None at creation; then as ``SPEC``."""
 
 
 @dataclass(frozen=True, slots=True)

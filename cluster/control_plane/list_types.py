@@ -133,6 +133,15 @@ class ListTypes:
         """The declared members of a struct, in the order of Go's."""
         return self.load_fields()
 
+    @cached_property
+    def plain_fields(self) -> Mapping[str, bool]:
+        """The members of a struct that are texts and nothing more, and whether an empty one is printed."""
+        return {
+            name: name in self.zero or name in self.pointers
+            for name, types in self.fields.items()
+            if types.relation is Relation.SCALAR and types.scalar is Scalar.STRING
+        }
+
     @property
     def is_whole(self) -> bool:
         """Whether the value changes only as a whole."""
@@ -191,6 +200,12 @@ def builtin_list_types(group: str, version: str, kind: str) -> ListTypes:
 def is_builtin(group: str, version: str, kind: str) -> bool:
     """Whether the data knows the kind."""
     return find(_data(), "kinds", f"{group}/{version}/{kind}" if group else f"{version}/{kind}") is not None
+
+
+def has_version(group: str, version: str) -> bool:
+    """Whether the data knows any kind of a version of a group."""
+    prefix = f"{group}/{version}/" if group else f"{version}/"
+    return any(name.startswith(prefix) for name in find_object(_data(), "kinds"))
 
 
 def crd_list_types(schema: JsonObject) -> ListTypes:
@@ -322,6 +337,8 @@ def _scalar(code: str) -> ListTypes:
     """A scalar from its code: ``=*s:v1.PullPolicy``."""
     letter, _, go_type = code.lstrip("=*").partition(":")
     scalar = Scalar(letter)
+    if scalar is Scalar.ANY:
+        return RAW  # any JSON, such as the ``items`` of a schema: nothing is asked of it
     relation = Relation.QUANTITY if scalar is Scalar.QUANTITY else Relation.SCALAR
     return ListTypes(relation, scalar=scalar, go_type=go_type or _GO_TYPES[scalar])
 
@@ -338,7 +355,8 @@ def _of_code(code: JsonValue) -> ListTypes:
     strategies = frozenset(strategy for strategy in find_str(code, "s").split(",") if strategy)
     if name := find_str(code, "r"):
         struct = replace(_struct(name), strategies=strategies, merge_key=find_str(code, "x"))
-        return replace(struct, relation=Relation.ATOMIC_MAP) if find(code, "a") else struct
+        whole = find(code, "a")
+        return struct if whole is None else replace(struct, relation=Relation.ATOMIC_MAP if whole else Relation.STRUCT)
     list_type = find_str(code, "l")
     if not list_type:
         relation = Relation.ATOMIC_MAP if find(code, "a") else Relation.MAP

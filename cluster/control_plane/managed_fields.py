@@ -20,7 +20,7 @@ from typing import Final, TypeAlias
 
 from wharfinger.cluster.control_plane.list_types import ListTypes
 from wharfinger.cluster.control_plane.timestamps import format_time
-from wharfinger.cluster.control_plane.typed_fields import compare
+from wharfinger.cluster.control_plane.typed_fields import Changes, changes, compare
 from wharfinger.cluster.field_set import EMPTY, FieldSet, FieldSetError
 from wharfinger.formats.json_value import (
     JsonObject,
@@ -125,7 +125,10 @@ def updated(
 
     ``elsewhere`` is given where versions of the kind differ: what others lose is what changed at their version.
     """
-    change = compare(plain(before if before is not None else lists.zero), plain(after), lists)
+    paths = changes(plain(before if before is not None else lists.zero), plain(after), lists)
+    if elsewhere is None and (known := _only_later(managers, paths, manager, now)) is not None:
+        return known
+    change = paths.compared()
     taken = change.added.union(change.modified)
     own = taken.difference(UNTRACKED)
     kept = {}
@@ -143,6 +146,23 @@ def updated(
         fields = old.fields.union(own) if old is not None else own
         kept[manager] = Owned(fields, format_time(now), manager.api_version)
     return _capped({other: owned for other, owned in kept.items() if owned.fields})
+
+
+def _only_later(managers: Managers, change: Changes, manager: Manager, now: datetime) -> Managers | None:
+    """The managers after a change of what the manager owns already, and nobody else: as before, but later. None for others.
+
+    Most updates are like this one's last, and need no sets to be made.
+    """
+    own = managers.get(manager)
+    if own is None or change.removed or len(managers) > MAX_UPDATE_ENTRIES:
+        return None
+    taken = [*change.added, *change.modified]
+    if not all(path and path in own.fields and path not in UNTRACKED for path in taken):
+        return None
+    others = [owned.fields for other, owned in managers.items() if other != manager]
+    if any(path in fields for fields in others for path in taken) or not all([own.fields, *others]):
+        return None
+    return {**managers, manager: Owned(own.fields, format_time(now), manager.api_version)} if taken else managers
 
 
 def managers_of_request(before: JsonObject | None, after: JsonObject, subresource: str) -> Managers:

@@ -36,6 +36,8 @@ class MemoryTransport(httpx.AsyncBaseTransport):
         typed = [("content-type", answer.content_type)] if answer.content_type else []
         sent = [*typed, *answer.headers]
         if isinstance(answer, Response):
+            if request.method == "HEAD":
+                return httpx.Response(answer.status, headers=[*sent, ("content-length", str(len(answer.body)))])
             return httpx.Response(answer.status, headers=sent, content=answer.body)
         return httpx.Response(answer.status, headers=sent, stream=_Chunks(answer))
 

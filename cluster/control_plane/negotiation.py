@@ -18,9 +18,9 @@ STREAMS: Final = ("application/json;stream=watch", "application/vnd.kubernetes.p
 """The same of a watch."""
 
 
-_TOKEN: Final = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
-_PAIR: Final = rf'\s*;\s*({_TOKEN})\s*=\s*(?:{_TOKEN}|"[^"]*")'
-_CONTENT_TYPE: Final = re.compile(rf"\s*({_TOKEN}/{_TOKEN})\s*((?:{_PAIR})*)\s*;?\s*")
+_WORD: Final = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+_PAIR: Final = rf'\s*;\s*({_WORD})\s*=\s*(?:{_WORD}|"[^"]*")'
+_CONTENT_TYPE: Final = re.compile(rf"\s*({_WORD}/{_WORD})\s*((?:{_PAIR})*)\s*;?\s*")
 _PARAMETER: Final = re.compile(_PAIR)
 
 

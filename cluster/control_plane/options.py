@@ -4,13 +4,14 @@ Parsed once, and refused here where the kube-apiserver refuses them (``metav1/va
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
 from wharfinger.cluster.control_plane import status
 from wharfinger.cluster.control_plane.authentication import ADMINISTRATOR, User
+from wharfinger.cluster.control_plane.selectors import SelectorError, parse_field_selector, parse_label_selector
 from wharfinger.cluster.control_plane.status import FieldError
 from wharfinger.cluster.control_plane.validation.field_errors import quoted
 from wharfinger.formats.json_value import (
@@ -202,19 +203,29 @@ def _delete_options(given: JsonObject) -> DeleteOptions:
     )
 
 
-def parse_list_options(query: Query, *, watch: bool = False) -> ListOptions:
-    """Options of a list or, with ``watch`` or by its parameter, of a watch. Raises StatusError."""
+def parse_list_options(
+    query: Query, *, watch: bool = False, judge: Callable[[str], object] | None = None
+) -> ListOptions:
+    """Options of a list or, with ``watch`` or by its parameter, of a watch. Raises StatusError.
+
+    ``judge`` refuses fields that cannot be selected by: after what is no selector, and before what is no version.
+    """
     asked = _flag(query, "watch")  # where only the path says so, the rules of lists hold
     limit, timeout = _integer(query, "limit"), _integer(query, "timeoutSeconds")
     version, match, token = (_first(query, name) for name in ("resourceVersion", "resourceVersionMatch", "continue"))
+    labels, fields = _first(query, "labelSelector"), _first(query, "fieldSelector")
+    if labels or fields:
+        _check_selectors(labels, fields)
     initial = _flag(query, "sendInitialEvents") if "sendInitialEvents" in query else None
     if asked and initial is None and not match and version in {"", "0"}:
         initial, match = True, "NotOlderThan"
     errors = _watch_errors(match, token, initial) if asked else _list_errors(match, token, initial, version)
     _refuse("ListOptions", errors)
+    if fields and judge is not None:
+        judge(fields)
     return ListOptions(
-        label_selector=_first(query, "labelSelector"),
-        field_selector=_first(query, "fieldSelector"),
+        label_selector=labels,
+        field_selector=fields,
         limit=max(limit or 0, 0),
         continue_token=token,
         revision=parse_revision(version, listed=not (watch or asked)),
@@ -224,6 +235,15 @@ def parse_list_options(query: Query, *, watch: bool = False) -> ListOptions:
         initial_events=initial,
         timeout_seconds=timeout,
     )
+
+
+def _check_selectors(labels: str, fields: str) -> None:
+    """Refuse what is no selector. Raises StatusError (400)."""
+    try:
+        parse_label_selector(labels)
+        parse_field_selector(fields, lambda _path: True)
+    except SelectorError as error:
+        raise status.bad_request(str(error)) from error
 
 
 def asks_to_watch(query: Query) -> bool:

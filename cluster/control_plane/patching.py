@@ -53,7 +53,7 @@ from wharfinger.cluster.control_plane.strategic_merge import (
     PatchFormatError,
     strategic_merge,
 )
-from wharfinger.cluster.control_plane.updating import check_revision, update
+from wharfinger.cluster.control_plane.updating import check_revision, status_keeps, update
 from wharfinger.cluster.control_plane.validation.field_errors import invalid, quoted
 from wharfinger.formats.json_value import JsonObject, JsonValue, ShapeError, as_object, find, find_str
 
@@ -233,11 +233,10 @@ def _apply(
         body = read_body(data, Encoding.YAML)
     except BodyError as error:
         raise status.bad_request(f"error decoding YAML: error converting YAML to JSON: {error}") from error
-    intent = intended(served, body.value)
-    intent = _reached(served, intent, subresource)
-    read = applied(
-        served, None if old is None else presented(served, old), intent, body, subresource, options, backend.now()
-    )
+    sent = intended(served, body.value)
+    intent = _reached(served, sent, subresource)
+    live = None if old is None else presented(served, old)
+    read = applied(served, live, intent, body, subresource, options, backend.now(), sent=sent)
     if old is None and find_str(intent, "metadata", "uid"):
         given = find_str(intent, "metadata", "uid")
         why = f"uid mismatch: the provided object specified uid {given}, and no existing object was found"
@@ -263,8 +262,10 @@ def applied(
     subresource: str,
     options: WriteOptions,
     now: datetime,
+    *,
+    sent: JsonObject | None = None,
 ) -> JsonObject:
-    """An object with an intent applied to it, and managed fields that say so. Raises StatusError."""
+    """An object with an intent applied to it, and managed fields that say so; see apply. Raises StatusError."""
     try:
         merged = apply(
             live,
@@ -274,6 +275,8 @@ def applied(
             subresource=subresource,
             now=now,
             lists=served.version.lists,
+            reached=None if live is None else _reached(served, live, subresource),
+            sent=sent,
         )
         options.warnings.extend(_strict_complaint(body, options.validation))
         return _read_applied(served, merged)
@@ -301,7 +304,12 @@ def _reached(served: Served, intent: JsonObject, subresource: str) -> JsonObject
         if isinstance(metadata, dict):
             kept["metadata"] = {name: value for name, value in metadata.items() if name in _IDENTITY}
         return kept
-    return {name: value for name, value in intent.items() if name != "spec"} if subresource == "status" else intent
+    if subresource != "status":
+        return intent
+    metadata = find(intent, "metadata")
+    if isinstance(metadata, dict) and not metadata.keys().isdisjoint(unreached := status_keeps(served.kind)):
+        intent = {**intent, "metadata": {name: value for name, value in metadata.items() if name not in unreached}}
+    return {name: value for name, value in intent.items() if name != "spec"}
 
 
 def _strict_complaint(body: Body, validation: FieldValidation) -> tuple[str, ...]:

@@ -135,6 +135,14 @@ def _raw_item(served: Served, record: Record) -> msgspec.Raw | JsonObject:
     return {name: value for name, value in obj.items() if name not in {"apiVersion", "kind"}}
 
 
+def check_fields(served: Served, text: str) -> None:
+    """Refuse a field selector that names what cannot be selected by. Raises StatusError (400)."""
+    try:
+        parse_field_selector(text, _supported(served), partial(_refusal, served))
+    except SelectorError as error:
+        raise status.bad_request(str(error)) from error
+
+
 def selection(served: Served, options: ListOptions, *, name: str = "") -> Selection:
     """The selectors of a request, read; ``name`` adds one object's name. Raises StatusError (400)."""
     supported = _supported(served)
@@ -164,6 +172,10 @@ def _supported(served: Served) -> Callable[[str], bool]:
     return paths.__contains__
 
 
+_UNCACHED: Final = frozenset({"Event", "Event.events.k8s.io"})
+"""Kinds without a watch cache in the kube-apiserver."""
+
+
 def list_page(backend: Backend, served: Served, namespace: str, options: ListOptions) -> Page:
     """A page of a list. Raises StatusError."""
     chosen, storage = selection(served, options), backend.storage
@@ -175,6 +187,8 @@ def list_page(backend: Backend, served: Served, namespace: str, options: ListOpt
             found = iter([record for record in found if record.key.name == chosen.fields.name])  # the one there may be
         matching = found if chosen.everything else filter(chosen.takes, found)
         limit = min(options.limit, sys.maxsize) or None
+        if options.revision == 0 and served.kind.group_kind not in _UNCACHED:
+            limit = None  # whatever is there is wanted, and a cache that answers knows no pages
         records = tuple(islice(matching, limit))
         more = limit is not None and len(records) == limit and next(found, None) is not None  # it may not match
         if not more:

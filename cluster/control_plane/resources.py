@@ -6,12 +6,13 @@ waits, so each request is atomic; a watch is handed back as what to stream.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Final
 
 from wharfinger.cluster.control_plane import status
 from wharfinger.cluster.control_plane.authentication import User
 from wharfinger.cluster.control_plane.backend import Backend
-from wharfinger.cluster.control_plane.bodies import Body, BodyError, decode, encode, read_body
+from wharfinger.cluster.control_plane.bodies import BODY_LIMIT, Body, BodyError, decode, encode, read_body, too_large
 from wharfinger.cluster.control_plane.catalog import Served
 from wharfinger.cluster.control_plane.creation import create
 from wharfinger.cluster.control_plane.delete_requests import delete_options
@@ -26,6 +27,7 @@ from wharfinger.cluster.control_plane.negotiation import (
 )
 from wharfinger.cluster.control_plane.options import (
     ListOptions,
+    Query,
     WriteOptions,
     asked_revision,
     asks_to_watch,
@@ -34,7 +36,7 @@ from wharfinger.cluster.control_plane.options import (
 )
 from wharfinger.cluster.control_plane.patching import BUILTIN_PATCHES, CUSTOM_PATCHES, PatchType, patch
 from wharfinger.cluster.control_plane.places import check_method, nothing_there
-from wharfinger.cluster.control_plane.reading import get, list_page, presented, raw_list, selection
+from wharfinger.cluster.control_plane.reading import Page, check_fields, get, list_page, presented, raw_list, selection
 from wharfinger.cluster.control_plane.refusals import unreadable
 from wharfinger.cluster.control_plane.routes import ResourceRoute
 from wharfinger.cluster.control_plane.scaling import get_scale, patch_scale, replace_scale
@@ -46,6 +48,8 @@ from wharfinger.cluster.control_plane.watching import Watch
 from wharfinger.formats.json_value import JsonObject, JsonValue, find_list, find_object, find_str
 from wharfinger.httpd.messages import Request
 
+_OTHERS: Final = frozenset({"Status", "Scale", "TokenRequest"})
+"""Kinds that subresources answer with, which are not those of the resource."""
 _OBJECT_VIEWS: Final = (View.TABLE, View.METADATA)
 _PLAIN: Final = Representation(Encoding.JSON)
 _LIST_VIEWS: Final = (View.TABLE, View.METADATA, View.METADATA_LIST)
@@ -106,6 +110,10 @@ class _Call:
             raise status.not_one_object(self.served.kind)
         return found
 
+    def list_options(self, query: Query) -> ListOptions:
+        """What a list or a watch is asked for. Raises StatusError."""
+        return parse_list_options(query, watch=self.route.watch, judge=partial(check_fields, self.served))
+
     def written(self, result: Written) -> Answer:
         """What a write came to, as the client wants to see it."""
         answer = self.answered(result.obj)
@@ -115,7 +123,7 @@ class _Call:
     def answered(self, document: JsonObject) -> Answer:
         """An object (or Status) as the client wants to see it."""
         representation = self.represented(_OBJECT_VIEWS)
-        if document.get("kind") not in {"Status", "Scale"}:
+        if document.get("kind") not in _OTHERS:
             include = check_include_object(self.request.arg("includeObject"))
             shown = presented(self.served, document)
             document = object_view(self.served, shown, representation.view, include, self.backend.now())
@@ -172,7 +180,7 @@ def _collection(call: _Call) -> Answer | WatchAnswer:
     namespaced_elsewhere = call.served.kind.namespaced and not call.route.namespace
     match call.request.method:
         case "GET" | "HEAD":
-            options = parse_list_options(call.request.query, watch=call.route.watch)
+            options = call.list_options(call.request.query)
             return _watch(call, options) if options.watch else _list(call, options)
         case "POST" if not namespaced_elsewhere:
             call.represented(_OBJECT_VIEWS)
@@ -190,7 +198,7 @@ def _object(call: _Call) -> Answer | WatchAnswer:
     match call.request.method:
         case "GET" | "HEAD":
             if call.route.watch:  # a parameter makes no watch of one object
-                return _watch(call, parse_list_options(call.request.query, watch=True))
+                return _watch(call, call.list_options(call.request.query))
             call.represented(_OBJECT_VIEWS)
             return call.answered(get(*call.place, asked_revision(call.request.query)))
         case "PUT":
@@ -199,6 +207,8 @@ def _object(call: _Call) -> Answer | WatchAnswer:
             return _patch(call)
         case "DELETE":
             return _delete(call)
+        case "POST":  # of custom kinds only: it creates what its body names
+            return _collection(call)
         case _:
             raise status.method_not_allowed()
 
@@ -281,6 +291,8 @@ def _patch(call: _Call) -> Answer:
         if call.served.kind.custom:
             raise status.unsupported_media_type(offered)
         raise status.StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", {})
+    if len(call.request.body) > BODY_LIMIT:
+        raise too_large()
     options = call.write_options("PatchOptions", apply=kind is PatchType.APPLY)
     if call.route.subresource == "scale":
         return call.answered(patch_scale(*call.place, kind, call.request.body, options))
@@ -291,29 +303,35 @@ def _list(call: _Call, options: ListOptions) -> Answer:
     representation = call.listed()
     include = check_include_object(call.request.arg("includeObject")) if representation.view is View.TABLE else ""
     page = list_page(call.backend, call.served, call.route.namespace, options)
-    metadata: JsonObject = {"resourceVersion": str(page.revision)}
-    if page.continue_token:
-        metadata["continue"] = page.continue_token
-    if page.remaining is not None:
-        metadata["remainingItemCount"] = page.remaining
+    metadata = _list_metadata(page)
     if representation == _PLAIN:
         return Answer(200, raw_list(page, metadata), representation, call.warnings)
     document = list_view(call.served, page.items, metadata, representation.view, include, call.backend.now())
     return Answer(200, at_version(document, representation.version), representation, call.warnings)
 
 
+def _list_metadata(page: Page) -> JsonObject:
+    metadata: JsonObject = {"resourceVersion": str(page.revision)}
+    if page.continue_token:
+        metadata["continue"] = page.continue_token
+    if page.remaining is not None:
+        metadata["remainingItemCount"] = page.remaining
+    return metadata
+
+
 def _delete_collection(call: _Call) -> Answer:
-    """Delete what a selection meets; the answer is the list as it was before."""
-    chosen = parse_list_options({name: values for name, values in call.request.query.items() if name != "watch"})
+    """Delete what a selection meets, or a page of it; the answer is the list as it was before."""
+    chosen = call.list_options({name: values for name, values in call.request.query.items() if name != "watch"})
     options = replace(delete_options(call.request), warnings=call.told)
-    page = list_page(call.backend, call.served, call.route.namespace, replace(chosen, limit=0))
+    page = list_page(call.backend, call.served, call.route.namespace, chosen)
     for item in page.items:
         metadata = find_object(item, "metadata")
         delete(call.backend, call.served, find_str(metadata, "namespace"), find_str(metadata, "name"), options)
     representation = call.listed()
-    metadata_: JsonObject = {"resourceVersion": str(page.revision)}
     include = check_include_object(call.request.arg("includeObject")) if representation.view is View.TABLE else ""
-    document = list_view(call.served, page.items, metadata_, representation.view, include, call.backend.now())
+    document = list_view(
+        call.served, page.items, _list_metadata(page), representation.view, include, call.backend.now()
+    )
     return Answer(200, at_version(document, representation.version), representation, call.warnings)
 
 

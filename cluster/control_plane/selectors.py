@@ -175,8 +175,10 @@ def _requirement(tokens: _Tokens) -> Requirement:
     if absent:
         tokens.take()
     key = tokens.take()
-    if key in _SYMBOLS:
+    if key in _SYMBOLS and absent:
         raise SelectorError(f"unable to parse requirement: found '{key}', expected: identifier")
+    if key in _SYMBOLS:
+        raise SelectorError(f"found '{key}', expected: !, identifier, or 'end of string'")
     _check_key(key)
     if absent:
         return Requirement(key, Operator.ABSENT)
@@ -198,7 +200,7 @@ def _comparison(key: str, tokens: _Tokens) -> Requirement:
             value = _exact(tokens)
             if not re.fullmatch(r"[+-]?[0-9]+", value):
                 raise SelectorError(
-                    f"unable to parse requirement: values[0][{key}]: Invalid value: \"{value}\": for 'Gt', 'Lt' operators, "
+                    f"unable to parse requirement: values[0]: Invalid value: \"{value}\": for 'Gt', 'Lt' operators, "
                     "the value must be an integer"
                 )
             return Requirement(key, Operator(operator), frozenset({value}))
@@ -219,15 +221,25 @@ def _exact(tokens: _Tokens) -> str:
 
 def _values(tokens: _Tokens) -> list[str]:
     if (opening := tokens.take()) != "(":
-        raise SelectorError(f"unable to parse requirement: found '{opening}', expected: '('")
+        raise SelectorError(f"unable to parse requirement: found '{opening}' expected: '('")
+    if tokens.peek() == ")":
+        tokens.take()
+        return [""]
+    if tokens.peek() in _SYMBOLS - {","}:
+        raise SelectorError(f"unable to parse requirement: found '{tokens.peek()}', expected: ',', ')' or identifier")
     values: list[str] = []
-    while True:
-        values.append("" if tokens.peek() in {",", ")"} else _exact(tokens))
-        closing = tokens.take()
-        if closing == ")":
-            return values
-        if closing != ",":
-            raise SelectorError(f"unable to parse requirement: found '{closing}', expected: ',', or ')'")
+    while tokens.peek() != ")":
+        if (word := tokens.take()) == ",":
+            values += [""] if not values or tokens.peek() in {",", ")"} else []
+        elif word in _SYMBOLS:
+            raise SelectorError(f"unable to parse requirement: found '{word}', expected: ',', or identifier")
+        else:
+            values.append(word)
+            if tokens.peek() not in {",", ")"}:
+                found = tokens.peek()
+                raise SelectorError(f"unable to parse requirement: found '{found}', expected: ',' or ')'")
+    tokens.take()
+    return values
 
 
 def key_problems(key: str) -> list[str]:
@@ -301,15 +313,26 @@ def parse_field_selector(
     for term in _split_terms(text):
         if not term:
             continue
-        found = re.match(r"(?P<path>[^=!]*)(?P<operator>!=|==|=)(?P<value>.*)\Z", term, re.DOTALL)
+        found = re.match(r"(?P<path>.*?)(?P<operator>!=|==|=)(?P<value>.*)\Z", term, re.DOTALL)
         if found is None:
             raise SelectorError(f"invalid selector: '{text}'; can't understand '{term}'")
-        if not supported(found["path"]):
-            raise SelectorError(refusal(found["path"]))
-        value = re.sub(r"\\([\\,=])", r"\1", found["value"])
-        terms.append(FieldTerm(found["path"], value, equal=found["operator"] != "!="))
+        terms.append(FieldTerm(found["path"], _unescaped(found["value"]), equal=found["operator"] != "!="))
+    for checked in terms:
+        if not supported(checked.path):
+            raise SelectorError(refusal(checked.path))
     return FieldSelector(tuple(terms))
 
 
+def _unescaped(value: str) -> str:
+    if wrong := re.search(r"\\(?![\\,=]).?", _PAIRS.sub("", value), re.DOTALL):
+        raise SelectorError(f"invalid field selector: invalid escape sequence: {wrong[0]}")
+    if bare := re.search("[,=]", _PAIRS.sub("", value)):
+        raise SelectorError(f"invalid field selector: unescaped character in value: {ord(bare[0])}")
+    return _PAIRS.sub(r"\1", value)
+
+
+_PAIRS: Final = re.compile(r"\\([\\,=])")
+
+
 def _split_terms(text: str) -> list[str]:
-    return re.findall(r"(?:\\.|[^\\,])+", text, re.DOTALL) if text else []
+    return re.findall(r"(?:\\.?|[^\\,])+", text, re.DOTALL) if text else []

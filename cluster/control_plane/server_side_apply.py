@@ -84,33 +84,38 @@ def apply(
     subresource: str,
     now: datetime,
     lists: ListTypes,
+    reached: JsonObject | None = None,
+    sent: JsonObject | None = None,
 ) -> JsonObject:
     """The object after ``manager`` applied ``intent`` to ``live`` (None: it is to be created), with its managedFields.
 
     Neither argument is changed. Fields that only the server sets (uid, resourceVersion, …) are ignored in the intent;
     what the endpoint does not let change has to be taken out of it before (status on the main resource). Defaults are
-    to be filled in afterwards. An apply that changes nothing keeps the time of the entry.
+    to be filled in afterwards. ``reached`` is what such a write reaches of ``live``: what those before the first apply are
+    said to own. An apply that changes nothing, not even what it does not reach (``sent`` is the intent with that), keeps the
+    time of the entry, and a new entry has none.
 
     Raises ApplyRefusedError, UndeclaredFieldError, and unless ``force`` ApplyConflict.
     """
+    sent = _checked(sent if sent is not None else intent, lists)
     intent = _checked(intent, lists)
     start = plain(live) if live is not None else _birth(intent)
     own = Manager(Operation.APPLY, manager, "", subresource)
     managers = dict(managers_of(live)) if live is not None else {}
     if live is not None and not managers:
         unknown = Manager(Operation.UPDATE, BEFORE_FIRST_APPLY, find_str(intent, "apiVersion"), subresource)
-        managers = dict(updated({}, None, live, unknown, now, lists))
+        managers = dict(updated({}, None, live if reached is None else reached, unknown, now, lists))
     last = managers.get(own)
     wanted = fields_of(intent, lists)
     managers[own] = Owned(wanted, format_time(now), find_str(intent, "apiVersion"))
     merged = _prune(_merged(start, intent, lists), managers, last, lists)
-    unchanged = same_value(start, merged)
+    unchanged = same_value(start, merged) and (sent == intent or same_value(start, _merged(start, sent, lists)))
     managers = _settle(
         managers, own, start, merged, lists, force=force, allowed=_kubectl_may_take(live, manager, lists)
     )
     managers[own] = replace(managers[own], fields=managers[own].fields.difference(UNTRACKED))
-    if last is not None and unchanged and live is not None:
-        managers[own] = replace(managers[own], time=last.time)
+    if unchanged and live is not None:
+        managers[own] = replace(managers[own], time=last.time if last is not None else "")
     return with_managers(merged, {other: owned for other, owned in managers.items() if owned.fields})
 
 

@@ -19,6 +19,7 @@ from wharfinger.cluster.control_plane.creation import NAMESPACES, create
 from wharfinger.cluster.control_plane.faults.handler import FaultyHandler
 from wharfinger.cluster.control_plane.faults.past import PastStorage
 from wharfinger.cluster.control_plane.faults.rule import Rule
+from wharfinger.cluster.control_plane.group_services import GroupServices
 from wharfinger.cluster.control_plane.handler import ControlPlaneHandler
 from wharfinger.cluster.control_plane.memory_storage import MemoryStorage
 from wharfinger.cluster.control_plane.memory_transport import MemoryTransport
@@ -114,7 +115,10 @@ def assemble(
             create(backend, namespaces, "", body, WriteOptions("kube-apiserver"))
     first_objects.install(backend)
     install(backend)
+    group_services = GroupServices(backend, _served(catalog, "apiregistration.k8s.io", "apiservices"))
+    group_services.load()
     backend.commit()
+    backend.observe(group_services)
     backend.observe(Aggregation(backend, _served(catalog, "rbac.authorization.k8s.io", "clusterroles")))
     storage.compact()
     authenticator = Authenticator(token, TokenSigner(backend).user)

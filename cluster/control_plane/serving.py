@@ -25,7 +25,7 @@ WATCH_PACE_S: Final = 0.0005
 """What each watch of a collection lets pass between two chunks for every watch of it: the work of sending one."""
 GRACE_S: Final = 10.0
 """How long requests in flight may take when the process is told to stop."""
-LIMITS: Final = HttpLimits(connections=1024)
+LIMITS: Final = HttpLimits(connections=1024, header_bytes=1024 * 1024)
 
 
 @dataclass(frozen=True, slots=True)

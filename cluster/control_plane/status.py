@@ -105,10 +105,11 @@ def conflict(kind: Kind, name: str, why: str = MODIFIED) -> StatusError:
 
 
 def precondition_conflict(kind: Kind, name: str, why: str) -> StatusError:
-    """409 of a delete whose preconditions do not hold; names the kind where other conflicts name the resource."""
-    qualified = f"{kind.kind}.{kind.group}" if kind.group else kind.kind
+    """409 of a delete whose preconditions do not hold; names the stored kind where other conflicts name the resource."""
+    group = kind.stored.group if kind.stored is not None else kind.group
+    qualified = f"{kind.kind}.{group}" if group else kind.kind
     message = f'Operation cannot be fulfilled on {qualified} "{name}": {why}'
-    return StatusError(409, "Conflict", message, _details(name, kind.group, kind.kind))
+    return StatusError(409, "Conflict", message, _details(name, group, kind.kind))
 
 
 def apply_conflict(message: str, conflicts: Sequence[tuple[str, str]]) -> StatusError:

@@ -89,7 +89,7 @@ def list_view(
             "kind": "PartialObjectMetadataList",
             "apiVersion": META,
             "metadata": metadata,
-            "items": [partial(item) for item in items],
+            "items": [partial(item) for item in items] or None,
         }
     kind = served.kind
     if kind.custom:

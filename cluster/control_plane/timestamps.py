@@ -1,11 +1,18 @@
 """Times as Kubernetes writes them (``metav1.Time``: RFC 3339, UTC, whole seconds) and ages as kubectl shows them."""
 
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 
 def format_time(moment: datetime) -> str:
     """``2026-11-21T04:03:00Z``."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return _formatted(moment.astimezone(UTC).replace(microsecond=0))
+
+
+@lru_cache(maxsize=16)
+def _formatted(second: datetime) -> str:
+    """Many ask within one second."""
+    return second.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def parse_time(text: str) -> datetime | None:

@@ -6,6 +6,7 @@ needs one, since only :class:`ListTypes` know whether a list is a set, is keyed,
 Sources: KEP-555 and structured-merge-diff, whose comparison this is.
 """
 
+from collections.abc import Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 from wharfinger.cluster.control_plane.list_types import ListTypes, Relation
@@ -120,6 +121,10 @@ class _Comparer:
             left, right = before.get(name, _ABSENT), after.get(name, _ABSENT)
             if left is right or (not path and _are_same(left, right)):
                 continue  # most of an object is as it was: found out at the top, not anew at each level
+            if type(left) is str and type(right) is str:
+                if left != right:
+                    self.modified.append((*path, f"f:{name}"))
+                continue
             self.walk(left, right, lists.field(name), (*path, f"f:{name}"))
 
     def _walk_list(self, before: list[JsonValue], after: list[JsonValue], lists: ListTypes, path: FieldPath) -> None:
@@ -133,16 +138,33 @@ class _Comparer:
                 self.walk(lefts[0] if lefts else _ABSENT, rights[0] if rights else _ABSENT, lists.item, here)
 
 
-def compare(before: JsonValue, after: JsonValue, lists: ListTypes) -> Comparison:
+class Changes(NamedTuple):
+    """What differs between two documents, path by path."""
+
+    added: Sequence[FieldPath]
+    modified: Sequence[FieldPath]
+    removed: Sequence[FieldPath]
+
+    def compared(self) -> Comparison:
+        """The same as sets."""
+        return Comparison(
+            FieldSet.of_paths(self.added), FieldSet.of_paths(self.modified), FieldSet.of_paths(self.removed)
+        )
+
+
+def changes(before: JsonValue, after: JsonValue, lists: ListTypes) -> Changes:
     """What an update from one document to the other adds, modifies and removes (structured-merge-diff's rules).
 
     An added struct, map or list counts itself beside what is in it; a null where a list or object comes to be does not.
     """
     comparer = _Comparer()
     comparer.walk(before, after, lists, ())
-    return Comparison(
-        FieldSet.of_paths(comparer.added), FieldSet.of_paths(comparer.modified), FieldSet.of_paths(comparer.removed)
-    )
+    return Changes(comparer.added, comparer.modified, comparer.removed)
+
+
+def compare(before: JsonValue, after: JsonValue, lists: ListTypes) -> Comparison:
+    """The :func:`changes` as sets."""
+    return changes(before, after, lists).compared()
 
 
 def by_element(items: list[JsonValue], lists: ListTypes) -> dict[str, list[JsonValue]]:

@@ -28,7 +28,12 @@ def typed_form(obj: JsonObject, lists: ListTypes) -> JsonObject:
 
 def _struct_form(obj: JsonObject, lists: ListTypes) -> JsonObject:
     formed: JsonObject = {}
+    plain = lists.plain_fields
     for name, value in obj.items():
+        if type(value) is str and name in plain:  # most of what there is
+            if value or plain[name]:
+                formed[name] = value
+            continue
         if value is None or not lists.declares(name):
             continue
         inner = lists.field(name)
@@ -52,6 +57,8 @@ def _form(value: JsonValue, lists: ListTypes) -> JsonValue:
         if lists.fields or lists.zero:
             return _struct_form(value, lists)
         of_texts = lists.element is not None and lists.element.scalar is Scalar.STRING
+        if of_texts and all(type(item) is str for item in value.values()):
+            return dict(value)
         return {
             name: "" if item is None and of_texts else _form(item, lists.field(name)) for name, item in value.items()
         }

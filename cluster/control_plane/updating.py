@@ -6,6 +6,7 @@ removal from an object that is being deleted removes the object.
 """
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Final
 
 from wharfinger.cluster.control_plane import status
@@ -17,6 +18,7 @@ from wharfinger.cluster.control_plane.catalog import Served
 from wharfinger.cluster.control_plane.conversions import at_version, is_converted, settled, shown
 from wharfinger.cluster.control_plane.crds import updated_status
 from wharfinger.cluster.control_plane.creation import (
+    UNOWNED,
     create_object,
     schema_errors,
     store,
@@ -217,6 +219,11 @@ def isolated(served: Served, old: JsonObject, new: JsonObject, subresource: str)
         metadata = _status_metadata(served, metadata_of(old), metadata_of(new))
         changed: JsonObject = {"status": new["status"]} if "status" in new else {}
         return {**kept, "apiVersion": new["apiVersion"], "metadata": metadata, **changed}
+    if served.kind.group_kind in UNOWNED:
+        state = {**find_object(old, "status")}
+        if subresource == "approval":
+            state["conditions"] = find(new, "status", "conditions")
+        return {**new, "spec": find_object(old, "spec"), "status": state}
     if subresource == "finalize":
         spec = {**find_object(old, "spec"), "finalizers": find(new, "spec", "finalizers") or []}
         return {**old, "metadata": metadata_of(new), "spec": spec if spec["finalizers"] else {}}
@@ -227,21 +234,40 @@ def isolated(served: Served, old: JsonObject, new: JsonObject, subresource: str)
     return new
 
 
-_STATUS_REACHES: Final = ("managedFields", "annotations", "finalizers", "ownerReferences")
-_POD_STATUS_REACHES: Final = ("managedFields", "annotations", "finalizers", "labels")
+_METADATA_OF_CLIENTS: Final = ("annotations", "finalizers", "labels", "ownerReferences")
+_STATUS_KEEPS: Final[Mapping[str, tuple[str, ...]]] = {
+    "APIService.apiregistration.k8s.io": _METADATA_OF_CLIENTS,
+    "Deployment.apps": ("labels",),
+    "DeviceTaintRule.resource.k8s.io": _METADATA_OF_CLIENTS,
+    "FlowSchema.flowcontrol.apiserver.k8s.io": _METADATA_OF_CLIENTS,
+    "Pod": ("ownerReferences",),
+    "PodCertificateRequest.certificates.k8s.io": _METADATA_OF_CLIENTS,
+    "PriorityLevelConfiguration.flowcontrol.apiserver.k8s.io": _METADATA_OF_CLIENTS,
+    "ResourceClaim.resource.k8s.io": _METADATA_OF_CLIENTS,
+    "ServiceCIDR.networking.k8s.io": _METADATA_OF_CLIENTS,
+    "StorageVersionMigration.storagemigration.k8s.io": _METADATA_OF_CLIENTS,
+    "ValidatingAdmissionPolicy.admissionregistration.k8s.io": _METADATA_OF_CLIENTS,
+    "VolumeAttachment.storage.k8s.io": _METADATA_OF_CLIENTS,
+}
+"""Metadata that writes of status do not reach, in built-in kinds; in most they reach all that clients may write."""
+
+
+def status_keeps(kind: Kind) -> tuple[str, ...]:
+    """The members of metadata that a write of the status of a kind leaves as they are."""
+    return _METADATA_OF_CLIENTS if kind.custom else _STATUS_KEEPS.get(kind.group_kind, ())
 
 
 def _status_metadata(served: Served, old: JsonObject, new: JsonObject) -> JsonObject:
-    """Of metadata, a write of status reaches managed fields; in built-in kinds annotations and finalizers too."""
-    reached: tuple[str, ...] = _POD_STATUS_REACHES if served.kind.group_kind == "Pod" else _STATUS_REACHES
-    if served.kind.custom:
-        reached = ("managedFields",)
+    """Metadata after a write of status, which always reaches managed fields."""
+    kept = status_keeps(served.kind)
+    reached = ("managedFields", *(name for name in _METADATA_OF_CLIENTS if name not in kept))
     metadata = {name: value for name, value in old.items() if name not in reached}
     return {**metadata, **{name: new[name] for name in reached if name in new}}
 
 
 def _with_generation(served: Served, old: JsonObject, new: JsonObject, subresource: str) -> JsonObject:
-    if served.kind.generation is not Generation.SPEC:
+    later = served.kind.generation is Generation.LATER
+    if served.kind.generation is not Generation.SPEC and not later:
         given = find(old, "metadata", "generation")
         return with_metadata(new, {"generation": given})
     ignored = _PLAIN | {"status"} if served.version.status or not served.kind.custom else _PLAIN
@@ -251,8 +277,8 @@ def _with_generation(served: Served, old: JsonObject, new: JsonObject, subresour
     if field:
         before[field], after[field] = find(old, "metadata", field), find(new, "metadata", field)
     generation = find(old, "metadata", "generation")
-    count = generation if isinstance(generation, int) else 1
-    return with_metadata(new, {"generation": count + (before != after)})
+    count = generation if isinstance(generation, int) else 0 if later else 1
+    return with_metadata(new, {"generation": count + (before != after) or None})
 
 
 def same(old: JsonObject, new: JsonObject) -> bool:

@@ -26,7 +26,7 @@ async def test_what_is_kept_of_a_deployment() -> None:
         assert applied.is_marked(other, MANAGER), "the mark is of owners, not of values"
         assert [path_text(path) for path in applied.changed_values(other)] == [".spec.replicas"]
 
-        await bench.patch("ed", web, {"status": {"replicas": 1}}, "status")
+        await bench.patch("ed", web, {"status": {"replicas": 3}}, "status")
         assert applied.is_marked(await bench.ours.get(await bench.key(web)), MANAGER)
         await bench.patch("ed", web, {"spec": {"replicas": 9}})
         assert not applied.is_marked(await bench.ours.get(await bench.key(web)), MANAGER)

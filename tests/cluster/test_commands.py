@@ -188,3 +188,37 @@ def test_any_token_of_printable_characters_gets_clients_in(tmp_path: Path) -> No
     (tmp_path / "token").write_text("a/b:c@d%41?#[]\\")
     with served(tmp_path, "--token-file", str(tmp_path / "token")) as plane:
         assert "default" in plane.run("kubectl", "get", "namespaces", "-o", "name")
+
+
+def test_faults_hit_clients_and_are_counted(tmp_path: Path) -> None:
+    rules = tmp_path / "faults.yaml"
+    rules.write_text("- {fault: error, verb: get, kind: configmaps, code: 503, times: 1}\n")
+    with served(tmp_path, "--chaos", str(rules), "--chaos-seed", "7") as plane:
+        assert "a fault that a rule asked for" in plane.refused("kubectl", "get", "configmap", "x")
+        assert "(NotFound)" in plane.refused("kubectl", "get", "configmap", "x")
+        metrics = plane.run("kubectl", "get", "--raw", "/metrics")
+        assert 'wharfinger_faults_injected_total{fault="error"} 1' in metrics
+
+
+@pytest.mark.parametrize(
+    ("rules", "words"),
+    [("explode", "there is no fault 'explode'"), ("latency", "delay is missing"), ("absent.yaml", "No such file")],
+)
+def test_rules_that_are_none_are_told(
+    rules: str, words: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert control_plane("--kubeconfig", str(tmp_path / "kubeconfig"), "--chaos", rules) == 2
+    assert words in one_error(capsys.readouterr().err)
+
+
+def test_kubectl_trusts_an_authority_that_outlives_the_process(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    for _ in range(2):
+        kubeconfig = state / "kubeconfig"
+        with program(*wharfinger("control-plane", "--tls", "--kubeconfig", str(kubeconfig))) as process:
+            process.wait_line("control plane ready at https://127.0.0.1:")
+            done = attempt("kubectl", "--kubeconfig", str(kubeconfig), "get", "namespace", "default")
+            assert done.returncode == 0, done.stderr
+            process.process.terminate()
+            assert process.wait() == 0
+    assert stat.S_IMODE((state / "tls" / "ca.key").stat().st_mode) == 0o600

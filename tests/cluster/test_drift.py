@@ -89,6 +89,8 @@ CHANGES: Final[dict[str, tuple[Change, Found]]] = {
     "status": (patch("kube-controller-manager", {"status": {"replicas": 2}}, "status"), set()),
     "scaled by a person": (patch("kubectl", {"spec": {"replicas": 9}}, "scale"), {("/spec/replicas", "kubectl")}),
     "scaled by a machine": (patch("kube-controller-manager", {"spec": {"replicas": 9}}, "scale"), set()),
+    # A zero is left out of a scale, so the API server takes the number for nobody's: who it was cannot be told.
+    "scaled to zero": (patch("keda-operator", {"spec": {"replicas": 0}}, "scale"), {("/spec/replicas", "")}),
     "scaled by a machine, not through the subresource": (
         patch("scaler", {"spec": {"replicas": 9}}),
         {("/spec/replicas", "scaler")},
@@ -168,7 +170,7 @@ OTHERS: Final[dict[str, tuple[str, Change, Found]]] = {
     "a service": (
         (
             "{apiVersion: v1, kind: Service, metadata: {name: s, namespace: prod},"
-            " spec: {selector: {app: web}, ports: [{port: 80, targetPort: http}, {name: dns, port: 53, protocol: UDP}]}}"
+            " spec: {selector: {app: web}, ports: [{name: http, port: 80, targetPort: http}, {name: dns, port: 53, protocol: UDP}]}}"
         ),
         patch("ed", [{"op": "replace", "path": "/spec/ports/0/targetPort", "value": 81}]),
         {("/spec/ports/0/targetPort", "ed")},

@@ -17,6 +17,7 @@ from wharfinger.cluster.ownership import RELEASE_LABEL
 from wharfinger.formats.json_value import JsonObject, find
 
 WARN: Final = DriftPolicy(DriftMode.WARN)
+DEPLOYMENT_COUNTS: Final = ("replicas", "updatedReplicas", "readyReplicas", "availableReplicas")
 
 
 @pytest.fixture
@@ -44,8 +45,9 @@ async def test_the_usual_event_costs_nothing(autojump_clock: MockClock) -> None:
     async with drift_keeper() as keeper:
         await keeper.put(web)
         keeper.sent.requests.clear()
-        for number in range(5):
-            await keeper.bench.patch("kube-controller-manager", web, {"status": {"replicas": number}}, "status")
+        for number in range(1, 6):
+            pods: JsonObject = dict.fromkeys(DEPLOYMENT_COUNTS, number)
+            await keeper.bench.patch("kube-controller-manager", web, {"status": pods}, "status")
             await keeper.bench.patch("kubectl-annotate", web, {"metadata": {"annotations": {"n": str(number)}}})
             await keeper.bench.patch("kube-controller-manager", web, {"spec": {"replicas": number}}, "scale")
             await keeper.bench.patch(MANAGER, web, {"metadata": {"labels": {"hook": str(number)}}})

@@ -21,7 +21,15 @@ from wharfinger.cluster.control_plane.patching import PatchType, patch
 from wharfinger.cluster.control_plane.updating import replace
 from wharfinger.cluster.drift import find_drift
 from wharfinger.cluster.drift_ignored import BUILT_IN
-from wharfinger.formats.json_value import JsonObject, JsonValue, as_object, find_list, find_object, find_str
+from wharfinger.formats.json_value import (
+    JsonObject,
+    JsonValue,
+    as_object,
+    encode_json,
+    find_list,
+    find_object,
+    find_str,
+)
 
 SCHEMA: Final = """
 type: object
@@ -217,7 +225,8 @@ class Server:
     def apply(self, manager: str, spec: JsonObject) -> JsonObject:
         body = thing(self._kind, "t", {"namespace": "default", "labels": {f"of-{manager}": "1"}}, spec=spec)
         options = WriteOptions(manager, force=True)
-        return patch(self._backend, self._kind, "default", "t", "", PatchType.APPLY, body, options).obj
+        data = encode_json(body)
+        return patch(self._backend, self._kind, "default", "t", "", PatchType.APPLY, data, options).obj
 
     def replace(self, manager: str, obj: JsonObject) -> JsonObject:
         return replace(self._backend, self._kind, "default", "t", "", obj, WriteOptions(manager)).obj

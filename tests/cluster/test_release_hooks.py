@@ -256,8 +256,11 @@ async def set_status(client: ClusterClient, kind: str, name: str, status: JsonOb
 
 
 def job_condition(kind: str, message: str = "") -> JsonObject:
-    conditions: list[JsonValue] = [{"type": kind, "status": "True", "message": message}]
-    return {"conditions": conditions}
+    """The status of a Job that is over, as the Job controller writes it: what decided it comes before what came of it."""
+    decided = {"Complete": "SuccessCriteriaMet", "Failed": "FailureTarget"}[kind]
+    conditions: list[JsonValue] = [{"type": each, "status": "True", "message": message} for each in (decided, kind)]
+    ended: JsonObject = {"completionTime": "2026-01-01T00:00:01Z"} if kind == "Complete" else {}
+    return {"startTime": "2026-01-01T00:00:00Z", **ended, "conditions": conditions}
 
 
 async def test_jobs_and_pods_are_waited_for(autojump_clock: MockClock) -> None:

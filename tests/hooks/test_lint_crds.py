@@ -34,15 +34,27 @@ spec:
             ("name: pages.example.com", "name: page"),
             ['3: error: metadata.name: Invalid value: "page": must be spec.names'],
         ),
-        (("group: example.com", "group: [a]"), ["4: error: spec: Invalid value: "]),
+        (
+            ("group: example.com", "group: [a]"),
+            ['4: error: CustomResourceDefinition in version "v1" cannot be handled as a'],
+        ),
         (("scope: Namespaced", "scop: x"), ["4: error: spec.scope: Required value"]),
         (
             ("storage: true", "storage: false"),
-            ["8: error: spec.versions: Invalid value: must have exactly one version"],
+            ['8: error: spec.versions: Invalid value: [{"Name":"v1",'],
         ),
         (("served: true", "served: false"), ["8: warning: spec.versions: none is served, so nobody can use the kind"]),
-        (("spec: {type: object}", "spec: {tpye: object}"), ["16: warning: tpye: no keyword", "*"]),
-        (("type: object\n", "type: objekt\n"), ["13: warning: "]),
+        (
+            ("spec: {type: object}", "spec: {tpye: object}"),
+            [
+                "16: error: spec.validation.openAPIV3Schema.properties[spec].type: Required",
+                "16: warning: tpye: no keyword",
+            ],
+        ),
+        (
+            ("type: object\n", "type: objekt\n"),
+            ['14: error: spec.validation.openAPIV3Schema.type: Invalid value: "objekt": must be object', "*"],
+        ),
         (("definition/v1", "x"), []),
         (("k8s.io/v1", "k8s.io/v1beta1"), ["1: error: apiVersion: apiextensions.k8s.io/v1beta1 is not served by any"]),
         (

@@ -108,7 +108,7 @@ async def test_an_unknown_kind_is_transient(autojump_clock: MockClock) -> None:
 
 async def test_a_selector_that_the_api_refuses_is_permanent(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client, watching(client, binding(fields="data.v=1")) as watched:
-        with pytest.raises(HookError, match=r"binding watched: .*field label not supported") as caught:
+        with pytest.raises(HookError, match=r"binding watched: .*not a known field selector") as caught:
             await watched.monitor.wait_listed()
         assert not caught.value.transient
 

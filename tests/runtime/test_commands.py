@@ -86,6 +86,19 @@ def test_an_option_that_cannot_be_meant_is_refused_before_anything_starts(
     assert not (tmp_path / "state").exists()
 
 
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (["--chaos", "drop-before"], "--chaos is about the control plane of --embedded"),
+        (["--embedded", "--chaos", "explode"], "there is no fault 'explode'"),
+        (["--embedded", "--chaos", "absent.yaml"], "No such file"),
+    ],
+)
+def test_chaos_that_cannot_be(more: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", *more]) == 2
+    assert words in capsys.readouterr().err
+
+
 def test_an_embedded_cluster_that_cannot_be_is_an_error_with_a_reason(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

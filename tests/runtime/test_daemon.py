@@ -215,6 +215,16 @@ def test_an_embedded_control_plane_that_dies_ends_the_daemon_with_its_last_words
         assert "error: the embedded control plane died: killed by signal 9" in running.lines[-1]
 
 
+def test_faults_of_the_embedded_control_plane_are_borne(tmp_path: Path) -> None:
+    rules = "error code=503 verb=create times=1; drop-after verb=patch times=1; cut-watch after=1s times=2"
+    with embedded_daemon(tmp_path, "--chaos", rules) as running:
+        running.wait_line("ready:")
+        assert any("a fault that a rule asked for" in line for line in running.lines)
+        assert any("closed the connection without an answer" in line for line in running.lines)
+        running.process.terminate()
+        assert running.wait() == 0
+
+
 def applied(folder: Path, kubeconfig: Path, registry: str) -> None:
     """A package pushed, and an Application of it applied with kubectl."""
     env = {"KUBECONFIG": str(kubeconfig)}

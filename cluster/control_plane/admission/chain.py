@@ -1,10 +1,11 @@
 """All plugins, in the order in which kube-apiserver asks them."""
 
+from functools import lru_cache
 from typing import Final
 
 from wharfinger.cluster.control_plane.admission.core import CORE_PLUGINS
 from wharfinger.cluster.control_plane.admission.groups import GROUP_PLUGINS
-from wharfinger.cluster.control_plane.admission.plugin import Admission, Plugin
+from wharfinger.cluster.control_plane.admission.plugin import Admission, Operation, Plugin
 from wharfinger.cluster.control_plane.admission.pods import POD_PLUGINS
 from wharfinger.cluster.control_plane.authorization.escalation import ESCALATION
 from wharfinger.cluster.control_plane.backend import Backend
@@ -38,27 +39,31 @@ PLUGINS: Final[tuple[Plugin, ...]] = tuple(
 
 def mutated(admission: Admission, obj: JsonObject) -> JsonObject:
     """The object with what plugins add. Raises StatusError."""
-    for plugin in PLUGINS:
-        if plugin.mutate is not None and _concerns(plugin, admission):
+    for plugin in concerned(admission.operation, admission.kind.group_kind):
+        if plugin.mutate is not None:
             obj = plugin.mutate(admission, obj)
     return obj
 
 
 def check(admission: Admission) -> None:
     """Refuse what a plugin refuses. Raises StatusError."""
-    for plugin in PLUGINS:
-        if plugin.check is not None and _concerns(plugin, admission):
+    for plugin in concerned(admission.operation, admission.kind.group_kind):
+        if plugin.check is not None:
             plugin.check(admission)
 
 
 def charge(admission: Admission, backend: Backend) -> None:
     """Write what plugins count the write as. Raises StatusError."""
-    for plugin in PLUGINS:
-        if plugin.charge is not None and _concerns(plugin, admission):
+    for plugin in concerned(admission.operation, admission.kind.group_kind):
+        if plugin.charge is not None:
             plugin.charge(admission, backend)
 
 
-def _concerns(plugin: Plugin, admission: Admission) -> bool:
-    return admission.operation in plugin.operations and (
-        not plugin.resources or admission.kind.group_kind in plugin.resources
+@lru_cache(maxsize=1024)
+def concerned(operation: Operation, group_kind: str) -> tuple[Plugin, ...]:
+    """The plugins that look at an operation on a kind."""
+    return tuple(
+        plugin
+        for plugin in PLUGINS
+        if operation in plugin.operations and (not plugin.resources or group_kind in plugin.resources)
     )

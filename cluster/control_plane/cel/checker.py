@@ -17,6 +17,7 @@ from wharfinger.cluster.control_plane.cel.nodes import (
     Select,
     StructNode,
 )
+from wharfinger.cluster.control_plane.cel.schema_types import keyword_field
 from wharfinger.cluster.control_plane.cel.types import (
     BOOL,
     DYN,
@@ -142,7 +143,7 @@ class _Checker:
             found = target.params[1]
         elif target.kind == "struct":
             fields = self._fields.get(target.name)
-            known = None if fields is None else fields.get(name)
+            known = None if fields is None else fields.get(name) or fields.get(keyword_field(name))
             found = self._wrong(node, f"undefined field '{name}'") if known is None else known
         elif target.kind == "param":
             self.bound.assignable(DYN, target)

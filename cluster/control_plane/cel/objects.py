@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from wharfinger.cluster.control_plane.cel.moments import parse_date_time, parse_duration
-from wharfinger.cluster.control_plane.cel.schema_types import escaped, with_meta
+from wharfinger.cluster.control_plane.cel.schema_types import escaped, keyword_field, with_meta
 from wharfinger.cluster.control_plane.cel.values import CelError, Duration, Timestamp, Value
 from wharfinger.cluster.control_plane.custom import schemas
 from wharfinger.cluster.control_plane.custom.numbers import native
@@ -52,7 +52,7 @@ class ObjectView:
         if self._fields is None:
             node = schemas.additional(self._schema)
             return (True, viewed(self._value[key], node or {})) if key in self._value else (False, None)
-        found = self._fields.get(key)
+        found = self._fields.get(key) or self._fields.get(keyword_field(key))
         if found is None or found[0] not in self._value:
             return False, None
         return True, viewed(self._value[found[0]], found[1])

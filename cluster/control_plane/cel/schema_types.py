@@ -77,6 +77,11 @@ def escaped(name: str) -> str | None:
     return _UNPLAIN.sub(lambda found: _ESCAPES[found[0]], name)
 
 
+def keyword_field(name: str) -> str:
+    """Another name by which a field may be declared: expressions may name it by a word that CEL keeps for itself."""
+    return f"__{name}__" if name in _RESERVED else name
+
+
 def with_meta(schema: JsonObject) -> JsonObject:
     """The schema of an object with what all objects have."""
     text: JsonObject = {"type": "string"}

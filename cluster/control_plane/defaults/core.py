@@ -74,6 +74,14 @@ def _volume(obj: JsonObject) -> None:
 
 
 def _node(obj: JsonObject) -> None:
+    """Of the two ways to say a Node's ranges, the old one is right where they differ."""
+    spec = inner(obj, "spec")
+    single, several = spec.get("podCIDR"), spec.get("podCIDRs")
+    first = several[0] if isinstance(several, list) and several else ""
+    if single and single != first:
+        spec["podCIDRs"] = [single]
+    elif first:
+        spec["podCIDR"] = first
     status = inner(obj, "status")
     capacity = status.get("capacity")
     if isinstance(capacity, dict) and not status.get("allocatable"):

@@ -23,3 +23,10 @@ def fill(obj: JsonObject, **values: JsonValue) -> None:
     for name, value in values.items():
         if obj.get(name) in (None, ""):
             obj[name] = value
+
+
+def fill_absent(obj: JsonObject, **values: JsonValue) -> None:
+    """Put in what is missing; an empty string is not, as in Go's pointers."""
+    for name, value in values.items():
+        if obj.get(name) is None:
+            obj[name] = value

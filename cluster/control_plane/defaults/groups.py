@@ -3,17 +3,20 @@
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from wharfinger.cluster.control_plane.defaults.filling import fill, inner, objects
+from wharfinger.cluster.control_plane.defaults.filling import fill, fill_absent, inner, objects
 from wharfinger.formats.json_value import JsonObject, find
 
 RBAC_GROUP: Final = "rbac.authorization.k8s.io"
+_REGISTRATION: Final = "admissionregistration.k8s.io"
+_FLOW: Final = "flowcontrol.apiserver.k8s.io"
+_QUEUING: Final = {"handSize": 8, "queues": 64, "queueLengthLimit": 50}
 
 
 def _network_policy(obj: JsonObject) -> None:
     spec = inner(obj, "spec")
     for rule in objects(spec, "ingress") + objects(spec, "egress"):
         for port in objects(rule, "ports"):
-            fill(port, protocol="TCP")
+            fill_absent(port, protocol="TCP")
     if not spec.get("policyTypes"):
         spec["policyTypes"] = ["Ingress", "Egress"] if spec.get("egress") else ["Ingress"]
 
@@ -21,16 +24,16 @@ def _network_policy(obj: JsonObject) -> None:
 def _ingress_class(obj: JsonObject) -> None:
     parameters = find(obj, "spec", "parameters")
     if isinstance(parameters, dict):
-        fill(parameters, scope="Cluster")
+        fill_absent(parameters, scope="Cluster")
 
 
 def _storage_class(obj: JsonObject) -> None:
-    fill(obj, reclaimPolicy="Delete", volumeBindingMode="Immediate")
+    fill_absent(obj, reclaimPolicy="Delete", volumeBindingMode="Immediate")
 
 
 def _endpoint_slice(obj: JsonObject) -> None:
     for port in objects(obj, "ports"):
-        fill(port, protocol="TCP")
+        fill_absent(port, protocol="TCP")
         fill(port, name="")
 
 
@@ -47,8 +50,7 @@ def _definition(obj: JsonObject) -> None:
     kind = names.get("kind")
     if isinstance(kind, str) and kind:
         fill(names, singular=kind.lower(), listKind=f"{kind}List")
-    conversion = inner(spec, "conversion")
-    fill(conversion, strategy="None")
+    conversion = spec.setdefault("conversion", {"strategy": "None"})
     service = find(conversion, "webhook", "clientConfig", "service")
     if isinstance(service, dict):
         fill(service, port=443)
@@ -56,19 +58,19 @@ def _definition(obj: JsonObject) -> None:
 
 def _webhooks(obj: JsonObject) -> None:
     for webhook in objects(obj, "webhooks"):
-        fill(webhook, failurePolicy="Fail", matchPolicy="Equivalent", timeoutSeconds=10)
+        fill_absent(webhook, failurePolicy="Fail", matchPolicy="Equivalent", timeoutSeconds=10)
         fill(webhook, namespaceSelector={}, objectSelector={})
         if obj.get("kind") == "MutatingWebhookConfiguration":
-            fill(webhook, reinvocationPolicy="Never")
+            fill_absent(webhook, reinvocationPolicy="Never")
         service = find(webhook, "clientConfig", "service")
         if isinstance(service, dict):
             fill(service, port=443)
         for rule in objects(webhook, "rules"):
-            fill(rule, scope="*")
+            fill_absent(rule, scope="*")
 
 
 def _priority_class(obj: JsonObject) -> None:
-    fill(obj, preemptionPolicy="PreemptLowerPriority")
+    fill_absent(obj, preemptionPolicy="PreemptLowerPriority")
 
 
 def _api_service(obj: JsonObject) -> None:
@@ -77,16 +79,68 @@ def _api_service(obj: JsonObject) -> None:
         fill(service, port=443)
 
 
+def _csi_driver(obj: JsonObject) -> None:
+    spec = inner(obj, "spec")
+    fill(spec, attachRequired=True, podInfoOnMount=False, storageCapacity=False, requiresRepublish=False)
+    fill_absent(spec, seLinuxMount=False, fsGroupPolicy="ReadWriteOnceWithFSType")
+    if not spec.get("volumeLifecycleModes"):
+        spec["volumeLifecycleModes"] = ["Persistent"]
+
+
+def _flow_schema(obj: JsonObject) -> None:
+    spec = inner(obj, "spec")
+    spec["matchingPrecedence"] = spec.get("matchingPrecedence") or 1000
+
+
+def _priority_level(obj: JsonObject) -> None:
+    limited, exempt = (find(obj, "spec", name) for name in ("limited", "exempt"))
+    if isinstance(exempt, dict):
+        fill(exempt, nominalConcurrencyShares=0, lendablePercent=0)
+    if isinstance(limited, dict):
+        fill(limited, nominalConcurrencyShares=30, lendablePercent=0)
+    queuing = find(limited, "limitResponse", "queuing")
+    if isinstance(queuing, dict):
+        for name, value in _QUEUING.items():
+            queuing[name] = queuing.get(name) or value
+
+
+def _match_resources(match: JsonObject) -> None:
+    fill_absent(match, matchPolicy="Equivalent", namespaceSelector={}, objectSelector={})
+    for rule in objects(match, "resourceRules") + objects(match, "excludeResourceRules"):
+        fill_absent(rule, scope="*")
+
+
+def _admission_policy(obj: JsonObject) -> None:
+    spec = inner(obj, "spec")
+    fill_absent(spec, failurePolicy="Fail")
+    constraints = spec.get("matchConstraints")
+    if isinstance(constraints, dict):
+        _match_resources(constraints)
+
+
+def _policy_binding(obj: JsonObject) -> None:
+    match = find(obj, "spec", "matchResources")
+    if isinstance(match, dict):
+        _match_resources(match)
+
+
 GROUP_DEFAULTS: Final[Mapping[tuple[str, str], Callable[[JsonObject], None]]] = {
-    ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"): _webhooks,
-    ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"): _webhooks,
+    (_REGISTRATION, "MutatingWebhookConfiguration"): _webhooks,
+    (_REGISTRATION, "ValidatingWebhookConfiguration"): _webhooks,
+    (_REGISTRATION, "MutatingAdmissionPolicy"): _admission_policy,
+    (_REGISTRATION, "MutatingAdmissionPolicyBinding"): _policy_binding,
+    (_REGISTRATION, "ValidatingAdmissionPolicy"): _admission_policy,
+    (_REGISTRATION, "ValidatingAdmissionPolicyBinding"): _policy_binding,
     ("apiextensions.k8s.io", "CustomResourceDefinition"): _definition,
     ("apiregistration.k8s.io", "APIService"): _api_service,
     ("discovery.k8s.io", "EndpointSlice"): _endpoint_slice,
+    (_FLOW, "FlowSchema"): _flow_schema,
+    (_FLOW, "PriorityLevelConfiguration"): _priority_level,
     ("networking.k8s.io", "IngressClass"): _ingress_class,
     ("networking.k8s.io", "NetworkPolicy"): _network_policy,
     (RBAC_GROUP, "ClusterRoleBinding"): _binding,
     (RBAC_GROUP, "RoleBinding"): _binding,
     ("scheduling.k8s.io", "PriorityClass"): _priority_class,
+    ("storage.k8s.io", "CSIDriver"): _csi_driver,
     ("storage.k8s.io", "StorageClass"): _storage_class,
 }

@@ -26,6 +26,12 @@ def _kept_namespace(new: JsonObject, old: JsonObject, _view: ClusterView) -> Jso
     return {**new, "spec": dict(part(old, "spec") or {})}
 
 
+def _namespace_status(new: JsonObject, _old: JsonObject, _view: ClusterView) -> JsonObject:
+    """No phase is the first one."""
+    status = part(new, "status") or {}
+    return new if status.get("phase") else {**new, "status": {**status, "phase": "Active"}}
+
+
 def _node(obj: JsonObject) -> JsonObject:
     """Without what configured kubelets once, and does no more."""
     spec, status = part(obj, "spec") or {}, part(obj, "status") or {}
@@ -99,7 +105,10 @@ def _claim(obj: JsonObject, old: JsonObject | None) -> JsonObject:
 CORE_STRATEGIES: Final[dict[str, Strategy]] = {
     "LimitRange": Strategy(create=_named_limit_range, update=lambda new, _old, _view: _limit_range(new)),
     "Namespace": Strategy(
-        create=_namespace, update=_kept_namespace, subresources={"finalize": lambda new, _old, _view: new}
+        create=_namespace,
+        update=_kept_namespace,
+        status=_namespace_status,
+        subresources={"finalize": lambda new, _old, _view: new},
     ),
     "Node": Strategy(create=lambda obj, _view: _node(obj), update=lambda new, _old, _view: _node(new)),
     "PersistentVolume": Strategy(create=_volume, status=_volume_status),

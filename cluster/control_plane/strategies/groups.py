@@ -1,13 +1,16 @@
-"""Strategies of the other groups: fields of features that are off by default are dropped, lists that Go keeps as null are."""
+"""Strategies of the other groups: fields of features that are off are dropped, statuses begin, approvals get their times."""
 
 from typing import Final
 
 from wharfinger.cluster.control_plane.strategies.strategy import ClusterView, Strategy
-from wharfinger.formats.json_value import JsonObject, find_object
+from wharfinger.cluster.control_plane.timestamps import format_time
+from wharfinger.cluster.control_plane.validation.amounts import text
+from wharfinger.cluster.control_plane.validation.certificate_requests import APPROVALS
+from wharfinger.cluster.control_plane.validation.parts import parts
+from wharfinger.formats.json_value import JsonObject, JsonValue, find, find_object
 
 _COORDINATED: Final = ("strategy", "preferredHolder")
 """Of Leases: coordinated leader election is off by default (KEP-4355)."""
-_RBAC: Final = "rbac.authorization.k8s.io"
 
 
 def _lease(lease: JsonObject, _view: ClusterView) -> JsonObject:
@@ -20,15 +23,66 @@ def _changed_lease(new: JsonObject, old: JsonObject, view: ClusterView) -> JsonO
     return new if kept else _lease(new, view)
 
 
-def _role(role: JsonObject, _view: ClusterView) -> JsonObject:
-    """No rules are null: the field is always there."""
-    return role if role.get("rules") else {**role, "rules": None}
+def _api_service(service: JsonObject, view: ClusterView) -> JsonObject:
+    """One that this server answers itself is available."""
+    if find(service, "spec", "service") is not None:
+        return service
+    available: JsonObject = {
+        "type": "Available",
+        "status": "True",
+        "lastTransitionTime": format_time(view.now()),
+        "reason": "Local",
+        "message": "Local APIServices are always available",
+    }
+    return {**service, "status": {"conditions": [available]}}
 
 
-_ROLE: Final = Strategy(create=_role, update=lambda new, _old, view: _role(new, view))
+def _certificate_status(new: JsonObject, old: JsonObject, view: ClusterView) -> JsonObject:
+    """Approvals stay as they are where there are as many of them."""
+    status, conditions = find_object(new, "status"), parts(new, "status", "conditions")
+    for kind in APPROVALS:
+        before = [item for item in parts(old, "status", "conditions") if text(item, "type") == kind]
+        if len(before) == sum(text(item, "type") == kind for item in conditions):
+            kept = iter(before)
+            conditions = [next(kept) if text(item, "type") == kind else item for item in conditions]
+    return {**new, **_with_conditions(status, _timed(conditions, old, view))}
+
+
+def _approval(new: JsonObject, old: JsonObject, view: ClusterView) -> JsonObject:
+    """Only the conditions change."""
+    conditions = _timed(parts(new, "status", "conditions"), old, view)
+    kept: JsonObject = {"spec": old["spec"]} if "spec" in old else {}
+    return {**new, **kept, **_with_conditions(find_object(old, "status"), conditions)}
+
+
+def _with_conditions(status: JsonObject, conditions: list[JsonValue]) -> JsonObject:
+    rest = {name: value for name, value in status.items() if name != "conditions"}
+    return {"status": {"conditions": conditions, **rest} if conditions else rest}
+
+
+def _timed(conditions: list[JsonObject], old: JsonObject, view: ClusterView) -> list[JsonValue]:
+    """Conditions with the times that they lack; one that has its status since before keeps the time of that."""
+    now = format_time(view.now())
+    since = {
+        (text(item, "type"), text(item, "status")): text(item, "lastTransitionTime")
+        for item in reversed(parts(old, "status", "conditions"))
+        if text(item, "lastTransitionTime")
+    }
+    return [
+        {
+            **item,
+            "lastUpdateTime": text(item, "lastUpdateTime") or now,
+            "lastTransitionTime": text(item, "lastTransitionTime")
+            or since.get((text(item, "type"), text(item, "status")), now),
+        }
+        for item in conditions
+    ]
+
 
 GROUP_STRATEGIES: Final[dict[str, Strategy]] = {
-    f"ClusterRole.{_RBAC}": _ROLE,
+    "APIService.apiregistration.k8s.io": Strategy(create=_api_service),
+    "CertificateSigningRequest.certificates.k8s.io": Strategy(
+        status=_certificate_status, subresources={"approval": _approval}
+    ),
     "Lease.coordination.k8s.io": Strategy(create=_lease, update=_changed_lease),
-    f"Role.{_RBAC}": _ROLE,
 }

@@ -111,6 +111,15 @@ def legacy_cidr_errors(field: str, value: str, old: Collection[str] = ()) -> lis
     return []
 
 
+def cidr_errors(field: str, value: str) -> list[FieldError]:
+    """``IsValidCIDR``: in its canonical form."""
+    if errors := legacy_cidr_errors(field, value):
+        return errors
+    parsed = parse_cidr(value)
+    canonical = "" if parsed is None else str(parsed[1])
+    return [] if value == canonical else [invalid(field, value, f"must be in canonical form ({quoted(canonical)})")]
+
+
 def cidr_warnings(field: str, value: str) -> list[str]:
     """``GetWarningsForCIDR``."""
     parsed = parse_cidr(value)

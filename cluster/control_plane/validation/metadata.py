@@ -134,10 +134,11 @@ def metadata_rules(kind: Kind) -> MetadataRules:
 def created_errors(kind: Kind, obj: JsonObject, own: Callable[[], list[FieldError]]) -> list[FieldError]:
     """Everything wrong with a new object; ``own`` gives what the kind's own rules find."""
     rules = metadata_rules(kind)
+    shared = _shared_errors(_metadata(obj))
     errors: list[FieldError] = []
     for letter in rules.create:
-        errors += own() if letter == "O" else _new_errors(kind, rules, obj)
-    return errors or _new_errors(kind, _STORE, obj)
+        errors += own() if letter == "O" else _new_errors(kind, rules, obj, shared)
+    return errors or _new_errors(kind, _STORE, obj, shared)
 
 
 def updated_errors(
@@ -145,14 +146,15 @@ def updated_errors(
 ) -> list[FieldError]:
     """Everything wrong with a changed object; ``order`` is the kind's for this way of writing."""
     rules = metadata_rules(kind)
-    errors = _new_errors(kind, _STORE, new) + _change_errors(new, old, finalizers=False)
+    shared = _shared_errors(_metadata(new))
+    errors = _new_errors(kind, _STORE, new, shared) + _change_errors(new, old, finalizers=False, shared=shared)
     for letter in order:
         if letter == "O":
             errors += own()
         elif letter == "M":
-            errors += _new_errors(kind, rules, new)
+            errors += _new_errors(kind, rules, new, shared)
         else:
-            errors += _change_errors(new, old, finalizers=rules.finalizers)
+            errors += _change_errors(new, old, finalizers=rules.finalizers, shared=shared)
     return errors
 
 
@@ -173,12 +175,31 @@ def meta_update_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
     return _change_errors(new, old, finalizers=True)
 
 
-def _new_errors(kind: Kind, rules: MetadataRules, obj: JsonObject) -> list[FieldError]:
-    return _judged(obj, namespaced=kind.namespaced, name_rule=rules.name, finalizers=rules.finalizers)
+@dataclass(frozen=True, slots=True)
+class _Shared:
+    """What every look at the same metadata finds: found once, said as often as it is looked at."""
+
+    named: list[FieldError]
+    """In labels, annotations and owners."""
+    managed: list[FieldError]
 
 
-def _judged(obj: JsonObject, *, namespaced: bool, name_rule: NameRule, finalizers: bool) -> list[FieldError]:
+def _shared_errors(metadata: JsonObject) -> _Shared:
+    named = _label_errors(metadata)
+    named += annotation_errors(metadata.get("annotations"), "metadata.annotations")
+    named += _owner_errors(metadata)
+    return _Shared(named, _managed_fields_errors(metadata))
+
+
+def _new_errors(kind: Kind, rules: MetadataRules, obj: JsonObject, shared: _Shared | None = None) -> list[FieldError]:
+    return _judged(obj, namespaced=kind.namespaced, name_rule=rules.name, finalizers=rules.finalizers, shared=shared)
+
+
+def _judged(
+    obj: JsonObject, *, namespaced: bool, name_rule: NameRule, finalizers: bool, shared: _Shared | None = None
+) -> list[FieldError]:
     metadata = _metadata(obj)
+    shared = shared or _shared_errors(metadata)
     errors = _name_errors(metadata, name_rule)
     namespace = metadata.get("namespace")
     if not namespaced and namespace:
@@ -190,13 +211,11 @@ def _judged(obj: JsonObject, *, namespaced: bool, name_rule: NameRule, finalizer
     generation = metadata.get("generation")
     if isinstance(generation, int) and generation < 0:
         errors.append(invalid("metadata.generation", generation, NEGATIVE))
-    errors += _label_errors(metadata)
-    errors += annotation_errors(metadata.get("annotations"), "metadata.annotations")
-    errors += _owner_errors(metadata)
+    errors += shared.named
     names = _strings(metadata.get("finalizers"))
     if names:
         errors += _finalizer_errors(names)
-    errors += _managed_fields_errors(metadata)
+    errors += shared.managed
     return errors + (standard_finalizer_errors(names, "metadata.finalizers") if finalizers and names else [])
 
 
@@ -219,9 +238,11 @@ def label_errors(labels: JsonValue, field: str) -> list[FieldError]:
     """``ValidateLabels``: of a map of labels, also a selector."""
     errors: list[FieldError] = []
     for key, value in labels.items() if isinstance(labels, dict) else ():
-        errors += each(field, key, key_problems(key))
+        if problems := key_problems(key):
+            errors += each(field, key, problems)
         text = value if isinstance(value, str) else ""
-        errors += each(field, text, value_problems(text))
+        if problems := value_problems(text):
+            errors += each(field, text, problems)
     return errors
 
 
@@ -314,6 +335,8 @@ def _managed_fields_errors(metadata: JsonObject) -> list[FieldError]:
     entries = metadata.get("managedFields")
     for index, entry in enumerate(entries if isinstance(entries, list) else ()):
         field = f"metadata.managedFields[{index}]"
+        if isinstance(entry, dict) and _is_sound(entry):
+            continue
         operation, manager = _text(entry, "operation"), _text(entry, "manager")
         if operation not in {"Apply", "Update"}:
             errors.append(invalid(f"{field}.operation", operation, "must be `Apply` or `Update`"))
@@ -323,6 +346,19 @@ def _managed_fields_errors(metadata: JsonObject) -> list[FieldError]:
         if len(_text(entry, "subresource").encode()) > SUBRESOURCE_LIMIT:
             errors.append(too_long(f"{field}.subresource", SUBRESOURCE_LIMIT))
     return errors
+
+
+def _is_sound(entry: JsonObject) -> bool:
+    """Whether an entry is like most, without a look at how it is not."""
+    manager, subresource = entry.get("manager"), entry.get("subresource")
+    return (
+        entry.get("operation") in ("Update", "Apply")
+        and entry.get("fieldsType") == "FieldsV1"
+        and isinstance(manager, str)
+        and manager.isprintable()
+        and len(manager) <= MANAGER_LIMIT // 4
+        and (subresource is None or (isinstance(subresource, str) and len(subresource) <= SUBRESOURCE_LIMIT // 4))
+    )
 
 
 def manager_errors(manager: str, field: str) -> list[FieldError]:
@@ -339,8 +375,11 @@ def manager_errors(manager: str, field: str) -> list[FieldError]:
     return errors
 
 
-def _change_errors(new: JsonObject, old: JsonObject, *, finalizers: bool) -> list[FieldError]:
+def _change_errors(
+    new: JsonObject, old: JsonObject, *, finalizers: bool, shared: _Shared | None = None
+) -> list[FieldError]:
     metadata, before = _metadata(new), _metadata(old)
+    shared = shared or _shared_errors(metadata)
     errors: list[FieldError] = []
     names = _strings(metadata.get("finalizers"))
     if before.get("deletionTimestamp") is not None:
@@ -352,10 +391,8 @@ def _change_errors(new: JsonObject, old: JsonObject, *, finalizers: bool) -> lis
     for field in ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"):
         if metadata.get(field) != before.get(field):
             errors += immutable(f"metadata.{field}", metadata.get(field), before.get(field))
-    errors += _label_errors(metadata)
-    errors += annotation_errors(metadata.get("annotations"), "metadata.annotations")
-    errors += _owner_errors(metadata)
-    errors += _managed_fields_errors(metadata)
+    errors += shared.named
+    errors += shared.managed
     return errors + (standard_finalizer_errors(names, "metadata.finalizers") if finalizers and names else [])
 
 

@@ -1,12 +1,19 @@
 """What names of objects may be, kind by kind: each rule takes a name, and whether something is appended to it."""
 
 import ipaddress
+import re
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from wharfinger.cluster.control_plane.validation.field_errors import quoted
-from wharfinger.cluster.control_plane.validation.names import dns_label_problems, subdomain_problems
+from wharfinger.cluster.control_plane.validation.names import (
+    dns_label_problems,
+    ip_problems,
+    parse_ip,
+    subdomain_problems,
+)
 
+_LEADING_ZERO: Final = re.compile(r"(^|\.)0\d")
 NameRule: TypeAlias = Callable[[str, bool], list[str]]
 """(name, whether it is a prefix that something is appended to) → problems."""
 
@@ -35,10 +42,13 @@ def segment_name(name: str, prefix: bool) -> list[str]:  # noqa: FBT001
 
 def address_name(name: str, _prefix: bool) -> list[str]:  # noqa: FBT001
     """``ValidateIPAddressName``: an address in its canonical form."""
-    try:
-        address = ipaddress.ip_address(name)
-    except ValueError:
-        return ["must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"]
+    address = parse_ip(name)
+    if address is None:
+        return ip_problems(name)
+    if "." in name and _LEADING_ZERO.search(name):
+        return ["must not have leading 0s"]
+    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
+        return ["must not be an IPv4-mapped IPv6 address"]
     return [] if str(address) == name else [f"must be in canonical form ({quoted(str(address))})"]
 
 

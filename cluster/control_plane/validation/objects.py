@@ -44,7 +44,7 @@ def validate_update(
         identity = {name: given[name] for name in _IDENTITY if given.get(name) not in (None, "")}
         if find(old, "metadata", "deletionTimestamp") is not None:
             identity.pop("deletionTimestamp", None)
-        new = with_metadata(new, identity)
+        new = with_metadata(new, identity) if identity else new
     if subresource == "status":
         return updated_errors(kind, new, old, order.status, lambda: rules.status(new, old))
     if subresource == "finalize":

@@ -39,7 +39,9 @@ def cluster_role_errors(role: JsonObject) -> list[FieldError]:
         why = "at least one clusterRoleSelector required if aggregationRule is non-nil"
         errors.append(required("aggregationRule.clusterRoleSelectors", why))
     for index, selector in enumerate(selectors):
-        errors += selector_errors(selector, f"aggregationRule.clusterRoleSelectors[{index}]")
+        field = f"aggregationRule.clusterRoleSelectors[{index}]"
+        wrong = selector_errors(selector, field)
+        errors += [*wrong, invalid(field, None, "invalid label selector.")] if wrong else []
     return errors
 
 

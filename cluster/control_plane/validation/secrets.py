@@ -42,11 +42,11 @@ def _config_map_errors(obj: JsonObject) -> list[FieldError]:
     size = 0
     data, binary = part(obj, "data") or {}, part(obj, "binaryData") or {}
     for key, value in data.items():
-        field = f"data[{key}]"
-        errors += each(field, key, config_key_problems(key))
+        if problems := config_key_problems(key):
+            errors += each(f"data[{key}]", key, problems)
         if key in binary:
-            errors.append(invalid(field, key, "duplicate of key present in binaryData"))
-        size += len(value.encode()) if isinstance(value, str) else 0
+            errors.append(invalid(f"data[{key}]", key, "duplicate of key present in binaryData"))
+        size += (len(value) if value.isascii() else len(value.encode())) if isinstance(value, str) else 0
     for key, value in binary.items():
         errors += each(f"binaryData[{key}]", key, config_key_problems(key))
         size += _binary_size(value)

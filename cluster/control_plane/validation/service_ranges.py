@@ -13,9 +13,7 @@ from wharfinger.cluster.control_plane.validation.rules import Rules
 from wharfinger.formats.json_value import JsonObject
 
 _FIELD: Final = "spec.cidrs"
-_SAME_FAMILY: Final = (
-    "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64"
-)
+_SAME_FAMILY: Final = "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64"
 
 
 def range_errors(one: JsonObject) -> list[FieldError]:

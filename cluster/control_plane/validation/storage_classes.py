@@ -6,6 +6,7 @@ from wharfinger.cluster.control_plane.selectors import key_problems
 from wharfinger.cluster.control_plane.status import FieldError
 from wharfinger.cluster.control_plane.validation.amounts import text
 from wharfinger.cluster.control_plane.validation.field_errors import (
+    duplicate,
     each,
     immutable,
     invalid,
@@ -13,8 +14,9 @@ from wharfinger.cluster.control_plane.validation.field_errors import (
     required,
     too_long,
 )
-from wharfinger.cluster.control_plane.validation.parts import text_map
+from wharfinger.cluster.control_plane.validation.parts import parts, text_map, texts
 from wharfinger.cluster.control_plane.validation.rules import Rules
+from wharfinger.cluster.control_plane.validation.volume_affinity import deprecated_label
 from wharfinger.formats.json_value import JsonObject, find
 
 PARAMETERS_LIMIT: Final = 512
@@ -26,10 +28,8 @@ _IMMUTABLE: Final = ("parameters", "provisioner", "reclaimPolicy", "volumeBindin
 
 def storage_class_errors(one: JsonObject) -> list[FieldError]:
     """What is wrong with a StorageClass."""
-    provisioner = text(one, "provisioner")
-    errors = each("provisioner", provisioner.lower(), key_problems(provisioner.lower())) if provisioner else []
-    errors = errors if provisioner else [required("provisioner")]
-    errors += _parameter_errors(text_map(one, "parameters"))
+    errors = provisioner_errors(text(one, "provisioner"), "provisioner")
+    errors += parameter_errors(text_map(one, "parameters"))
     policy, mode = find(one, "reclaimPolicy"), find(one, "volumeBindingMode")
     if policy and policy not in _RECLAIM:
         errors.append(not_supported("reclaimPolicy", policy, _RECLAIM))
@@ -37,10 +37,45 @@ def storage_class_errors(one: JsonObject) -> list[FieldError]:
         errors.append(required("volumeBindingMode"))
     elif mode not in _BINDING:
         errors.append(not_supported("volumeBindingMode", mode, _BINDING))
+    return errors + _topology_errors(parts(one, "allowedTopologies"))
+
+
+def provisioner_errors(name: str, field: str) -> list[FieldError]:
+    """What is wrong with the name of a provisioner or driver."""
+    return each(field, name.lower(), key_problems(name.lower())) if name else [required(field)]
+
+
+def _topology_errors(terms: list[JsonObject]) -> list[FieldError]:
+    """Of terms that say where volumes may be.
+
+    An empty term is a duplicate of each that there is room for: upstream compares with a list that begins with as many
+    unset ones as there are terms.
+    """
+    errors: list[FieldError] = []
+    known: list[dict[str, set[str]]] = [{} for _ in terms]
+    for index, term in enumerate(terms):
+        path = f"allowedTopologies[{index}].matchLabelExpressions"
+        values: dict[str, set[str]] = {}
+        for number, expression in enumerate(parts(term, "matchLabelExpressions")):
+            key, listed = text(expression, "key"), texts(expression, "values")
+            errors += _expression_errors(key, listed, f"{path}[{number}]")
+            errors += [duplicate(f"{path}[{number}].key", key)] if key in values else []
+            values[key] = set(listed)
+        errors += [duplicate(path, "")] * known.count(values)
+        known.append(values)
     return errors
 
 
-def _parameter_errors(parameters: dict[str, str]) -> list[FieldError]:
+def _expression_errors(key: str, values: list[str], path: str) -> list[FieldError]:
+    errors = [] if values else [required(f"{path}.values")]
+    errors += [
+        duplicate(f"{path}.values[{index}]", value) for index, value in enumerate(values) if value in values[:index]
+    ]
+    return errors + each(f"{path}.key", key, key_problems(key))
+
+
+def parameter_errors(parameters: dict[str, str]) -> list[FieldError]:
+    """What is wrong with what a driver is told: how much there may be."""
     if len(parameters) > PARAMETERS_LIMIT:
         return [too_long("parameters", PARAMETERS_LIMIT)]
     errors = [invalid("parameters", key, "field can not be empty.") for key in parameters if not key]
@@ -49,9 +84,19 @@ def _parameter_errors(parameters: dict[str, str]) -> list[FieldError]:
 
 
 def _update_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    return [error for field in _IMMUTABLE for error in immutable(field, new.get(field), old.get(field))]
+    changed = [error for field in _IMMUTABLE for error in immutable(field, new.get(field), old.get(field))]
+    return storage_class_errors(new) + changed
+
+
+def _warnings(new: JsonObject, _old: JsonObject | None) -> list[str]:
+    return [
+        f"allowedTopologies[{index}].matchLabelExpressions[{number}].key: {deprecated}"
+        for index, term in enumerate(parts(new, "allowedTopologies"))
+        for number, expression in enumerate(parts(term, "matchLabelExpressions"))
+        if (deprecated := deprecated_label(text(expression, "key")))
+    ]
 
 
 STORAGE_CLASS_RULES: Final[dict[str, Rules]] = {
-    "StorageClass.storage.k8s.io": Rules(create=storage_class_errors, update=_update_errors),
+    "StorageClass.storage.k8s.io": Rules(create=storage_class_errors, update=_update_errors, warnings=_warnings),
 }

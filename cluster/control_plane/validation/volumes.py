@@ -170,6 +170,23 @@ def _spec_errors(volume: JsonObject) -> list[FieldError]:
     return errors + _class_errors(spec)
 
 
+def inline_volume_errors(spec: JsonObject, path: str) -> list[FieldError]:
+    """What is wrong with a volume's spec that stands in another object, at ``path``: only CSI, and nothing of claims."""
+    nowhere = "may not be specified in the context of inline volumes"
+    errors = [forbidden(f"{path}.{name}", nowhere) for name in ("claimRef", "capacity") if spec.get(name)]
+    if part(spec, "csi") is None:
+        errors.append(required(f"{path}.csi", "has to be specified in the context of inline volumes"))
+    modes = texts(spec, "accessModes")
+    errors += access_mode_errors(modes, f"{path}.accessModes") if modes else [required(f"{path}.accessModes")]
+    if text(spec, "persistentVolumeReclaimPolicy") not in {"", "Retain"}:
+        why = "may only be Retain in the context of inline volumes"
+        errors.append(forbidden(f"{path}.persistentVolumeReclaimPolicy", why))
+    if part(spec, "nodeAffinity") is not None:
+        errors.append(forbidden(f"{path}.nodeAffinity", nowhere))
+    own = _source_errors(spec, "", bound_to_nodes=False) + _class_errors(spec)
+    return errors + [FieldError(path + error.field.removeprefix("spec"), error.reason, error.message) for error in own]
+
+
 def _capacity_errors(spec: JsonObject) -> list[FieldError]:
     field, capacity = "spec.capacity", part(spec, "capacity") or {}
     errors = [] if capacity else [required(field)]

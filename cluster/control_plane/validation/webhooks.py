@@ -47,7 +47,7 @@ def configuration_errors(configuration: JsonObject) -> list[FieldError]:
 def _webhook_errors(hook: JsonObject, path: str) -> list[FieldError]:
     errors = _name_errors(text(hook, "name"), f"{path}.name")
     for index, rule in enumerate(parts(hook, "rules")):
-        errors += _operation_errors(texts(rule, "operations"), f"{path}.rules[{index}].operations")
+        errors += operation_errors(texts(rule, "operations"), f"{path}.rules[{index}].operations")
         errors += rule_errors(rule, f"{path}.rules[{index}]")
     for field, choices in _CHOICES.items():
         value = find(hook, field)
@@ -68,7 +68,7 @@ def _webhook_errors(hook: JsonObject, path: str) -> list[FieldError]:
     if again is not None and again not in _REINVOCATION:
         errors.append(not_supported(f"{path}.reinvocationPolicy", again, _REINVOCATION))
     errors += client_errors(part(hook, "clientConfig") or {}, f"{path}.clientConfig")
-    return errors + _condition_errors(parts(hook, "matchConditions"), f"{path}.matchConditions")
+    return errors + condition_errors(parts(hook, "matchConditions"), f"{path}.matchConditions")
 
 
 def _name_errors(name: str, field: str) -> list[FieldError]:
@@ -82,7 +82,8 @@ def _name_errors(name: str, field: str) -> list[FieldError]:
     return []
 
 
-def _operation_errors(operations: list[str], field: str) -> list[FieldError]:
+def operation_errors(operations: list[str], field: str) -> list[FieldError]:
+    """Of what a rule is about: creation, changes and so on."""
     errors = [] if operations else [required(field)]
     if len(operations) > 1 and "*" in operations:
         errors.append(invalid(field, [*operations], "if '*' is present, must not specify other operations"))
@@ -156,7 +157,8 @@ def _version_errors(versions: list[str], field: str) -> list[FieldError]:
     return errors
 
 
-def _condition_errors(conditions: list[JsonObject], path: str) -> list[FieldError]:
+def condition_errors(conditions: list[JsonObject], path: str) -> list[FieldError]:
+    """Of ``matchConditions``: names, and expressions that are there."""
     errors: list[FieldError] = []
     if len(conditions) > CONDITIONS_LIMIT:
         errors.append(too_many(path, len(conditions), CONDITIONS_LIMIT))

@@ -28,7 +28,7 @@ _WORDS: Final = (
     "x" * 70,
     "2026-01-01T00:00:00Z",
 )
-_ODD: Final[tuple[JsonValue, ...]] = (
+ODD: Final[tuple[JsonValue, ...]] = (
     None,
     True,
     -1,
@@ -140,7 +140,7 @@ def _body(operation: Operation, headers: dict[str, str], draw: random.Random) ->
         if headers["content-type"] == _PATCHES[0]:
             return encode_json([_json_patch(draw) for _ in range(draw.randrange(3))])
         return encode_json(
-            {"metadata": {"labels": {"a": draw.choice(_ODD)}}, "spec": _odd(draw, 0), "status": _odd(draw, 0)}
+            {"metadata": {"labels": {"a": draw.choice(ODD)}}, "spec": _odd(draw, 0), "status": _odd(draw, 0)}
         )
     headers["content-type"] = draw.choice(("application/json", "application/json", "application/yaml"))
     if draw.random() < 0.04:
@@ -166,13 +166,13 @@ def _json_patch(draw: random.Random) -> JsonValue:
 def _odd(draw: random.Random, depth: int) -> JsonValue:
     if depth < 3 and draw.random() < 0.5:
         return {draw.choice(("a", "replicas", "template", "metadata", "spec")): _odd(draw, depth + 1)}
-    return draw.choice(_ODD)
+    return draw.choice(ODD)
 
 
 def _value(schema: JsonObject, schemas: JsonObject, draw: random.Random, depth: int) -> JsonValue:
     """A value of a schema, or now and then one that is not."""
     if depth and draw.random() < 0.02:
-        return draw.choice(_ODD)
+        return draw.choice(ODD)
     reference = find_str(schema, "$ref") or find_str(schema, "allOf", 0, "$ref")
     if reference:
         return _value(find_object(schemas, reference.rpartition("/")[2]), schemas, draw, depth)
@@ -192,7 +192,7 @@ def _value(schema: JsonObject, schemas: JsonObject, draw: random.Random, depth: 
             listed = [item for item in find_list(schema, "enum") if isinstance(item, str)]
             return draw.choice(listed) if listed and draw.random() < 0.8 else draw.choice(_WORDS)
         case _:
-            return draw.choice(_ODD) if depth > _DEPTH or draw.random() < 0.5 else draw.choice(_WORDS)
+            return draw.choice(ODD) if depth > _DEPTH or draw.random() < 0.5 else draw.choice(_WORDS)
 
 
 def _object(schema: JsonObject, schemas: JsonObject, draw: random.Random, depth: int) -> JsonObject:

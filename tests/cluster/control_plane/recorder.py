@@ -175,14 +175,16 @@ def _send(client: httpx.Client, request: JsonObject, token: str, until: JsonValu
             headers[name] = value
     body = request.get("body")
     content = body if isinstance(body, str) else "" if body is None else json.dumps(body)
+    said = ""
     for _ in range(POLLS):
         response = client.request(
             find_str(request, "method"), find_str(request, "path"), headers=headers, content=content.encode()
         )
         if until is None or _holds(_body(response), until):
             return response
+        said = response.text[:2000]
         time.sleep(0.2)
-    raise SystemExit(f"{request['path']} never came to {until}: {response.text[:2000]}")
+    raise SystemExit(f"{request['path']} never came to {until}: {said}")
 
 
 def _holds(body: JsonValue, part: JsonValue) -> bool:

@@ -41,5 +41,3 @@ def test_history_is_bounded_and_the_oldest_go_first() -> None:
 
     assert storage.oldest == changes[2].revision
     assert list(storage.changes(PODS, changes[2].revision)) == changes[3:]
-
-

@@ -2,21 +2,31 @@
 
 import json
 import random
+from collections.abc import Iterable
 from typing import Final
 
 import trio
 
+from tests.cluster.control_plane.object_lives import NAMESPACES, Lives, seeds
 from tests.cluster.control_plane.openapi_requests import Operation, drawn, operations
 from tests.scale import scaled
+from wharfinger.cluster.control_plane.kinds import Kind
 from wharfinger.cluster.control_plane.openapi_data import version_3_names
-from wharfinger.cluster.control_plane.service import open_control_plane
+from wharfinger.cluster.control_plane.service import ControlPlane, open_control_plane
+from wharfinger.formats.json_value import encode_json
 from wharfinger.httpd.messages import Request, Response, StreamingResponse
 
 REQUESTS: Final = scaled(20_000, 1_000)
+LIVES: Final = scaled(20_000, 1_000)
 MEANT: Final = (
     "resourceVersion should not be set on objects to be created",
     "resourceVersion: Invalid value",
     "target.",
+    "failed to create typed patch object",
+    "failed to convert new object",
+    "does not contain declared merge key",
+    "duplicate nodePort",
+    "strconv.ParseUint: parsing",
 )
 """Failures (500) that a kube-apiserver has too."""
 
@@ -24,15 +34,8 @@ MEANT: Final = (
 async def test_no_request_fails() -> None:
     draw = random.Random(8)  # noqa: S311 - a run that can be had again
     async with open_control_plane(simulate=False) as control_plane:
-        for name in ("a", "b"):
-            body = f'{{"metadata": {{"name": "{name}"}}}}'.encode()
-            await control_plane.handler(Request("POST", "/api/v1/namespaces", {}, {}, body))
-        documents = control_plane.handler.documents.openapi
-        known: list[Operation] = []
-        for name in version_3_names():
-            document = documents.version_3(name)
-            assert document is not None
-            known += operations(json.loads(document.body))
+        await _make_namespaces(control_plane)
+        known = _known(control_plane, version_3_names())
         failed = []
         for _ in range(REQUESTS):
             request = drawn(draw.choice(known), draw)
@@ -42,6 +45,51 @@ async def test_no_request_fails() -> None:
                 failed.append(_described(request, answer))
 
     assert failed == []
+
+
+async def test_no_life_of_an_object_fails() -> None:
+    draw = random.Random(9)  # noqa: S311 - a run that can be had again
+    async with open_control_plane(simulate=False) as control_plane:
+        await _make_namespaces(control_plane)
+        taken = seeds()
+        for seed in taken:
+            if seed.path.endswith("/customresourcedefinitions"):
+                await control_plane.handler(Request("POST", seed.path, {}, {}, encode_json(seed.body)))
+        served = {f"apis/{kind.group}/{version.name}" for kind in _customs(control_plane) for version in kind.versions}
+        by_place = {(one.method, one.path): one for one in _known(control_plane, (*version_3_names(), *sorted(served)))}
+        lives = Lives(draw, taken, by_place)
+        failed = []
+        for _ in range(LIVES):
+            request = lives.drawn()
+            with trio.fail_after(10):
+                answer = await control_plane.handler(request)
+            assert isinstance(answer, Response)
+            lives.saw(request, answer)
+            if _fails(answer):
+                failed.append(_described(request, answer))
+
+    assert failed == []
+    assert lives.created * 3 >= lives.creates > LIVES // 10
+
+
+def _customs(control_plane: ControlPlane) -> list[Kind]:
+    return [kind for kind in control_plane.backend.catalog.kinds() if kind.custom]
+
+
+async def _make_namespaces(control_plane: ControlPlane) -> None:
+    for name in NAMESPACES:
+        body = f'{{"metadata": {{"name": "{name}"}}}}'.encode()
+        await control_plane.handler(Request("POST", "/api/v1/namespaces", {}, {}, body))
+
+
+def _known(control_plane: ControlPlane, names: Iterable[str]) -> list[Operation]:
+    """The operations of documents of version 3."""
+    known: list[Operation] = []
+    for name in names:
+        document = control_plane.handler.documents.openapi.version_3(name)
+        assert document is not None
+        known += operations(json.loads(document.body))
+    return known
 
 
 def _fails(answer: Response | StreamingResponse) -> bool:

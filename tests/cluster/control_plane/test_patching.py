@@ -76,7 +76,11 @@ def test_a_json_patch_that_fails_changes_nothing() -> None:
         (PatchType.MERGE, ["x"], "error decoding patch: json: cannot unmarshal array into Go value"),
         (PatchType.STRATEGIC, "x", "json: cannot unmarshal string into Go value"),
         (PatchType.STRATEGIC, {"spec": {"template": {"spec": {"containers": [{"image": "i"}]}}}}, "name"),
-        (PatchType.APPLY, [], "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal array"),
+        (
+            PatchType.APPLY,
+            [],
+            "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal array",
+        ),
     ],
 )
 def test_what_is_no_patch(type_: PatchType, body: JsonValue, part: str) -> None:

@@ -216,7 +216,10 @@ def encoded(text: str) -> str:
         ("é", "illegal base64 data at input byte 0"),
         (encoded("not json"), "continue key is not valid"),
         (encoded("[]"), "continue key is not valid"),
-        (encoded('{"v":"meta.k8s.io/v2","rv":1,"start":"a/b"}'), "does not recognize this encoded version meta.k8s.io/v2"),
+        (
+            encoded('{"v":"meta.k8s.io/v2","rv":1,"start":"a/b"}'),
+            "does not recognize this encoded version meta.k8s.io/v2",
+        ),
         (encoded('{"v":"meta.k8s.io/v1","rv":0,"start":"a/b"}'), "incorrect encoded start resourceVersion (version"),
         (encoded('{"v":"meta.k8s.io/v1","rv":1}'), "encoded start key empty (version meta.k8s.io/v1)"),
         (encoded('{"v":"meta.k8s.io/v1","rv":1,"start":"../b"}'), "continue key is not valid: ../b"),

@@ -309,11 +309,11 @@ async def test_ways_to_watch_one_object(path: str, autojump_clock: MockClock) ->
     plane = with_maps("a", "b")
 
     async with watching(plane, path) as events:
-        assert plane.handler.metrics.watches == 1
+        assert plane.handler.metrics.watches.total() == 1
         found = [event(chunk) async for chunk in events]
 
     assert [(item["type"], find(item, "object", "metadata", "name")) for item in found] == [("ADDED", "b")]
-    assert plane.handler.metrics.watches == 0
+    assert plane.handler.metrics.watches.total() == 0
 
 
 async def test_a_watch_as_a_table_names_its_columns_once(autojump_clock: MockClock) -> None:
@@ -337,7 +337,7 @@ async def test_a_watch_of_metadata_and_of_changes(autojump_clock: MockClock) -> 
 
     assert find(first, "object", "kind") == "PartialObjectMetadata"
     assert (second["type"], find(second, "object", "kind")) == ("DELETED", "PartialObjectMetadata")
-    assert plane.handler.metrics.watches == 0
+    assert plane.handler.metrics.watches.total() == 0
 
 
 async def test_a_watch_from_the_forgotten_past_is_told_so(autojump_clock: MockClock) -> None:

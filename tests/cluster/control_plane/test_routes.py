@@ -3,6 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wharfinger.cluster.control_plane.routes import (
+    BrokenRoute,
     CoreVersionsRoute,
     GroupRoute,
     GroupsRoute,
@@ -59,7 +60,7 @@ NAMES = st.from_regex(r"[a-z][a-z0-9]{0,8}", fullmatch=True).filter(
         ("/api/v1/namespaces/a/pods/b/proxy/x/y", ResourceRoute("", "v1", "a", "pods", "b", "proxy/x/y")),
         ("/api/v1/watch/pods", ResourceRoute("", "v1", "", "pods", watch=True)),
         ("/api/v1/watch/namespaces/a/pods/b", ResourceRoute("", "v1", "a", "pods", "b", watch=True)),
-        ("/api/v1/watch", UnknownRoute()),
+        ("/api/v1/watch", BrokenRoute()),
         ("/api/v1//pods", UnknownRoute()),
         ("/openapi", UnknownRoute()),
         ("/openapi/v4", UnknownRoute()),

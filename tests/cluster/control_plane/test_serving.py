@@ -80,9 +80,9 @@ async def test_leaving_ends_watches_in_good_order(tmp_path: Path) -> None:
             seen = b""
             while seen.count(b'"ADDED"') < len(FIRST_NAMESPACES) or not seen.endswith(b"\n"):
                 seen += await anext(chunks)
-            assert serving.control_plane.handler.metrics.watches == 1
+            assert serving.control_plane.handler.metrics.watches.total() == 1
         assert [chunk async for chunk in chunks] == []
-        assert serving.control_plane.handler.metrics.watches == 0
+        assert serving.control_plane.handler.metrics.watches.total() == 0
 
 
 async def test_a_port_that_is_taken(tmp_path: Path) -> None:

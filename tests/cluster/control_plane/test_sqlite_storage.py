@@ -311,7 +311,9 @@ def test_a_commit_that_fails_changes_nothing(tmp_path: Path) -> None:
         storage.delete(gone.key)
         storage.put(*pod("z", text=pages))
         storage.delete(storage.put(*pod("w")).key)
-        with pytest.raises(CommitError, match=r"data\.db cannot be written: .*full; nothing was changed; look at") as caught:
+        with pytest.raises(
+            CommitError, match=r"data\.db cannot be written: .*full; nothing was changed; look at"
+        ) as caught:
             storage.commit()
 
         assert {(change.type, change.key.name, change.obj.get("n")) for change in caught.value.undone} == {

@@ -133,7 +133,7 @@ def test_instances_are_deleted_with_their_definition() -> None:
 
     assert backend.storage.list(kind.kind.collection) == ()
     deleted = [change.key.place for change in told if change.type is ChangeType.DELETED]
-    assert sorted(deleted) == sorted(["default/a", "kube-public/a", f"/{NAME}"])
+    assert sorted(deleted) == sorted(["default/a", "kube-public/a", f"/{NAME}", "/v1.example.com"])
     assert not serves(backend)
 
 

@@ -20,7 +20,7 @@ async def test_a_token_of_an_account_is_good_for_requests_and_reviews() -> None:
         me = await client.post("/apis/authentication.k8s.io/v1/selfsubjectreviews", json={}, headers=as_bot)
         whose = (await client.post(REVIEWS, json={"spec": {"token": token}})).json()["status"]
 
-        assert made["spec"]["expirationSeconds"] == 3600
+        assert (made["apiVersion"], made["spec"]["expirationSeconds"]) == ("authentication.k8s.io/v1", 3600)
         assert refused.json()["message"].startswith('secrets is forbidden: User "system:serviceaccount:default:bot"')
         assert me.json()["status"]["userInfo"]["username"] == "system:serviceaccount:default:bot"
         assert (whose["authenticated"], whose["user"]["username"]) == (True, "system:serviceaccount:default:bot")

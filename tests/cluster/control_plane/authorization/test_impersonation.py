@@ -7,6 +7,7 @@ from wharfinger.cluster.control_plane.authentication import ADMINISTRATOR, User
 from wharfinger.cluster.control_plane.authorization.impersonation import impersonated
 from wharfinger.cluster.control_plane.authorization.rules import Attributes
 from wharfinger.cluster.control_plane.status import StatusError
+from wharfinger.formats.json_value import JsonObject
 
 ASKED = Attributes(ADMINISTRATOR, "list", resource="pods")
 
@@ -46,8 +47,8 @@ def test_groups_alone_are_nobody() -> None:
 
 
 def test_each_part_has_to_be_allowed() -> None:
-    rule = {"apiGroups": [""], "resources": ["users"], "verbs": ["impersonate"], "resourceNames": ["jane"]}
-    view = View([role("r", {**rule}), binding("b", "r", {"kind": "User", "name": "joe"})])
+    rule: JsonObject = {"apiGroups": [""], "resources": ["users"], "verbs": ["impersonate"], "resourceNames": ["jane"]}
+    view = View([role("r", rule), binding("b", "r", {"kind": "User", "name": "joe"})])
     asked = replace(ASKED, user=User("joe", ()))
 
     def refused(headers: dict[str, str]) -> str:
@@ -76,9 +77,13 @@ def test_each_part_has_to_be_allowed() -> None:
 )
 def test_the_narrow_ways(headers: dict[str, str], resources: list[str], groups: tuple[str, ...]) -> None:
     mode = "arbitrary-node" if "system:node" in headers["impersonate-user"] else "user-info"
-    acting = {"apiGroups": ["authentication.k8s.io"], "resources": [*resources], "verbs": [f"impersonate:{mode}"]}
-    on = {"apiGroups": [""], "resources": ["pods"], "verbs": [f"impersonate-on:{mode}:list"]}
-    view = View([role("r", {**acting}, {**on}), binding("b", "r", {"kind": "User", "name": "joe"})])
+    acting: JsonObject = {
+        "apiGroups": ["authentication.k8s.io"],
+        "resources": [*resources],
+        "verbs": [f"impersonate:{mode}"],
+    }
+    on: JsonObject = {"apiGroups": [""], "resources": ["pods"], "verbs": [f"impersonate-on:{mode}:list"]}
+    view = View([role("r", acting, on), binding("b", "r", {"kind": "User", "name": "joe"})])
     asked = replace(ASKED, user=User("joe", ()))
 
     assert impersonated(view, asked.user, headers, asked).groups == groups

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 from wharfinger.formats.json_value import JsonObject, JsonValue, find, find_str
 
@@ -13,6 +14,16 @@ class View:
     """A ``ClusterView`` over a list of (plural, object)."""
 
     stored: list[tuple[str, JsonObject]] = field(default_factory=list)
+    dry_run: bool = False
+
+    def now(self) -> datetime:
+        return datetime(2026, 11, 21, tzinfo=UTC)
+
+    def draw(self, count: int) -> int:
+        return count - 1
+
+    def new_uid(self) -> str:
+        return "u"
 
     def objects(self, group: str, plural: str, namespace: str = "") -> Sequence[JsonObject]:
         del group

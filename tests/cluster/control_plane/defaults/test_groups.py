@@ -2,7 +2,7 @@ import pytest
 
 from wharfinger.cluster.control_plane.defaults.groups import GROUP_DEFAULTS
 from wharfinger.cluster.control_plane.defaults.objects import apply_defaults
-from wharfinger.formats.json_value import JsonObject, find
+from wharfinger.formats.json_value import JsonObject, JsonValue, find
 
 RBAC = "rbac.authorization.k8s.io"
 
@@ -37,10 +37,14 @@ def test_accounts_have_no_group() -> None:
     subjects: JsonObject = {"subjects": [{"kind": "ServiceAccount"}, {"kind": "Group"}]}
     binding = apply_defaults({"apiVersion": f"{RBAC}/v1", "kind": "ClusterRoleBinding", "metadata": {}, **subjects})
 
-    assert binding["subjects"] == [{"kind": "ServiceAccount", "name": ""}, {"kind": "Group", "apiGroup": RBAC, "name": ""}]
+    assert binding["subjects"] == [
+        {"kind": "ServiceAccount", "name": ""},
+        {"kind": "Group", "apiGroup": RBAC, "name": ""},
+    ]
 
 
 @pytest.mark.parametrize("key", sorted(GROUP_DEFAULTS))
 def test_odd_shapes_make_nothing_fail(key: tuple[str, str]) -> None:
-    for odd in (None, [], {}, "", 5):
+    shapes: list[JsonValue] = [None, [], {}, "", 5]
+    for odd in shapes:
         GROUP_DEFAULTS[key]({"kind": key[1], "spec": odd, "webhooks": [odd], "ports": odd, "subjects": odd})

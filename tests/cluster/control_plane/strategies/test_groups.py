@@ -2,7 +2,7 @@ import pytest
 
 from tests.cluster.control_plane.views import FakeView
 from wharfinger.cluster.control_plane.strategies.groups import GROUP_STRATEGIES
-from wharfinger.formats.json_value import JsonObject
+from wharfinger.formats.json_value import JsonObject, find_list, find_object
 
 LEASE = GROUP_STRATEGIES["Lease.coordination.k8s.io"]
 COORDINATED: JsonObject = {"spec": {"strategy": "OldestEmulationVersion", "holderIdentity": "a"}}
@@ -16,11 +16,33 @@ def test_leases_have_no_strategy_unless_they_had_one() -> None:
     assert LEASE.update(COORDINATED, COORDINATED, FakeView()) == COORDINATED
 
 
+def test_approvals_get_their_times_and_stay() -> None:
+    requests = GROUP_STRATEGIES["CertificateSigningRequest.certificates.k8s.io"]
+    asked: JsonObject = {"spec": {}, "status": {"conditions": [{"type": "Approved", "status": "True"}]}}
+    approved = requests.subresources["approval"](asked, {"spec": {}}, FakeView())
+
+    time = "2026-11-21T04:00:00Z"
+    assert approved["status"] == {
+        "conditions": [{"type": "Approved", "status": "True", "lastUpdateTime": time, "lastTransitionTime": time}]
+    }
+    assert requests.status(asked, approved, FakeView())["status"] == approved["status"]
+
+
+def test_local_services_are_available() -> None:
+    services = GROUP_STRATEGIES["APIService.apiregistration.k8s.io"]
+
+    (condition,) = find_list(find_object(services.create({"spec": {}}, FakeView()), "status"), "conditions")
+    assert isinstance(condition, dict)
+    assert condition["reason"] == "Local"
+    assert services.create({"spec": {"service": {}}}, FakeView()) == {"spec": {"service": {}}}
+
+
 @pytest.mark.parametrize("kind", sorted(GROUP_STRATEGIES))
 def test_nothing_given_is_altered(kind: str) -> None:
     strategy = GROUP_STRATEGIES[kind]
-    for given in ({}, {"spec": {}, "status": {"a": 1}}):
-        obj: JsonObject = {"metadata": {"name": "a"}, **given}
+    bare: JsonObject = {"metadata": {"name": "a"}}
+    whole: JsonObject = {**bare, "spec": {}, "status": {"conditions": [{"type": "Approved"}]}}
+    for obj in (bare, whole):
         before = repr(obj)
         strategy.create(obj, FakeView())
         strategy.update(obj, {}, FakeView())

@@ -53,7 +53,10 @@ def test_types() -> None:
 
 def test_what_an_old_one_had_is_let_through() -> None:
     old: JsonObject = {
-        "spec": {"podSelector": {"matchExpressions": [{"key": "a", "operator": "In", "values": ["-"]}]}, "egress": [{"to": [{"ipBlock": {"cidr": "010.0.0.0/8"}}]}]}
+        "spec": {
+            "podSelector": {"matchExpressions": [{"key": "a", "operator": "In", "values": ["-"]}]},
+            "egress": [{"to": [{"ipBlock": {"cidr": "010.0.0.0/8"}}]}],
+        }
     }
 
     assert len(network_policy_errors(old)) == 2
