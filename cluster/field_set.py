@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from wharfinger.formats.errors import FormatError
-from wharfinger.formats.json_value import JsonError, JsonObject, JsonValue, canonical_json, decode_json
+from wharfinger.formats.json_value import JsonError, JsonObject, JsonValue, canonical_json, decode_json, encode_json
 
 FieldPath: TypeAlias = tuple[str, ...]
 """Path elements from the root on; the root itself is ()."""
@@ -146,6 +146,10 @@ def same_value(left: JsonValue, right: JsonValue) -> bool:
     """Equality of JSON: unlike Python's, ``true`` is not 1; 1 and 1.0 are the same number."""
     if isinstance(left, str) or left is right:
         return left == right
+    if left != right:
+        return False
+    if isinstance(left, dict | list) and encode_json(left) == encode_json(right):
+        return True  # what is alike to Python, and in its text too, is the same
     if isinstance(left, bool) or isinstance(right, bool):
         return left is right
     if isinstance(left, dict) and isinstance(right, dict):

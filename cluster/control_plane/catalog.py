@@ -28,14 +28,22 @@ class Catalog:
     def __init__(self, builtin: Iterable[Kind] = BUILTIN_KINDS) -> None:
         self._builtin = {Collection(kind.group, kind.plural): kind for kind in builtin}
         self._custom: dict[Collection, Kind] = {}
+        self._found: dict[tuple[str, str, str], Served] = {}
+        """What was asked for and is served."""
         self.generation = 0
 
     def find(self, group: str, version: str, plural: str) -> Served | None:
         """The kind of a resource at a version, or None where it is not served."""
+        known = self._found.get((group, version, plural))
+        if known is not None:
+            return known
         collection = Collection(group, plural)
         kind = self._builtin.get(collection) or self._custom.get(collection)
         found = kind.version(version) if kind is not None else None
-        return Served(kind, found) if kind is not None and found is not None else None
+        if kind is None or found is None:
+            return None
+        served = self._found[group, version, plural] = Served(kind, found)
+        return served
 
     def find_kind(self, group: str, kind: str) -> Kind | None:
         """The kind of that name."""
@@ -63,9 +71,11 @@ class Catalog:
         """Serve a custom kind, or serve it anew; a built-in kind is never replaced."""
         if kind.collection not in self._builtin:
             self._custom[kind.collection] = kind
+            self._found.clear()
             self.generation += 1
 
     def remove_custom(self, group: str, plural: str) -> None:
         """Stop serving a custom kind."""
         if self._custom.pop(Collection(group, plural), None) is not None:
+            self._found.clear()
             self.generation += 1

@@ -18,7 +18,7 @@ from wharfinger.cluster.control_plane.go_formats import (
     read_time,
 )
 from wharfinger.cluster.control_plane.go_json import Repeated, Spelled
-from wharfinger.cluster.control_plane.list_types import ListTypes, Relation, Scalar
+from wharfinger.cluster.control_plane.list_types import ListTypes, Relation, Scalar, has_texts_only
 from wharfinger.cluster.control_plane.validation.field_errors import quoted
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json_value import JsonObject, JsonValue
@@ -127,11 +127,7 @@ class _Decoder:
     def _map(self, value: JsonObject, types: ListTypes) -> JsonObject:
         element = types.item
         found: JsonObject = {}
-        if (
-            element.scalar is Scalar.STRING
-            and type(value) is dict
-            and all(type(item) is str for item in value.values())
-        ):
+        if element.scalar is Scalar.STRING and type(value) is dict and has_texts_only(value):
             return dict(value)
         for name, inner in value.members if isinstance(value, Repeated) else value.items():
             if name in found:

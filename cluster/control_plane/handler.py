@@ -108,7 +108,7 @@ class ControlPlaneHandler:
         else:
             asked = Attributes(user=user, verb=request.method.lower(), path=request.path)
         user = impersonated(self._backend, user, request.headers, asked)
-        authorize(self._backend, replace(asked, user=user))
+        authorize(self._backend, asked if user is asked.user else replace(asked, user=user))
         return user
 
     def _stream(self, answer: WatchAnswer, series: Series) -> StreamingResponse:

@@ -19,7 +19,7 @@ types and holds in them (:attr:`ListTypes.go_type`, :attr:`ListTypes.scalar`), b
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
@@ -93,6 +93,9 @@ _GO_TYPES: Final = {
 
 WHOLE: Final = frozenset({Relation.SCALAR, Relation.QUANTITY, Relation.ATOMIC_LIST, Relation.ATOMIC_MAP})
 """Relations whose value is one field: nothing inside is owned or merged by itself."""
+
+
+_TEXTS: Final = {str}
 
 
 def _no_fields() -> "Mapping[str, ListTypes]":
@@ -197,6 +200,7 @@ def builtin_list_types(group: str, version: str, kind: str) -> ListTypes:
     return _struct(name) if name else _custom_root({})
 
 
+@lru_cache(maxsize=1024)
 def is_builtin(group: str, version: str, kind: str) -> bool:
     """Whether the data knows the kind."""
     return find(_data(), "kinds", f"{group}/{version}/{kind}" if group else f"{version}/{kind}") is not None
@@ -211,6 +215,11 @@ def has_version(group: str, version: str) -> bool:
 def crd_list_types(schema: JsonObject) -> ListTypes:
     """The root of a custom kind, from its version's ``openAPIV3Schema`` ({} for none: everything is unknown)."""
     return _custom_root(schema)
+
+
+def has_texts_only(value: JsonObject) -> bool:
+    """Whether all members are strings, and there are any."""
+    return set(map(type, value.values())) == _TEXTS
 
 
 def metadata_list_types() -> ListTypes:

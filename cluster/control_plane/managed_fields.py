@@ -273,8 +273,9 @@ def plain(obj: JsonObject) -> JsonObject:
     """The object without its entries, which are not fields; itself where it has none."""
     if find(obj, "metadata", "managedFields") is None:
         return obj
-    metadata = find_object(obj, "metadata")
-    return obj | {"metadata": {name: value for name, value in metadata.items() if name != "managedFields"}}
+    metadata = {**find_object(obj, "metadata")}
+    del metadata["managedFields"]
+    return {**obj, "metadata": metadata}
 
 
 def _quoted(text: str) -> str:

@@ -145,7 +145,7 @@ def parse_media_type(text: str) -> tuple[str, dict[str, str]]:
 
 def body_encoding(content_type: str) -> Encoding:
     """How the body of a create, update or delete is written; JSON where nothing is said. Raises StatusError (415)."""
-    if not content_type:
+    if not content_type or content_type == "application/json":
         return Encoding.JSON
     found = _CONTENT_TYPE.fullmatch(content_type)
     names = _PARAMETER.findall(found[2].lower()) if found is not None else []

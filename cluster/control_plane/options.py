@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import lru_cache
 from typing import Final
 
 from wharfinger.cluster.control_plane import status
@@ -117,17 +118,29 @@ def _dry_run(values: Sequence[str]) -> tuple[bool, list[FieldError]]:
     return False, [_unsupported("dryRun", encode_json(list(values)).decode(), ["All"])]
 
 
+@lru_cache(maxsize=256)
 def default_manager(user_agent: str) -> str:
     """The field manager of a request that names none: its User-Agent up to the slash."""
     prefix = "".join(char for char in user_agent.partition("/")[0] if char.isprintable())
     return prefix.encode()[:MANAGER_LIMIT].decode(errors="ignore") or "unknown"
 
 
-def parse_write_options(query: Query, user_agent: str, kind: str, *, apply: bool | None = None) -> WriteOptions:
+def parse_write_options(
+    query: Query,
+    user_agent: str,
+    kind: str,
+    *,
+    apply: bool | None = None,
+    user: User = ADMINISTRATOR,
+    warnings: list[str] | None = None,
+) -> WriteOptions:
     """Options of a write; ``kind`` is ``CreateOptions``, ``UpdateOptions`` or ``PatchOptions``. Raises StatusError.
 
-    ``apply`` is whether a patch is an apply; None where there is no patch.
+    ``apply`` is whether a patch is an apply; None where there is no patch. ``warnings`` is where they are gathered.
     """
+    told = [] if warnings is None else warnings
+    if not query and not apply:
+        return WriteOptions(default_manager(user_agent), user=user, warnings=told)
     manager, validation = _last(query, "fieldManager"), _last(query, "fieldValidation")
     errors: list[FieldError] = []
     if apply and not manager:
@@ -145,6 +158,8 @@ def parse_write_options(query: Query, user_agent: str, kind: str, *, apply: bool
         dry_run,
         _flag(query, "force"),
         FieldValidation(validation) if validation else FieldValidation.WARN,
+        user,
+        told,
     )
 
 

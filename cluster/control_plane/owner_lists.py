@@ -13,7 +13,9 @@ _ADVICE: Final = (
 
 def without_repeated_owners(obj: JsonObject, warnings: list[str], *, admitted: bool) -> JsonObject:
     """The object with each owner once; what went is added to ``warnings``. ``admitted`` is whether admission was before this."""
-    owners = find_list(obj, "metadata", "ownerReferences") if find(obj, "metadata", "ownerReferences") else []
+    if not find(obj, "metadata", "ownerReferences"):
+        return obj
+    owners = find_list(obj, "metadata", "ownerReferences")
     if len(owners) < 2:
         return obj
     kept: list[JsonValue] = []

@@ -5,6 +5,7 @@ which there is nothing is a Status (404), one of a custom group is plain text; a
 path for the first, while the second looks at nothing but the verb.
 """
 
+from functools import lru_cache
 from typing import Final
 
 from wharfinger.cluster.control_plane import status
@@ -64,8 +65,13 @@ def _below(served: Served, path: str) -> frozenset[str] | None:
     return taken | {"HEAD", "OPTIONS"} if taken is not None and name == "proxy" else taken
 
 
+@lru_cache(maxsize=256)
+def _methods(verbs: tuple[str, ...], table: tuple[tuple[str, str], ...]) -> frozenset[str] | None:
+    return frozenset(method for verb, method in table if verb in verbs) or None
+
+
 def _taken(verbs: tuple[str, ...], table: dict[str, str]) -> frozenset[str] | None:
-    return frozenset(table[verb] for verb in verbs if verb in table) or None
+    return _methods(verbs, tuple(table.items()))
 
 
 def _check_custom(served: Served, route: ResourceRoute, method: str) -> None:

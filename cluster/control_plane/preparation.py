@@ -19,7 +19,9 @@ def metadata_of(obj: JsonObject) -> JsonObject:
 
 def with_metadata(obj: JsonObject, changes: JsonObject) -> JsonObject:
     """A copy with metadata fields set; None removes one."""
-    metadata = {name: value for name, value in metadata_of(obj).items() if name not in changes}
+    metadata = {**metadata_of(obj)}
+    for name in changes.keys() & metadata.keys():
+        del metadata[name]
     metadata.update({name: value for name, value in changes.items() if value is not None})
     return {**obj, "metadata": metadata}
 

@@ -138,8 +138,7 @@ class _Call:
     def write_options(self, kind: str, *, apply: bool | None = None) -> WriteOptions:
         """What is asked for beside the object; warnings are gathered here."""
         agent = self.request.headers.get("user-agent", "")
-        options = parse_write_options(self.request.query, agent, kind, apply=apply)
-        return replace(options, user=self.user, warnings=self.told)
+        return parse_write_options(self.request.query, agent, kind, apply=apply, user=self.user, warnings=self.told)
 
 
 def handle_resource(backend: Backend, user: User, route: ResourceRoute, request: Request) -> Answer | WatchAnswer:

@@ -12,7 +12,7 @@ import re
 from fractions import Fraction
 from typing import Final
 
-from wharfinger.cluster.control_plane.list_types import ListTypes, Relation, Scalar
+from wharfinger.cluster.control_plane.list_types import ListTypes, Relation, Scalar, has_texts_only
 from wharfinger.formats.json_value import JsonObject, JsonValue
 
 _QUANTITY: Final = re.compile(r"([+-]?)(\d{0,40})(?:\.(\d{0,40}))?(?:[eE]([+-]?\d{1,3})|([numkMGTPE]|[KMGTPE]i)?)")
@@ -57,7 +57,7 @@ def _form(value: JsonValue, lists: ListTypes) -> JsonValue:
         if lists.fields or lists.zero:
             return _struct_form(value, lists)
         of_texts = lists.element is not None and lists.element.scalar is Scalar.STRING
-        if of_texts and all(type(item) is str for item in value.values()):
+        if of_texts and has_texts_only(value):
             return dict(value)
         return {
             name: "" if item is None and of_texts else _form(item, lists.field(name)) for name, item in value.items()

@@ -5,7 +5,6 @@ else alone. Server-owned metadata is carried over, a write that changes nothing 
 removal from an object that is being deleted removes the object.
 """
 
-import dataclasses
 from collections.abc import Mapping
 from typing import Final
 
@@ -38,7 +37,7 @@ from wharfinger.cluster.control_plane.validation.metadata import NEEDS_REVISION
 from wharfinger.cluster.control_plane.validation.objects import validate_update, warnings_of
 from wharfinger.formats.json_value import JsonObject, JsonValue, find, find_list, find_object, find_str
 
-_CARRIED = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")
+_CARRIED = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "resourceVersion")
 _COUNTED_METADATA = {"Deployment.apps": "annotations", "EndpointSlice.discovery.k8s.io": "labels"}
 """Metadata whose change is a new generation, in the kinds that count it."""
 _GROUPS_IN_PATHS: Final = frozenset({"apiextensions.k8s.io", "apiregistration.k8s.io"})
@@ -125,21 +124,24 @@ def update(
     if asked is not None and asked != resource_version_of(old):
         raise status.conflict(kind, name)
     given = metadata_of(new)
+    namespace = find_str(old, "metadata", "namespace")
     before = shown(served, old)
     new = isolated(served, before, _carried(old, new), subresource)
     new = with_defaults(served, new)
     if not applied:
         elsewhere = _elsewhere(served, old, new) if is_converted(served) else None
+        after = settled(served, new)
         recorded = record_update(
-            before, settled(served, new), manager=options.manager, subresource=subresource, now=backend.now(),
+            before, after, manager=options.manager, subresource=subresource, now=backend.now(),
             lists=served.version.lists, elsewhere=elsewhere,
         )  # fmt: skip
-        new = with_metadata(new, {"managedFields": find(recorded, "metadata", "managedFields")})
+        entries = find(recorded, "metadata", "managedFields")
+        new = recorded if after is new else with_metadata(new, {"managedFields": entries})
     new = _in_stored_form(served, old, new, subresource)
     if kind.group_kind == DEFINITION and not subresource:
         new = {**new, "status": updated_status(new)}
     admission = Admission(
-        backend, options.user, kind, Operation.UPDATE, subresource, find_str(old, "metadata", "namespace"), name, new, old,
+        backend, options.user, kind, Operation.UPDATE, subresource, namespace, name, new, old,
         dry_run=options.dry_run, warnings=options.warnings,
     )  # fmt: skip
     new = without_repeated_owners(mutated(admission, new), options.warnings, admitted=True)
@@ -153,7 +155,7 @@ def update(
     ):
         raise status.invalid_object(kind, name, errors)
     options.warnings.extend(warnings_of(kind, new, old, subresource))
-    admission = dataclasses.replace(admission, obj=new)
+    admission = admission.of(new)
     check(admission)
     new = stored_form(served, _with_generation(served, old, new, subresource))
     if same(old, new):
@@ -163,7 +165,7 @@ def update(
     if options.dry_run:
         return new
     charge(admission, backend)
-    return store(backend, served, backend.key(served, find_str(old, "metadata", "namespace"), name), new)
+    return store(backend, served, backend.key(served, namespace, name), new)
 
 
 def _in_stored_form(served: Served, old: JsonObject, new: JsonObject, subresource: str) -> JsonObject:
@@ -207,9 +209,13 @@ def _released(obj: JsonObject) -> bool:
 
 def _carried(old: JsonObject, new: JsonObject) -> JsonObject:
     """The new object with the old one's server-owned metadata."""
-    metadata = metadata_of(old)
-    changes: JsonObject = {field: metadata.get(field) for field in _CARRIED}
-    return with_metadata(new, {**changes, "resourceVersion": metadata.get("resourceVersion"), "selfLink": None})
+    before, metadata = metadata_of(old), {**metadata_of(new)}
+    for field in _CARRIED:
+        metadata.pop(field, None)
+        if before.get(field) is not None:
+            metadata[field] = before[field]
+    metadata.pop("selfLink", None)
+    return {**new, "metadata": metadata}
 
 
 def isolated(served: Served, old: JsonObject, new: JsonObject, subresource: str) -> JsonObject:
@@ -269,7 +275,7 @@ def _with_generation(served: Served, old: JsonObject, new: JsonObject, subresour
     later = served.kind.generation is Generation.LATER
     if served.kind.generation is not Generation.SPEC and not later:
         given = find(old, "metadata", "generation")
-        return with_metadata(new, {"generation": given})
+        return new if given is find(new, "metadata", "generation") is None else with_metadata(new, {"generation": given})
     ignored = _PLAIN | {"status"} if served.version.status or not served.kind.custom else _PLAIN
     before = {name: value for name, value in old.items() if name not in ignored}
     after = {name: value for name, value in new.items() if name not in ignored}
@@ -283,13 +289,16 @@ def _with_generation(served: Served, old: JsonObject, new: JsonObject, subresour
 
 def same(old: JsonObject, new: JsonObject) -> bool:
     """Whether two states differ in nothing but the times of their managed fields."""
+    if old.keys() != new.keys() or any(new[name] != value for name, value in old.items() if name != "metadata"):
+        return False
     return _comparable(old) == _comparable(new)
 
 
 def _comparable(obj: JsonObject) -> JsonObject:
+    """Metadata without those times."""
     metadata = metadata_of(obj)
     entries: list[JsonValue] = [
         {name: value for name, value in entry.items() if name != "time"} if isinstance(entry, dict) else entry
         for entry in find_list(metadata, "managedFields")
     ]
-    return {**obj, "metadata": {**metadata, "managedFields": entries}}
+    return {**metadata, "managedFields": entries}

@@ -39,6 +39,13 @@ class Admission:
     warnings: list[str] = field(default_factory=list)
     """What the client is to be told beside."""
 
+    def of(self, obj: JsonObject) -> "Admission":
+        """The same write of another object."""
+        return Admission(
+            self.view, self.user, self.kind, self.operation, self.subresource, self.namespace, self.name, obj, self.old,
+            self.dry_run, self.warnings,
+        )  # fmt: skip
+
 
 Mutate: TypeAlias = Callable[[Admission, JsonObject], JsonObject]
 Check: TypeAlias = Callable[[Admission], None]

@@ -32,7 +32,7 @@ def impersonated(view: ClusterView, user: User, headers: Mapping[str, str], aske
 
     Raises StatusError: 403, or 400 for groups and the like without a user to be.
     """
-    if not any(name.startswith("impersonate-") for name in headers):
+    if not [name for name in headers if name.startswith("impersonate-")]:
         return user
     wanted = _wanted(headers)
     if wanted is None:

@@ -6,6 +6,7 @@ and sets are counted before the Deployment they are of, so that each is written 
 """
 
 import heapq
+import logging
 from itertools import count
 from typing import Final
 
@@ -13,6 +14,10 @@ import trio
 
 from wharfinger.cluster.control_plane.storage import Key
 
+log: Final = logging.getLogger(__name__)
+OWN_WAKES: Final = 50
+"""How often the work on a key may wake that key within :data:`WINDOW_S`; then it goes in circles, and has to wait."""
+WINDOW_S: Final = 1.0
 FIRST_PAUSE_S: Final = 0.05
 LAST_PAUSE_S: Final = 30.0
 _STALE: Final = 64
@@ -30,6 +35,9 @@ class Agenda:
         self._times: list[tuple[float, int, Item]] = []
         self._serials = count()
         self._failures: dict[Item, int] = {}
+        self._in_hand: Item | None = None
+        self._own_wakes: dict[Item, tuple[int, float]] = {}
+        """How often each woke itself, and nothing else did, since when."""
         self._wake = trio.Event()
 
     @property
@@ -38,10 +46,31 @@ class Agenda:
         return any(self._due)
 
     def add(self, controller: int, key: Key) -> None:
-        """Look at ``key`` as soon as it is its turn."""
-        self._at.pop((controller, key), None)
+        """Look at ``key`` as soon as it is its turn; one that wakes itself again and again has to wait."""
+        item = (controller, key)
+        if item != self._in_hand:
+            self._own_wakes.pop(item, None)
+        elif key not in self._due[controller] and (pause_s := self._pause(item)):
+            self.add_later(controller, key, pause_s)
+            return
+        self._at.pop(item, None)
         self._due[controller][key] = None
         self._wake.set()
+
+    def _pause(self, item: Item) -> float:
+        """Count a key that wakes itself; how long it has to wait."""
+        now = trio.current_time()
+        wakes, since = self._own_wakes.get(item, (0, now))
+        if now >= since + WINDOW_S:
+            wakes, since = 0, now
+        self._own_wakes[item] = (wakes + 1, since)
+        if wakes < OWN_WAKES:
+            return 0.0
+        if wakes == OWN_WAKES:  # said once
+            key = item[1]
+            what = f"{key.collection.plural} {key.place.removeprefix('/')}"
+            log.warning("%s: held back, its own writes woke it %d times within %g s", what, OWN_WAKES, WINDOW_S)
+        return since + WINDOW_S - now
 
     def add_later(self, controller: int, key: Key, delay_s: float) -> None:
         """Look at ``key`` once ``delay_s`` has passed, unless it is looked at before."""
@@ -63,6 +92,7 @@ class Agenda:
                 if keys:
                     key = next(iter(keys))
                     del keys[key]
+                    self._in_hand = controller, key
                     return controller, key
             # No await between the look above and this line: an `add` cannot be missed.
             self._wake = trio.Event()
@@ -71,6 +101,7 @@ class Agenda:
 
     def failed(self, controller: int, key: Key) -> float:
         """Look at ``key`` again after a pause that doubles with each failure in a row; the pause in seconds."""
+        self._put_down(controller, key)
         failures = self._failures.get((controller, key), 0)
         self._failures[controller, key] = failures + 1
         pause_s = min(FIRST_PAUSE_S * (1 << min(failures, 20)), LAST_PAUSE_S)
@@ -79,7 +110,14 @@ class Agenda:
 
     def succeeded(self, controller: int, key: Key) -> None:
         """Its failures are forgotten."""
+        self._put_down(controller, key)
         self._failures.pop((controller, key), None)
+
+    def _put_down(self, controller: int, key: Key) -> None:
+        """The work on a key is over; one that did not wake itself goes in no circle."""
+        self._in_hand = None
+        if key not in self._due[controller] and (controller, key) not in self._at:
+            self._own_wakes.pop((controller, key), None)
 
     def statistics(self) -> dict[str, int]:
         """How many keys are due, wait for a time, and failed last time."""

@@ -45,6 +45,7 @@ from wharfinger.formats.json_value import JsonObject, JsonValue, find
 ANNOTATIONS_LIMIT: Final = 256 * 1024
 MANAGER_LIMIT: Final = 128
 SUBRESOURCE_LIMIT: Final = 256
+_KEPT: Final = ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
 _STANDARD_FINALIZERS: Final = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
 _OWNER_FIELDS: Final = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion")
 
@@ -147,14 +148,16 @@ def updated_errors(
     """Everything wrong with a changed object; ``order`` is the kind's for this way of writing."""
     rules = metadata_rules(kind)
     shared = _shared_errors(_metadata(new))
-    errors = _new_errors(kind, _STORE, new, shared) + _change_errors(new, old, finalizers=False, shared=shared)
+    changed = _change_errors(new, old, finalizers=False, shared=shared)
+    errors = _new_errors(kind, _STORE, new, shared) + changed
     for letter in order:
         if letter == "O":
             errors += own()
         elif letter == "M":
             errors += _new_errors(kind, rules, new, shared)
         else:
-            errors += _change_errors(new, old, finalizers=rules.finalizers, shared=shared)
+            names = _strings(_metadata(new).get("finalizers")) if rules.finalizers else []
+            errors += changed + standard_finalizer_errors(names, "metadata.finalizers")
     return errors
 
 
@@ -226,7 +229,8 @@ def _name_errors(metadata: JsonObject, rule: NameRule) -> list[FieldError]:
         errors += each("metadata.generateName", prefix, rule(prefix, True))  # noqa: FBT003
     if not isinstance(name, str) or not name:
         return [*errors, required("metadata.name", "name or generateName is required")]
-    return errors + each("metadata.name", name, rule(name, False))  # noqa: FBT003
+    problems = rule(name, False)  # noqa: FBT003
+    return errors + each("metadata.name", name, problems) if problems else errors
 
 
 def _label_errors(metadata: JsonObject) -> list[FieldError]:
@@ -388,7 +392,7 @@ def _change_errors(
             shown = ", ".join(map(quoted, added))
             why = "no new finalizers can be added if the object is being deleted, found new finalizers "
             errors.append(forbidden("metadata.finalizers", f"{why}[]string{{{shown}}}"))
-    for field in ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"):
+    for field in _KEPT:
         if metadata.get(field) != before.get(field):
             errors += immutable(f"metadata.{field}", metadata.get(field), before.get(field))
     errors += shared.named

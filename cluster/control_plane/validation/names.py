@@ -5,6 +5,7 @@ Empty lists mean that the text is fine. Who asks puts the problems on a field (:
 
 import ipaddress
 import re
+from functools import lru_cache
 from typing import Final
 
 from wharfinger.cluster.control_plane.selectors import key_problems, value_problems
@@ -44,6 +45,16 @@ __all__ = [
 ]
 
 
+@lru_cache(maxsize=64)
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern)
+
+
+def _matches(pattern: str, text: str) -> bool:
+    """Whether all of a text fits; a pattern is looked up quicker here than in ``re``."""
+    return _compiled(pattern).fullmatch(text) is not None
+
+
 def rule(what: str, pattern: str, *examples: str) -> str:
     """``what (e.g. 'a',  or 'b', regex used for validation is '…')``."""
     if not examples:
@@ -58,15 +69,16 @@ def between(low: int, high: int) -> str:
 
 
 def _too_long(text: str, limit: int) -> list[str]:
-    return [f"must be no more than {limit} characters"] if len(text.encode()) > limit else []
+    fits = len(text) <= limit and (text.isascii() or len(text.encode()) <= limit)
+    return [] if fits else [f"must be no more than {limit} characters"]
 
 
 def dns_label_problems(name: str) -> list[str]:
     """RFC 1123 label: 63 characters, no dots."""
     problems = _too_long(name, 63)
-    if re.fullmatch(_LABEL, name):
+    if _matches(_LABEL, name):
         return problems
-    if re.fullmatch(_SUBDOMAIN, name):
+    if _matches(_SUBDOMAIN, name):
         return [*problems, "must not contain dots"]
     what = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', " + _EDGES
     return [*problems, rule(what, _LABEL, "my-name", "123-abc")]
@@ -75,7 +87,7 @@ def dns_label_problems(name: str) -> list[str]:
 def dns_1035_label_problems(name: str) -> list[str]:
     """RFC 1035 label: as 1123, beginning with a letter."""
     problems = _too_long(name, 63)
-    if re.fullmatch(_LABEL_1035, name):
+    if _matches(_LABEL_1035, name):
         return problems
     what = (
         "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, "
@@ -92,7 +104,7 @@ def namespace_name_problems(name: str) -> list[str]:
 def subdomain_problems(name: str) -> list[str]:
     """RFC 1123 subdomain: 253 characters."""
     problems = _too_long(name, 253)
-    if re.fullmatch(_SUBDOMAIN, name):
+    if _matches(_SUBDOMAIN, name):
         return problems
     what = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', " + _EDGES
     return [*problems, rule(what, _SUBDOMAIN, "example.com")]
@@ -102,7 +114,7 @@ def wildcard_subdomain_problems(name: str) -> list[str]:
     """``*.`` and a subdomain."""
     problems = _too_long(name, 253)
     pattern = rf"\*\.{_SUBDOMAIN}"
-    if re.fullmatch(pattern, name):
+    if _matches(pattern, name):
         return problems
     what = (
         "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of lower "
@@ -120,14 +132,14 @@ def domain_prefixed_path_errors(field: str, path: str) -> list[FieldError]:
         return [invalid(field, path, 'must be a domain-prefixed path (such as "acme.io/foo")')]
     errors = each(field, host, subdomain_problems(host))
     return (
-        errors if re.fullmatch(_HTTP_PATH, rest) else [*errors, invalid(field, rest, rule("Invalid path", _HTTP_PATH))]
+        errors if _matches(_HTTP_PATH, rest) else [*errors, invalid(field, rest, rule("Invalid path", _HTTP_PATH))]
     )
 
 
 def underscored_subdomain_problems(name: str) -> list[str]:
     """A subdomain that may hold underscores, as DNS search paths."""
     problems = _too_long(name, 253)
-    if re.fullmatch(_SUBDOMAIN_UNDERSCORE, name):
+    if _matches(_SUBDOMAIN_UNDERSCORE, name):
         return problems
     what = (
         "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', " + _EDGES
@@ -138,7 +150,7 @@ def underscored_subdomain_problems(name: str) -> list[str]:
 def config_key_problems(key: str) -> list[str]:
     """Of a key in a ConfigMap or Secret."""
     problems = _too_long(key, 253)
-    if not re.fullmatch(_CONFIG_KEY, key):
+    if not _matches(_CONFIG_KEY, key):
         what = "a valid config key must consist of alphanumeric characters, '-', '_' or '.'"
         problems.append(rule(what, _CONFIG_KEY, "key.name", "KEY_NAME", "key-name"))
     if key in {".", ".."}:
@@ -161,7 +173,7 @@ def environment_name_problems(name: str) -> list[str]:
 def port_name_problems(name: str) -> list[str]:
     """IANA service name: 15 characters, a letter at least."""
     problems = _too_long(name, 15)
-    if not re.fullmatch("[-a-z0-9]+", name):
+    if not _matches("[-a-z0-9]+", name):
         problems.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
     if not re.search("[a-z]", name):
         problems.append("must contain at least one letter (a-z)")
@@ -179,14 +191,14 @@ def port_problems(port: int) -> list[str]:
 
 def header_problems(name: str) -> list[str]:
     """Of an HTTP header's name."""
-    if re.fullmatch(_HEADER, name):
+    if _matches(_HEADER, name):
         return []
     return [rule("a valid HTTP header must consist of alphanumeric characters or '-'", _HEADER, "X-Header-Name")]
 
 
 def parse_ip(text: str) -> "ipaddress.IPv4Address | ipaddress.IPv6Address | None":
     """An IP address as old fields take it: zeros before an IPv4 number are let through; no zone."""
-    if re.fullmatch(r"\d{1,9}(\.\d{1,9}){3}", text):
+    if _matches(r"\d{1,9}(\.\d{1,9}){3}", text):
         text = ".".join(str(int(part)) for part in text.split("."))
     try:
         found = ipaddress.ip_address(text)

@@ -152,11 +152,13 @@ class Lives:
                 patch: JsonValue = [{"op": operation, "path": pointer, "value": value}]
                 return self._asked("PATCH", path, patch, "application/json-patch+json")
             case 1:
-                part = {name: value for name, value in changed.items() if name not in {"status", "metadata"}}
+                part: JsonObject = {
+                    name: value for name, value in changed.items() if name not in {"status", "metadata"}
+                }
                 return self._asked("PATCH", path, part, self.draw.choice(_PATCHES))
             case _:
                 name = find_str(obj, "metadata", "name")
-                applied = {**changed, "metadata": {"name": name}}
+                applied: JsonObject = {**changed, "metadata": {"name": name}}
                 applied.pop("status", None)
                 query = {"fieldManager": ("lives",), "force": (self.draw.choice(("true", "false")),)}
                 return self._asked("PATCH", path, applied, "application/apply-patch+yaml", query)

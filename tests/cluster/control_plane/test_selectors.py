@@ -60,7 +60,7 @@ def test_objects_without_labels_have_none() -> None:
         ("a===b", "found '=', expected: identifier"),
         ("a=b c", "found 'c', expected: ',' or 'end of string'"),
         ("a,", "expected: identifier after ','"),
-        (",a", "found ',', expected: identifier"),
+        (",a", "found ',', expected: !, identifier, or 'end of string'"),
         ("a in 1", "found '1' expected: '('"),
         ("a in (1", "expected: ',' or ')'"),
         ("a in (1 2)", "found '2', expected: ',' or ')'"),

@@ -5,6 +5,7 @@ import pytest
 
 from wharfinger.cluster.control_plane.negotiation import Encoding, Representation
 from wharfinger.cluster.control_plane.wire_forms import common_headers, document_response, for_people
+from wharfinger.formats.json_value import JsonObject
 from wharfinger.httpd.messages import Request
 
 JSON = Representation(Encoding.JSON)
@@ -42,7 +43,7 @@ def test_what_html_would_read_is_escaped_but_not_in_yaml() -> None:
 
 
 def test_long_answers_are_compressed_for_those_who_take_it() -> None:
-    document = {"a": "x" * 200_000}
+    document: JsonObject = {"a": "x" * 200_000}
 
     answer = document_response(asked(accept_encoding="deflate, gzip"), document, JSON)
 
