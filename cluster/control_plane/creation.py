@@ -106,8 +106,8 @@ def create_object(
     check(admission)
     if versioned and not options.dry_run:
         raise status.internal("resourceVersion should not be set on objects to be created")
-    if backend.get(served, namespace, name) is not None:
-        raise status.already_exists(served.kind, name)
+    if (there := backend.get(served, namespace, name)) is not None:
+        raise status.already_exists(served.kind, name, leaving=find(there, "metadata", "deletionTimestamp") is not None)
     check_definition_open(backend, served, name)
     if served.kind.generation not in {Generation.NONE, Generation.LATER}:
         obj = with_metadata(obj, {"generation": 1})
@@ -177,8 +177,6 @@ def schema_errors(
     judgement = custom.judged(obj, old, subresource=subresource, found=found)
     if warnings is not None:
         warnings.extend(judgement.warnings)
-    if obj.get("apiVersion") == version and [*islice(obj, 2)] == ["kind", "apiVersion"]:
-        return obj
     return judgement.errors
 
 
@@ -187,6 +185,8 @@ def stored_form(served: Served, obj: JsonObject) -> JsonObject:
     version = served.kind.stored_api_version
     if served.version.custom is None:
         obj = with_null_lists(obj, served.kind.group, version.rpartition("/")[2], served.kind.kind)
+    if obj.get("apiVersion") == version and [*islice(obj, 2)] == ["kind", "apiVersion"]:
+        return obj
     return {"kind": served.kind.kind, "apiVersion": version, **obj} | {"apiVersion": version}
 
 

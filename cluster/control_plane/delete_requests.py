@@ -23,10 +23,26 @@ def delete_options(request: Request) -> DeleteOptions:
         raise status.bad_request(f"{prefix}{error}") from error
     if complaint := kind_complaint(body.value):
         raise status.bad_request(complaint)
+    _check_kind(body)
     try:
         return parse_delete_options({}, read_typed(_named(body), delete_options_types()).obj)
     except DecodingError as error:
         raise status.bad_request(str(error)) from error
+
+
+_SCHEME: Final = "pkg/apis/meta/internalversion/scheme/register.go:27"
+
+
+def _check_kind(body: Body) -> None:
+    """Refuse a body that says it is something else. Raises StatusError (400)."""
+    kind, api_version = (find_str(body.value, name) for name in ("kind", "apiVersion"))
+    if not kind or kind == "DeleteOptions":
+        return
+    if is_options(kind):
+        version = api_version.rpartition("/")[2] or "v1"
+        raise status.bad_request(f"converting ({version}.{kind}) to (v1.DeleteOptions): unknown conversion")
+    where = api_version or "meta.k8s.io/v1"
+    raise status.bad_request(f'no kind "{kind}" is registered for version "{where}" in scheme "{_SCHEME}"')
 
 
 def _named(body: Body) -> Body:

@@ -28,6 +28,7 @@ from wharfinger.cluster.control_plane.options import WriteOptions
 from wharfinger.cluster.control_plane.patching import PatchType, applied, patched_object
 from wharfinger.cluster.control_plane.preparation import metadata_of, with_metadata
 from wharfinger.cluster.control_plane.reading import get
+from wharfinger.cluster.control_plane.server_side_apply import place_of
 from wharfinger.cluster.control_plane.updating import check_uid, update
 from wharfinger.cluster.control_plane.validation.amounts import NEGATIVE
 from wharfinger.cluster.control_plane.validation.field_errors import invalid
@@ -116,7 +117,7 @@ def patch_scale(
     old = get(backend, served, namespace, name)
     live = _tracked_scale(served, old)
     if kind is PatchType.APPLY:
-        scale = _applied(backend, live, data, options)
+        scale = _applied(backend, served, live, data, options)
     else:
         asked = patched_object(_SCALE, kind, live, data, options.validation)
         options.warnings.extend(asked.warnings)
@@ -125,12 +126,17 @@ def patch_scale(
     return _write(backend, served, old, scale, options, applied=kind is PatchType.APPLY)
 
 
-def _applied(backend: Backend, live: JsonObject, data: bytes, options: WriteOptions) -> JsonObject:
+def _applied(backend: Backend, served: Served, live: JsonObject, data: bytes, options: WriteOptions) -> JsonObject:
     try:
         body = read_body(data, Encoding.YAML)
     except BodyError as error:
         raise status.bad_request(f"error decoding YAML: error converting YAML to JSON: {error}") from error
-    return applied(_SCALE, live, intended(_SCALE, body.value), body, "scale", options, backend.now())
+    intent = intended(_SCALE, body.value)
+    scale = applied(_SCALE, live, intent, body, "scale", options, backend.now())
+    if served.kind.custom:  # whose scales the kube-apiserver cannot write this way
+        why = f"request to convert CR to an invalid group/version: {_SCALE.api_version}"
+        raise status.internal(f"failed to convert new object ({place_of(intent)}) to proper version: {why}")
+    return scale
 
 
 def _write(

@@ -88,10 +88,11 @@ def no_such_resource() -> StatusError:
     return StatusError(404, "NotFound", "the server could not find the requested resource", {})
 
 
-def already_exists(kind: Kind, name: str) -> StatusError:
-    """409 of a create."""
+def already_exists(kind: Kind, name: str, *, leaving: bool = False) -> StatusError:
+    """409 of a create; ``leaving``: the object that is there is being deleted."""
     details = _details(name, kind.group, kind.plural)
-    return StatusError(409, "AlreadyExists", f'{kind.resource} "{name}" already exists', details)
+    message = f'{kind.resource} "{name}" already exists'
+    return StatusError(409, "AlreadyExists", f"object is being deleted: {message}" if leaving else message, details)
 
 
 MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"

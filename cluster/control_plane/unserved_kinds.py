@@ -67,6 +67,11 @@ def is_unserved(group: str, version: str, kind: str) -> bool:
     return is_builtin(group, version, listed) or _is_retired(api_version, listed)
 
 
+def is_options(kind: str) -> bool:
+    """Whether a kind is one that each version of each group has."""
+    return kind in _EVERYWHERE
+
+
 def is_former(group: str, version: str, kind: str, now: str) -> bool:
     """Whether a kind is a retired version of the kind of the same name that group ``now`` serves."""
     return group in {now, "extensions"} and _is_retired(f"{group}/{version}", kind)

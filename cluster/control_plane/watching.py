@@ -20,7 +20,7 @@ from wharfinger.cluster.control_plane.backend import Backend
 from wharfinger.cluster.control_plane.catalog import Served
 from wharfinger.cluster.control_plane.options import ListOptions
 from wharfinger.cluster.control_plane.reading import Selection, is_plain, presented
-from wharfinger.cluster.control_plane.storage import Change, ChangeType, Collection, CompactedError, Record
+from wharfinger.cluster.control_plane.storage import Change, ChangeType, Collection, CompactedError, Record, Storage
 from wharfinger.formats.json_value import JsonObject, find_object
 
 DEFAULT_TIMEOUT_S: Final = 1800
@@ -51,10 +51,27 @@ class Bells:
         """The time between two chunks for each stream that follows the same collection."""
         self.shared: OrderedDict[tuple[object, ...], tuple[int, bytes]] = OrderedDict()
         """Chunks made lately, by what was asked for, with the revision each goes up to."""
+        self._moments: dict[Collection, tuple[float, int, Storage]] = {}
+        """Of busy collections: when the present moment ends, and up to which revision of a storage is told in it."""
 
     def pace(self, collection: Collection) -> float:
         """How long a stream of a collection waits after a chunk."""
         return min(self.pace_s * self.watches[collection], MAX_PACE_S) if self.pace_s else 0.0
+
+    def moment(self, collection: Collection, storage: Storage) -> tuple[int, float]:
+        """Up to where the streams of a collection tell now, and when they look again if there is more.
+
+        Those of a busy one look at the same moments, and each as far as the first of them, so that they share what they send.
+        """
+        pace, committed = self.pace(collection), storage.committed
+        if not pace:
+            return committed, 0.0
+        now = trio.current_time()
+        end, upto, whose = self._moments.get(collection, (0.0, 0, storage))
+        if now >= end:
+            end, upto, whose = max((now // pace + 1) * pace, now + pace / 8), committed, storage
+            self._moments[collection] = end, upto, whose
+        return (upto if whose is storage else committed), end
 
     def next(self, collection: Collection) -> trio.Event:
         """Set at the next change of the collection."""
@@ -201,19 +218,19 @@ async def watch_events(backend: Backend, bells: Bells, watch: Watch, render: Ren
                 yield render("BOOKMARK", bookmark(served, stream.told, initial_end=True))
         while True:
             bell = bells.next(collection)
-            pace = 0.0
-            while stream.told < (upto := backend.storage.committed):
-                chunk = stream.next(upto)
-                if chunk:
-                    pace = bells.pace(collection)
+            sent = False
+            while stream.told < (moment := bells.moment(collection, backend.storage))[0]:
+                if chunk := stream.next(moment[0]):
+                    sent = True
                     yield chunk
+            again_at = moment[1] if sent or stream.told < backend.storage.committed else 0.0
             if clock.due():
                 yield render("BOOKMARK", bookmark(served, stream.told))
             if trio.current_time() >= end or not _still_served(backend, served):
                 return
             with trio.move_on_at(clock.next_wake()):
-                if pace:
-                    await trio.sleep(pace)
+                if again_at:
+                    await trio.sleep_until(again_at)
                 else:
                     await bell.wait()
     except CompactedError as error:

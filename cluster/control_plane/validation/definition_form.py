@@ -67,7 +67,7 @@ def spec_of(definition: JsonObject) -> Spec:
 
 def shown_versions(spec: Spec) -> JsonValue:
     """The versions as an error shows them."""
-    return [_version(version) for version in spec.versions] or None
+    return None if spec.document.get("versions") is None else [_version(version) for version in spec.versions]
 
 
 def _version(version: JsonObject) -> JsonObject:

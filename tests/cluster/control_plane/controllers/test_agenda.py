@@ -1,9 +1,10 @@
 """What is looked at next."""
 
+import pytest
 import trio
 from trio.testing import MockClock
 
-from wharfinger.cluster.control_plane.controllers.agenda import Agenda
+from wharfinger.cluster.control_plane.controllers.agenda import OWN_WAKES, Agenda
 from wharfinger.cluster.control_plane.storage import Collection, Key
 
 A, B = (Key(Collection("", "pods"), "default", name) for name in "ab")
@@ -50,3 +51,32 @@ async def test_whoever_waits_is_woken(autojump_clock: MockClock) -> None:
         await trio.testing.wait_all_tasks_blocked()
         agenda.add(0, B)
     assert taken == [(0, B)]
+
+
+async def test_what_goes_in_circles_is_held_back(autojump_clock: MockClock, caplog: pytest.LogCaptureFixture) -> None:
+    agenda, times = Agenda(1), list[float]()
+    agenda.add(0, A)
+    for _ in range(3 * OWN_WAKES):
+        assert await agenda.take() == (0, A)
+        times.append(trio.current_time())
+        agenda.add(0, A)  # its own writes, which may be several
+        agenda.add(0, A)
+        agenda.succeeded(0, A)
+    assert times[OWN_WAKES] == times[0]
+    assert times[OWN_WAKES + 1] == times[0] + 1
+    assert times[-1] - times[0] == 2
+    assert [record.getMessage() for record in caplog.records] == [
+        "pods default/a: held back, its own writes woke it 50 times within 1 s"
+    ] * 2
+
+
+async def test_what_others_wake_is_not_held_back(autojump_clock: MockClock, caplog: pytest.LogCaptureFixture) -> None:
+    agenda = Agenda(1)
+    for _ in range(3 * OWN_WAKES):
+        agenda.add(0, A)
+        assert await agenda.take() == (0, A)
+        agenda.add(0, A)
+        agenda.succeeded(0, A)
+    assert trio.current_time() == autojump_clock.current_time()
+    assert agenda.due
+    assert not caplog.records
