@@ -72,7 +72,7 @@ class Authenticator:
         if self._token is None:
             return ADMINISTRATOR
         authorization = headers.get("authorization", "")
-        if not authorization:
+        if authorization.partition(" ")[0].lower() not in _SCHEMES:
             return ANONYMOUS
         found = self.by_token(_secret(authorization))
         if found is None:
@@ -84,6 +84,10 @@ class Authenticator:
         if self._token is not None and hmac.compare_digest(token.encode(), self._token.encode()):
             return ADMINISTRATOR
         return self._accounts(token)
+
+
+_SCHEMES: Final = frozenset({"bearer", "basic"})
+"""What is looked at; anything else is as good as nothing."""
 
 
 def _secret(authorization: str) -> str:

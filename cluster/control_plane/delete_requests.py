@@ -1,5 +1,7 @@
 """What a DELETE asks for beside its object: a body of ``DeleteOptions``, or without one the parameters of the path."""
 
+from typing import Final
+
 from wharfinger.cluster.control_plane import status
 from wharfinger.cluster.control_plane.bodies import Body, BodyError, read_body
 from wharfinger.cluster.control_plane.decoding import DecodingError
@@ -8,6 +10,8 @@ from wharfinger.cluster.control_plane.list_types import delete_options_types
 from wharfinger.cluster.control_plane.negotiation import Encoding, body_encoding
 from wharfinger.cluster.control_plane.options import DeleteOptions, parse_delete_options
 from wharfinger.cluster.control_plane.refusals import kind_complaint
+from wharfinger.cluster.control_plane.unserved_kinds import is_options
+from wharfinger.formats.json_value import find_str
 from wharfinger.httpd.messages import Request
 
 

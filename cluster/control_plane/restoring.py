@@ -69,7 +69,7 @@ def _zero(types: ListTypes) -> JsonValue:
         return {}
     zeros: dict[Scalar, JsonValue] = {
         Scalar.STRING: "", Scalar.BOOL: False, Scalar.INT32: 0, Scalar.INT64: 0, Scalar.FLOAT: 0, Scalar.QUANTITY: "0",
-        Scalar.INT_OR_STRING: 0,
+        Scalar.INT_OR_STRING: 0, Scalar.BYTES: "",
     }  # fmt: skip
     return zeros.get(types.scalar)
 

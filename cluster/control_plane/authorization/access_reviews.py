@@ -7,6 +7,7 @@ from wharfinger.cluster.control_plane.authentication import User
 from wharfinger.cluster.control_plane.authorization.rbac import decide, grants
 from wharfinger.cluster.control_plane.authorization.reviewed import reviewed
 from wharfinger.cluster.control_plane.authorization.rules import Attributes, strings
+from wharfinger.cluster.control_plane.preparation import with_metadata
 from wharfinger.cluster.control_plane.status import FieldError
 from wharfinger.cluster.control_plane.validation.field_errors import invalid_value
 from wharfinger.cluster.control_plane.virtual import Answerers, Asked
@@ -46,7 +47,7 @@ def local_subject_access_review(asked: Asked) -> JsonObject:
         shown = _go_form(find(review, "spec", "nonResourceAttributes"))
         errors.append(invalid_value("spec.nonResourceAttributes", shown, "disallowed on this kind of request"))
     _check(errors)
-    return _judged(asked, review, _user(review))
+    return _judged(asked, with_metadata(review, {"namespace": namespace}), _user(review))
 
 
 def self_subject_rules_review(asked: Asked) -> JsonObject:
