@@ -74,8 +74,18 @@ def write_head(response: Response | StreamingResponse, *, close: bool) -> bytes 
 
 
 def write_chunk(data: bytes) -> bytes:
-    """A piece of a streamed answer (RFC 9112 §7.1)."""
-    return b"%x\r\n%b\r\n" % (len(data), data)
+    """A piece of a streamed answer (RFC 9112 §7.1); of one that many streams send, the frame is made once."""
+    if data is _latest[0]:
+        return _latest[1]
+    frame = b"%x\r\n%b\r\n" % (len(data), data)
+    if len(data) >= _WORTH_KEEPING:
+        _latest[:] = data, frame
+    return frame
+
+
+_WORTH_KEEPING: Final = 4096
+_latest: Final = [b"", b"0\r\n\r\n"]
+"""A long piece and its frame."""
 
 
 LAST_CHUNK: Final = b"0\r\n\r\n"

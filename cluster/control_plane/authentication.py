@@ -72,7 +72,8 @@ class Authenticator:
         if self._token is None:
             return ADMINISTRATOR
         authorization = headers.get("authorization", "")
-        if authorization.partition(" ")[0].lower() not in _SCHEMES:
+        scheme, _, value = authorization.partition(" ")
+        if scheme.lower() not in _SCHEMES or not value.strip():
             return ANONYMOUS
         found = self.by_token(_secret(authorization))
         if found is None:

@@ -1,5 +1,6 @@
 """The control plane as a process: listen, say where, serve until told to stop."""
 
+import gc
 import ipaddress
 import os
 import signal
@@ -227,6 +228,8 @@ async def _serve_until(
     with hard:
         async with trio.open_nursery() as nursery:
             async with opened as serving:
+                gc.collect()
+                gc.freeze()  # what a server begins with stays: the collector need not walk it while writes wait
                 say(f"control plane ready at {serving.url}, kubeconfig {serving.kubeconfig}")
                 nursery.start_soon(_heed, signals, stop, hard)
                 if lifeline is not None:

@@ -37,7 +37,14 @@ from wharfinger.cluster.control_plane.validation.metadata import NEEDS_REVISION
 from wharfinger.cluster.control_plane.validation.objects import validate_update, warnings_of
 from wharfinger.formats.json_value import JsonObject, JsonValue, find, find_list, find_object, find_str
 
-_CARRIED = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "resourceVersion")
+_CARRIED = (
+    "uid",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "generation",
+    "resourceVersion",
+)
 _COUNTED_METADATA = {"Deployment.apps": "annotations", "EndpointSlice.discovery.k8s.io": "labels"}
 """Metadata whose change is a new generation, in the kinds that count it."""
 _GROUPS_IN_PATHS: Final = frozenset({"apiextensions.k8s.io", "apiregistration.k8s.io"})
@@ -275,7 +282,9 @@ def _with_generation(served: Served, old: JsonObject, new: JsonObject, subresour
     later = served.kind.generation is Generation.LATER
     if served.kind.generation is not Generation.SPEC and not later:
         given = find(old, "metadata", "generation")
-        return new if given is find(new, "metadata", "generation") is None else with_metadata(new, {"generation": given})
+        return (
+            new if given is find(new, "metadata", "generation") is None else with_metadata(new, {"generation": given})
+        )
     ignored = _PLAIN | {"status"} if served.version.status or not served.kind.custom else _PLAIN
     before = {name: value for name, value in old.items() if name not in ignored}
     after = {name: value for name, value in new.items() if name not in ignored}

@@ -131,9 +131,7 @@ def domain_prefixed_path_errors(field: str, path: str) -> list[FieldError]:
     if not host or not rest:
         return [invalid(field, path, 'must be a domain-prefixed path (such as "acme.io/foo")')]
     errors = each(field, host, subdomain_problems(host))
-    return (
-        errors if _matches(_HTTP_PATH, rest) else [*errors, invalid(field, rest, rule("Invalid path", _HTTP_PATH))]
-    )
+    return errors if _matches(_HTTP_PATH, rest) else [*errors, invalid(field, rest, rule("Invalid path", _HTTP_PATH))]
 
 
 def underscored_subdomain_problems(name: str) -> list[str]:

@@ -32,6 +32,8 @@ def basic(text: str) -> str:
         (basic("wharfinger:sesame"), ADMINISTRATOR),
         ("Bearer a.b.c", BOT),
         ("", ANONYMOUS),
+        ("Bearer", ANONYMOUS),
+        ("Digest sesame", ANONYMOUS),
     ],
 )
 def test_tokens_make_users(authorization: str, user: User) -> None:
@@ -39,9 +41,7 @@ def test_tokens_make_users(authorization: str, user: User) -> None:
     assert Authenticator("sesame", by_token).user(headers) == user
 
 
-@pytest.mark.parametrize(
-    "authorization", ["Bearer other", "Bearer", "Digest sesame", basic("sesame"), "Basic %%%", "Basic /w==", "Bearer é"]
-)
+@pytest.mark.parametrize("authorization", ["Bearer other", basic("sesame"), "Basic %%%", "Basic /w==", "Bearer é"])
 def test_wrong_tokens_are_nobodys(authorization: str) -> None:
     with pytest.raises(StatusError) as refused:
         Authenticator("sesame", by_token).user({"authorization": authorization})

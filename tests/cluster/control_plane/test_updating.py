@@ -115,7 +115,7 @@ def test_an_object_that_was_made_anew() -> None:
 
     with refused(409, "Conflict", "Key: /registry/configmaps/default/a, ResourceVersion: 0, AdditionalErrorMsg: Pre"):
         put(backend, maps, thing(maps, metadata={"uid": "former"}))
-    with refused(409, "Conflict", "Key: /registry/nodes/a, ResourceVersion: 0"):
+    with refused(409, "Conflict", "Key: /registry/minions/a, ResourceVersion: 0"):
         put(backend, nodes, thing(nodes, metadata={"uid": "former"}))
 
 
