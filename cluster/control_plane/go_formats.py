@@ -1,4 +1,4 @@
-"""Texts that Go's standard library reads in a way of its own, with its complaints: times, base64, quantities.
+"""Texts that Go's standard library reads in a way of its own, with its complaints: numbers, times, base64, quantities.
 
 What clients send as a time, bytes or a quantity is read here as the kube-apiserver reads it, and comes back in its canonical
 form. A :class:`GoFormatError` says what Go says (package time, encoding/base64, apimachinery's resource.Quantity).
@@ -32,8 +32,24 @@ _NO_DIGITS: Final = re.compile(r"[^0-9]*")
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/]*")
 
 
+_NUMBER: Final = re.compile(r"[0-9]+")
+_SIGNED_NUMBER: Final = re.compile(r"[+-]?[0-9]+")
+_NUMBER_DIGITS: Final = 20
+"""Of a number of 64 bits."""
+
+
 class GoFormatError(FormatError):
     """The text is none of its kind; the message is Go's."""
+
+
+def read_number(text: str, *, signed: bool = False) -> tuple[int, str]:
+    """A number of 64 bits, however many zeros it begins with, and what strconv says is wrong with it, or ""."""
+    if not (_SIGNED_NUMBER if signed else _NUMBER).fullmatch(text):
+        return 0, "invalid syntax"
+    digits = text.lstrip("+-").lstrip("0")[: _NUMBER_DIGITS + 1]
+    number = int(digits or "0") * (-1 if text.startswith("-") else 1)
+    fits = -(1 << 63) <= number < 1 << 63 if signed else number < 1 << 64
+    return number, "" if fits else "value out of range"
 
 
 def read_time(text: str, *, micro: bool = False) -> str:

@@ -3,7 +3,6 @@
 Parsed once, and refused here where the kube-apiserver refuses them (``metav1/validation``); verbs take them as given.
 """
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -12,6 +11,7 @@ from typing import Final
 
 from wharfinger.cluster.control_plane import status
 from wharfinger.cluster.control_plane.authentication import ADMINISTRATOR, User
+from wharfinger.cluster.control_plane.go_formats import read_number
 from wharfinger.cluster.control_plane.selectors import SelectorError, parse_field_selector, parse_label_selector
 from wharfinger.cluster.control_plane.status import FieldError
 from wharfinger.cluster.control_plane.validation.field_errors import quoted
@@ -28,8 +28,6 @@ Query = Mapping[str, tuple[str, ...]]
 MANAGER_LIMIT: Final = 128
 _FIELD_VALIDATION: Final = ("", "Ignore", "Strict", "Warn")
 _PROPAGATION: Final = ("Foreground", "Background", "Orphan")
-_DIGITS: Final = re.compile(r"[0-9]+")
-_SIGNED: Final = re.compile(r"[+-]?[0-9]+")
 _FALSE: Final = frozenset({"0", "false"})
 
 
@@ -275,26 +273,19 @@ def _integer(query: Query, name: str) -> int | None:
     if name not in query:
         return None
     text = _first(query, name)
-    problem = _number_problem(text, _SIGNED, -(1 << 63), (1 << 63) - 1)
+    number, problem = read_number(text, signed=True)
     if problem:
         raise status.bad_request(f"strconv.ParseInt: parsing {quoted(text)}: {problem}")
-    return int(text)
-
-
-def _number_problem(text: str, form: re.Pattern[str], least: int, most: int) -> str:
-    """What Go's strconv says is wrong with a number, or ""."""
-    if not form.fullmatch(text):
-        return "invalid syntax"
-    return "" if least <= int(text) <= most else "value out of range"
+    return number
 
 
 def parse_revision(text: str, *, listed: bool = False) -> int | None:
     """A resourceVersion in a query; "" is None. Raises StatusError, of another code for what is ``listed``."""
     if not text:
         return None
-    problem = _number_problem(text, _DIGITS, 0, (1 << 64) - 1)
+    number, problem = read_number(text)
     if not problem:
-        return int(text)
+        return number
     message = f"resourceVersion: Invalid value: {quoted(text)}: strconv.ParseUint: parsing {quoted(text)}: {problem}"
     raise status.bad_request(f"invalid resource version: {message}") if listed else status.internal(message)
 
@@ -340,6 +331,9 @@ def resource_version_of(obj: JsonObject) -> int | None:
     text = find(obj, "metadata", "resourceVersion")
     if text is None or text in ("", "0"):
         return None
-    if not isinstance(text, str) or not _DIGITS.fullmatch(text):
+    if not isinstance(text, str):
         raise status.internal(f'strconv.ParseUint: parsing "{text}": invalid syntax')
-    return int(text)
+    number, problem = read_number(text)
+    if problem:
+        raise status.internal(f'strconv.ParseUint: parsing "{text}": {problem}')
+    return number

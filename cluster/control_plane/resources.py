@@ -39,7 +39,7 @@ from wharfinger.cluster.control_plane.places import check_method, nothing_there
 from wharfinger.cluster.control_plane.reading import Page, check_fields, get, list_page, presented, raw_list, selection
 from wharfinger.cluster.control_plane.refusals import unreadable
 from wharfinger.cluster.control_plane.routes import ResourceRoute
-from wharfinger.cluster.control_plane.scaling import get_scale, patch_scale, replace_scale
+from wharfinger.cluster.control_plane.scaling import get_scale, patch_scale, replace_scale, shown_as
 from wharfinger.cluster.control_plane.tables import at_version, check_include_object, list_view, object_view
 from wharfinger.cluster.control_plane.updating import replace as replace_object
 from wharfinger.cluster.control_plane.virtual import Answerer, Asked, asked_for
@@ -48,7 +48,7 @@ from wharfinger.cluster.control_plane.watching import Watch
 from wharfinger.formats.json_value import JsonObject, JsonValue, find_list, find_object, find_str
 from wharfinger.httpd.messages import Request
 
-_OTHERS: Final = frozenset({"Status", "Scale", "TokenRequest"})
+_OTHERS: Final = frozenset({"Status", "TokenRequest"})
 """Kinds that subresources answer with, which are not those of the resource."""
 _OBJECT_VIEWS: Final = (View.TABLE, View.METADATA)
 _PLAIN: Final = Representation(Encoding.JSON)
@@ -125,8 +125,10 @@ class _Call:
         representation = self.represented(_OBJECT_VIEWS)
         if document.get("kind") not in _OTHERS:
             include = check_include_object(self.request.arg("includeObject"))
-            shown = presented(self.served, document)
-            document = object_view(self.served, shown, representation.view, include, self.backend.now())
+            scale = self.route.subresource == "scale"
+            served = shown_as(self.served.kind) if scale else self.served
+            shown = document if scale else presented(served, document)
+            document = object_view(served, shown, representation.view, include, self.backend.now())
             document = at_version(document, representation.version)
         return Answer(200, document, representation, self.warnings)
 

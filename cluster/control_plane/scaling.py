@@ -10,10 +10,10 @@ from wharfinger.cluster.control_plane import status
 from wharfinger.cluster.control_plane.backend import Backend
 from wharfinger.cluster.control_plane.bodies import Body, BodyError, read_body
 from wharfinger.cluster.control_plane.catalog import Served
-from wharfinger.cluster.control_plane.columns import format_selector
+from wharfinger.cluster.control_plane.columns import format_selector, number
 from wharfinger.cluster.control_plane.intake import accepted, check_name, check_namespace, intended
 from wharfinger.cluster.control_plane.json_path import evaluate, parse_json_path
-from wharfinger.cluster.control_plane.kinds import Kind, KindVersion, ScalePaths
+from wharfinger.cluster.control_plane.kinds import Column, Kind, KindVersion, ScalePaths
 from wharfinger.cluster.control_plane.list_types import builtin_list_types
 from wharfinger.cluster.control_plane.managed_fields import (
     Manager,
@@ -27,6 +27,7 @@ from wharfinger.cluster.control_plane.negotiation import Encoding
 from wharfinger.cluster.control_plane.options import WriteOptions
 from wharfinger.cluster.control_plane.patching import PatchType, applied, patched_object
 from wharfinger.cluster.control_plane.preparation import metadata_of, with_metadata
+from wharfinger.cluster.control_plane.printers import AGE, NAME
 from wharfinger.cluster.control_plane.reading import get
 from wharfinger.cluster.control_plane.server_side_apply import place_of
 from wharfinger.cluster.control_plane.updating import check_uid, update
@@ -48,9 +49,29 @@ _SCALE: Final = Served(
     Kind("autoscaling", "Scale", "scales", "scale", "ScaleList", True, (), "v1"),  # noqa: FBT003
     KindVersion("v1", (), builtin_list_types("autoscaling", "v1", "Scale")),
 )
+_DESIRED: Final = "replicas is the desired number of instances for the scaled object."
+_ACTUAL: Final = "replicas is the actual number of observed instances of the scaled object."
+_OF_BUILT_IN: Final = (
+    replace(NAME, format=""),
+    Column("Desired", number("spec", "replicas"), "integer", "", _DESIRED),
+    Column("Available", number("status", "replicas"), "integer", "", _ACTUAL),
+    replace(AGE, type="string"),
+)
+_OF_CUSTOM: Final = (
+    NAME,
+    Column("Desired", lambda scale, _: find(scale, "spec", "replicas"), "integer", "", "Number of desired replicas"),
+    Column("Available", number("status", "replicas"), "integer", "", "Number of actual replicas"),
+    AGE,
+)
 _REPLICAS_PATH: Final = ("f:spec", "f:replicas")
 _REPLICAS: Final = FieldSet.of_paths([_REPLICAS_PATH])
 _SHOWN = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+
+
+def shown_as(kind: Kind) -> Served:
+    """What the scale of an object of this kind is shown as: Scale, with the columns it has beside such kinds."""
+    columns = _OF_CUSTOM if kind.custom else _OF_BUILT_IN
+    return replace(_SCALE, version=replace(_SCALE.version, columns=columns))
 
 
 def scale_of(paths: ScalePaths, obj: JsonObject) -> JsonObject:

@@ -10,6 +10,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Final
 
+from wharfinger.cluster.control_plane.go_formats import read_number
 from wharfinger.formats.json_value import JsonObject, JsonValue, find
 
 KEY_NAME: Final = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
@@ -75,10 +76,11 @@ class Requirement:
                 return self._compares(value)
 
     def _compares(self, value: JsonValue) -> bool:
-        if not isinstance(value, str) or not re.fullmatch(r"[+-]?[0-9]+", value):
+        number, problem = read_number(value, signed=True) if isinstance(value, str) else (0, "none")
+        if problem:
             return False
-        bound = int(next(iter(self.values)))
-        return int(value) > bound if self.operator is Operator.GREATER else int(value) < bound
+        bound, _ = read_number(next(iter(self.values)), signed=True)
+        return number > bound if self.operator is Operator.GREATER else number < bound
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +200,7 @@ def _comparison(key: str, tokens: _Tokens) -> Requirement:
             return Requirement(key, Operator(operator), _checked(key, _values(tokens)))
         case ">" | "<":
             value = _exact(tokens)
-            if not re.fullmatch(r"[+-]?[0-9]+", value):
+            if read_number(value, signed=True)[1]:
                 raise SelectorError(
                     f"unable to parse requirement: values[0]: Invalid value: \"{value}\": for 'Gt', 'Lt' operators, "
                     "the value must be an integer"

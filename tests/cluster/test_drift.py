@@ -170,7 +170,8 @@ OTHERS: Final[dict[str, tuple[str, Change, Found]]] = {
     "a service": (
         (
             "{apiVersion: v1, kind: Service, metadata: {name: s, namespace: prod},"
-            " spec: {selector: {app: web}, ports: [{name: http, port: 80, targetPort: http}, {name: dns, port: 53, protocol: UDP}]}}"
+            " spec: {selector: {app: web},"
+            " ports: [{name: http, port: 80, targetPort: http}, {name: dns, port: 53, protocol: UDP}]}}"
         ),
         patch("ed", [{"op": "replace", "path": "/spec/ports/0/targetPort", "value": 81}]),
         {("/spec/ports/0/targetPort", "ed")},

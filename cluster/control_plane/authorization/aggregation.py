@@ -4,6 +4,7 @@ kube-controller-manager does this some moments later; here it is part of the wri
 refused in between.
 """
 
+import logging
 from collections.abc import Sequence
 from typing import Final
 
@@ -16,8 +17,11 @@ from wharfinger.cluster.control_plane.patching import PatchType, patch
 from wharfinger.cluster.control_plane.storage import Change, Collection
 from wharfinger.formats.json_value import JsonObject, JsonValue, encode_json, find, find_list, find_object, find_str
 
+log: Final = logging.getLogger(__name__)
 ROLES: Final = Collection("rbac.authorization.k8s.io", "clusterroles")
 MANAGER: Final = "clusterrole-aggregation-controller"
+MOST_ROUNDS: Final = 16
+"""Passes over all roles after one write; roles that are put together from each other in circles need not come to rest."""
 
 
 class Aggregation:
@@ -26,19 +30,36 @@ class Aggregation:
     def __init__(self, backend: Backend, served: Served) -> None:
         self._backend = backend
         self._served = served
+        self._under_way = False
 
     def __call__(self, change: Change) -> None:
-        """One write was made."""
-        if change.key.collection != ROLES:
+        """One write was made; those that follow from it are made here, until there is none, not within each other."""
+        if change.key.collection != ROLES or self._under_way:
             return
-        roles = self._backend.storage.list(ROLES)
-        for role in roles:
+        self._under_way = True
+        try:
+            for _ in range(MOST_ROUNDS):
+                if not self._round():
+                    break
+            else:
+                log.warning("ClusterRoles that are put together from each other do not come to rest")
+        finally:
+            self._under_way = False
+
+    def _round(self) -> bool:
+        """Bring every role up to date with what the others are by then; whether one was not."""
+        changed = False
+        for name in [find_str(role, "metadata", "name") for role in self._backend.storage.list(ROLES)]:
+            roles = self._backend.storage.list(ROLES)
+            role = next((item for item in roles if find_str(item, "metadata", "name") == name), {})
             selectors = find_list(find_object(role, "aggregationRule"), "clusterRoleSelectors")
             if selectors and find(role, "metadata", "deletionTimestamp") is None:
-                self._bring_about(role, _rules(role, roles, selectors))
+                changed |= self._bring_about(role, _rules(role, roles, selectors))
+        return changed
 
-    def _bring_about(self, role: JsonObject, rules: list[JsonValue]) -> None:
-        if rules != find_list(role, "rules"):
+    def _bring_about(self, role: JsonObject, rules: list[JsonValue]) -> bool:
+        changed = rules != find_list(role, "rules")
+        if changed:
             name = find_str(role, "metadata", "name")
             body: JsonObject = {
                 "apiVersion": self._served.api_version,
@@ -48,6 +69,7 @@ class Aggregation:
             }
             options = WriteOptions(MANAGER, force=True)
             patch(self._backend, self._served, "", name, "", PatchType.APPLY, encode_json(body), options)
+        return changed
 
 
 def _rules(role: JsonObject, roles: Sequence[JsonObject], selectors: list[JsonValue]) -> list[JsonValue]:

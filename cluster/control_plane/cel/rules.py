@@ -11,7 +11,7 @@ from wharfinger.cluster.control_plane.cel.nodes import Node
 from wharfinger.cluster.control_plane.cel.parser import NotAnExpressionError, parse
 from wharfinger.cluster.control_plane.cel.runtime import Program
 from wharfinger.cluster.control_plane.cel.schema_types import REQUEST_BYTES, Declared, TypeTable
-from wharfinger.cluster.control_plane.cel.syntax import syntax_errors
+from wharfinger.cluster.control_plane.cel.syntax import TOO_DEEP, syntax_errors
 from wharfinger.cluster.control_plane.cel.types import Type, optional
 from wharfinger.formats.json_value import JsonObject
 
@@ -55,9 +55,17 @@ class Scope:
                 f"{prefix}ERROR: <input>:-1:0: expression code point size exceeds limit: size: {size}, limit {MAX_CHARS}"
             )
         try:
-            parsed = parse(text)
+            return self._program(text, prefix, declared, wanted, optional_old=optional_old, message=message)
         except NotAnExpressionError:
             return Compiled(prefix + syntax_errors(text))
+        except RecursionError:  # a chain of thousands of links
+            return Compiled(prefix + TOO_DEEP)
+
+    def _program(
+        self, text: str, prefix: str, declared: Declared, wanted: Type, *, optional_old: bool, message: bool
+    ) -> Compiled:
+        """Raises NotAnExpressionError and RecursionError."""
+        parsed = parse(text)
         if parsed.issues:
             return Compiled(prefix + told([*parsed.issues], text))
         checked = self._checked(parsed.root, declared, optional_old=optional_old)

@@ -5,6 +5,7 @@ from functools import cache
 from typing import Final, Protocol, cast
 
 _PREFIX: Final = "INVALID_ARGUMENT: "
+TOO_DEEP: Final = "ERROR: <input>:1:1: expression is nested too deep"
 _RESERVED: Final = re.compile("no viable alternative at input '.(true|false|null)'")
 _SUFFIX: Final = " [INVALID_ARGUMENT]"
 
@@ -32,4 +33,4 @@ def syntax_errors(text: str) -> str:
         kept = [block if index == 0 else f"ERROR: {block}" for index, block in enumerate(blocks)]
         kept = [block for block in kept if "<input>:-1:-1" not in block and "Syntax error" in block]
         return "\n".join(kept) or said
-    return "ERROR: <input>:1:1: expression is nested too deep"
+    return TOO_DEEP

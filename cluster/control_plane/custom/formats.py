@@ -22,7 +22,7 @@ _HOSTNAME: Final = re.compile(
 _MAIL: Final = re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*@[^\s<>@,;:()\"]+")
 _NAMED_MAIL: Final = re.compile(r"(?:[^<>\"@,;:()]*|\"[^\"]*\"\s*)<([^<>]*)>\s*")
 _GO_DURATION: Final = re.compile(r"[-+]?(?:0|(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:ns|us|µs|μs|ms|s|m|h))+)")
-_WORDS: Final = re.compile(r"([0-9]+)\s*([A-Za-zµ]+)", re.ASCII)
+_WORDS: Final = re.compile(r"(?<![0-9])([0-9]+)\s*([A-Za-zµ]+)", re.ASCII)
 _EXACT_UNITS: Final = frozenset({"ns", "us", "µs", "ms", "s", "m", "h", "hr", "d", "w", "wk"})
 _UNITS: Final = ("nano", "micro", "milli", "sec", "min", "hour", "day", "week", "s")
 _CARD: Final = re.compile(

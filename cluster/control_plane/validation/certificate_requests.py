@@ -1,7 +1,7 @@
 """The rules of CertificateSigningRequests (certificates.k8s.io/v1). They are kept and approved; nobody signs them."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from cryptography import x509
@@ -38,17 +38,34 @@ LEGACY_SIGNER: Final = "kubernetes.io/legacy-unknown"
 APPROVALS: Final = ("Approved", "Denied")
 _LASTING: Final = (*APPROVALS, "Failed")
 _STATUSES: Final = ("False", "True", "Unknown")
-_PEM: Final = re.compile(rb"-----BEGIN ([^\r\n-]+)-----(.*?)-----END \1-----", re.DOTALL)
+_BEGIN: Final = re.compile(rb"-----BEGIN ([^\r\n-]+)-----")
+_MOST_ENDLESS: Final = 100
+"""Types of PEM blocks without an end that are looked for."""
 _REQUEST: Final = "CERTIFICATE REQUEST"
+
+
+def _blocks(data: bytes) -> Iterator[tuple[bytes, bytes, bytes]]:
+    """The type, the inside and the whole of every PEM block; linear in the data but for types that never end."""
+    endless: set[bytes] = set()
+    at = 0
+    while (begin := _BEGIN.search(data, at)) is not None:
+        at, kind = begin.end(), begin[1]
+        mark = b"-----END %b-----" % kind
+        end = -1 if kind in endless or len(endless) > _MOST_ENDLESS else data.find(mark, at)
+        if end < 0:
+            endless.add(kind)
+            continue
+        yield kind, data[at:end], data[begin.start() : end + len(mark)]
+        at = end + len(mark)
 
 
 def parsed_request(data: bytes) -> x509.CertificateSigningRequest:
     """The request in PEM. Raises ValueError with what Go says of it."""
-    found = _PEM.search(data)
-    if found is None or found[1] != _REQUEST.encode():
+    kind, _, block = next(_blocks(data), (b"", b"", b""))
+    if kind != _REQUEST.encode():
         raise ValueError(f"PEM block type must be {_REQUEST}")
     try:
-        return x509.load_pem_x509_csr(found[0])
+        return x509.load_pem_x509_csr(block)
     except (ValueError, UnsupportedAlgorithm) as error:
         raise ValueError("asn1: structure error: malformed certificate request") from error
 
@@ -148,16 +165,16 @@ def certificate_problem(data: bytes) -> str:
     """What is wrong with a certificate that was issued, in PEM; "" where nothing is, or there is none."""
     if not data:
         return ""
-    blocks = list(_PEM.finditer(data))
+    blocks = list(_blocks(data))
     if not blocks:
         return "must contain at least one CERTIFICATE PEM block"
-    for block in blocks:
-        if block[1] != b"CERTIFICATE":
-            return f"only CERTIFICATE PEM blocks are allowed, found {quoted(block[1].decode(errors='replace'))}"
-        if b":" in block[2]:
+    for kind, inside, block in blocks:
+        if kind != b"CERTIFICATE":
+            return f"only CERTIFICATE PEM blocks are allowed, found {quoted(kind.decode(errors='replace'))}"
+        if b":" in inside:
             return "no PEM block headers are permitted"
         try:
-            x509.load_pem_x509_certificate(block[0])
+            x509.load_pem_x509_certificate(block)
         except ValueError:
             return "x509: malformed certificate"
     return ""

@@ -11,6 +11,9 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat,
 _PEM: Final = re.compile(
     rb"-----BEGIN ([^\r\n-]+)-----\r?\n((?:[^\r\n:]+: [^\r\n]*\r?\n)*[A-Za-z0-9+/=\s]*)-----END \1-----"
 )
+_BEGIN: Final = re.compile(rb"-----BEGIN [^\r\n-]+-----")
+_MOST_BROKEN: Final = 10
+"""Beginnings of PEM blocks that are none, before no more are looked for: each may take the whole text."""
 _ALGORITHMS: Final = (
     (rsa.RSAPublicKey, rsa.RSAPrivateKey),
     (ec.EllipticCurvePublicKey, ec.EllipticCurvePrivateKey),
@@ -21,7 +24,16 @@ _TYPES_SKIPPED: Final = "after skipping PEM blocks of the following types: "
 
 def _blocks(data: bytes) -> list[tuple[str, bytes]]:
     """The type and the text of every PEM block."""
-    return [(found[1].decode(errors="replace"), found[0] + b"\n") for found in _PEM.finditer(data)]
+    blocks: list[tuple[str, bytes]] = []
+    at = broken = 0
+    while broken <= _MOST_BROKEN and (begin := _BEGIN.search(data, at)) is not None:
+        found = _PEM.match(data, begin.start())
+        if found is None:
+            at, broken = begin.end(), broken + 1
+        else:
+            at = found.end()
+            blocks.append((found[1].decode(errors="replace"), found[0] + b"\n"))
+    return blocks
 
 
 def key_pair_problem(certificate: bytes, key: bytes) -> str:
