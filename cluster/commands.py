@@ -1,6 +1,7 @@
 """Commands of the cluster part. What serves is imported when it is asked to serve: ``--help`` stays quick."""
 
 import argparse
+import logging
 import sys
 from contextlib import nullcontext
 from functools import partial
@@ -105,6 +106,14 @@ def _faults(args: argparse.Namespace) -> "Faults":
     return Faults(() if args.chaos is None else read_rules(args.chaos), args.chaos_seed)
 
 
+def _tell_of_faults() -> None:
+    """Every fault that is injected becomes a line on standard error."""
+    log = logging.getLogger("wharfinger.cluster.control_plane.faults")
+    log.handlers[:] = [logging.StreamHandler()]
+    log.setLevel(logging.INFO)
+    log.propagate = False
+
+
 def _control_plane(args: argparse.Namespace) -> int:
     from wharfinger.cluster.control_plane.kubeconfig_file import kept_token, new_token  # noqa: PLC0415
     from wharfinger.cluster.control_plane.serving import parse_address  # noqa: PLC0415
@@ -123,6 +132,8 @@ def _control_plane(args: argparse.Namespace) -> int:
         return _fail(f"--token-file: {error}; give a file that holds one token, or a place where one may be kept")
     if problem := faults_problem(args.chaos):
         return _fail(problem, code=2)
+    if args.chaos is not None:
+        _tell_of_faults()
     lifeline = sys.stdin.fileno() if args.until_stdin_ends else None
     tls = not address.loopback if args.tls is None else args.tls
     serve = partial(_run, address, args.kubeconfig, token, lifeline=lifeline, faults=_faults(args), tls=tls)

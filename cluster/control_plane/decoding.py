@@ -7,8 +7,9 @@ wrong type is what is said, unless a type that reads itself (a time, a quantity)
 Sources: sigs.k8s.io/json (case-sensitive, integers kept, strict errors), and UnmarshalJSON of the types in apimachinery.
 """
 
+from base64 import b64encode
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeGuard
 
 from wharfinger.cluster.control_plane.go_formats import (
     ZERO_TIME,
@@ -25,6 +26,7 @@ from wharfinger.formats.json_value import JsonObject, JsonValue
 
 MAX_STRICT_ERRORS: Final = 100
 INT32: Final = range(-(2**31), 2**31)
+_OCTETS: Final = range(256)
 INT64: Final = range(-(2**63), 2**63)
 
 _Key: TypeAlias = tuple[str]
@@ -193,6 +195,8 @@ class _Decoder:
         raise GoFormatError(self._complaint(said, "int32"))
 
     def _bytes(self, value: JsonValue, types: ListTypes) -> JsonValue:
+        if isinstance(value, list) and (octets := [item for item in value if _is_octet(item)]) == value:
+            return b64encode(bytes(octets)).decode()
         if not isinstance(value, str):
             return self._wrong(value, types)
         try:
@@ -260,6 +264,10 @@ def _spelled(value: JsonValue) -> str:
     if isinstance(value, str):
         return value
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else ""
+
+
+def _is_octet(value: JsonValue) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool) and value in _OCTETS
 
 
 def _plain(value: JsonValue) -> JsonValue:

@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import Final
 
 from wharfinger.cluster.control_plane import status
+from wharfinger.cluster.control_plane.authorization.requests import authorize_creation
 from wharfinger.cluster.control_plane.backend import Backend
 from wharfinger.cluster.control_plane.bodies import Body, BodyError, read_body, sorted_value
 from wharfinger.cluster.control_plane.catalog import Served
@@ -250,6 +251,8 @@ def _apply(
     if old is not None and asked is not None and asked != resource_version_of(old):
         raise status.conflict(served.kind, name)
     if old is None:
+        version = served.version.name
+        authorize_creation(backend, options.user, served.kind, version, namespace, name, subresource)
         return Written(create_object(backend, served, new, options, applied=True), created=True)
     return Written(update(backend, served, old, new, subresource, options, applied=True))
 

@@ -11,6 +11,7 @@ from typing import Final
 from wharfinger.cluster.control_plane import status
 from wharfinger.cluster.control_plane.admission.chain import charge, check, mutated
 from wharfinger.cluster.control_plane.admission.plugin import Admission, Operation
+from wharfinger.cluster.control_plane.authorization.requests import authorize_creation
 from wharfinger.cluster.control_plane.backend import Backend
 from wharfinger.cluster.control_plane.bodies import Body
 from wharfinger.cluster.control_plane.catalog import Served
@@ -75,6 +76,7 @@ def replace(
     if old is None:
         if subresource or not served.kind.create_on_update:
             raise status.not_found(served.kind, name)
+        authorize_creation(backend, options.user, served.kind, served.version.name, namespace, name)
         created = with_metadata(obj, {"resourceVersion": None})
         return Written(create_object(backend, served, created, options, applied=False), created=True)
     check_uid(served, old, obj)

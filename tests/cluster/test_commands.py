@@ -198,6 +198,7 @@ def test_faults_hit_clients_and_are_counted(tmp_path: Path) -> None:
         assert "(NotFound)" in plane.refused("kubectl", "get", "configmap", "x")
         metrics = plane.run("kubectl", "get", "--raw", "/metrics")
         assert 'wharfinger_faults_injected_total{fault="error"} 1' in metrics
+        assert plane.process.wait_line("fault error:") == "fault error: get configmaps default/x"
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,8 @@ from tests.runtime.objects import module
 from tests.runtime.test_bring_tasks import has_reason
 from tests.runtime.test_controller import refusing
 from tests.runtime.world import World, open_ground, open_world
-from wharfinger.cluster.errors import ClusterError, api_error
+from wharfinger.cluster.errors import ClusterError, InvalidError, api_error
+from wharfinger.cluster.resource import ObjectKey
 from wharfinger.formats.json_value import find_int, find_list, find_object, find_str
 from wharfinger.runtime.identity import SYSTEM_NAMESPACE, AppId
 from wharfinger.runtime.resources import FINALIZER
@@ -34,8 +35,25 @@ async def test_a_modules_life(tmp_path: Path) -> None:
         assert world.runtime.instances == {}
 
 
+async def movable(world: World) -> None:
+    """Take the rule out of the definition that lets no Module move: of before Kubernetes 1.25, which has no such rules."""
+    definitions = await world.client.resource_type("apiextensions.k8s.io/v1", "CustomResourceDefinition")
+    rules = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/namespace/x-kubernetes-validations"
+    await world.client.json_patch(
+        ObjectKey(definitions, "", "modules.wharfinger.dev"), [{"op": "remove", "path": rules}]
+    )
+
+
+async def test_the_api_refuses_to_move_a_module(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await world.create_module("web")
+        with pytest.raises(InvalidError, match=r"spec\.namespace: .*the release cannot be moved"):
+            await world.change("", "web", {"namespace": "prod"})
+
+
 async def test_a_module_that_is_installed_cannot_be_moved(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
+        await movable(world)
         await world.push("web", "1.0.0")
         await world.repository()
         await world.create_module("web")
@@ -57,6 +75,7 @@ async def test_a_module_that_is_installed_cannot_be_moved(tmp_path: Path) -> Non
 
 async def test_a_module_that_was_never_installed_may_move(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
+        await movable(world)
         await world.push("web", "1.0.0")
         await world.repository()
         await world.create_module("web", version="2.0.0")

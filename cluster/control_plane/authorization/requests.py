@@ -6,6 +6,7 @@ from wharfinger.cluster.control_plane import status
 from wharfinger.cluster.control_plane.authentication import User
 from wharfinger.cluster.control_plane.authorization.rbac import decide
 from wharfinger.cluster.control_plane.authorization.rules import Attributes
+from wharfinger.cluster.control_plane.kinds import Kind
 from wharfinger.cluster.control_plane.routes import ResourceRoute
 from wharfinger.cluster.control_plane.strategies.strategy import ClusterView
 from wharfinger.formats.json_value import JsonObject
@@ -43,6 +44,15 @@ def authorize_resource(view: ClusterView, asked: Attributes) -> None:
     what = f'resource "{asked.combined_resource}" in API group "{asked.group}" {where}'
     why = f'User "{asked.user.name}" cannot {asked.verb} {what}'
     raise forbidden(asked, f"{why}: {decision.reason}" if decision.reason else why)
+
+
+def authorize_creation(
+    view: ClusterView, user: User, kind: Kind, version: str, namespace: str, name: str, subresource: str = ""
+) -> None:
+    """Refuse an update or apply of what is not there to who may not create it."""
+    if not user.administrator:
+        route = ResourceRoute(kind.group, version, namespace, kind.plural, name, subresource)
+        authorize_resource(view, attributes_of(user, route, "create"))
 
 
 def authorize(view: ClusterView, asked: Attributes) -> None:

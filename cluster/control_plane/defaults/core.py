@@ -105,8 +105,9 @@ def _limit_range(obj: JsonObject) -> None:
 
 
 def _namespace(obj: JsonObject) -> None:
+    """The label of its name; a name that was just drawn gets it later, so that nobody owns it."""
     metadata = inner(obj, "metadata")
-    if metadata.get("name"):
+    if metadata.get("name") and not (metadata.get("generateName") and not metadata.get("uid")):
         inner(metadata, "labels")[NAME_LABEL] = metadata["name"]
 
 

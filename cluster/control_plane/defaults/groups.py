@@ -4,10 +4,11 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from wharfinger.cluster.control_plane.defaults.filling import fill, fill_absent, inner, objects
-from wharfinger.formats.json_value import JsonObject, find
+from wharfinger.formats.json_value import JsonObject, JsonValue, find
 
 RBAC_GROUP: Final = "rbac.authorization.k8s.io"
 _REGISTRATION: Final = "admissionregistration.k8s.io"
+_RESOURCE: Final = "resource.k8s.io"
 _FLOW: Final = "flowcontrol.apiserver.k8s.io"
 _QUEUING: Final = {"handSize": 8, "queues": 64, "queueLengthLimit": 50}
 
@@ -54,6 +55,10 @@ def _definition(obj: JsonObject) -> None:
     service = find(conversion, "webhook", "clientConfig", "service")
     if isinstance(service, dict):
         fill(service, port=443)
+    status = obj.get("status")
+    if isinstance(status, dict) and not status.get("storedVersions"):
+        stored = [version.get("name") for version in objects(spec, "versions") if version.get("storage") is True]
+        status["storedVersions"] = [*stored[:1]]
 
 
 def _webhooks(obj: JsonObject) -> None:
@@ -104,6 +109,18 @@ def _priority_level(obj: JsonObject) -> None:
             queuing[name] = queuing.get(name) or value
 
 
+def _resource_claim(claim: JsonValue) -> None:
+    """Requests for devices are for one each."""
+    if not isinstance(claim, dict):
+        return
+    for request in objects(claim, "devices", "requests"):
+        exactly = request.get("exactly")
+        for asked in [*([exactly] if isinstance(exactly, dict) else []), *objects(request, "firstAvailable")]:
+            fill(asked, allocationMode="ExactCount")
+            if asked["allocationMode"] == "ExactCount":
+                asked["count"] = asked.get("count") or 1
+
+
 def _match_resources(match: JsonObject) -> None:
     fill_absent(match, matchPolicy="Equivalent", namespaceSelector={}, objectSelector={})
     for rule in objects(match, "resourceRules") + objects(match, "excludeResourceRules"):
@@ -140,6 +157,8 @@ GROUP_DEFAULTS: Final[Mapping[tuple[str, str], Callable[[JsonObject], None]]] = 
     ("networking.k8s.io", "NetworkPolicy"): _network_policy,
     (RBAC_GROUP, "ClusterRoleBinding"): _binding,
     (RBAC_GROUP, "RoleBinding"): _binding,
+    (_RESOURCE, "ResourceClaim"): lambda obj: _resource_claim(obj.get("spec")),
+    (_RESOURCE, "ResourceClaimTemplate"): lambda obj: _resource_claim(find(obj, "spec", "spec")),
     ("scheduling.k8s.io", "PriorityClass"): _priority_class,
     ("storage.k8s.io", "CSIDriver"): _csi_driver,
     ("storage.k8s.io", "StorageClass"): _storage_class,

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from wharfinger.cluster.control_plane.defaults.core import NAME_LABEL
 from wharfinger.cluster.control_plane.strategies.services import SERVICE_STRATEGY
 from wharfinger.cluster.control_plane.strategies.strategy import ClusterView, Strategy
 from wharfinger.cluster.control_plane.timestamps import format_time
@@ -18,12 +19,19 @@ def _namespace(obj: JsonObject, _view: ClusterView) -> JsonObject:
     finalizers: list[JsonValue] = [*texts(obj, "spec", "finalizers")]
     if KUBERNETES not in finalizers:
         finalizers.append(KUBERNETES)
-    return {**obj, "spec": {**(part(obj, "spec") or {}), "finalizers": finalizers}}
+    return _named({**obj, "spec": {**(part(obj, "spec") or {}), "finalizers": finalizers}})
+
+
+def _named(obj: JsonObject) -> JsonObject:
+    """The namespace with the label of its name."""
+    metadata = part(obj, "metadata") or {}
+    labels: JsonObject = {**(part(metadata, "labels") or {}), NAME_LABEL: metadata.get("name")}
+    return {**obj, "metadata": {**metadata, "labels": labels}}
 
 
 def _kept_namespace(new: JsonObject, old: JsonObject, _view: ClusterView) -> JsonObject:
     """Of ``spec`` there are the finalizers, which only ``finalize`` changes."""
-    return {**new, "spec": dict(part(old, "spec") or {})}
+    return {**_named(new), "spec": dict(part(old, "spec") or {})}
 
 
 def _namespace_status(new: JsonObject, _old: JsonObject, _view: ClusterView) -> JsonObject:

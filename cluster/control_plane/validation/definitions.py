@@ -232,11 +232,12 @@ def stored_errors(definition: JsonObject) -> list[FieldError]:
     versions = spec_of(definition).versions
     names = {schemas.text(version, "name") for version in versions}
     shown: list[JsonValue] = [*stored]
-    errors = [
-        invalid(path, shown, f"must have the storage version {schemas.text(version, 'name')}")
-        for version in versions
-        if schemas.flag(version, "storage") and schemas.text(version, "name") not in stored
-    ]
+    errors: list[FieldError] = []
+    unmet = set(stored)  # each is met once, so that a name given twice is wrong the second time
+    for name, version in ((schemas.text(version, "name"), version) for version in versions):
+        if schemas.flag(version, "storage") and name not in unmet:
+            errors.append(invalid(path, shown, f"must have the storage version {name}"))
+        unmet.discard(name)
     for index, name in enumerate(stored):
         if name not in names:
             why = (

@@ -123,8 +123,7 @@ def differences(expected: JsonValue, actual: JsonValue, bindings: Bindings, path
             yield f"{path}: expected {expected!r}, got {actual!r}"
     elif isinstance(expected, dict) and isinstance(actual, dict):
         expected = {bindings.fill(name): value for name, value in expected.items()}
-        if not path and ("items" in expected or expected.get("kind") == "Table"):
-            expected = _of_a_list(expected, bindings)
+        expected = expected if path else _of_a_list(expected, bindings)
         for name in sorted(expected.keys() | actual.keys()):
             if name not in expected or name not in actual:
                 yield f"{path}.{name}: {'unexpected' if name in actual else 'missing'}"
@@ -142,8 +141,9 @@ def differences(expected: JsonValue, actual: JsonValue, bindings: Bindings, path
 
 
 def _of_a_list(expected: JsonObject, bindings: Bindings) -> JsonObject:
-    """The expected list; its revision is that of whoever wrote last, so any will do where it was known before."""
-    revision = find(expected, "metadata", "resourceVersion")
+    """The expected answer. A list's revision is that of whoever wrote last: any will do where it was known."""
+    listed = "items" in expected or expected.get("kind") == "Table"
+    revision = find(expected, "metadata", "resourceVersion") if listed else None
     if not isinstance(revision, str) or revision not in bindings.values:
         return expected
     bindings.values.pop(_ANY_REVISION, None)

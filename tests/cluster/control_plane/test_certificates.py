@@ -49,5 +49,5 @@ def test_a_key_of_another_authority_is_told(tmp_path: Path) -> None:
 
 
 def test_a_server_gets_a_context() -> None:
-    context = server_context(new_authority(NOW), "0.0.0.0", NOW)
+    context = server_context(new_authority(NOW), "192.0.2.1", NOW)
     assert context.cert_store_stats()["x509"] == 0  # it asks nobody for a certificate

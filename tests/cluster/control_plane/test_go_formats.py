@@ -1,8 +1,14 @@
-"""Times, base64 and quantities: the edges of Go's readers that the recordings do not have."""
+"""Numbers, times, base64 and quantities: the edges of Go's readers that the recordings do not have."""
 
 import pytest
 
-from wharfinger.cluster.control_plane.go_formats import GoFormatError, read_base64, read_quantity, read_time
+from wharfinger.cluster.control_plane.go_formats import (
+    GoFormatError,
+    read_base64,
+    read_number,
+    read_quantity,
+    read_time,
+)
 
 
 @pytest.mark.parametrize(
@@ -65,3 +71,25 @@ def test_quantities(text: str, result: str) -> None:
 def test_quantities_that_are_none(text: str, words: str) -> None:
     with pytest.raises(GoFormatError, match=words):
         read_quantity(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "signed", "expected"),
+    [
+        ("9" * 5000, False, "value out of range"),
+        ("-" + "9" * 5000, True, "value out of range"),
+        (str(2**64), False, "value out of range"),
+        (str(2**63), True, "value out of range"),
+        ("-1", False, "invalid syntax"),
+        ("\u0661", True, "invalid syntax"),
+    ],
+)
+def test_numbers_refused(text: str, signed: bool, expected: str) -> None:
+    assert read_number(text, signed=signed)[1] == expected
+
+
+def test_numbers() -> None:
+    assert read_number("0" * 5000 + "7") == (7, "")
+    assert read_number(str(2**64 - 1)) == (2**64 - 1, "")
+    assert read_number(str(-(2**63)), signed=True) == (-(2**63), "")
+    assert read_number("+5", signed=True) == (5, "")

@@ -8,9 +8,12 @@ import pytest
 
 from tests.cluster.control_plane.served import Served, served
 from tests.packages.charts import chart
+from tests.scale import FULL
 from wharfinger.formats.json_value import JsonObject, find
 
 pytestmark = pytest.mark.unmeasured
+HELMS = ["helm", "helm3"] if FULL else ["helm"]
+"""The older one with the full figures: a quarter of a minute."""
 
 DEPLOYMENT = """\
 apiVersion: apps/v1
@@ -76,7 +79,7 @@ def states(plane: Served, helm: str, *flags: str) -> list[str]:
     return [str(entry["status"]) for entry in history]
 
 
-@pytest.mark.parametrize("helm", ["helm", "helm3"])
+@pytest.mark.parametrize("helm", HELMS)
 def test_hooks_tests_and_an_upgrade_that_fails(helm: str, plane: Served, tmp_path: Path) -> None:
     folder = str(chart(tmp_path / "chart", files=FILES))
     plane.run(helm, "install", "front", folder, "--wait", "--set", "text=one")
@@ -94,7 +97,7 @@ def test_hooks_tests_and_an_upgrade_that_fails(helm: str, plane: Served, tmp_pat
     assert states(plane, helm)[-1] == "deployed"
 
 
-@pytest.mark.parametrize("helm", ["helm", "helm3"])
+@pytest.mark.parametrize("helm", HELMS)
 def test_history_that_is_kept(helm: str, plane: Served, tmp_path: Path) -> None:
     folder = str(chart(tmp_path / "chart", files={"templates/deployment.yaml": DEPLOYMENT}))
     plane.run(helm, "install", "front", folder, "--wait")
@@ -105,7 +108,7 @@ def test_history_that_is_kept(helm: str, plane: Served, tmp_path: Path) -> None:
     assert plane.run("kubectl", "get", "deployment", "front", "-o", "jsonpath={.status.availableReplicas}") == "1"
 
 
-@pytest.mark.parametrize("helm", ["helm", "helm3"])
+@pytest.mark.parametrize("helm", HELMS)
 def test_definitions_and_objects_that_were_there(helm: str, plane: Served, tmp_path: Path) -> None:
     folder = str(chart(tmp_path / "chart", files={"crds/widgets.yaml": CRD, "templates/widget.yaml": WIDGET}))
     path = tmp_path / "there.json"

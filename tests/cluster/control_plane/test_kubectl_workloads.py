@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.control_plane.served import Served, served
+from tests.scale import FULL
 from wharfinger.formats.json_value import JsonObject, find, find_list
 
 pytestmark = pytest.mark.unmeasured
@@ -62,6 +63,7 @@ def test_rollouts(plane: Served) -> None:
     assert set(images[0].split()) == {"registry.example/web:4"}
 
 
+@pytest.mark.skipif(not FULL, reason="waits: with the full figures")
 def test_a_rollout_that_gets_stuck(plane: Served) -> None:
     kubectl(plane, "create", "deployment", "web", "--image=registry.example/web:1")
     kubectl(plane, "rollout", "status", "deployment/web", LIMIT)
@@ -128,7 +130,7 @@ def test_a_node_that_somebody_makes(plane: Served, tmp_path: Path) -> None:
     kubectl(plane, "rollout", "status", "deployment/web", LIMIT)
 
 
-@pytest.mark.parametrize("way", ["background", "foreground", "orphan"])
+@pytest.mark.parametrize("way", ["background", "foreground", "orphan"] if FULL else ["foreground"])
 def test_deleted_each_way(way: str, plane: Served) -> None:
     kubectl(plane, "create", "deployment", "web", "--image=registry.example/web:1")
     kubectl(plane, "rollout", "status", "deployment/web", LIMIT)

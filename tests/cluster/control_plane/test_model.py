@@ -126,7 +126,7 @@ async def test_many_clients_of_a_server_that_is_killed(seed: int, tmp_path: Path
         url = f"http://127.0.0.1:{port}"
         clients = Clients(seed, lambda: httpx.AsyncClient(base_url=url, headers=headers), opened)
         async with trio.open_nursery() as nursery:
-            await clients.run(6, scaled(1500, 300), nursery)
+            await clients.run(6, scaled(1500, 100), nursery)
             final = await clients.settle()
             nursery.cancel_scope.cancel()
         over.set()

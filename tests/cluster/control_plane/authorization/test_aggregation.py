@@ -26,3 +26,19 @@ async def test_a_role_follows_what_its_selectors_find() -> None:
         assert RULE in await rules(client, "admin")
         await client.delete(f"{ROLES}/part")
         assert await rules(client, "view") == before
+
+
+async def test_roles_put_together_from_each_other_in_a_circle_end() -> None:
+    async with (
+        open_control_plane(simulate=False) as control_plane,
+        httpx.AsyncClient(transport=control_plane.transport(), base_url="http://test") as client,
+    ):
+        for name, other in (("a", "b"), ("b", "c"), ("c", "a")):
+            role: JsonObject = {
+                "metadata": {"name": name, "labels": {"of": name}},
+                "rules": [{**RULE, "resources": [name]}],
+                "aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {"of": other}}]},
+            }
+            assert (await client.post(ROLES, json=role)).status_code == 201
+        changed = {**role, "rules": [RULE]}
+        assert (await client.put(f"{ROLES}/c", json=changed)).status_code == 200

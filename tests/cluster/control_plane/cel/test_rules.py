@@ -16,6 +16,7 @@ SCHEMA: JsonObject = {"type": "object", "properties": {"a": {"type": "integer"}}
         ("self.a", "cel expression must evaluate to a bool"),
         ("self.b > 1", "compilation failed: ERROR: <input>:1:5: undefined field 'b'"),
         ("self.a >", "compilation failed: ERROR: <input>:1:9: Syntax error"),
+        ("self" + ".a" * 5000, "compilation failed: ERROR: <input>:1:1: expression is nested too deep"),
         ("1" * (MAX_CHARS + 1), "compilation failed: ERROR: <input>:-1:0: expression code point size exceeds limit"),
     ],
 )

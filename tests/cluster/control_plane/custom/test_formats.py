@@ -2,7 +2,7 @@
 
 import pytest
 
-from wharfinger.cluster.control_plane.custom.formats import FORMATS, known_format
+from wharfinger.cluster.control_plane.custom.formats import FORMATS, is_duration, known_format
 
 
 @pytest.mark.parametrize(
@@ -26,3 +26,8 @@ def test_formats_of_types() -> None:
     assert (
         known_format(("integer",), "date") == known_format(("array",), "date") == known_format(("string",), "odd") == ""
     )
+
+
+def test_durations_of_many_digits_take_no_time() -> None:
+    assert not is_duration("1" * 1_000_000)
+    assert is_duration("12 days")

@@ -7,6 +7,7 @@ from wharfinger.cluster.control_plane.validation.certificate_requests import (
     CERTIFICATE_REQUEST_RULES,
     certificate_problem,
     organizations,
+    parsed_request,
     request_errors,
     signer_name_errors,
 )
@@ -102,3 +103,10 @@ def test_nothing_makes_them_fail(new: JsonObject, old: JsonObject) -> None:
     RULES.update(new, old)
     RULES.status(new, old)
     RULES.subresources["approval"](new, old)
+
+
+def test_pem_blocks_without_an_end_take_no_time() -> None:
+    with pytest.raises(ValueError, match="PEM block type must be CERTIFICATE REQUEST"):
+        parsed_request(b"-----BEGIN A-----\n" * 100_000)
+    with pytest.raises(ValueError, match="PEM block type must be CERTIFICATE REQUEST"):
+        parsed_request(b"".join(b"-----BEGIN A%d-----\n" % number for number in range(100_000)))

@@ -64,3 +64,8 @@ def test_pairs(first: bytes, second: bytes, said: str) -> None:
     found = key_pair_problem(first, second)
 
     assert said in found if said else found == ""
+
+
+def test_pem_blocks_that_are_none_take_no_time() -> None:
+    broken = b"-----BEGIN A-----\n" + b"x: -----BEGIN A-----\n" * 20_000
+    assert key_pair_problem(broken, broken) == "tls: failed to find any PEM data in certificate input"
