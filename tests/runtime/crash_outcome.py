@@ -53,6 +53,8 @@ async def _objects(client: ClusterClient) -> JsonObject:
         resource = await client.resource_type(api_version, kind)
         if resource.namespaced and kind not in _LEFT_OUT:
             for obj in (await client.list(resource, "default")).items:
+                if find_str(obj, "metadata", "generateName"):
+                    continue  # a Pod of a ReplicaSet, which the ReplicaSet says all about but its name
                 found[" ".join([*kind_of(obj), name_of(obj)])] = settled(decoded(obj))
     return found
 

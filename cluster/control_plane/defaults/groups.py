@@ -55,10 +55,6 @@ def _definition(obj: JsonObject) -> None:
     service = find(conversion, "webhook", "clientConfig", "service")
     if isinstance(service, dict):
         fill(service, port=443)
-    status = obj.get("status")
-    if isinstance(status, dict) and not status.get("storedVersions"):
-        stored = [version.get("name") for version in objects(spec, "versions") if version.get("storage") is True]
-        status["storedVersions"] = [*stored[:1]]
 
 
 def _webhooks(obj: JsonObject) -> None:
