@@ -16,7 +16,7 @@ import trio
 from wharfinger.debug.errors import MetricsAddressError
 from wharfinger.debug.routes import HOOK_METRICS, HOOKS, METRICS, make_handler
 from wharfinger.debug.text import printable
-from wharfinger.httpd.messages import Handler, Request, Response, StreamingResponse
+from wharfinger.httpd.messages import Answer, Handler, Request, Response
 from wharfinger.httpd.server import HttpLimits, open_server
 from wharfinger.runtime.inspector import Inspector
 
@@ -83,7 +83,7 @@ def make_metrics_handler(inspector: Inspector) -> Handler:
     ask = make_handler(inspector)
     kept = {(path, hooks): _Kept() for path in (METRICS, HOOK_METRICS) for hooks in _ASKED}
 
-    async def handle(request: Request) -> Response | StreamingResponse:
+    async def handle(request: Request) -> Answer:
         if request.path not in PATHS:
             return _text(404, f"no such path; there are {', '.join(PATHS)}")
         if request.method != "GET":
@@ -102,11 +102,11 @@ class _Kept:
     """An answer, made by one who asks for all who ask while it is fresh."""
 
     def __init__(self) -> None:
-        self._made: Response | StreamingResponse | None = None
+        self._made: Answer | None = None
         self._until = 0.0
         self._making = trio.Lock()
 
-    async def answer(self, make: Callable[[], Awaitable[Response | StreamingResponse]]) -> Response | StreamingResponse:
+    async def answer(self, make: Callable[[], Awaitable[Answer]]) -> Answer:
         async with self._making:
             if self._made is None or trio.current_time() >= self._until:
                 self._made = await make()

@@ -55,5 +55,6 @@ def is_cut(error: Exception) -> bool:
     return isinstance(error, CutError) or (isinstance(error, ExceptionGroup) and error.split(CutError)[1] is None)
 
 
-Handler = Callable[[Request], Awaitable[Response | StreamingResponse | NoAnswer]]
+Answer = Response | StreamingResponse | NoAnswer
+Handler = Callable[[Request], Awaitable[Answer]]
 """Answers one request. Expected failures are responses; an exception is a bug: it is logged and answered with 500."""

@@ -116,8 +116,6 @@ _CONDITIONAL: Final = frozenset(
 )
 """Kinds of which a PUT must say the resourceVersion."""
 
-_FREE_NAMES: Final = frozenset({"ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"})
-_DOTLESS_NAMES: Final = frozenset({"Namespace", "Service"})
 _INITIAL_STATUS: Final[dict[str, JsonObject]] = {
     "APIService.apiregistration.k8s.io": {},
     "CertificateSigningRequest.certificates.k8s.io": {},
@@ -194,9 +192,6 @@ def _kind(group_kind: str, rows: list[JsonObject]) -> Kind:
         initial_status=_INITIAL_STATUS.get(group_kind),
         create_on_update=group_kind in _CREATED_BY_PUT,
         unconditional_update=group_kind not in _CONDITIONAL,
-        dotless_name=group_kind in _DOTLESS_NAMES,
-        free_name=kind in _FREE_NAMES,
-        finalize=find(row, "sub", "finalize") is not None,
         verbs=verbs,
         virtual="watch" not in verbs,
         storage_hash=find_str(row, "hash"),

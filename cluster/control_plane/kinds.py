@@ -120,12 +120,6 @@ class Kind:
     """Whether a PUT of an absent object creates it."""
     unconditional_update: bool = True
     """Whether a PUT may leave ``metadata.resourceVersion`` out."""
-    dotless_name: bool = False
-    """Whether names are DNS labels, not subdomains."""
-    free_name: bool = False
-    """Whether names are path segments (RBAC: ``system:node``)."""
-    finalize: bool = False
-    """Whether ``finalize`` is a subresource (namespaces)."""
     virtual: bool = False
     """Whether it is only asked (reviews, bindings): nothing of it is stored."""
     storage_hash: str = ""

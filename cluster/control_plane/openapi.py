@@ -19,12 +19,6 @@ from wharfinger.formats.json_value import JsonObject, encode_json, find, find_ob
 VERSION_2_PROTOBUF_ASKED: Final = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 VERSION_2_PROTOBUF_TYPE: Final = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 """As clients ask for it, which is no media type (RFC 9110 §8.3.1 has no ``@``), and as servers answer, which is one."""
-VERSION_3_PROTOBUF_TYPES: Final = frozenset(
-    {
-        "application/com.github.proto-openapi.spec.v3@v1.0+protobuf",
-        "application/com.github.proto-openapi.spec.v3.v1.0+protobuf",
-    }
-)
 _CUSTOM_INFO: Final[JsonObject] = {"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}
 
 

@@ -160,7 +160,6 @@ def _constant(name: str) -> Callable[[], Value]:
     return lambda: Opaque("kubernetes.NamedFormat", name)
 
 
-FORMAT_NAMES: Final = tuple(_FORMATS)
 _IP, _CIDR, _URL, _AMOUNT, _VERSION = "net.IP", "net.CIDR", "kubernetes.URL", "kubernetes.Quantity", "kubernetes.Semver"
 
 KUBERNETES: Final[Mapping[str, Implementation]] = {

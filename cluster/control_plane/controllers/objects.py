@@ -27,7 +27,6 @@ JOBS: Final = Collection("batch", "jobs")
 CRON_JOBS: Final = Collection("batch", "cronjobs")
 SLICES: Final = Collection("discovery.k8s.io", "endpointslices")
 BUDGETS: Final = Collection("policy", "poddisruptionbudgets")
-AUTOSCALERS: Final = Collection("autoscaling", "horizontalpodautoscalers")
 CLASSES: Final = Collection("storage.k8s.io", "storageclasses")
 
 OVER: Final = frozenset({"Succeeded", "Failed"})

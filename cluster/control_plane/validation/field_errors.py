@@ -68,19 +68,6 @@ def too_long(field: str, limit: int, unit: str = "byte") -> FieldError:
     return FieldError(field, "FieldValueTooLong", f"Too long: may not be more than {limit} {unit}{'s' * (limit != 1)}")
 
 
-def too_short(field: str, minimum: int) -> FieldError:
-    """``field: Too short: must be at least … characters``."""
-    return FieldError(
-        field, "FieldValueTooShort", f"Too short: must be at least {minimum} character{'s' * (minimum != 1)}"
-    )
-
-
-def too_few(field: str, count: int, minimum: int) -> FieldError:
-    """``field: Too few: 0: must have at least 1 item``."""
-    why = f"Too few: {count}: must have at least {minimum} item{'s' * (minimum != 1)}"
-    return FieldError(field, "FieldValueTooFew", why)
-
-
 def too_many(field: str, count: int, limit: int) -> FieldError:
     """``field: Too many: 5: must have at most 3 items``."""
     why = f"Too many: {count}: must have at most {limit} item{'s' * (limit != 1)}"

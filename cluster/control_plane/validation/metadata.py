@@ -11,7 +11,7 @@ U  as a change (``ValidateObjectMetaUpdate``)
 O  the kind's own rules (:class:`~.rules.Rules`)
 == ====================================================================================================
 
-Kinds whose own rules ask in between call :func:`meta_errors` and :func:`meta_update_errors` themselves.
+Kinds whose own rules ask in between call :func:`core_meta_errors` and :func:`meta_update_errors` themselves.
 """
 
 from collections.abc import Callable, Mapping
@@ -159,11 +159,6 @@ def updated_errors(
             names = _strings(_metadata(new).get("finalizers")) if rules.finalizers else []
             errors += changed + standard_finalizer_errors(names, "metadata.finalizers")
     return errors
-
-
-def meta_errors(kind: Kind, obj: JsonObject) -> list[FieldError]:
-    """``ValidateObjectMeta`` with the kind's rule of names."""
-    return _new_errors(kind, metadata_rules(kind), obj)
 
 
 def core_meta_errors(

@@ -44,7 +44,6 @@ def test_some_rows() -> None:
     assert not KINDS["Namespace"].namespaced
     assert "deletecollection" not in KINDS["Namespace"].verbs
     assert KINDS["Endpoints"].singular == "endpoints"
-    assert KINDS["ClusterRole.rbac.authorization.k8s.io"].free_name
     assert KINDS["Pod"].deletion is Deletion.OBJECT
     assert not KINDS["Lease.coordination.k8s.io"].unconditional_update
     assert KINDS["Lease.coordination.k8s.io"].create_on_update

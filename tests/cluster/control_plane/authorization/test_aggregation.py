@@ -33,8 +33,9 @@ async def test_roles_put_together_from_each_other_in_a_circle_end() -> None:
         open_control_plane(simulate=False) as control_plane,
         httpx.AsyncClient(transport=control_plane.transport(), base_url="http://test") as client,
     ):
+        role: JsonObject = {}
         for name, other in (("a", "b"), ("b", "c"), ("c", "a")):
-            role: JsonObject = {
+            role = {
                 "metadata": {"name": name, "labels": {"of": name}},
                 "rules": [{**RULE, "resources": [name]}],
                 "aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {"of": other}}]},

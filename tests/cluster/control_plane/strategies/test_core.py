@@ -12,7 +12,9 @@ def test_namespaces_are_held_by_the_server() -> None:
         "a.b/c",
         "kubernetes",
     ]
-    assert strategy.update({"spec": {}}, {"spec": {"finalizers": ["x"]}}, FakeView()) == {"spec": {"finalizers": ["x"]}}
+    updated = strategy.update({"metadata": {"name": "n"}, "spec": {}}, {"spec": {"finalizers": ["x"]}}, FakeView())
+    assert updated["spec"] == {"finalizers": ["x"]}
+    assert find(updated, "metadata", "labels", "kubernetes.io/metadata.name") == "n"
     assert strategy.subresources["finalize"]({"spec": {}}, {"spec": {"finalizers": ["x"]}}, FakeView()) == {"spec": {}}
 
 

@@ -7,7 +7,6 @@ from wharfinger.cluster.control_plane.validation.metadata import (
     created_errors,
     finalizer_warnings,
     manager_errors,
-    meta_errors,
     updated_errors,
 )
 from wharfinger.cluster.control_plane.validation.names import key_problems
@@ -41,8 +40,10 @@ def test_every_layer_says_its_own() -> None:
 
 
 def test_namespaces_of_objects() -> None:
-    assert [error.message for error in meta_errors(NODE, named())] == ["Forbidden: not allowed on this type"]
-    assert [error.field for error in meta_errors(CONFIG, {"metadata": {"name": "a"}})] == ["metadata.namespace"]
+    assert [error.message for error in created_errors(NODE, named(), list)] == ["Forbidden: not allowed on this type"]
+    assert [error.field for error in created_errors(CONFIG, {"metadata": {"name": "a"}}, list)] == [
+        "metadata.namespace"
+    ]
 
 
 def test_what_is_too_long() -> None:
@@ -56,7 +57,7 @@ def test_what_is_too_long() -> None:
 
 def test_managed_fields() -> None:
     entry: JsonObject = {"operation": "Apply", "fieldsType": "FieldsV1", "subresource": "s" * 257}
-    errors = meta_errors(CONFIG, named(managedFields=[entry]))
+    errors = created_errors(CONFIG, named(managedFields=[entry]), list)
 
     assert [error.field for error in errors] == ["metadata.managedFields[0].subresource"]
 
@@ -64,7 +65,7 @@ def test_managed_fields() -> None:
 def test_names_of_finalizers_of_custom_objects() -> None:
     custom = replace(CONFIG, custom=True)
 
-    assert meta_errors(custom, named(finalizers=["plain"])) == []
+    assert created_errors(custom, named(finalizers=["plain"]), list) == []
     assert finalizer_warnings(named(finalizers=["a.b/c", "kubernetes"]), None) == []
     assert len(finalizer_warnings(named(finalizers=["a b"]), None)) == 2
     assert finalizer_warnings(named(finalizers=["plain"]), named(finalizers=["plain"])) == []
