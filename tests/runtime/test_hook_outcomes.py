@@ -12,7 +12,7 @@ from tests.runtime.test_hook_runs import VALUES, bash, hooked
 from tests.runtime.test_start_tasks import notes, noting
 from tests.runtime.world import World, open_ground, open_world
 from wharfinger.cluster.resource import ObjectKey
-from wharfinger.formats.json_value import JsonObject, find_str
+from wharfinger.formats.json_value import JsonObject, find_list, find_str
 from wharfinger.runtime.hook_runs import MAX_LOGGED, MAX_PROBLEMS
 from wharfinger.runtime.instance import Instance
 from wharfinger.runtime.resources import APPLICATION, SECRET
@@ -38,28 +38,29 @@ async def installed(world: World, folder: Path, hook: str, *, state: str, files:
 
 
 async def test_a_hook_that_failed_may_still_write_a_status_where_it_says_so(tmp_path: Path) -> None:
-    quota: JsonObject = {
-        "apiVersion": "v1",
-        "kind": "ResourceQuota",
-        "metadata": {"name": "pods", "namespace": "prod"},
-        "spec": {"hard": {"pods": "9"}},
+    api = "networking.k8s.io/v1"
+    ingress: JsonObject = {
+        "apiVersion": api,
+        "kind": "Ingress",
+        "metadata": {"name": "web", "namespace": "prod"},
+        "spec": {"defaultBackend": {"service": {"name": "web", "port": {"number": 80}}}},
     }
-    target: JsonObject = {"operation": "MergePatch", "apiVersion": "v1", "kind": "ResourceQuota", "name": "pods"}
+    target: JsonObject = {"operation": "MergePatch", "apiVersion": api, "kind": "Ingress", "name": "web"}
     target["namespace"] = "prod"
     reported: JsonObject = {
         **target,
         "subresource": "status",
         "ignoreHookError": True,
-        "mergePatch": {"status": {"used": {"pods": "7"}}},
+        "mergePatch": {"status": {"loadBalancer": {"ingress": [{"ip": "192.0.2.7"}]}}},
     }
     silent: JsonObject = {**target, "mergePatch": {"metadata": {"labels": {"touched": "yes"}}}}
     hook = leaving(reported, silent, variable="KUBERNETES_PATCH_PATH", then="exit 1")
     async with open_world(tmp_path) as world:
-        await world.client.create(quota)
+        await world.client.create(ingress)
         assert "exit status 1" in await installed(world, tmp_path, hook, state="Failed")
-        resource = await world.client.resource_type("v1", "ResourceQuota")
+        resource = await world.client.resource_type(api, "Ingress")
         seen = await world.until_object(
-            ObjectKey(resource, "prod", "pods"), lambda obj: find_str(obj, "status", "used", "pods") == "7"
+            ObjectKey(resource, "prod", "web"), lambda obj: bool(find_list(obj, "status", "loadBalancer", "ingress"))
         )
         assert find_str(seen, "metadata", "labels", "touched") == ""
 
