@@ -21,7 +21,7 @@ os.environ["PATH"] = os.pathsep.join([str(TOOLS), str(Path(sys.executable).paren
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-settings.register_profile("sample", max_examples=60, deadline=None, derandomize=True, print_blob=True)
+settings.register_profile("sample", max_examples=30, deadline=None, derandomize=True, print_blob=True)
 settings.register_profile(
     "full", max_examples=1000, deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
 )

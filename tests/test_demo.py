@@ -45,7 +45,7 @@ STEPS = (
     "nobody listens at 127.0.0.1:",
     "application.wharfinger.dev/web patched",
     "as it was since",
-    "stages it went through: Configured, ManifestsApplied, Scaled",
+    "stages it went through: Configured, ManifestsApplied",
     "web    3        3",
     "$ helm list --all-namespaces",
     "superseded",

@@ -141,7 +141,7 @@ def test_whatever_comes_only_a_typed_error_comes_out_and_both_decoders_agree() -
     metadata = b'"metadata":{"name":"a","namespace":"b","uid":"u","resourceVersion":"7"}'
     line = b'{"type":"ADDED","object":{"apiVersion":"v1","kind":"ConfigMap",' + metadata + b',"data":{"x":"1"}}}'
     taken = 0
-    for _ in range(scaled(100_000, 5_000)):
+    for _ in range(scaled(100_000, 2_000)):
         made = damaged(line, chance)
         try:
             raw = decode_raw_event(made, CONFIG_MAP, "watch")

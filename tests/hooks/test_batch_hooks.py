@@ -244,7 +244,7 @@ def test_nothing_but_the_declared_error_comes_out() -> None:
         },
     ]
     taken = refusals = 0
-    for _ in range(scaled(100_000, 2_000)):
+    for _ in range(scaled(100_000, 800)):
         document = draw.choice(seeds)
         for _ in range(draw.choice([0, 1, 1, 2, 3])):
             place = draw.choice(places(document))
@@ -261,4 +261,4 @@ def test_nothing_but_the_declared_error_comes_out() -> None:
         else:
             taken += 1
             assert found.hooks or found.readiness or found.settings_check, bytes(text)
-    assert min(taken, refusals) > scaled(100_000, 2_000) // 20
+    assert min(taken, refusals) > scaled(100_000, 800) // 20

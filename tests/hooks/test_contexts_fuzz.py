@@ -111,7 +111,7 @@ def compacted(expected: Sequence[JsonObject]) -> list[JsonObject]:
 def test_what_is_written_is_what_the_contract_says() -> None:
     draw = random.Random(23)  # noqa: S311 - repeatable on purpose
     dropped = 0
-    for _ in range(scaled(100_000, 2_000)):
+    for _ in range(scaled(100_000, 800)):
         making = Making(draw)
         made = [making.one() for _ in range(draw.choice([1, 1, 2, 4]))]
         file = io.BytesIO()

@@ -153,9 +153,7 @@ def base64_of(text: str) -> str:
 @pytest.mark.parametrize(
     "data",
     [
-        "?",
         "",
-        "\u00e9",
         base64_of("no json"),
         base64_of("[1]"),
         base64_of('{"started": [1]}'),
@@ -326,7 +324,7 @@ def test_whatever_is_in_the_secret_it_is_a_state_or_a_declared_error() -> None:
     chance = random.Random(13)  # noqa: S311 - the same inputs every time
     text = find_str(WHOLE, "data", "state.json")
     read = refused = 0
-    for number in range(scaled(100_000, 1_000)):
+    for number in range(scaled(100_000, 500)):
         inside = number % 2 == 0
         data = bytearray(base64.b64decode(text) if inside else text.encode())
         for _ in range(chance.randrange(1, 4)):

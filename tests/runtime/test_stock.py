@@ -10,6 +10,7 @@ import trio.testing
 
 from tests.runtime.dependents import application, mandatory, message, modules, package, push, went
 from tests.runtime.test_bring_tasks import has_reason
+from tests.runtime.test_controller_modules import movable
 from tests.runtime.test_dependents import WAITS, WOULD_BREAK, data, database_and_shop
 from tests.runtime.world import Ground, World, open_ground
 from wharfinger.cluster.resource import ObjectKey
@@ -332,6 +333,7 @@ async def test_a_module_that_is_to_move_protects_from_where_it_is(tmp_path: Path
             await modules(world, tmp_path, ground="", house=mandatory("ground"))
             await world.delete("", "ground")
             await world.until("", "ground", WOULD_BREAK)
+            await movable(world)
         await patch(ground, "house", {"namespace": "elsewhere"})
         async with ground.open_world() as world:
             await world.until("", "house", has_reason("SpecInvalid"))

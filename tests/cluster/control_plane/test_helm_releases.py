@@ -79,6 +79,7 @@ def states(plane: Served, helm: str, *flags: str) -> list[str]:
     return [str(entry["status"]) for entry in history]
 
 
+@pytest.mark.skipif(not FULL, reason="ten seconds of waiting: with the full figures")
 @pytest.mark.parametrize("helm", HELMS)
 def test_hooks_tests_and_an_upgrade_that_fails(helm: str, plane: Served, tmp_path: Path) -> None:
     folder = str(chart(tmp_path / "chart", files=FILES))

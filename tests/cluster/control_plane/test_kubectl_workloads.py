@@ -75,6 +75,7 @@ def test_a_rollout_that_gets_stuck(plane: Served) -> None:
     kubectl(plane, "rollout", "status", "deployment/web", LIMIT)
 
 
+@pytest.mark.skipif(not FULL, reason="waits: with the full figures")
 def test_scales_and_what_is_seen(plane: Served) -> None:
     kubectl(plane, "create", "deployment", "web", "--image=registry.example/web:1", "--port=80")
     kubectl(plane, "expose", "deployment", "web", "--port=80", "--type=LoadBalancer")
@@ -114,6 +115,7 @@ def test_pods_and_jobs(plane: Served) -> None:
     kubectl(plane, "wait", "--for=delete", "pod", "-l", "job-name=once", LIMIT)
 
 
+@pytest.mark.skipif(not FULL, reason="waits: with the full figures")
 def test_a_node_that_somebody_makes(plane: Served, tmp_path: Path) -> None:
     assert kubectl(plane, "get", "nodes") == []
     manifest = tmp_path / "node.json"
