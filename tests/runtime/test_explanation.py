@@ -320,8 +320,14 @@ def test_the_root_is_as_near_as_one_that_can_be_acted_on(
 ) -> None:
     """A naive search, level by level, over what the snapshots say."""
     packages, nodes = world
+    on = {each.name for each in nodes if each.decision == "Enable"}
     needs = {
-        each.name: [*(lack.name for lack in each.lacks), *(need.name for need in each.dependencies)] for each in nodes
+        # What may not be on is kept by those that are not on either.
+        each.name: [
+            *(lack.name for lack in each.lacks),
+            *(need.name for need in each.dependencies if need.name not in on),
+        ]
+        for each in nodes
     }
     fails = {each.name for each in packages if each.queue.tasks and each.queue.tasks[0].error} | {"absent"}
     for name in NAMES:

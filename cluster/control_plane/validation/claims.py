@@ -75,12 +75,12 @@ def _kept_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
         _set(before, "volumeName", spec.get("volumeName"))
     annotation, known = (_annotation(claim) for claim in (new, old))
     name = spec.get("storageClassName")
-    if known is not None and "storageClassName" not in before and name == known and annotation in {None, known}:
+    if known is not None and "storageClassName" not in before and name == known and annotation in (None, known):
         spec.pop("storageClassName")
     else:
         if (annotation or "") != (known or ""):
             errors.append(invalid(f"metadata.annotations.{CLASS_ANNOTATION}", annotation or "", IMMUTABLE))
-        if name is not None and "storageClassName" not in before and known in {None, name}:
+        if name is not None and "storageClassName" not in before and known in (None, name):
             spec.pop("storageClassName")
     if text(new, "status", "phase") == "Bound":
         if find(spec, "resources", "requests") is not None:
