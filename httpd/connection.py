@@ -10,6 +10,7 @@ h11 is the protocol machine, and an ordinary request needs none (:mod:`.lean`); 
 """
 
 import logging
+import math
 import os
 from collections.abc import AsyncIterator
 from contextlib import suppress
@@ -49,13 +50,15 @@ class Connection:
         self._last = False  # no request is read after this exchange
         self._draining = False  # and no stream is begun in it
         self._unusable = False  # the client is gone, or what was sent is not whole
-        self._idle: trio.CancelScope | None = None
+        self._idle = False
+        self._patience = trio.CancelScope()  # ends the wait for a request, and nothing else
+        self._late = False  # a request came in just when the wait for it was given up
         self._streaming: trio.CancelScope | None = None
 
     @property
     def idle(self) -> bool:
         """Whether it waits for a request, so that nothing is lost by closing it."""
-        return self._idle is not None
+        return self._idle
 
     @property
     def streaming(self) -> bool:
@@ -65,8 +68,8 @@ class Connection:
     def retire(self, reason: str) -> None:
         """End after the answer being made, at once when idle."""
         self._last = True
-        if self._idle is not None:
-            self._idle.cancel(reason=reason)
+        if self._idle:
+            self._patience.cancel(reason=reason)
 
     def drain(self, reason: str) -> None:
         """Retire, and bring a streamed answer to its proper end."""
@@ -78,12 +81,20 @@ class Connection:
     async def run(self) -> None:
         """Serve until either side ends it; closes the stream. Raises nothing but cancellation."""
         try:
-            while await self._exchange():
-                if self._h11.our_state is h11.DONE:
-                    self._h11.start_next_cycle()
+            while await self._serve():
+                self._patience = trio.CancelScope()
         finally:
             with trio.move_on_after(_CLOSE_S, shield=True), suppress(trio.BrokenResourceError):
                 await self._stream.aclose()
+
+    async def _serve(self) -> bool:
+        """Serve as long as requests come in time; whether one came just when the wait for it was given up."""
+        with self._patience:
+            while await self._exchange():
+                if self._h11.our_state is h11.DONE:
+                    self._h11.start_next_cycle()
+            return self._late
+        return False
 
     async def _exchange(self) -> bool:
         """Read one request and answer it; whether the connection can be used again."""
@@ -105,16 +116,19 @@ class Connection:
     # Reading
 
     async def _wait_first_byte(self) -> bool:
-        if self._last:
+        if self._last and not self._late:
             return False
+        self._late = False
         if self._data or self._h11.trailing_data[0]:
             await trio.lowlevel.checkpoint()  # who pipelines lets others have their turn
             return True
-        self._idle = trio.move_on_after(self._limits.idle_s)
-        with self._idle:
+        self._idle, self._patience.deadline = True, trio.current_time() + self._limits.idle_s
+        try:
             self._data = await self._receive()
-        self._idle = None
-        return self._data != b""
+        finally:
+            self._idle, self._patience.deadline = False, math.inf
+        self._late = self._patience.cancel_called and self._data != b""
+        return self._data != b"" and not self._late
 
     async def _read_plain(self) -> Request | None:
         """The request where it is an ordinary one, and all that was received; else everything is left for h11."""

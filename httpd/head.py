@@ -6,20 +6,20 @@ in values, and protocols other than HTTP/1.x.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 import h11
+import msgspec
 
 from wharfinger.httpd.target import RefusedRequestError, Target, parse_target
 
 MAX_HEADERS: Final = 100
+_WITH_COMMAS: Final = "impersonate-"
 _LINE_OVERHEAD: Final = 4  # ": " and CRLF
 _CONTROL: Final = frozenset(range(32)) - {0x09} | {0x7F}
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
+class Head(msgspec.Struct, frozen=True):
     """A request before its body. ``length`` is the declared size of the body in bytes, None when it is chunked."""
 
     method: str
@@ -46,8 +46,13 @@ def check_head(event: h11.Request, *, header_bytes: int, body_bytes: int) -> Hea
     return Head(method=method, target=parse_target(event.target), headers=headers, length=length)
 
 
+def joined(name: str, values: str, value: str) -> str:
+    """The value of a repeated header: by commas (RFC 9110 §5.3), by line feeds where values may have commas themselves."""
+    return f"{values}\n{value}" if name.startswith(_WITH_COMMAS) else f"{values}, {value}"
+
+
 def _join(event: h11.Request, header_bytes: int) -> dict[str, str]:
-    """Lower-case names to values; a repeated name has its values joined by commas (RFC 9110 §5.3)."""
+    """Lower-case names to values."""
     size = len(event.method) + len(event.target)
     if len(event.headers) > MAX_HEADERS:
         raise RefusedRequestError(431, f"more than {MAX_HEADERS} headers")
@@ -57,7 +62,7 @@ def _join(event: h11.Request, header_bytes: int) -> dict[str, str]:
         if not _CONTROL.isdisjoint(value):
             raise RefusedRequestError(400, "a header value has a control character")
         key, text = name.decode("ascii"), value.decode("latin-1")
-        headers[key] = f"{headers[key]}, {text}" if key in headers else text
+        headers[key] = joined(key, headers[key], text) if key in headers else text
     if size > header_bytes:
         raise RefusedRequestError(431, f"the head of the request is over the limit of {header_bytes} bytes")
     return headers

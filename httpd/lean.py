@@ -8,7 +8,9 @@ So nothing is let through that h11 refuses or reads otherwise (``tests/httpd/tes
 
 import re
 import time
+from collections.abc import Mapping
 from email.utils import formatdate
+from functools import lru_cache
 from typing import Final
 
 from wharfinger.httpd.head import MAX_HEADERS, Head
@@ -24,6 +26,8 @@ _NAME: Final = re.compile(r"[A-Za-z0-9_-]+")
 _VALUE: Final = re.compile(r"[!-~](?:[ -~]*[!-~])?")
 _NOT_PLAIN: Final = frozenset({"transfer-encoding", "expect", "upgrade", "trailer", "te"})
 _NOT_PLAIN_METHODS: Final = frozenset({b"HEAD", b"CONNECT"})
+_MOST_REMEMBERED: Final = 2048
+"""Bytes of headers that are kept as read."""
 
 
 def read_head(data: bytes, *, header_bytes: int, body_bytes: int) -> tuple[Head, int] | None:
@@ -33,16 +37,11 @@ def read_head(data: bytes, *, header_bytes: int, body_bytes: int) -> tuple[Head,
     if end < 0 or line is None or line[1] in _NOT_PLAIN_METHODS:
         return None
     start, end = line.end(), end + 2
-    if _BLOCK.fullmatch(data, start, end) is None:
+    block = data[start:end]
+    known = _read_headers(block) if len(block) <= _MOST_REMEMBERED else _headers(block)
+    if known is None:
         return None
-    found = _HEADER.findall(data, start, end)
-    headers = {name.lower().decode("ascii"): value.decode("ascii") for name, value in found}
-    if len(headers) != len(found) or len(found) > MAX_HEADERS or not _NOT_PLAIN.isdisjoint(headers):
-        return None
-    given = headers.get("content-length", "0")
-    if "host" not in headers or headers.get("connection", "keep-alive") != "keep-alive" or not _LENGTH.fullmatch(given):
-        return None
-    length = int(given)
+    headers, length = known
     if length > body_bytes:
         return None
     try:
@@ -52,12 +51,31 @@ def read_head(data: bytes, *, header_bytes: int, body_bytes: int) -> tuple[Head,
     return Head(line[1].decode("ascii"), target, headers, length), end + 2
 
 
+def _headers(block: bytes) -> tuple[Mapping[str, str], int] | None:
+    """The headers of an ordinary request, and the length of its body."""
+    if _BLOCK.fullmatch(block) is None:
+        return None
+    found = _HEADER.findall(block)
+    headers = {name.lower().decode("ascii"): value.decode("ascii") for name, value in found}
+    if len(headers) != len(found) or len(found) > MAX_HEADERS or not _NOT_PLAIN.isdisjoint(headers):
+        return None
+    given = headers.get("content-length", "0")
+    if "host" not in headers or headers.get("connection", "keep-alive") != "keep-alive" or not _LENGTH.fullmatch(given):
+        return None
+    return headers, int(given)
+
+
+_read_headers: Final = lru_cache(maxsize=256)(_headers)
+"""A client says the same with every request, but for the length."""
+
+
 def write_head(response: Response | StreamingResponse, *, close: bool) -> bytes | None:
     """The head of an answer to such a request; None where there is something to judge about it."""
-    if not 200 <= response.status <= 599 or not _VALUE.fullmatch(response.content_type):
+    status = response.status
+    if not 200 <= status <= 599 or not _VALUE.fullmatch(response.content_type):
         return None
-    lines = [f"HTTP/1.1 {response.status} {REASONS.get(response.status, '')}", f"date: {_date(int(time.time()))}"]
-    if may_have_body(response.status):
+    lines = [f"HTTP/1.1 {status} {REASONS.get(status, '')}", f"date: {_date(int(time.time()))}"]
+    if may_have_body(status):
         lines.append(f"content-type: {response.content_type}")
         if isinstance(response, Response):
             lines.append(f"content-length: {len(response.body)}")
@@ -66,11 +84,17 @@ def write_head(response: Response | StreamingResponse, *, close: bool) -> bytes 
     if close:
         lines.append("connection: close")
     for name, value in response.headers:
-        if name.lower() in OURS or not _NAME.fullmatch(name) or not _VALUE.fullmatch(value):
+        if not _may_be_said(name) or not _VALUE.fullmatch(value):
             return None
         lines.append(f"{name}: {value}")
     lines.append("\r\n")
     return "\r\n".join(lines).encode("ascii")
+
+
+@lru_cache(maxsize=64)
+def _may_be_said(name: str) -> bool:
+    """Whether a handler may say a header of this name."""
+    return name.lower() not in OURS and _NAME.fullmatch(name) is not None
 
 
 def write_chunk(data: bytes) -> bytes:

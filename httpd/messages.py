@@ -4,9 +4,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 
+import msgspec
 
-@dataclass(frozen=True, slots=True)
-class Request:
+
+class Request(msgspec.Struct, frozen=True):
     """One request, read whole and within limits. ``path`` is percent-decoded; header names are lower case."""
 
     method: str
@@ -21,14 +22,13 @@ class Request:
         return values[-1] if values else default
 
 
-@dataclass(frozen=True, slots=True)
-class Response:
+class Response(msgspec.Struct, frozen=True):
     """A whole response; Content-Length is added by the server."""
 
     status: int
     body: bytes = b""
     content_type: str = "application/json"
-    headers: tuple[tuple[str, str], ...] = field(default=())
+    headers: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,24 +21,24 @@ def text_response(status: int, message: str) -> Response:
 
 
 def response_head(response: Response | StreamingResponse, *, close: bool) -> h11.Response:
-    """The head of a response; ``close`` says that the connection ends with it.
+    """The head of a response, its headers in UTF-8; ``close`` says that the connection ends with it.
 
     Raises ValueError for a status that ends no exchange or a header that is the server's own, and
     h11.LocalProtocolError for text that may not stand in a header: all of them bugs of a handler.
     """
     if not 200 <= response.status <= 599:
         raise ValueError(f"a response cannot have the status {response.status}")
-    headers = [("date", formatdate(usegmt=True))]
+    headers = [(b"date", formatdate(usegmt=True).encode())]
     if may_have_body(response.status) and response.content_type:
-        headers.append(("content-type", response.content_type))
+        headers.append((b"content-type", response.content_type.encode()))
     if isinstance(response, Response) and may_have_body(response.status):
-        headers.append(("content-length", str(len(response.body))))
+        headers.append((b"content-length", b"%d" % len(response.body)))
     if close:
-        headers.append(("connection", "close"))
+        headers.append((b"connection", b"close"))
     for name, value in response.headers:
         if name.lower() in OURS:
             raise ValueError(f"the header {name} is set by the server, not by a handler")
-        headers.append((name, value))
+        headers.append((name.encode(), value.encode()))
     return h11.Response(status_code=response.status, headers=headers, reason=REASONS.get(response.status, ""))
 
 

@@ -5,14 +5,19 @@ differently are how a request comes to mean one thing to a proxy and another to 
 RFC 3986 §2.1).
 """
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final
 from urllib.parse import unquote_to_bytes
+
+import msgspec
 
 MAX_PARAMETERS: Final = 256
 """Query parameters of one request."""
 
+_PLAIN_PATH: Final = re.compile(rb"/[A-Za-z0-9/._~-]*")
+_NO_QUERY: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType({})
 _HEX: Final = frozenset(b"0123456789abcdefABCDEF")
 
 
@@ -24,8 +29,7 @@ class RefusedRequestError(Exception):
         self.status = status
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(msgspec.Struct, frozen=True):
     """A decoded target. ``query`` keeps repeated keys; ``path`` starts with ``/``, or is ``*`` (of OPTIONS)."""
 
     path: str
@@ -38,6 +42,8 @@ def parse_target(raw: bytes) -> Target:
     Raises RefusedRequestError (400) for bad percent-encoding, text that is not UTF-8, control characters in the path, a
     fragment, an unknown form, or more than MAX_PARAMETERS parameters.
     """
+    if _PLAIN_PATH.fullmatch(raw):
+        return Target(raw.decode("ascii"), _NO_QUERY)
     if raw == b"*":
         return Target(path="*", query={})
     if b"#" in raw:

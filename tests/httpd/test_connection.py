@@ -120,7 +120,7 @@ async def test_a_group_of_failures_is_one_too(caplog: pytest.LogCaptureFixture) 
     [
         Response(200, headers=(("X-A", "b\r\nSet-Cookie: c"),)),
         Response(200, headers=(("Content-Length", "5"),)),
-        Response(200, headers=(("X-A", "\u2713"),)),
+        Response(200, headers=(("X-A", "\ud800"),)),
         Response(100),
         None,
     ],
@@ -132,6 +132,14 @@ async def test_an_impossible_response_is_a_failure(response: Response, caplog: p
     answers = await exchange(GET % b"/" + GET % b"/", handler)
     assert [answer.status for answer in answers] == [500, 500]
     assert len(caplog.records) == 2
+
+
+async def test_headers_are_utf_8() -> None:
+    async def handler(_request: Request) -> Response:
+        return Response(200, headers=(("X-A", "\u2713"),))
+
+    [answer] = await exchange(GET % b"/", handler)
+    assert dict(answer.headers)["x-a"] == "\u2713"
 
 
 async def test_a_handler_is_not_cancelled_because_its_client_left() -> None:

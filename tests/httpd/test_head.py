@@ -23,6 +23,11 @@ def test_a_head() -> None:
     assert head.length == 1000
 
 
+def test_values_that_have_commas_stay_apart() -> None:
+    head = head_of(b"GET / HTTP/1.1\nHost: x\nImpersonate-Group: a,b\nImpersonate-Group: c")
+    assert head.headers["impersonate-group"] == "a,b\nc"
+
+
 def test_lengths() -> None:
     assert head_of(b"GET / HTTP/1.1\nHost: x").length == 0
     assert head_of(b"PUT / HTTP/1.1\nHost: x\nTransfer-Encoding: chunked").length is None
