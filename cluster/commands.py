@@ -2,6 +2,7 @@
 
 import argparse
 import logging
+import signal
 import sys
 from contextlib import nullcontext
 from functools import partial
@@ -166,13 +167,20 @@ def _serve(run: "Callable[[Storage | None], None]", data: Path | None) -> int:
     from wharfinger.cluster.control_plane.sqlite_storage import open_sqlite_storage  # noqa: PLC0415
     from wharfinger.cluster.control_plane.storage import StorageError  # noqa: PLC0415
 
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
         with nullcontext() if data is None else open_sqlite_storage(data) as storage:
             run(storage)
+            for number in before:
+                # It has been told: to be told again while it closes the file is no reason to die over it.
+                signal.signal(number, signal.SIG_IGN)
     except StorageError as error:
         return _fail(str(error))
     except ControlPlaneStartError as error:
         return _fail(f"{error}; choose another --listen or --kubeconfig")
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
     return 0
 
 

@@ -8,7 +8,8 @@ built in is found out while it is told, readiness by a release's own rules in ta
 have no answer today. Invariants:
 
 * ``told`` hears of a release when its laggards, their messages or its state change, at most once per :data:`QUIET_S`, and not
-  before everything of it was looked up: what is not known is not bad.
+  before everything of it was looked up: what is not known is not bad. Who asked in between, and was answered something else than
+  was told last, is told again: it may be over as fast as it came.
 * A wait ends on what is certain: never on a state from before an apply that was told by :meth:`HealthMonitor.applied`, nor on one
   that is being found out anew. It ends at the first failure; cancelling it leaves nothing behind.
 * Nothing hangs on a kind that cannot be looked up: its objects are laggards, and the message says why.
@@ -47,6 +48,9 @@ MAX_ASKED: Final = 5
 """Laggards that are asked about."""
 ASKING_S: Final = 10.0
 """How long asking may take."""
+
+_OUTDATED: Final = Health(known=False)
+"""In place of what was told last: whatever comes next is news."""
 
 OnHealth: TypeAlias = Callable[[Owner, Health], None]
 """Must not block, and must not raise."""
@@ -138,6 +142,12 @@ class HealthMonitor:
 
     def health(self, owner: Owner) -> Health:
         """How a release is now."""
+        health = self._health(owner)
+        if owner in self._told and health.differs(self._told[owner]):
+            self._told[owner] = _OUTDATED
+        return health
+
+    def _health(self, owner: Owner) -> Health:
         rows = self._rows(owner)
         unknown = [row for row in rows if not self._is_known(row)]
         return health_of({row.key: self._state(row) for row in rows}, [row.key for row in unknown])
@@ -208,7 +218,7 @@ class HealthMonitor:
             await trio.sleep(QUIET_S)
 
     def _tell(self, owner: Owner) -> None:
-        health = self.health(owner)
+        health = self._health(owner)
         if not (health.ready or health.laggards):
             self._told.pop(owner, None)
             return

@@ -41,6 +41,30 @@ class _StopsWhenReady(io.StringIO):
         return super().write(text)
 
 
+CLOSES = """\
+import os, signal, sys
+from contextlib import contextmanager
+from pathlib import Path
+from wharfinger.cluster import commands
+from wharfinger.cluster.control_plane import sqlite_storage
+
+@contextmanager
+def open_storage(path):
+    yield None
+    os.kill(os.getpid(), getattr(signal, sys.argv[1]))
+    print("closed")
+
+sqlite_storage.open_sqlite_storage = open_storage
+sys.exit(commands._serve(lambda storage: None, Path("data.db")))
+"""
+
+
+@pytest.mark.parametrize("sign", ["SIGTERM", "SIGINT"])
+def test_told_again_while_it_closes_its_file_it_does_that_all_the_same(sign: str) -> None:
+    done = attempt(sys.executable, "-c", CLOSES, sign)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "closed\n", "")
+
+
 @pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGINT])
 def test_a_process_says_where_it_is_and_ends_when_told(sign: signal.Signals, tmp_path: Path) -> None:
     with served(tmp_path) as plane:

@@ -108,6 +108,35 @@ async def test_the_listener_is_told_at_most_so_often(autojump_clock: MockClock) 
         assert told[-1] == "web Reconciling (a: Step49)"
 
 
+async def test_who_asked_while_nothing_was_told_hears_that_it_is_over(autojump_clock: MockClock) -> None:
+    """Else a package that asked when its stage was done would be broken down for ever."""
+    async with memory_cluster() as client, health_setup(client) as setup:
+        await define_widgets(client)
+        key = ObjectKey(WIDGET, "default", "a")
+
+        async def report(truth: str) -> None:
+            ready: JsonObject = {"type": "Ready", "status": truth, "reason": truth}
+            await client.merge_patch(key, {"status": {"conditions": [ready]}}, subresource="status")
+
+        await setup.install(row(widget("a"), WIDGET))
+        await report("True")
+        await trio.sleep(2 * QUIET_S)
+        for asks, expected in ((False, []), (True, ["web Current"])):
+            setup.take()
+            # Something else was told just now: nothing is for some time.
+            setup.want(row(config_map("b"), owner=OTHER))
+            await wait_all_tasks_blocked()
+            await report("False")
+            await wait_all_tasks_blocked()
+            if asks:
+                assert setup.monitor.health(OWNER).state is HealthState.RECONCILING
+            await report("True")
+            await trio.sleep(2 * QUIET_S)
+            assert [told for told in setup.take() if told.startswith("web")] == expected
+            setup.unwant(row(config_map("b")))
+            await trio.sleep(2 * QUIET_S)
+
+
 # -- waits
 
 
