@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.measuring import measured_at_first, unmeasured
+from tests.measuring import import_product, measured_at_first, unmeasured, untraced
 from tests.scale import FULL
 
 # The tools of the checkout come first, however the tests were started (`make test`, `python -m pytest`, an editor).
@@ -36,6 +36,29 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
 def pytest_configure(config: pytest.Config) -> None:
     """Say what the marks of this suite mean."""
     config.addinivalue_line("markers", "unmeasured: runs untraced, and so do its children (see tests/measuring.py)")
+
+
+def hands_out(session: pytest.Session) -> bool:
+    """Whether this process hands tests out to others, and runs none."""
+    return session.config.pluginmanager.has_plugin("dsession")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
+    """What pytest does to find the tests is no test."""
+    if sys.gettrace() is None:
+        return (yield)
+    if not hands_out(session):
+        import_product()
+    return (yield from untraced())
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, object]:
+    """To hand tests out is no test either."""
+    if sys.gettrace() is None or not hands_out(session):
+        return (yield)
+    return (yield from untraced())
 
 
 @pytest.hookimpl(wrapper=True)

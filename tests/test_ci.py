@@ -69,6 +69,16 @@ def test_all_well(tree: Path, script: str) -> None:
     assert (code, lines[-1]) == (0, SUMMARY), lines
 
 
+def test_what_a_killed_child_wrote_half_is_not_combined(tree: Path) -> None:
+    whole = ".coverage.a-host.example.pid29763.XfLdii5x.HvQwQguQBcRh"
+    python = tree / ".venv" / "bin" / "python"
+    writes = f'touch {whole} .coverage.a-host.example.pid29764.XfLdii5y; echo "collected'
+    python.write_text(PYTHON.replace('echo "collected', writes))
+    code, lines = run(tree, ".ci/test")
+    assert code == 0, lines
+    assert [path.name for path in tree.glob(".coverage*")] == [whole]
+
+
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("script", [".ci/test", ".ci/run"])
 def test_a_step_that_fails_fails_it_and_pytests_summary_is_last(tree: Path, script: str, step: str) -> None:

@@ -26,7 +26,10 @@ from wharfinger.cluster.shared_watches import open_shared_watches
 from wharfinger.formats.json_value import JsonObject, JsonValue, find, find_str
 
 HELMS = ["helm", "helm3"]
-pytestmark = pytest.mark.skipif(any(shutil.which(helm) is None for helm in HELMS), reason="helm and helm3 are needed")
+pytestmark = [
+    pytest.mark.unmeasured,
+    pytest.mark.skipif(any(shutil.which(helm) is None for helm in HELMS), reason="helm and helm3 are needed"),
+]
 OWNER = Owner("web", "default")
 US = Holder("daemon-1", 3, "wharfinger/wharfinger/uid")
 CHART: JsonObject = {"apiVersion": "v2", "name": "web", "version": "1.2.3", "appVersion": "9"}

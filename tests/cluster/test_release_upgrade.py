@@ -126,6 +126,7 @@ FAULTS: dict[str, Callable[[], Exception | httpx.Response]] = {
 }
 
 
+@pytest.mark.unmeasured
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_every_request_may_fail_once(fault: str, autojump_clock: MockClock) -> None:
     async with bench() as at:
@@ -148,6 +149,7 @@ async def test_every_request_may_fail_once(fault: str, autojump_clock: MockClock
             assert await end_state(at) == good, number
 
 
+@pytest.mark.unmeasured
 async def test_an_answer_that_was_lost_after_the_write(autojump_clock: MockClock) -> None:
     """The write was done, and nobody knows: what is written again, or found, is what was wanted."""
     async with bench() as at:

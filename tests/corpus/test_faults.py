@@ -24,6 +24,8 @@ from wharfinger.cluster.release import from_secret
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.formats.json_value import JsonObject, JsonValue, find_str
 
+pytestmark = pytest.mark.unmeasured
+
 CHART = "assorted"
 ATTEMPTS = 6
 PAUSE_S = 5.0

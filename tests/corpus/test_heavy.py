@@ -13,6 +13,8 @@ from tests.corpus.server import NAMESPACE, RELEASE, HelmFailedError, Server, ope
 from tests.corpus.state import everything, marked
 from wharfinger.formats.json_value import JsonValue, find, find_str
 
+pytestmark = pytest.mark.unmeasured
+
 
 @pytest.mark.parametrize("helm", ["helm", "helm3"])
 @plainly

@@ -13,14 +13,16 @@ from tests.corpus.plainly import plainly
 from tests.corpus.rendered import Charts
 from tests.corpus.simulated import Simulation, simulate
 from tests.corpus.state import State, is_protected, marked, names_of, state_of
-from tests.scale import FULL
+from tests.scale import FULL, scaled
 from wharfinger.cluster.health import HealthState
 from wharfinger.cluster.ownership import is_kept
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.formats.json_value import JsonObject, JsonValue, find_list
 from wharfinger.packages.renderer import Rendered
 
-MINUTES = 10
+pytestmark = pytest.mark.unmeasured
+
+MINUTES = scaled(10, 4)
 SETTLE_S = 30.0
 NOBODY_SERVES = {"admission"}
 """Here is nobody who stands behind an APIService: such a release stays on its way."""
@@ -40,7 +42,7 @@ async def scale(at: Simulation, minute: int) -> None:
 
 async def inject(at: Simulation, minute: int) -> None:
     """Certificates are filled in where they belong, and renewed once."""
-    bundle = CA if minute < 5 else CA.replace("Y2", "Y3")
+    bundle = CA if minute < MINUTES // 2 else CA.replace("Y2", "Y3")
     for kind, name in (
         ("MutatingWebhookConfiguration", "admission-defaulting"),
         ("ValidatingWebhookConfiguration", "admission-checking"),

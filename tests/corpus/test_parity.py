@@ -35,6 +35,8 @@ from wharfinger.formats.json_value import JsonObject, JsonValue, find, find_str
 from wharfinger.formats.yaml_reader import read_yaml_all
 from wharfinger.packages.renderer import Rendered
 
+pytestmark = pytest.mark.unmeasured
+
 SAMPLE = ("bundled", "custom-resources", "hooked", "secretive", "tenants", "umbrella")
 """Those of a default run: each of another make."""
 TOO_LARGE_FOR_HELM = "heavy"

@@ -23,6 +23,8 @@ from wharfinger.cluster.release_engine import Outcome
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.formats.json_value import JsonObject, find_str
 
+pytestmark = pytest.mark.unmeasured
+
 NOT_ROLLED_BACK = {"heavy", "keepsakes"}
 """The first is too large for helm; of the second, helm 3 refuses what was kept when it left the manifest."""
 PATIENCE_S = 30

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.unmeasured
 @pytest.mark.parametrize("target", TARGETS)
 def test_no_input_breaks_a_reader(target: str) -> None:
     """The only exception a reader may raise is FormatError; it may not crash, hang, or eat memory."""
-    count = scaled(100_000, 500)
+    count = scaled(100_000, 300)
 
     report = fuzz(target, count=count, seed=1)
 

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 @pytest.mark.parametrize("target", TARGETS)
 def test_no_input_breaks_a_reader(target: str, tmp_path: Path) -> None:
     """Whatever a file of a package holds, it is read, or refused with the error that says so; no crash, no hang."""
-    count = scaled(100_000, 500)
+    count = scaled(100_000, 300)
     progress = tmp_path / "progress"
     progress.write_bytes(bytes(8))
     child = subprocess.run(

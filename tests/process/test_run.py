@@ -3,6 +3,7 @@
 import math
 import os
 import signal
+from dataclasses import replace
 
 import pytest
 import trio
@@ -17,7 +18,7 @@ from wharfinger.process.run import BUSY_S, CHUNK_BYTES, PUMPED_BYTES, Run, read_
 async def test_a_run_that_is_asked_to_end_is_reaped(tag: str) -> None:
     child = await start(shell("sleep 1000", tag), None)
     try:
-        run = Run(child, "sleep", SHORT)
+        run = Run(child, "sleep", replace(SHORT, term_grace_s=60.0))
         run.ask_end()
 
         final = await run.to_end({}, pipes=0, ledger=None)

@@ -38,6 +38,8 @@ from wharfinger.runtime.limited_client import LimitedClient
 from wharfinger.runtime.resources import CONFIG_MAP
 from wharfinger.runtime.scheduler import Rescheduled
 
+pytestmark = pytest.mark.unmeasured
+
 CLAIMS = ResourceType("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", namespaced=True)
 CLAIM = (
     "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\n"

@@ -21,6 +21,8 @@ from wharfinger.runtime.identity import SYSTEM_NAMESPACE, AppId, IdentityError, 
 from wharfinger.runtime.journal import Journal
 from wharfinger.runtime.resources import PACKAGE_REPOSITORY
 
+pytestmark = pytest.mark.unmeasured
+
 
 async def test_bad_packages_say_what_is_wrong_and_disturb_nobody(tmp_path: Path) -> None:
     """Each of the ways in which a package can be wrong gives one clear line, and the good one beside them is Ready."""

@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
 import trio
 
 from tests.packages.charts import write
@@ -19,6 +20,8 @@ from wharfinger.runtime.package_status import PackageStatus
 from wharfinger.runtime.resources import APPLICATION, MODULE
 from wharfinger.runtime.service import Facts, open_runtime
 from wharfinger.runtime.status_writer import StatusWriter
+
+pytestmark = pytest.mark.unmeasured
 
 EDITION = "ee"
 BUNDLE = "Default"

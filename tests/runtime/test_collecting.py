@@ -11,6 +11,8 @@ from wharfinger.cluster.resource import ObjectKey, ResourceType
 from wharfinger.formats.json_value import JsonObject, JsonValue, encode_json, find_object
 from wharfinger.runtime.resources import CONFIG_MAP
 
+pytestmark = pytest.mark.unmeasured
+
 CLAIM = ResourceType("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", namespaced=True)
 CLAIMED: JsonObject = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
 KEEP: JsonObject = {"annotations": {"helm.sh/resource-policy": "keep"}}

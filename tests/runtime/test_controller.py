@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
+import pytest
 import trio
 import trio.testing
 
@@ -15,6 +16,8 @@ from wharfinger.cluster.errors import ClusterError, UnreachableError, api_error
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.formats.json_value import JsonObject, find, find_list, find_str
 from wharfinger.runtime.resources import APPLICATION, FINALIZER
+
+pytestmark = pytest.mark.unmeasured
 
 
 @dataclass

@@ -17,6 +17,8 @@ from wharfinger.formats.json_value import find_int, find_list, find_object, find
 from wharfinger.runtime.identity import SYSTEM_NAMESPACE, AppId
 from wharfinger.runtime.resources import FINALIZER
 
+pytestmark = pytest.mark.unmeasured
+
 
 async def test_a_modules_life(tmp_path: Path) -> None:
     """Its namespace is made for it, its package is named like itself, and all of it goes with it."""

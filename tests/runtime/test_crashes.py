@@ -48,13 +48,10 @@ MOMENTS = [
     for number in range(1, count + 1)
 ]
 SAMPLE = (
-    "install-before-5",  # brought here, and not loaded
     "install-during-1",  # onStartup
     "upgrade-before-16",  # everything done, and not said
     "upgrade-during-4",  # afterHelm of the second round
-    "settings-after-9",  # between the second apply and its afterHelm
     "settings-answered-9",  # in the middle of the second apply
-    "removal-before-5",  # uninstalled, before afterDeleteHelm
     "removal-during-2",  # afterDeleteHelm
 )
 

@@ -79,6 +79,7 @@ def test_the_service_manager_is_told(tmp_path: Path) -> None:
                 assert running.wait() == 0
 
 
+@pytest.mark.unmeasured
 def test_a_second_daemon_is_refused_with_a_remedy(tmp_path: Path) -> None:
     with control_plane(tmp_path) as kubeconfig, daemon(tmp_path, kubeconfig) as first:
         first.wait_line("ready:")
@@ -147,6 +148,7 @@ def test_an_exec_plugin_that_hangs_does_not_hold_a_signal_up(tmp_path: Path) -> 
         assert running.wait() == 0
 
 
+@pytest.mark.unmeasured
 def test_relative_paths_mean_the_folder_it_was_started_in(tmp_path: Path) -> None:
     """Helm runs in a folder of its own; a relative state folder or helm must not be looked for there."""
     state = os.path.relpath(tmp_path / "state", ROOT)
@@ -180,6 +182,7 @@ def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
         assert "stopped before everything had ended" in running.lines[-1]
 
 
+@pytest.mark.unmeasured
 def test_the_grace_time_bounds_the_whole(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "held")
     hooks = {"a.sh": held_hook(tmp_path, "{configVersion: v1, onStartup: 1}", "first")}
@@ -215,6 +218,7 @@ def test_an_embedded_control_plane_that_dies_ends_the_daemon_with_its_last_words
         assert "error: the embedded control plane died: killed by signal 9" in running.lines[-1]
 
 
+@pytest.mark.unmeasured
 def test_faults_of_the_embedded_control_plane_are_borne(tmp_path: Path) -> None:
     rules = "error code=503 verb=create times=1; drop-after verb=patch times=1; cut-watch after=1s times=2"
     with embedded_daemon(tmp_path, "--chaos", rules) as running:
@@ -251,6 +255,7 @@ def wait_ready(kubeconfig: Path) -> None:
     )
 
 
+@pytest.mark.unmeasured
 async def test_killed_and_started_again_it_goes_on(tmp_path: Path) -> None:
     """`kill -9` right after the wish was heard; the next daemon takes the package to Ready, and the one after that leaves
     it as it is: same revision."""

@@ -2,12 +2,16 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.packages.charts import write
 from tests.runtime.test_bring_tasks import has_reason
 from tests.runtime.test_hook_runs import bash, hooked
 from tests.runtime.world import World, open_world
 from wharfinger.formats.json_value import JsonObject, find_str
 from wharfinger.runtime.identity import SYSTEM_NAMESPACE
+
+pytestmark = pytest.mark.unmeasured
 
 
 async def a_module(world: World, name: str = "web", spec: JsonObject | None = None) -> None:

@@ -21,6 +21,8 @@ from wharfinger.runtime.enabled_vote import globals_for, vote_key
 from wharfinger.runtime.instance import Instance, Reporter
 from wharfinger.runtime.resources import Directives
 
+pytestmark = pytest.mark.unmeasured
+
 ONE, OTHER = (Digest("sha256:" + digit * 64) for digit in "12")
 VALUES: JsonObject = {"global": {"enabledModules": ["dns"]}, "web": {"a": 1, "b": [1, 2]}}
 CONFIG: JsonObject = {"global": {}, "web": {"a": 1}}

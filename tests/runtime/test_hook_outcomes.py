@@ -18,6 +18,8 @@ from wharfinger.runtime.instance import Instance
 from wharfinger.runtime.resources import APPLICATION, SECRET
 from wharfinger.runtime.snapshots import RuntimeInspector
 
+pytestmark = pytest.mark.unmeasured
+
 ON_STARTUP = "{configVersion: v1, onStartup: 1}"
 STATE = ObjectKey(SECRET, "prod", "wharfinger.app.app")
 

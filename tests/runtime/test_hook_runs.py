@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import cast
 
+import pytest
 import trio
 import trio.testing
 
@@ -23,6 +24,8 @@ from wharfinger.queue.slots import Kind, SlotLimits, Slots
 from wharfinger.runtime.hook_runs import Cause, run_hook
 from wharfinger.runtime.instance import Tools
 from wharfinger.runtime.resources import CONFIG_MAP
+
+pytestmark = pytest.mark.unmeasured
 
 PACKAGE = "apiVersion: v1\ntype: Application\nname: {name}\nversion: 1.0.0\n"
 VALUES = (

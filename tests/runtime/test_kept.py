@@ -5,9 +5,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 from tests.packages.charts import chart
 from tests.programs import Program, run
 from tests.runtime.killing import Kubectl, application, embedded_daemon, kill
+
+pytestmark = pytest.mark.unmeasured
 
 APP = "applications.wharfinger.dev/app"
 CONFIG = "configmap/app"

@@ -4,6 +4,7 @@ import dataclasses
 import os
 from pathlib import Path
 
+import pytest
 import trio
 
 from tests.packages.charts import write
@@ -19,6 +20,8 @@ from wharfinger.runtime.identity import SYSTEM_NAMESPACE
 from wharfinger.runtime.journal import Journal, JournalError
 from wharfinger.runtime.rendering import UNMANAGED_LABEL
 from wharfinger.runtime.resources import CONFIG_MAP
+
+pytestmark = pytest.mark.unmeasured
 
 MAINTENANCE: JsonObject = {"maintenance": "NoResourceReconciliation"}
 

@@ -2,10 +2,14 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.runtime.world import World, open_world
 from wharfinger.runtime.failures import Failure
 from wharfinger.runtime.instance import Instance
 from wharfinger.runtime.status import Stage, Truth, summary
+
+pytestmark = pytest.mark.unmeasured
 
 
 async def ready(world: World) -> Instance:

@@ -14,6 +14,8 @@ from wharfinger.formats.json_value import JsonObject, find_int, find_object, fin
 from wharfinger.runtime.identity import SYSTEM_NAMESPACE
 from wharfinger.runtime.resources import ENABLED_BY_DEFAULT
 
+pytestmark = pytest.mark.unmeasured
+
 MAP = """\
 apiVersion: v1
 kind: ConfigMap

@@ -5,6 +5,7 @@ import os
 from contextlib import closing
 from pathlib import Path
 
+import pytest
 import trio
 
 from tests.runtime.killing import held, held_hook
@@ -22,6 +23,8 @@ from wharfinger.runtime.journal import Journal
 from wharfinger.runtime.pipeline import Pipeline
 from wharfinger.runtime.resources import CONFIG_MAP, MODULE, SECRET
 from wharfinger.runtime.run_tasks import MAX_ROUNDS
+
+pytestmark = pytest.mark.unmeasured
 
 DEPLOYMENT = ResourceType("apps", "v1", "Deployment", "deployments", namespaced=True)
 

@@ -3,6 +3,7 @@
 from contextlib import suppress
 from pathlib import Path
 
+import pytest
 import trio
 import trio.testing
 
@@ -20,6 +21,8 @@ from wharfinger.formats.yaml_writer import write_yaml
 from wharfinger.runtime.lifecycle import LifecycleStore
 from wharfinger.runtime.resources import APPLICATION, REQUESTED
 from wharfinger.runtime.runtime import STALLED_RETRY
+
+pytestmark = pytest.mark.unmeasured
 
 SLOW_CONFIG = """\
 apiVersion: apps/v1

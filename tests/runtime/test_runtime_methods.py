@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+import pytest
 import trio
 import trio.testing
 
@@ -18,6 +19,8 @@ from wharfinger.runtime.inspector import UnknownSettings
 from wharfinger.runtime.lifecycle import DecisionKind
 from wharfinger.runtime.resources import CONFIG_MAP, read_module
 from wharfinger.runtime.settings import ResolvedSettings
+
+pytestmark = pytest.mark.unmeasured
 
 
 async def test_a_dump_has_every_package_by_name(tmp_path: Path) -> None:

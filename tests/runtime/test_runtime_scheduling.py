@@ -11,6 +11,8 @@ from tests.runtime.world import World, open_world
 from wharfinger.formats.json_value import JsonObject, find_int, find_str
 from wharfinger.runtime.inspector import InvalidSettings, ValidSettings
 
+pytestmark = pytest.mark.unmeasured
+
 TEMPLATE = "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: of-{name}}}\n"
 
 

@@ -18,6 +18,8 @@ from tests.scale import FULL, scaled
 from wharfinger.formats.json_value import JsonObject
 from wharfinger.runtime.summary import State, summary
 
+pytestmark = pytest.mark.unmeasured
+
 GOOD = scaled(900, 18)
 BAD = scaled(100, 2)
 EACH_NAMESPACE = 50

@@ -30,6 +30,8 @@ from wharfinger.runtime.scheduler_graph import (
     without_node,
 )
 
+pytestmark = pytest.mark.unmeasured
+
 NAMES = "abcdef"
 SOME = st.sampled_from(NAMES)
 ANY = st.sampled_from((*NAMES, "ghost"))
@@ -353,7 +355,6 @@ class Town:
         return decide_affected(names, self.nodes, self.topology, FACTS, lambda _: Opinion(), self.decisions.get)
 
 
-@pytest.mark.unmeasured
 @pytest.mark.parametrize(
     "work",
     [

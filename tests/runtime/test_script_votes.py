@@ -19,6 +19,8 @@ from wharfinger.runtime.identity import SYSTEM_NAMESPACE
 from wharfinger.runtime.resources import REQUESTED
 from wharfinger.runtime.rules import Reason
 
+pytestmark = pytest.mark.unmeasured
+
 SCRIPT = """\
 #!/usr/bin/env bash
 cd "{folder}"

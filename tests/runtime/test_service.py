@@ -22,6 +22,8 @@ from wharfinger.runtime.resources import CONFIG_MAP, SECRET
 from wharfinger.runtime.service import Facts
 from wharfinger.runtime.snapshots import RuntimeInspector
 
+pytestmark = pytest.mark.unmeasured
+
 DONE = ObjectKey(CONFIG_MAP, "prod", "done")
 
 

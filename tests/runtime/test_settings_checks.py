@@ -3,11 +3,15 @@
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from tests.runtime.test_bring_tasks import has_reason
 from tests.runtime.test_hook_runs import bash, hooked, until_data
 from tests.runtime.world import open_ground, open_world
 from wharfinger.formats.json_value import JsonObject, find, find_str
 from wharfinger.hooks.jq_pool import JqLimits, open_jq_pool
+
+pytestmark = pytest.mark.unmeasured
 
 SETTINGS = """\
 type: object

@@ -2,12 +2,16 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.runtime.test_operations import MAINTENANCE, data_of
 from tests.runtime.world import World, open_ground, open_world
 from wharfinger.cluster.endpoints import ENDPOINT
 from wharfinger.cluster.ownership import RELEASE_LABEL
 from wharfinger.formats.json_value import JsonObject, JsonValue, find, find_int, find_object, find_str
 from wharfinger.runtime.rendering import UNMANAGED_LABEL
+
+pytestmark = pytest.mark.unmeasured
 
 INGRESS = (
     f"apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {{name: shop, annotations: {{{ENDPOINT}: for customers}}}}\n"

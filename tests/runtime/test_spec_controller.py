@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+import pytest
 import trio
 
 from tests.packages.charts import write
@@ -16,6 +17,8 @@ from wharfinger.runtime.event_tasks import HookEvent
 from wharfinger.runtime.identity import SYSTEM_NAMESPACE
 from wharfinger.runtime.lifecycle import LifecycleStore
 from wharfinger.runtime.resources import PACKAGE_REPOSITORY
+
+pytestmark = pytest.mark.unmeasured
 
 
 async def until_version(world: World, name: str, version: str) -> JsonObject:

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.runtime.nodes import node
 from tests.runtime.world import open_world
 from wharfinger.formats.json_value import find_str
@@ -14,6 +16,8 @@ from wharfinger.runtime.scheduler import (
     Schedule,
     Scheduler,
 )
+
+pytestmark = pytest.mark.unmeasured
 
 MORE_THAN_ANY_CHANNEL = 2000
 

@@ -14,6 +14,8 @@ from wharfinger.formats.json_value import JsonObject, find_str
 from wharfinger.runtime.event_tasks import lane_of
 from wharfinger.runtime.resources import SECRET
 
+pytestmark = pytest.mark.unmeasured
+
 
 def noting(folder: Path, config: str, word: str) -> str:
     """A hook that writes a word into a file; it fails as long as a file ``fail-<word>`` is there."""

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import pytest
 import trio
 
 from tests.runtime.dependents import any_of, mandatory, message, modules, package, push
@@ -12,6 +13,8 @@ from tests.runtime.test_bring_tasks import has_reason
 from tests.runtime.test_stock import held_up, until_true
 from tests.runtime.world import Ground, World, open_ground
 from wharfinger.formats.json_value import find_str
+
+pytestmark = pytest.mark.unmeasured
 
 
 @asynccontextmanager

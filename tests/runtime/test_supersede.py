@@ -18,6 +18,8 @@ from tests.scale import FULL
 from wharfinger.runtime.identity import AppId
 from wharfinger.runtime.summary import State, summary
 
+pytestmark = pytest.mark.unmeasured
+
 PATIENCE_S = 300
 AT_ONCE_S = 1.0 if FULL else 5.0
 """A second where the machine has nothing else to do."""

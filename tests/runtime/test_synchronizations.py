@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 import trio
 import trio.testing
 
@@ -23,6 +24,8 @@ from wharfinger.runtime.limited_client import LimitedClient
 from wharfinger.runtime.resources import CONFIG_MAP
 from wharfinger.runtime.restart_policy import Repeat
 from wharfinger.runtime.synchronizations import remember
+
+pytestmark = pytest.mark.unmeasured
 
 CONFIG = """\
 configVersion: v1

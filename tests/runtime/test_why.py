@@ -43,6 +43,8 @@ from wharfinger.runtime.instance import Tools
 from wharfinger.runtime.resources import CONFIG_MAP
 from wharfinger.runtime.snapshots import RuntimeInspector
 
+pytestmark = pytest.mark.unmeasured
+
 GOLDENS = Path(__file__).parent / "why_goldens"
 REWRITE = bool(os.environ.get("REWRITE_GOLDENS"))
 WORLDS: dict[str, tuple[Situation, ...]] = {
@@ -126,7 +128,6 @@ async def open_silent_registry() -> AsyncIterator[str]:
         yield f"127.0.0.1:{listener.socket.getsockname()[1]}"
 
 
-@pytest.mark.unmeasured
 @pytest.mark.parametrize("kind", sorted(WORLDS))
 async def test_what_is_said_of_packages_that_are_stuck(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -16,6 +16,7 @@ import trio.testing
 
 from tests.packages.charts import chart
 from tests.registry_server import PASSWORD, USER, open_registry_server
+from tests.runtime.beginning import storage_to_begin_with
 from tests.runtime.objects import application, module, repository
 from wharfinger.cluster.client import ClusterClient
 from wharfinger.cluster.connection import Connection, bearer
@@ -52,7 +53,6 @@ from wharfinger.runtime.health_expressions import HealthExpressions
 from wharfinger.runtime.instance import SourceOpener, Tools
 from wharfinger.runtime.journal import Journal
 from wharfinger.runtime.limited_client import LimitedClient
-from wharfinger.runtime.own_crds import ensure_crds
 from wharfinger.runtime.package_status import PackageStatus
 from wharfinger.runtime.resources import APPLICATION, MODULE, REQUESTED
 from wharfinger.runtime.runtime import Runtime
@@ -288,14 +288,12 @@ async def open_ground(
 
     async with (
         open_registry_server(folder, with_password=with_password) as address,
-        open_control_plane() as control_plane,
+        open_control_plane(storage=await storage_to_begin_with()) as control_plane,
         open_client(Connection(LOCAL, bearer("")), transport=control_plane.transport()) as client,
         open_store(folder / "state") as store,
         open_jq_pool(None) as filters,
         open_cel_pool(None) as rules,
     ):
-        await ensure_crds(client, "wharfinger")
-        await client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "prod"}})
         login = Credentials(USER, PASSWORD) if with_password else None
         yield Ground(
             folder,

@@ -24,6 +24,8 @@ from wharfinger.runtime.config_map import read_config_map
 from wharfinger.runtime.modules_dir import open_modules_dir
 from wharfinger.runtime.resources import CONFIG_MAP
 
+pytestmark = pytest.mark.unmeasured
+
 SETTINGS = ObjectKey(CONFIG_MAP, "prod", "settings")
 ALL = ("alpha", "gamma", "delta", "epsilon", "zeta", "eta")
 WITHOUT_ALPHA = ("epsilon", "eta")

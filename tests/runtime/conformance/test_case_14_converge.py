@@ -9,11 +9,15 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import pytest
+
 from tests.runtime.converging import NEVER, SETTINGS, Notes, add, hook, write_hooks
 from tests.runtime.world import open_world
 from wharfinger.formats.json_value import find_str
 from wharfinger.runtime.identity import SYSTEM_NAMESPACE
 from wharfinger.runtime.modules_dir import open_modules_dir
+
+pytestmark = pytest.mark.unmeasured
 
 MAP = """\
 apiVersion: v1
