@@ -14,14 +14,9 @@ _MOST: Final = 16 * 1024 * 1024
 """Bytes of defaults in one object."""
 
 
-def has_defaults(schema: JsonObject) -> bool:
-    """Whether a schema gives any default."""
-    return schemas.has(schema, lambda node: node.get("default") is not None)
-
-
 def defaulted(schema: JsonObject, obj: JsonObject) -> JsonObject:
     """The object with its defaults and without nulls that are not allowed. Raises ShapeError for too many."""
-    result = _filled(schema, _without_nulls(schema, obj), _Budget(_MOST))
+    result = _filled(schema, without_nulls(schema, obj), _Budget(_MOST))
     return result if isinstance(result, dict) else obj
 
 
@@ -48,17 +43,18 @@ def _is_unwanted(value: JsonValue, schema: JsonObject | None) -> bool:
     return value is None and schema is not None and not schemas.flag(schema, "nullable")
 
 
-def _without_nulls(schema: JsonObject | None, value: JsonValue) -> JsonValue:
+def without_nulls(schema: JsonObject | None, value: JsonValue) -> JsonValue:
+    """The value without nulls that are not allowed and for which there is no default."""
     if isinstance(value, dict):
         kept: JsonObject = {}
         for name, member in value.items():
             node = _node(schema, name)
             if not (_is_unwanted(member, node) and node is not None and node.get("default") is None):
-                kept[name] = _without_nulls(node, member) if isinstance(member, dict | list) else member
+                kept[name] = without_nulls(node, member) if isinstance(member, dict | list) else member
         return kept
     if isinstance(value, list):
         items = None if schema is None else schemas.items(schema)
-        return [_without_nulls(items, item) if isinstance(item, dict | list) else item for item in value]
+        return [without_nulls(items, item) if isinstance(item, dict | list) else item for item in value]
     return value
 
 

@@ -1,36 +1,28 @@
-"""Patterns as Go's ``regexp`` has them: whether one compiles and what Go says if not, and whether a text matches.
+"""Patterns as Go's ``regexp`` has them: whether one compiles and what Go says if not, and where a text matches.
 
-Matching is linear in the text (:mod:`wharfinger.formats.schema_patterns`). What Go says names the part of the pattern that is
-wrong, so its parser is followed here as far as its refusals go; what the parts mean is left to the engine.
+What Go says names the part of the pattern that is wrong, so its parser is followed here as far as its refusals go. What the
+parts mean is left to RE2 (:mod:`.matching`), from which Go's package descends; only what the two spell differently is brought
+into its form here.
 """
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final
 
-from wharfinger.formats.schema_patterns import PatternError, matcher, read_pattern
+from wharfinger.cluster.control_plane.custom import matching
+from wharfinger.cluster.control_plane.custom.unicode_classes import unicode_class
 
 _MOST_REPEATED: Final = 1000
 _MOST_NESTED: Final = 1000
 _COUNT: Final = re.compile(r"\{(0|[1-9][0-9]*)(?:,((?:0|[1-9][0-9]*)?))?\}")
 _NAME: Final = re.compile(r"[A-Za-z0-9_]+", re.ASCII)
+_PLAIN: Final = re.compile(r"[^\\()|\[*+?{^$.]+")
 _CLASSES: Final = frozenset(
-    [
-        "alnum",
-        "alpha",
-        "ascii",
-        "blank",
-        "cntrl",
-        "digit",
-        "graph",
-        "lower",
-        "print",
-        "punct",
-        "space",
-        "upper",
-        "word",
-        "xdigit",
-    ]
+    (
+        *("alnum", "alpha", "ascii", "blank", "cntrl", "digit", "graph"),
+        *("lower", "print", "punct", "space", "upper", "word", "xdigit"),
+    )
 )
 _HEX: Final = frozenset("0123456789abcdefABCDEF")
 _OCTAL: Final = frozenset("01234567")
@@ -49,99 +41,119 @@ class GoPatternError(ValueError):
 def pattern_problem(pattern: str) -> str:
     """What Go says of a pattern that it refuses, "" where it compiles."""
     try:
-        _Reader(pattern).read()
+        spelled = _spelled(pattern)
     except GoPatternError as error:
         return str(error)
-    return ""
+    return "" if matching.compiles(spelled) else str(GoPatternError("expression too large", pattern))
 
 
 def matches(pattern: str, text: str) -> bool:
-    """Whether a pattern matches anywhere in a text; one that no engine here takes matches everything."""
-    translated = _translated(pattern)
-    return translated is None or matcher(translated).is_valid(text)
+    """Whether a pattern matches anywhere in a text; one that does not compile matches everything."""
+    return pattern_problem(pattern) != "" or matching.matches(_spelled(pattern), text)
+
+
+def found(pattern: str, text: str) -> Iterator[str]:
+    """What matches, from left to right, as Go's ``FindAllString``. Raises GoPatternError, matching.TooLongError."""
+    return matching.found(_spelled(pattern), text)
 
 
 @lru_cache(maxsize=512)
-def _translated(pattern: str) -> str | None:
-    try:
-        return read_pattern(pattern)
-    except PatternError:
-        return None
+def _spelled(pattern: str) -> str:
+    """The pattern as RE2 reads it. Raises GoPatternError."""
+    return _Reader(pattern).read()
 
 
 class _Reader:
-    """Follows a pattern for what is wrong in it; ``_stack`` holds how often each operand is repeated, None a parenthesis."""
+    """Follows a pattern for what is wrong in it, and spells it for RE2 on the way.
+
+    ``_stack`` holds for each operand how often its parts are repeated, None a parenthesis, 0 what cannot be repeated.
+    """
 
     def __init__(self, pattern: str) -> None:
         self._pattern = pattern
         self._at = 0
+        self._copied = 0
+        self._spelled: list[str] = []
         self._stack: list[int | None] = []
         self._depth = 0
+        self._last_name = pattern.rfind(":]")
 
-    def read(self) -> None:
-        """Raises GoPatternError."""
+    def read(self) -> str:
+        """The pattern as RE2 reads it. Raises GoPatternError."""
         pattern = self._pattern
-        last = ""
+        last = -1
         while self._at < len(pattern):
-            char, rest = pattern[self._at], pattern[self._at :]
-            repeated = ""
+            start, char = self._at, pattern[self._at]
+            repeated = -1
             if char == "(":
-                self._open(rest)
+                self._open()
             elif char == ")":
                 self._close()
             elif char == "|":
                 self._stack.append(0)
                 self._at += 1
             elif char == "[":
-                self._at = self._class(self._at)
+                self._at = self._class(start)
                 self._stack.append(1)
             elif char in "*+?":
                 self._at += 1
-                self._repeat(rest, last, 1)
-                repeated = rest
-            elif char == "{" and (count := _COUNT.match(pattern, self._at)):
-                repeated = self._counted(rest, count, last)
+                self._repeat(start, last, 1)
+                repeated = start
+            elif char == "{" and (count := _COUNT.match(pattern, start)):
+                self._counted(count, last)
+                repeated = start
             elif char == "\\":
-                self._escaped(rest)
+                self._escaped()
             else:
-                self._at += 1
+                plain = _PLAIN.match(pattern, start)
+                self._at = plain.end() if plain else start + 1
                 self._stack.append(1)
             last = repeated
         if self._depth:
             raise GoPatternError("missing closing )", pattern)
+        return "".join((*self._spelled, pattern[self._copied :]))
 
-    def _open(self, rest: str) -> None:
+    def _replace(self, start: int, end: int, spelled: str) -> None:
+        """What stands there is spelled otherwise."""
+        self._spelled += (self._pattern[self._copied : start], spelled)
+        self._copied = end
+
+    def _open(self) -> None:
+        start = self._at
         self._at += 1
-        opened = self._flags(rest) if rest.startswith("(?") else True
+        opened = self._flags(start) if self._pattern.startswith("?", start + 1) else True
         if opened:
             self._stack.append(None)
             self._depth += 1
             if self._depth > _MOST_NESTED:
                 raise GoPatternError("expression nests too deeply", self._pattern)
 
-    def _flags(self, rest: str) -> bool:
+    def _flags(self, start: int) -> bool:
         """Reads ``(?…``; whether a group was opened."""
+        pattern = self._pattern
         for prefix, shortest in (("(?P<", 5), ("(?<", 4)):
-            if rest.startswith(prefix) and len(rest) >= shortest:
-                end = rest.find(">")
+            if pattern.startswith(prefix, start) and len(pattern) - start >= shortest:
+                end = pattern.find(">", start)
                 if end < 0:
-                    raise GoPatternError("invalid named capture", rest)
-                if not _NAME.fullmatch(rest[len(prefix) : end]):
-                    raise GoPatternError("invalid named capture", rest[: end + 1])
-                self._at += end
+                    raise GoPatternError("invalid named capture", pattern[start:])
+                if not _NAME.fullmatch(pattern, start + len(prefix), end):
+                    raise GoPatternError("invalid named capture", pattern[start : end + 1])
+                self._at = end + 1
+                self._replace(start, end + 1, "(")  # a name may be there twice
                 return True
         negated = seen = False
-        for index, char in enumerate(rest[2:], 2):
+        for index in range(start + 2, len(pattern)):
+            char = pattern[index]
             if char in "imsU":
                 seen = True
             elif char == "-" and not negated:
                 negated, seen = True, False
             elif char in ":)" and (not negated or seen):
-                self._at += index
+                self._at = index + 1
                 return char == ":"
             else:
-                raise GoPatternError("invalid or unsupported Perl syntax", rest[: index + 1])
-        raise GoPatternError("invalid or unsupported Perl syntax", rest)
+                raise GoPatternError("invalid or unsupported Perl syntax", pattern[start : index + 1])
+        raise GoPatternError("invalid or unsupported Perl syntax", pattern[start:])
 
     def _close(self) -> None:
         if not self._depth:
@@ -153,14 +165,13 @@ class _Reader:
         self._depth -= 1
         self._at += 1
 
-    def _repeat(self, before: str, last: str, times: int) -> None:
-        """The operand on top is repeated; ``before`` begins at the operator, and ``_at`` is behind it."""
+    def _repeat(self, start: int, last: int, times: int) -> None:
+        """The operand on top is repeated; the operator begins at ``start``, the one before it at ``last``."""
         if self._pattern.startswith("?", self._at):
             self._at += 1
-        after = len(self._pattern) - self._at
-        operator = before[: len(before) - after]
-        if last:
-            raise GoPatternError("invalid nested repetition operator", last[: len(last) - after])
+        operator = self._pattern[start : self._at]
+        if last >= 0:
+            raise GoPatternError("invalid nested repetition operator", self._pattern[last : self._at])
         if not self._stack or not self._stack[-1]:
             raise GoPatternError("missing argument to repetition operator", operator)
         total = self._stack[-1] * max(times, 1)
@@ -168,48 +179,49 @@ class _Reader:
             raise GoPatternError("invalid repeat count", operator)
         self._stack[-1] = total
 
-    def _counted(self, rest: str, count: re.Match[str], last: str) -> str:
+    def _counted(self, count: re.Match[str], last: int) -> None:
         least, most = count[1], count[1] if count[2] is None else count[2]
         sizes = [int(number[:9]) for number in (least, most) if number]
         if max(sizes) > _MOST_REPEATED or (len(sizes) == 2 and sizes[0] > sizes[1]):
             raise GoPatternError("invalid repeat count", count[0])
         self._at = count.end()
-        self._repeat(rest, last, max(sizes))
-        return rest
+        self._repeat(count.start(), last, max(sizes))
 
-    def _escaped(self, rest: str) -> None:
-        after = rest[1:2]
+    def _escaped(self) -> None:
+        pattern, start = self._pattern, self._at
+        after = pattern[start + 1 : start + 2]
         if after == "C":
-            raise GoPatternError("invalid escape sequence", rest[:2])
+            raise GoPatternError("invalid escape sequence", pattern[start : start + 2])
         if after == "Q":
-            end = rest.find("\\E", 2)
-            self._at = len(self._pattern) if end < 0 else self._at + end + 2
-            if rest[2:end] if end >= 0 else rest[2:]:
+            end = pattern.find("\\E", start + 2)
+            self._at = len(pattern) if end < 0 else end + 2
+            if self._at > start + (2 if end < 0 else 4):
                 self._stack.append(1)
             return
         if after and after in "AbBzdDsSwW":
             self._at += 2
         elif after and after in "pP":
-            self._at = self._property(self._at)
+            self._at = self._property(start, "[%s]")
         else:
-            _, self._at = self._escape(self._at)
+            _, self._at = self._escape(start)
         self._stack.append(1)
 
-    def _property(self, at: int) -> int:
+    def _property(self, at: int, shape: str = "%s") -> int:
         """``\\pL``, ``\\p{Greek}``: where it ends."""
-        rest = self._pattern[at:]
-        if len(rest) < 3:
-            raise GoPatternError("invalid character class range", rest)
-        if rest[2] != "{":
-            seq = rest[:3]
-        else:
-            end = rest.find("}")
-            if end < 0:
-                raise GoPatternError("invalid character class range", rest)
-            seq = rest[: end + 1]
-        if seq.strip("\\pP{}^") != "Any" and _translated(seq) is None:
-            raise GoPatternError("invalid character class range", seq)
-        return at + len(seq)
+        pattern = self._pattern
+        name = pattern[at + 2 : at + 3]
+        end = at + 3
+        if name == "{":
+            end = pattern.find("}", at) + 1
+            name = pattern[at + 3 : end - 1] if end else ""
+        if not name and end != at + 4:  # it does not end
+            raise GoPatternError("invalid character class range", pattern[at:])
+        inverted = name.startswith("^")
+        found = unicode_class(name.removeprefix("^"), negated=(pattern[at + 1] == "P") is not inverted)
+        if found is None:
+            raise GoPatternError("invalid character class range", pattern[at:end])
+        self._replace(at, end, shape % found)
+        return end
 
     def _escape(self, at: int) -> tuple[int, int]:
         """One escaped character, and where it ends."""
@@ -255,7 +267,7 @@ class _Reader:
         first = True
         while first or not pattern.startswith("]", at):
             first = False
-            end = pattern.find(":]", at + 2) if pattern.startswith("[:", at) else -1
+            end = pattern.find(":]", at + 2) if at < self._last_name and pattern.startswith("[:", at) else -1
             if end >= 0:
                 name = pattern[at : end + 2]
                 if name[2:-2].removeprefix("^") not in _CLASSES:

@@ -42,7 +42,7 @@ def _found(obj: JsonObject, path: str, wanted: str) -> tuple[JsonValue, str]:
         if value is None:
             return None, ""
         if not isinstance(value, dict):
-            return None, _accessor(steps[:index], value, _OBJECT)
+            return None, _accessor(steps[: index + 1], value, _OBJECT)
         if step not in value:
             return None, ""
         value = native(value[step])

@@ -21,6 +21,7 @@ from wharfinger.cluster.control_plane.validation.field_errors import (
     not_supported,
     quoted,
     required,
+    sorted_members,
     too_long,
     too_many,
     type_invalid,
@@ -354,7 +355,9 @@ def _enum(checker: Checker, found: Found, schema: JsonObject, value: JsonValue, 
         item if isinstance(item, str) else json.dumps(item, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
         for item in allowed
     ]
-    found.add(f"{path} in body should be one of {allowed}", not_supported(checker.field(path), value, said))
+    found.add(
+        f"{path} in body should be one of {allowed}", not_supported(checker.field(path), sorted_members(value), said)
+    )
 
 
 def _same(value: JsonValue, allowed: JsonValue) -> bool:

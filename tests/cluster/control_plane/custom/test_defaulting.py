@@ -3,7 +3,7 @@
 import pytest
 
 from wharfinger.cluster.control_plane.custom import defaulting
-from wharfinger.cluster.control_plane.custom.defaulting import defaulted, has_defaults
+from wharfinger.cluster.control_plane.custom.defaulting import defaulted
 from wharfinger.formats.json_value import JsonObject, ShapeError
 
 SCHEMA: JsonObject = {
@@ -16,7 +16,6 @@ SCHEMA: JsonObject = {
 
 
 def test_defaults_fill_in() -> None:
-    assert has_defaults(SCHEMA)
     assert defaulted(SCHEMA, {"l": [None, "x"], "m": {"k": {}, "n": None}, "a": None}) == {
         "l": ["d", "x"],
         "m": {"k": {"z": [1]}},

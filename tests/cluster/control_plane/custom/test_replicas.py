@@ -13,7 +13,7 @@ PATHS: JsonObject = {"specReplicasPath": ".spec.r", "statusReplicasPath": ".stat
     [
         (
             {"spec": 5},
-            ".spec.r: Invalid value: 0: .spec accessor error: 5 is of the type int64, expected map[string]interface{}",
+            ".spec.r: Invalid value: 0: .spec.r accessor error: 5 is of the type int64, expected map[string]interface{}",
         ),
         (
             {"spec": {"r": {"a": [1, None]}}},
