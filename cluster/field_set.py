@@ -23,7 +23,8 @@ FieldPath: TypeAlias = tuple[str, ...]
 """Path elements from the root on; the root itself is ()."""
 
 _KINDS: Final = ("f:", "k:", "v:", "i:")
-MAX_ELEMENT_BYTES: Final = 64_000
+MAX_ELEMENT_BYTES: Final = 8 * 1024 * 1024
+"""Of a key or an item of a list in a path: what an object may hold, escaped."""
 
 
 class FieldSetError(FormatError):
@@ -44,7 +45,10 @@ class FieldSet:
     def __contains__(self, path: FieldPath) -> bool:
         here = self
         for element in path[:-1]:
-            here = here.below(element)
+            child = here.children.get(element)
+            if child is None:
+                return False
+            here = child
         return path[-1] in here.members
 
     def below(self, element: str) -> "FieldSet":
@@ -148,6 +152,8 @@ def same_value(left: JsonValue, right: JsonValue) -> bool:
         return left == right
     if left != right:
         return False
+    if isinstance(left, dict) and isinstance(right, dict) and _are_texts(left):
+        return True
     if isinstance(left, dict | list) and encode_json(left) == encode_json(right):
         return True  # what is alike to Python, and in its text too, is the same
     if isinstance(left, bool) or isinstance(right, bool):
@@ -157,6 +163,14 @@ def same_value(left: JsonValue, right: JsonValue) -> bool:
     if isinstance(left, list) and isinstance(right, list):
         return len(left) == len(right) and all(map(same_value, left, right))
     return left == right
+
+
+def _are_texts(members: JsonObject) -> bool:
+    """Whether all members are texts, or objects of texts, of which there is but one kind of equality."""
+    for value in members.values():  # noqa: SIM110 - a generator takes longer
+        if type(value) is not str and not (type(value) is dict and _are_texts(value)):
+            return False
+    return True
 
 
 def path_text(path: FieldPath) -> str:
@@ -170,13 +184,22 @@ def _element_text(element: str) -> str:
         case "k:":
             keys = decode_json(text, max_bytes=MAX_ELEMENT_BYTES, what="key")
             parts = keys.items() if isinstance(keys, dict) else ()
-            return "[" + ",".join(f"{name}={canonical_json(value).decode()}" for name, value in parts) + "]"
+            return "[" + ",".join(f"{name}={_value_text(value)}" for name, value in parts) + "]"
         case "v:":
             return f"[={text}]"
         case "i:":
             return f"[{text}]"
         case _:
             return f".{text}"
+
+
+def _value_text(value: JsonValue) -> str:
+    """A value in a key as the API server prints it: the members of an object stand without anything between or around."""
+    if isinstance(value, dict):
+        return "".join(f"{name}={_value_text(inner)}" for name, inner in value.items())
+    if isinstance(value, list):
+        return f"[{','.join(map(_value_text, value))}]"
+    return canonical_json(value).decode()
 
 
 def _checked(text: str) -> str:

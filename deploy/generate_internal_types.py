@@ -10,9 +10,9 @@ another version of Kubernetes::
     python deploy/generate_internal_types.py --kubernetes DIR --api DIR --apimachinery DIR
 
 The file is an object: name of a struct → its fields in order, each ``[printed, name in the API, type]``. A type is
-``string``, ``int``, ``bool``, ``quantity``, ``time``, ``any`` or the name of a struct, after ``*`` for a pointer, ``[]`` for
-a list or ``{}`` for a map by strings; ``?`` after a printed name: left out when empty (types that have an API form of their
-own); ``+`` instead of a name: what is printed of it stands in the struct itself.
+``string``, ``int``, ``bool``, ``quantity``, ``time``, ``any``, ``json`` or the name of a struct, after ``*`` for a pointer,
+``[]`` for a list or ``{}`` for a map by strings; ``?`` after a printed name: left out when empty (types that have an API form of
+their own); ``+`` instead of a name: what is printed of it stands in the struct itself.
 """
 
 import argparse
@@ -37,10 +37,14 @@ ROOTS: Final = (
     "storage.VolumeAttachmentSpec",
     "flowcontrol.FlowSchemaSpec",
     "flowcontrol.PriorityLevelConfigurationSpec",
+    "resource.AllocationResult",
+    "resource.DeviceAttribute",
+    "resource.ResourceClaimSpec",
+    "resource.ResourceClaimTemplateSpec",
 )
 _PUBLISHED: Final = {
     "core": "core/v1", "batch": "batch/v1", "autoscaling": "autoscaling/v2", "storage": "storage/v1",
-    "flowcontrol": "flowcontrol/v1",
+    "flowcontrol": "flowcontrol/v1", "resource": "resource/v1",
 }  # fmt: skip
 """Packages of internal types → where the types of their API are."""
 _ALIASES: Final = {"api": "core"}
@@ -53,6 +57,7 @@ _FIELD: Final = re.compile(
 _TAG: Final = re.compile(r'json:"([^",]*)((?:,[^"]*)?)"')
 _SPECIAL: Final = {
     "resource.Quantity": "quantity", "metav1.Time": "time", "intstr.IntOrString": "any", "runtime.Object": "any",
+    "runtime.RawExtension": "json",
     "int32": "int", "int64": "int", "int": "int", "uint8": "int", "byte": "int", "types.UID": "string",
 }  # fmt: skip
 _API_NAMES: Final = {

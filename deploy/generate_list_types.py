@@ -16,12 +16,14 @@ The file holds two tables. ``kinds``: ``apps/v1/Deployment`` → name of its typ
 
 * ``o``: its fields in Go's order, separated by spaces. A scalar is ``name=CODE``, any other field its name alone. A code is a
   letter (``s`` string, ``b`` bool, ``i`` int32, ``l`` int64, ``f`` float64, ``y`` bytes in base64, ``q`` quantity, ``x`` int
-  or string, ``t`` time, ``m`` time with microseconds, none for anything that is taken as a whole), before it ``*`` where Go
+  or string, ``t`` time, ``m`` time with microseconds, ``o`` a schema or a list of them, ``c`` a schema or a boolean, ``d`` a
+  schema or a list of strings, none for anything that is taken as a whole), before it ``*`` where Go
   holds it by pointer, and after it the name of its Go type where the letter does not say it (``s:v1.PullPolicy``);
 * ``f``: those other fields. A name is a struct, ``{"l": …}`` a list, ``{"m": …}`` a map, ``""`` anything; elements are written
   likewise, scalars as ``=CODE``;
 * ``e``: which of its fields are an embedded struct's: name of that struct → fields;
-* ``a`` whether it is atomic, ``z`` what an object of it prints when nothing is set.
+* ``a`` whether it is atomic, ``z`` what an object of it prints when nothing is set;
+* ``p``: those of its lists and maps of which an empty one says more than none.
 
 Lists and maps inside ``f`` carry ``e`` or ``m`` (element), ``k`` (keys), ``d`` (defaults of keys), ``x`` (patch merge key),
 ``s`` (patch strategy) and ``g`` (the Go type, where it is not what the rest lets expect).
@@ -52,6 +54,9 @@ KEY_DEFAULTS: Final[dict[tuple[str, str], str]] = {
 }
 """Defaults of fields that are keys of lists: markers in the Go source that the published definitions leave out."""
 
+SAYS_EMPTY: Final = {"apiextensions.v1.JSONSchemaProps": "dependencies"}
+"""Fields that are judged by whether they are there: such a schema is refused, whatever is in them."""
+
 PREFIXES: Final = (
     ("io.k8s.api.", ""),
     ("io.k8s.apimachinery.pkg.apis.", ""),
@@ -64,9 +69,9 @@ SCALARS: Final = {
     "util.intstr.IntOrString": "x",
     "meta.v1.Time": "t",
     "meta.v1.MicroTime": "m",
-    "apiextensions.v1.JSONSchemaPropsOrArray": "",
-    "apiextensions.v1.JSONSchemaPropsOrBool": "",
-    "apiextensions.v1.JSONSchemaPropsOrStringArray": "",
+    "apiextensions.v1.JSONSchemaPropsOrArray": "o",
+    "apiextensions.v1.JSONSchemaPropsOrBool": "c",
+    "apiextensions.v1.JSONSchemaPropsOrStringArray": "d",
 }
 KINDS: Final = {"string": "s", "bool": "b", "int32": "i", "int64": "l", "float64": "f", "slice": "y", "struct": "s"}
 OPAQUE: Final = ("runtime.RawExtension", "meta.v1.FieldsV1", "apiextensions.v1.JSON")
@@ -275,6 +280,8 @@ def struct_of(name: str, schemas: dict[str, Object], printed: Object) -> tuple[O
         entry["z"] = zero
     if schema.get("x-kubernetes-map-type") == "atomic":
         entry["a"] = 1
+    if name in SAYS_EMPTY:
+        entry["p"] = SAYS_EMPTY[name]
     return entry, reached
 
 
@@ -307,7 +314,7 @@ def code_of(schema: Object, schemas: dict[str, Object], go: Object, reached: lis
             }
             if defaults:
                 entry["d"] = defaults
-        return with_go_type(entry, f"[]{'*' if of.get('pointer') else ''}{of.get('type')}", go)
+        return with_go_type(entry, f"[]{'*' if of.get('pointer') else ''}{of.get('type') if element else ''}", go)
     if "additionalProperties" in schema:
         entry = {"m": code_of(as_object(schema["additionalProperties"]), schemas, of, reached)}
         if schema.get("x-kubernetes-map-type") == "atomic":

@@ -71,11 +71,10 @@ class Authenticator:
         """The user of a request, impersonation left aside. Raises StatusError (401)."""
         if self._token is None:
             return ADMINISTRATOR
-        authorization = headers.get("authorization", "")
-        scheme, _, value = authorization.partition(" ")
-        if scheme.lower() not in _SCHEMES or not value.strip():
+        secret = _secret(headers.get("authorization", ""))
+        if secret is None:
             return ANONYMOUS
-        found = self.by_token(_secret(authorization))
+        found = self.by_token(secret)
         if found is None:
             raise status.unauthorized()
         return found
@@ -87,17 +86,25 @@ class Authenticator:
         return self._accounts(token)
 
 
+def misplaced_space(authorization: str) -> bool:
+    """Whether a token is not looked at because of more than one space before it."""
+    parts = authorization.strip().split(" ", 2)
+    return len(parts) == 3 and parts[0].lower() == "bearer" and not parts[1]
+
+
+def _secret(authorization: str) -> str | None:
+    """The token; None where there is none that is looked at."""
+    parts = authorization.strip().split(" ", 2)
+    scheme, value = parts[0].lower(), parts[1] if len(parts) > 1 else ""
+    if not value or scheme not in _SCHEMES:
+        return None
+    if scheme == "bearer":
+        return value
+    try:
+        return base64.b64decode(value, validate=True).decode().partition(":")[2]
+    except (binascii.Error, UnicodeDecodeError):
+        return ""
+
+
 _SCHEMES: Final = frozenset({"bearer", "basic"})
 """What is looked at; anything else is as good as nothing."""
-
-
-def _secret(authorization: str) -> str:
-    scheme, _, value = authorization.partition(" ")
-    if scheme.lower() == "bearer":
-        return value.strip()
-    if scheme.lower() == "basic":
-        try:
-            return base64.b64decode(value.strip(), validate=True).decode().partition(":")[2]
-        except (binascii.Error, UnicodeDecodeError):
-            return ""
-    return ""

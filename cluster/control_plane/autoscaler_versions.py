@@ -10,7 +10,6 @@ from typing import Final, TypeAlias
 
 from wharfinger.cluster.control_plane.defaults.autoscalers import ROUND_TRIP, default_metrics
 from wharfinger.cluster.control_plane.internal_form import internal_form
-from wharfinger.cluster.control_plane.preparation import with_metadata
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json_value import JsonObject, JsonValue, decode_json, encode_json, find, find_object
 
@@ -54,7 +53,7 @@ def autoscaler_v1(obj: JsonObject) -> JsonObject:
         if item.get("type") == "Resource" and find(item, "resource", "name") == "cpu" and used is not None:
             shown["currentCPUUtilizationPercentage"] = used
     changed: JsonObject = {"apiVersion": "autoscaling/v1", "spec": shared, "status": shown}
-    return with_metadata({**obj, **changed}, {"annotations": annotations or None})
+    return _annotated({**obj, **changed}, annotations)
 
 
 def autoscaler_v2(obj: JsonObject) -> JsonObject:
@@ -77,7 +76,7 @@ def autoscaler_v2(obj: JsonObject) -> JsonObject:
     if conditions := _objects(_read(obj, CONDITIONS)):
         stored["conditions"] = [_condition(item) for item in conditions]
     changed: JsonObject = {"apiVersion": "autoscaling/v2", "spec": shared, "status": stored}
-    return with_metadata({**obj, **changed}, {"annotations": _own_annotations(obj) or None})
+    return _annotated({**obj, **changed}, _own_annotations(obj))
 
 
 def _current_metrics(obj: JsonObject, used: JsonValue) -> JsonValue:
@@ -87,6 +86,11 @@ def _current_metrics(obj: JsonObject, used: JsonValue) -> JsonValue:
     if used is None:
         return None
     return [{"type": "Resource", "resource": {"name": "cpu", "current": {"averageUtilization": used}}}]
+
+
+def _annotated(obj: JsonObject, annotations: JsonObject) -> JsonObject:
+    metadata = {name: value for name, value in find_object(obj, "metadata").items() if name != "annotations"}
+    return {**obj, "metadata": {**metadata, **({"annotations": annotations} if annotations else {})}}
 
 
 def _own_annotations(obj: JsonObject) -> JsonObject:

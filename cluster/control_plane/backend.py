@@ -7,14 +7,18 @@ definitions in the same step, watches once it is committed.
 import random
 import uuid
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
+
+import msgspec
 
 from wharfinger.cluster.control_plane.authentication import ByToken, nobody
 from wharfinger.cluster.control_plane.catalog import Catalog, Served
 from wharfinger.cluster.control_plane.storage import Change, Collection, CommitError, Key, Storage
 from wharfinger.formats.json_value import JsonObject
+
+if TYPE_CHECKING:
+    from wharfinger.cluster.control_plane.admission.plugin import Policies
 
 _SUFFIX_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 SUFFIX_LENGTH: Final = 5
@@ -47,6 +51,8 @@ class Backend:
         self.now = now
         self.by_token: ByToken = nobody
         """Who has a token, for reviews; set by whoever puts the control plane together."""
+        self.policies: Policies | None = None
+        """Which policies are bound, if any is; kept by whoever observes them."""
         self._random = randomness or random.SystemRandom()
         self._observers: list[Callable[[Change], None]] = []
         self._heralds: list[Callable[[Change], None]] = []
@@ -137,8 +143,7 @@ class Backend:
             observer(change)
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(msgspec.Struct, frozen=True):
     """A backend as one request sees it (a ``ClusterView``)."""
 
     _backend: Backend

@@ -4,14 +4,17 @@ A :class:`Body` keeps its text beside its value, since what is said of a body th
 numbers, members that stand twice, the first bytes.
 """
 
+import codecs
+import re
 from contextlib import suppress
-from dataclasses import dataclass
+from decimal import Decimal
 from typing import Final
 
+import msgspec
 import yaml
 
 from wharfinger.cluster.control_plane import status
-from wharfinger.cluster.control_plane.go_json import closely_read, syntax_error, whole_text
+from wharfinger.cluster.control_plane.go_json import closely_read, large_number, syntax_error, whole_text
 from wharfinger.cluster.control_plane.negotiation import Encoding
 from wharfinger.cluster.control_plane.protobuf import decode_envelope
 from wharfinger.formats.errors import FormatError
@@ -23,14 +26,24 @@ BODY_LIMIT: Final = 3 * 1024 * 1024
 """Bytes of a request's body, as in the kube-apiserver."""
 SUMMARY_BYTES: Final = 30
 _YAML_LIMITS: Final = YamlLimits(max_bytes=BODY_LIMIT)
+_INT64: Final = range(-(2**63), 2**63)
+_EXACT: Final = 2**53
+_UTF_16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_NOT_IN_YAML: Final = re.compile("[^\t\n\r -~\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_NOT_A_NUMBER: Final = re.compile(r"([+-]?\.(?:inf|nan)) has no JSON form", re.IGNORECASE)
+_GO_NAMES: Final = {".inf": "+Inf", "+.inf": "+Inf", "-.inf": "-Inf", ".nan": "NaN"}
+_CONTROL: Final = "control characters are not allowed"
 
 
 class BodyError(FormatError):
     """The text is none of its encoding; the message is what Go's readers say."""
 
 
-@dataclass(frozen=True, slots=True)
-class Body:
+class LargeNumberError(BodyError):
+    """A number is larger than Go's floats; the message is that of an object that takes any value."""
+
+
+class Body(msgspec.Struct, frozen=True):
     """What a client sent."""
 
     value: JsonValue
@@ -80,14 +93,24 @@ def read_body(data: bytes, encoding: Encoding) -> Body:
     if complaint := syntax_error(data):
         raise BodyError(complaint)
     try:
-        return Body(decode_json(whole_text(data), max_bytes=2 * BODY_LIMIT, what="body"), data)
+        return Body(decode_json(whole_text(data), max_bytes=3 * BODY_LIMIT, what="body"), data)
     except (JsonError, ValueError, RecursionError) as error:
+        if number := large_number(data):
+            raise _too_large_a_number(number) from error
         raise BodyError("exceeded max depth") from error
 
 
+def _too_large_a_number(text: str) -> LargeNumberError:
+    return LargeNumberError(f"json: cannot unmarshal number {text} into Go value of type float64")
+
+
 def _read_yaml(data: bytes) -> Body:
+    text = data
+    if data.startswith(_UTF_16):
+        with suppress(UnicodeDecodeError):
+            text = data.decode("utf-16").encode()
     try:
-        value, repeats = read_first_yaml(data, what="body", limits=_YAML_LIMITS)
+        value, repeats = read_first_yaml(text, what="body", limits=_YAML_LIMITS)
     except YamlError as error:
         raise BodyError(yaml_complaint(error)) from error
     return Body(with_plain_numbers(value), data, Encoding.YAML, tuple(repeats))
@@ -96,6 +119,12 @@ def _read_yaml(data: bytes) -> Body:
 def yaml_complaint(error: YamlError) -> str:
     """What go-yaml says: the same problems as libyaml's, with a way of its own to count lines."""
     cause = error.__cause__
+    if isinstance(cause, UnicodeDecodeError) and cause.object:
+        return f"yaml: {_utf8_complaint(cause.object, cause.start)}"
+    if found := _NOT_A_NUMBER.search(str(error)):
+        return f"json: unsupported value: {_GO_NAMES[found[1].lower()]}"
+    if isinstance(cause, yaml.reader.ReaderError):
+        return f"yaml: {_CONTROL}"
     if not isinstance(cause, yaml.MarkedYAMLError) or not cause.problem:
         return f"yaml: {str(error).partition(': ')[2] or error}"
     line = 0
@@ -106,13 +135,47 @@ def yaml_complaint(error: YamlError) -> str:
     return f"yaml: line {line}: {cause.problem}" if line else f"yaml: {cause.problem}"
 
 
+def _utf8_complaint(data: bytes, at: int) -> str:
+    """What go-yaml says of the first byte that is not UTF-8, unless a character before it is none of YAML's."""
+    if _NOT_IN_YAML.search(data[:at].decode(errors="replace")):
+        return _CONTROL
+    first = data[at]
+    width = 2 if first & 0xE0 == 0xC0 else 3 if first & 0xF0 == 0xE0 else 4 if first & 0xF8 == 0xF0 else 0
+    octets = data[at : at + width]
+    if not width:
+        return "invalid leading UTF-8 octet"
+    if len(octets) < width:
+        return "incomplete UTF-8 octet sequence"
+    if any(octet & 0xC0 != 0x80 for octet in octets[1:]):
+        return "invalid trailing UTF-8 octet"
+    overlong = {2: first < 0xC2, 3: octets < b"\xe0\xa0", 4: octets < b"\xf0\x90"}[width]
+    return "invalid length of a UTF-8 sequence" if overlong else "invalid Unicode character"
+
+
 def with_plain_numbers(value: JsonValue) -> JsonValue:
-    """With whole floats as integers, which is how they are written when YAML becomes JSON on the way."""
-    if isinstance(value, float):
-        return int(value) if value.is_integer() and abs(value) < 1e21 else value
+    """With numbers as Go writes them: whole floats as integers, integers beyond 64 bits as floats, none as it was spelled.
+
+    Raises LargeNumberError.
+    """
+    if type(value) is str:  # most of what there is
+        return value
     if isinstance(value, dict):
         return {name: with_plain_numbers(item) for name, item in value.items()}
-    return [with_plain_numbers(item) for item in value] if isinstance(value, list) else value
+    if isinstance(value, list):
+        return [with_plain_numbers(item) for item in value]
+    return _plain_number(value) if isinstance(value, int | float) else value
+
+
+def _plain_number(value: float) -> float:
+    if (type(value) is int and value in _INT64) or isinstance(value, bool):
+        return value
+    try:
+        number = float(value)
+    except OverflowError as error:
+        raise _too_large_a_number(str(value)) from error
+    if not number.is_integer() or abs(number) >= 1e21:
+        return number
+    return int(Decimal(repr(number))) if abs(number) > _EXACT else int(number)  # the digits that say it, then zeros
 
 
 def encode(value: JsonValue, encoding: Encoding) -> bytes:

@@ -1,7 +1,7 @@
 """What is served at this moment: the built-in kinds and the custom ones, looked up as requests and discovery need them."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from wharfinger.cluster.control_plane.builtin_kinds import BUILTIN_KINDS, GROUP_ORDER
 from wharfinger.cluster.control_plane.crds import version_rank
@@ -15,11 +15,11 @@ class Served:
 
     kind: Kind
     version: KindVersion
+    api_version: str = field(init=False, compare=False)
+    """``apps/v1``."""
 
-    @property
-    def api_version(self) -> str:
-        """``apps/v1``."""
-        return self.kind.api_version(self.version.name)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "api_version", self.kind.api_version(self.version.name))
 
 
 class Catalog:

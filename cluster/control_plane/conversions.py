@@ -2,8 +2,7 @@
 
 Two of them: HorizontalPodAutoscalers, stored as autoscaling/v2, which autoscaling/v1 shows with one number of its own and
 annotations for all the rest; and Events, stored as the core group's, which events.k8s.io calls by other names. Pure: an
-object in, another out (itself where there is nothing to convert). Versions of custom kinds differ in nothing but their
-name here, and are not converted.
+object in, another out (itself where there is nothing to convert). Versions of custom kinds are :mod:`.custom_versions`'.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,11 +12,12 @@ from typing import Final, TypeAlias
 from wharfinger.cluster.control_plane import status
 from wharfinger.cluster.control_plane.autoscaler_versions import autoscaler_v1, autoscaler_v2
 from wharfinger.cluster.control_plane.catalog import Served
-from wharfinger.cluster.control_plane.list_types import ListTypes, builtin_list_types
+from wharfinger.cluster.control_plane.list_types import ListTypes, builtin_list_types, is_builtin
 from wharfinger.cluster.control_plane.typed_form import typed_form
+from wharfinger.cluster.control_plane.unserved_kinds import is_former
 from wharfinger.cluster.control_plane.validation.cron_schedules import integer_problem
 from wharfinger.cluster.resource import split_api_version
-from wharfinger.formats.json_value import JsonObject, find
+from wharfinger.formats.json_value import JsonObject, find, find_object, find_str
 
 Convert: TypeAlias = Callable[[JsonObject], JsonObject]
 
@@ -79,6 +79,28 @@ def at_version(served: Served, obj: JsonObject, api_version: str) -> tuple[JsonO
     if version is None:
         return None
     return shown(Served(served.kind, version), obj), version.lists
+
+
+def with_known_entries(served: Served, obj: JsonObject) -> JsonObject:
+    """The object without entries of managed fields that were made in what is no version of its kind."""
+    entries = find(obj, "metadata", "managedFields")
+    if not isinstance(entries, list):
+        return obj
+    kept = [entry for entry in entries if _is_version(served, find_str(entry, "apiVersion"))]
+    if len(kept) == len(entries):
+        return obj
+    metadata = {name: value for name, value in find_object(obj, "metadata").items() if name != "managedFields"}
+    return {**obj, "metadata": {**metadata, "managedFields": kept} if kept else metadata}
+
+
+def _is_version(served: Served, api_version: str) -> bool:
+    if api_version == served.api_version:
+        return True
+    group, version = split_api_version(api_version)
+    kind = served.kind
+    if kind.custom:
+        return group == kind.group and kind.version(version) is not None
+    return is_builtin(group, version, kind.kind) or is_former(group, version, kind.kind, kind.group)
 
 
 def stored_field(served: Served, path: str) -> str:

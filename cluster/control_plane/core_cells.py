@@ -67,8 +67,8 @@ def endpoint_addresses(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: AR
 
 
 def slice_ports(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
-    """``80,443``; ``*`` for every port."""
-    shown = (said(port, "port") or said(port, "name", default="*") for port in objects(obj, "ports"))
+    """``80,443``; one without a number is shown by its name, and ``*`` where it has none."""
+    shown = (said(port, "port") or (said(port, "name") if "name" in port else "*") for port in objects(obj, "ports"))
     return with_more(shown) or UNSET
 
 

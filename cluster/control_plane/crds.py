@@ -51,7 +51,7 @@ def version_rank(version: str) -> tuple[int, int, int, int]:
 
 
 def kind_of_definition(definition: JsonObject) -> Kind:
-    """The kind that a definition defines; unserved versions are left out. Raises ShapeError for what is no definition."""
+    """The kind that a definition defines. Raises ShapeError for what is no definition."""
     spec = find_object(definition, "spec")
     accepted = find_object(definition, "status", "acceptedNames")
     names = accepted if accepted.get("plural") else find_object(spec, "names")
@@ -71,6 +71,7 @@ def kind_of_definition(definition: JsonObject) -> Kind:
         list_kind=find_str(names, "listKind", default=f"{kind}List"),
         namespaced=find_str(spec, "scope") == "Namespaced",
         versions=_with_warnings(group, kind, tuple(served), declared),
+        unserved=tuple(_version(kind, item) for item in declared if item.get("served") is not True),
         storage_version=next((find_str(item, "name") for item in declared if item.get("storage") is True), ""),
         short_names=tuple(str(name) for name in find_list(names, "shortNames")),
         categories=tuple(str(name) for name in find_list(names, "categories")),

@@ -6,16 +6,19 @@ name that is taken.
 """
 
 from collections.abc import Sequence
+from datetime import datetime
 from itertools import islice
 from typing import Final
 
 from wharfinger.cluster.control_plane import status
 from wharfinger.cluster.control_plane.admission.chain import charge, check, mutated
 from wharfinger.cluster.control_plane.admission.plugin import Admission, Operation
+from wharfinger.cluster.control_plane.authorization.requests import authorize_creation
 from wharfinger.cluster.control_plane.backend import SUFFIX_LENGTH, Backend
 from wharfinger.cluster.control_plane.bodies import Body
 from wharfinger.cluster.control_plane.catalog import Served
-from wharfinger.cluster.control_plane.conversions import check_annotations, settled, to_stored
+from wharfinger.cluster.control_plane.conversions import check_annotations, settled, to_stored, with_known_entries
+from wharfinger.cluster.control_plane.custom_versions import stored_custom
 from wharfinger.cluster.control_plane.defaults.objects import apply_defaults
 from wharfinger.cluster.control_plane.intake import Written, accepted, check_namespace
 from wharfinger.cluster.control_plane.kinds import Generation
@@ -30,6 +33,7 @@ from wharfinger.cluster.control_plane.preparation import (
     with_metadata,
     without_status,
 )
+from wharfinger.cluster.control_plane.sent_empties import as_sent
 from wharfinger.cluster.control_plane.status import FieldError
 from wharfinger.cluster.control_plane.storage import Collection, Key
 from wharfinger.cluster.control_plane.strategies.objects import strategy_of
@@ -38,6 +42,9 @@ from wharfinger.cluster.control_plane.validation.objects import validate, warnin
 from wharfinger.formats.json_value import JsonObject, JsonValue, ShapeError, find, find_str
 
 _VERSION_DIGITS: Final = 20
+_NEW: Final = ("uid", "creationTimestamp")
+_UNSTORED: Final = ("resourceVersion", "selfLink")
+"""Metadata that a dry run shows as it was given, though it is not stored."""
 NAMESPACES = Collection("", "namespaces")
 UNOWNED: Final = {"CertificateSigningRequest.certificates.k8s.io": ("spec", "status")}
 """What nobody owns of a kind, and nobody changes but through its subresources."""
@@ -54,8 +61,7 @@ def create(
     if prefix and not find_str(obj, "metadata", "name"):
         obj = with_metadata(obj, {"name": backend.generate_name(prefix)})
     obj = without_repeated_owners(obj, options.warnings, admitted=False)
-    versioned = _is_version(find_str(obj, "metadata", "resourceVersion"))
-    created = create_object(backend, served, obj, options, applied=False, versioned=versioned)
+    created = create_object(backend, served, obj, options, applied=False, posted=True)
     return Written(created, created=True, warnings=asked.warnings)
 
 
@@ -66,55 +72,89 @@ def create_object(
     options: WriteOptions,
     *,
     applied: bool,
-    versioned: bool = False,
+    posted: bool = False,
 ) -> JsonObject:
     """Store a new object that has its name and namespace; ``applied`` ones bring their managed fields along.
 
-    One that says which version it is of (``versioned``) is refused, at the very end.
+    One that is ``posted`` and says which version it is of is refused, at the very end. Others are updates of what is not
+    there: who sends them must be allowed to create, and more of the metadata that they give stays.
     """
-    obj = with_metadata(obj, dict.fromkeys(SERVER_OWNED))
+    obj = with_metadata(obj, dict.fromkeys(SERVER_OWNED if posted else _NEW))
     if (served.version.status or served.kind.initial_status is not None) and not keeps_status(served.kind):
         obj = without_status(obj)
-    obj = settled(served, with_defaults(served, obj))
+    sent, now = obj, backend.now()
+    obj = settled(served, with_defaults(served, obj, now))
     kept = {"status": obj["status"]} if keeps_status(served.kind) and "status" in obj else {}
     obj = without_status(obj) if kept else obj
-    now = backend.now()
     if not applied:
         hidden = {name: obj[name] for name in UNOWNED.get(served.kind.group_kind, ()) if name in obj}
         seen = {name: value for name, value in obj.items() if name not in hidden} if hidden else obj
         seen = record_update(None, seen, manager=options.manager, subresource="", now=now, lists=served.version.lists)
+        seen = with_known_entries(served, seen)
         obj = {**seen, **hidden} if hidden else seen
     obj = with_stored_defaults(served, obj)
     obj = {**obj, **kept} if kept else obj
     namespace = find_str(obj, "metadata", "namespace")
     if served.kind.namespaced:
-        check_namespace_open(backend, served, namespace, find_str(obj, "metadata", "name"))
+        check_namespace_open(backend, served, namespace, _called(obj))
     try:
         obj = mutated(_admission(backend, served, obj, options, by_prefix=True), obj)
         obj = without_repeated_owners(obj, options.warnings, admitted=True)
         obj = with_metadata(obj, {"uid": backend.new_uid(), "creationTimestamp": format_time(now)})
         obj = prepared(served.kind, obj)
-        obj = strategy_of(served.kind).create(obj, backend.view(dry_run=options.dry_run))
+        strategy, view = strategy_of(served.kind), backend.view(dry_run=options.dry_run)
+        obj = strategy.create(obj, view)
     except ShapeError as error:
         raise status.bad_request(f"{served.kind.kind}: {error}") from error
+    obj = _with_generation(served, obj)
     name = find_str(obj, "metadata", "name")
-    errors = validate(served.kind, obj)
+    placed = strategy.create_errors(obj, view)
+    errors = placed + validate(served.kind, obj)
     if errors := errors + schema_errors(served, obj, found=errors):
+        if served.version.custom is None:
+            errors = as_sent(
+                errors, obj, sent, lambda whole: placed + validate(served.kind, whole), served.version.lists
+            )
         raise status.invalid_object(served.kind, name, errors)
     options.warnings.extend(warnings_of(served.kind, obj, None))
+    if not posted:
+        authorize_creation(backend, options.user, served.kind, served.version.name, namespace, name)
     admission = _admission(backend, served, obj, options)
     check(admission)
-    if versioned and not options.dry_run:
-        raise status.internal("resourceVersion should not be set on objects to be created")
+    if not options.dry_run:
+        if posted and _is_version(find_str(obj, "metadata", "resourceVersion")):
+            raise status.internal("resourceVersion should not be set on objects to be created")
+        obj = with_metadata(obj, dict.fromkeys(_UNSTORED))
     if (there := backend.get(served, namespace, name)) is not None:
-        raise status.already_exists(served.kind, name, leaving=find(there, "metadata", "deletionTimestamp") is not None)
+        raise _taken(served, obj, there)
     check_definition_open(backend, served, name)
-    if served.kind.generation not in {Generation.NONE, Generation.LATER}:
-        obj = with_metadata(obj, {"generation": 1})
     if options.dry_run:
         return stored_form(served, obj)
     charge(admission, backend)
     return store(backend, served, backend.key(served, namespace, name), obj)
+
+
+def _with_generation(served: Served, obj: JsonObject) -> JsonObject:
+    counted = served.kind.generation not in {Generation.NONE, Generation.LATER}
+    return with_metadata(obj, {"generation": 1}) if counted else obj
+
+
+def _taken(served: Served, obj: JsonObject, there: JsonObject) -> status.StatusError:
+    """409 of a name that is taken; one with a prefix is said to have been generated."""
+    name = find_str(obj, "metadata", "name")
+    if find_str(obj, "metadata", "generateName"):
+        return status.not_generated(served.kind, name)
+    return status.already_exists(served.kind, name, leaving=find(there, "metadata", "deletionTimestamp") is not None)
+
+
+def _called(obj: JsonObject) -> str:
+    """What a refusal calls a new object whose name may not be there yet."""
+    name, prefix = find_str(obj, "metadata", "name"), find_str(obj, "metadata", "generateName")
+    return prefix if _is_generated(name, prefix) else name or "Unknown"
+
+
+def _is_generated(name: str, prefix: str) -> bool:
+    return bool(prefix) and name.startswith(prefix) and len(name) == len(prefix) + SUFFIX_LENGTH
 
 
 def _is_version(text: str) -> bool:
@@ -128,11 +168,12 @@ def _admission(
     """What plugins are told; ``by_prefix``: refusals come before a name is generated, and call the object by its prefix."""
     namespace, name = find_str(obj, "metadata", "namespace"), find_str(obj, "metadata", "name")
     prefix = find_str(obj, "metadata", "generateName")
-    if by_prefix and prefix and name.startswith(prefix) and len(name) == len(prefix) + SUFFIX_LENGTH:
+    if by_prefix and _is_generated(name, prefix):
         name = prefix
     return Admission(
         backend, options.user, served.kind, Operation.CREATE, "", namespace, name, obj, None,
-        dry_run=options.dry_run, warnings=options.warnings,
+        dry_run=options.dry_run, warnings=options.warnings, version=served.version.name, policies=backend.policies,
+        asked=options.asked, own=options.own,
     )  # fmt: skip
 
 
@@ -144,11 +185,11 @@ def store(backend: Backend, served: Served, key: Key, obj: JsonObject) -> JsonOb
     return stored
 
 
-def with_defaults(served: Served, obj: JsonObject) -> JsonObject:
+def with_defaults(served: Served, obj: JsonObject, now: datetime | None = None) -> JsonObject:
     """The object with the defaults of its kind. Raises StatusError (400) where that makes too much of it."""
     if served.version.custom is None:
         check_annotations(served, obj)
-        return apply_defaults(obj)
+        return apply_defaults(obj, now)
     try:
         return served.version.custom.defaulted(obj)
     except ShapeError as error:
@@ -181,9 +222,11 @@ def schema_errors(
 
 
 def stored_form(served: Served, obj: JsonObject) -> JsonObject:
-    """The object at its kind's storage version (versions of a kind differ in nothing else here)."""
+    """The object at its kind's storage version."""
     version = served.kind.stored_api_version
-    if served.version.custom is None:
+    if served.version.custom is not None:
+        obj = stored_custom(served, obj)
+    else:
         obj = with_null_lists(obj, served.kind.group, version.rpartition("/")[2], served.kind.kind)
     if obj.get("apiVersion") == version and [*islice(obj, 2)] == ["kind", "apiVersion"]:
         return obj

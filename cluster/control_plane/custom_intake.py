@@ -1,7 +1,7 @@
 """Bodies of custom kinds: taken as they are, but for their metadata, and without what the schema does not declare."""
 
 from wharfinger.cluster.control_plane import status
-from wharfinger.cluster.control_plane.bodies import Body, with_plain_numbers
+from wharfinger.cluster.control_plane.bodies import Body, LargeNumberError, with_plain_numbers
 from wharfinger.cluster.control_plane.catalog import Served
 from wharfinger.cluster.control_plane.custom.embedded import coerced, coerced_metadata
 from wharfinger.cluster.control_plane.custom.pruning import pruned
@@ -10,6 +10,8 @@ from wharfinger.cluster.control_plane.go_json import may_repeat, repeated_member
 from wharfinger.cluster.control_plane.list_types import ListTypes, metadata_list_types
 from wharfinger.cluster.control_plane.negotiation import Encoding
 from wharfinger.cluster.control_plane.refusals import (
+    KIND_MISSING,
+    WrongKindError,
     kind_complaint,
     refused,
     repeats_complaint,
@@ -27,17 +29,18 @@ def custom_object(served: Served, body: Body, *, patched: bool = False) -> Decod
     their version, which is then judged as a field. Raises StatusError (400, 422).
     """
     value = _checked(served, body)
+    api_version, kind = find_str(value, "apiVersion"), find_str(value, "kind")
     try:
         metadata, strict = _metadata(value.get("metadata"))
     except DecodingError as error:
-        raise refused(served.kind.kind, served.version.name, str(error)) from error
-    api_version, kind = find_str(value, "apiVersion"), find_str(value, "kind")
+        raise refused(kind, split_api_version(api_version)[1], str(error), served.kind.kind) from error
     if api_version != served.api_version and not patched:
         raise status.bad_request(
             f"the API version in the data ({api_version}) does not match the expected API version ({served.api_version})"
         )
     if wrong := _type_errors(served, api_version, kind):
-        raise status.invalid(split_api_version(api_version)[0], kind, find_str(metadata, "name"), wrong)
+        refusal = status.invalid(split_api_version(api_version)[0], kind, find_str(metadata, "name"), wrong)
+        raise WrongKindError({"metadata": metadata}, refusal)
     rest = {name: item for name, item in value.items() if name not in {"apiVersion", "kind", "metadata"}}
     obj: JsonObject = {"kind": kind, "apiVersion": api_version, "metadata": metadata, **rest}
     schema = served.version.schema
@@ -56,10 +59,13 @@ def _checked(served: Served, body: Body) -> JsonObject:
         raise unrecognized(kind, complaint, body)
     if not isinstance(value, dict) or not value.get("kind"):
         text = body.data.decode(errors="replace")
-        raise unrecognized(kind, f"Object 'Kind' is missing in '{text}'", body)
+        raise unrecognized(kind, f"{KIND_MISSING}'{text}'", body)
     if find_str(value, "apiVersion").count("/") > 1:
         raise unrecognized(kind, f"unexpected GroupVersion string: {value['apiVersion']}", body)
-    return as_object(with_plain_numbers(value), "the body")
+    try:
+        return as_object(with_plain_numbers(value), "the body")
+    except LargeNumberError as error:
+        raise refused(kind, served.version.name, str(error)) from error
 
 
 def _metadata(value: JsonValue) -> tuple[JsonObject, tuple[str, ...]]:

@@ -14,15 +14,16 @@ from typing import Final, TypeAlias
 
 from wharfinger.cluster.control_plane.custom import schemas
 from wharfinger.cluster.control_plane.custom.correlation import Pair
-from wharfinger.cluster.control_plane.custom.defaulting import defaulted, has_defaults
+from wharfinger.cluster.control_plane.custom.defaulting import defaulted
 from wharfinger.cluster.control_plane.custom.embedded import embedded_errors
 from wharfinger.cluster.control_plane.custom.lists import list_errors
+from wharfinger.cluster.control_plane.custom.pruning import pruned
 from wharfinger.cluster.control_plane.custom.replicas import scale_errors
 from wharfinger.cluster.control_plane.custom.rules import BUDGET, RuleSet
 from wharfinger.cluster.control_plane.custom.values import ROOT, Checker, TooMuchError
 from wharfinger.cluster.control_plane.status import FieldError
 from wharfinger.cluster.control_plane.validation.field_errors import invalid
-from wharfinger.formats.json_value import JsonObject, JsonValue, ShapeError, find
+from wharfinger.formats.json_value import JsonObject, JsonValue, ShapeError, as_object, find
 
 MAX_ERRORS: Final = 1_000
 """Errors that are told of one object."""
@@ -71,14 +72,12 @@ class CustomSchema:
         return defaulted(self._document, obj)
 
     def completed(self, obj: JsonObject) -> JsonObject:
-        """A stored object with the defaults that came into the schema after it was stored."""
-        if not self._has_defaults:
-            return obj
+        """A stored object as the schema now is: with newer defaults, without what is no longer declared."""
         state = (find(obj, "metadata", "uid"), find(obj, "metadata", "resourceVersion"))
         if state in self._complete:  # most objects are read many times as they were written
             return obj
         try:
-            completed = self.defaulted(obj)
+            completed = self.defaulted(as_object(pruned(self._document, obj, root=True)[0], "the object"))
         except ShapeError:
             return obj  # it was small enough when it was written; the next write says so
         if completed == obj and state not in self._lacking:
@@ -142,10 +141,6 @@ class CustomSchema:
         if self._scale is not None:
             errors += scale_errors(self._scale, obj, status_only=True)
         return errors
-
-    @cached_property
-    def _has_defaults(self) -> bool:
-        return has_defaults(self._document)
 
     @cached_property
     def _rules(self) -> RuleSet:

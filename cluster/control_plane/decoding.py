@@ -8,8 +8,10 @@ Sources: sigs.k8s.io/json (case-sensitive, integers kept, strict errors), and Un
 """
 
 from base64 import b64encode
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Final, TypeAlias, TypeGuard
+
+import msgspec
 
 from wharfinger.cluster.control_plane.go_formats import (
     ZERO_TIME,
@@ -19,7 +21,7 @@ from wharfinger.cluster.control_plane.go_formats import (
     read_time,
 )
 from wharfinger.cluster.control_plane.go_json import Repeated, Spelled
-from wharfinger.cluster.control_plane.list_types import ListTypes, Relation, Scalar, has_texts_only
+from wharfinger.cluster.control_plane.list_types import ListTypes, Relation, Scalar, has_texts_only, schema_types
 from wharfinger.cluster.control_plane.validation.field_errors import quoted
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json_value import JsonObject, JsonValue
@@ -27,6 +29,7 @@ from wharfinger.formats.json_value import JsonObject, JsonValue
 MAX_STRICT_ERRORS: Final = 100
 INT32: Final = range(-(2**31), 2**31)
 _OCTETS: Final = range(256)
+_TYPE_FIELDS: Final = ("kind", "apiVersion")
 INT64: Final = range(-(2**63), 2**63)
 
 _Key: TypeAlias = tuple[str]
@@ -38,12 +41,13 @@ class DecodingError(FormatError):
     """A value of another type than the kind's; the message is Go's."""
 
 
-@dataclass(frozen=True, slots=True)
-class Decoded:
+class Decoded(msgspec.Struct, frozen=True):
     """An object as its kind has it, and what a strict decoder objects to (``unknown field "spec.foo"``), in order."""
 
     obj: JsonObject
     strict: tuple[str, ...]
+    respelled: bool = False
+    """Whether it holds an amount that was given as a number whose spelling was lost, which may have been ``1e3``."""
 
 
 def decoded(value: JsonObject, lists: ListTypes) -> Decoded:
@@ -55,7 +59,12 @@ def decoded(value: JsonObject, lists: ListTypes) -> Decoded:
         raise DecodingError(str(error)) from error
     if decoder.saved:
         raise DecodingError(decoder.saved)
-    return Decoded(obj, tuple(decoder.strict))
+    return Decoded(obj, tuple(decoder.strict), decoder.respelled)
+
+
+def read_schema(value: JsonValue, types: ListTypes) -> JsonValue:
+    """A schema of a definition, or what may be in its place, read by itself. Raises GoFormatError."""
+    return _Decoder().schema(value, types)
 
 
 def go_type_of(value: JsonValue) -> str:
@@ -70,12 +79,15 @@ def go_type_of(value: JsonValue) -> str:
 class _Decoder:
     """One reading of a body: where it is, and what was found wrong."""
 
-    def __init__(self) -> None:
+    def __init__(self, holders: Sequence[tuple[ListTypes, str]] = (), inside: int = 0) -> None:
         self.saved = ""
         self.strict: list[str] = []
+        self.respelled = False
         self._path: list[_Step] = []
-        self._holders: list[tuple[ListTypes, str]] = []
+        self._holders: list[tuple[ListTypes, str]] = [*holders]
         """The structs around, each with the name of its field that is being read."""
+        self._inside = inside
+        """How many of them are around the outermost type that reads itself; 0 where there is none."""
 
     def struct(self, value: JsonObject, lists: ListTypes) -> JsonObject:
         """An object as a struct."""
@@ -119,12 +131,30 @@ class _Decoder:
         if relation is Relation.SCALAR or relation is Relation.QUANTITY:
             return self._scalar(value, types)
         if relation is Relation.UNKNOWN:
+            if types.scalar is not Scalar.ANY:
+                return _Decoder(self._holders, self._inside or len(self._holders)).schema(value, types)
             return _plain(value)
         if types.closed:
             return self.struct(value, types) if isinstance(value, dict) else self._wrong(value, types)
         if relation is Relation.MAP or relation is Relation.ATOMIC_MAP:
             return self._map(value, types) if isinstance(value, dict) else self._wrong(value, types)
         return self._list(value, types) if isinstance(value, list) else self._wrong(value, types)
+
+    def schema(self, value: JsonValue, types: ListTypes) -> JsonValue:
+        """A schema, or what may be in its place; reads itself, so nothing in it is unknown, and all that is wrong ends it."""
+        read: JsonValue = None
+        if isinstance(value, dict):
+            read = self.struct(value, schema_types())
+        elif types.scalar is Scalar.SCHEMA_OR_BOOL:
+            if not isinstance(value, bool):
+                raise GoFormatError("boolean or JSON schema expected")
+            read = value
+        elif isinstance(value, list) and value:
+            name = "allOf" if types.scalar is Scalar.SCHEMA_OR_SCHEMAS else "required"
+            read = self._list(value, schema_types().field(name))
+        if self.saved:
+            raise GoFormatError(self.saved)
+        return read
 
     def _map(self, value: JsonObject, types: ListTypes) -> JsonObject:
         element = types.item
@@ -172,6 +202,7 @@ class _Decoder:
                 time = read_time(value, micro=types.scalar is Scalar.MICRO_TIME)
                 return None if time == ZERO_TIME else time
             case Scalar.QUANTITY:
+                self.respelled = self.respelled or type(value) is float
                 return read_quantity(_spelled(value))
             case Scalar.BYTES:
                 return self._bytes(value, types)
@@ -195,8 +226,13 @@ class _Decoder:
         raise GoFormatError(self._complaint(said, "int32"))
 
     def _bytes(self, value: JsonValue, types: ListTypes) -> JsonValue:
-        if isinstance(value, list) and (octets := [item for item in value if _is_octet(item)]) == value:
-            return b64encode(bytes(octets)).decode()
+        if isinstance(value, list):
+            octets = [item or 0 for item in value if item is None or _is_octet(item)]
+            wrong = next((item for item in value if item is not None and not _is_octet(item)), None)
+            if wrong is None:
+                return b64encode(bytes(octets)).decode()
+            is_number = isinstance(wrong, int | float) and not isinstance(wrong, bool)
+            return self._save(self._complaint(f"number {_spelled(wrong)}" if is_number else go_type_of(wrong), "uint8"))
         if not isinstance(value, str):
             return self._wrong(value, types)
         try:
@@ -216,10 +252,12 @@ class _Decoder:
         if not self._holders:
             return f"json: cannot unmarshal {value} into Go value of type {go_type}"
         steps: list[str] = []
-        for holder, name in self._holders:
+        for depth, (holder, name) in enumerate(self._holders):
             steps += [holder.embedded[name]] if name in holder.embedded else []
+            if depth and name in _TYPE_FIELDS and "metadata" in holder.fields:
+                steps.append("TypeMeta")
             steps.append(name)
-        struct = self._holders[-1][0].go_type.rpartition(".")[2]
+        struct = self._holders[self._inside - 1][0].go_type.rpartition(".")[2]
         return f"json: cannot unmarshal {value} into Go struct field {struct}.{'.'.join(steps)} of type {go_type}"
 
     def _note(self, what: str, name: str) -> None:

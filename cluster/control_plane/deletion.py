@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import Final
 
 from wharfinger.cluster.control_plane import status
+from wharfinger.cluster.control_plane.admission.plugin import Admission, Operation, Policies
 from wharfinger.cluster.control_plane.backend import Backend
 from wharfinger.cluster.control_plane.catalog import Served
 from wharfinger.cluster.control_plane.crds import CLEANUP_FINALIZER
@@ -44,6 +45,8 @@ def delete(backend: Backend, served: Served, namespace: str, name: str, options:
         raise status.not_found(kind, name)
     _check_preconditions(served, obj, options)
     options = _with_default_policy(kind.group_kind, obj, options)
+    if backend.policies is not None:
+        _ask(backend.policies, backend, served, obj, options)
     if held_by(kind.group_kind, _with_propagation(obj, options)):
         return _mark(backend, served, obj, options)
     key = backend.key(served, namespace, name)
@@ -61,6 +64,18 @@ def delete(backend: Backend, served: Served, namespace: str, name: str, options:
     return status.success(name, kind.group, kind.plural, find_str(obj, "metadata", "uid"))
 
 
+def _ask(policies: Policies, backend: Backend, served: Served, obj: JsonObject, options: DeleteOptions) -> None:
+    """Refuse what an admission policy refuses, unless it is going already. Raises StatusError."""
+    if options.user is None or find(obj, "metadata", "deletionTimestamp") is not None:
+        return
+    namespace, name = find_str(obj, "metadata", "namespace"), find_str(obj, "metadata", "name")
+    asked = Admission(
+        backend, options.user, served.kind, Operation.DELETE, "", namespace, "" if options.each else name, None, obj,
+        dry_run=options.dry_run, warnings=options.warnings, version=served.version.name, asked=options.asked,
+    )  # fmt: skip
+    policies.enforce(asked)
+
+
 def _with_default_policy(group_kind: str, obj: JsonObject, options: DeleteOptions) -> DeleteOptions:
     """What is asked for, or where nothing is what the kind does: Jobs and ReplicationControllers leave their Pods behind."""
     if options.propagation or group_kind not in _ORPHANING:
@@ -74,16 +89,16 @@ def _check_preconditions(served: Served, obj: JsonObject, options: DeleteOptions
     uid, version = find_str(obj, "metadata", "uid"), find_str(obj, "metadata", "resourceVersion")
     if served.kind.group_kind in _UNGRACEFUL:
         for what, given, known in (("UID", options.uid, uid), ("ResourceVersion", options.resource_version, version)):
-            if given and given != known:
+            if given is not None and given != known:
                 why = f"Precondition failed: {what} in precondition: {given}, {what} in object meta: {known}"
                 raise status.conflict(served.kind, name, why)
-    if options.uid and options.uid != uid:
+    if options.uid is not None and options.uid != uid:
         why = (
             f"the UID in the precondition ({options.uid}) does not match the UID in record ({uid}). "
             "The object might have been deleted and then recreated"
         )
         raise status.precondition_conflict(served.kind, name, why)
-    if options.resource_version and options.resource_version != version:
+    if options.resource_version is not None and options.resource_version != version:
         why = (
             f"the ResourceVersion in the precondition ({options.resource_version}) does not match the ResourceVersion in "
             f"record ({version}). The object might have been modified"
@@ -92,10 +107,11 @@ def _check_preconditions(served: Served, obj: JsonObject, options: DeleteOptions
 
 
 def _with_propagation(obj: JsonObject, options: DeleteOptions) -> JsonObject:
-    """The object with the finalizer of its propagation policy, and without that of another."""
-    if not options.propagation:
+    """The object with the finalizer of its propagation policy, and without that of another; events have no dependents."""
+    is_event = obj.get("kind") == "Event" and obj.get("apiVersion") in ("v1", "events.k8s.io/v1")
+    if not options.propagation and not is_event:
         return obj
-    wanted = {"Orphan": ORPHAN, "Foreground": FOREGROUND}.get(options.propagation)
+    wanted = None if is_event else {"Orphan": ORPHAN, "Foreground": FOREGROUND}.get(options.propagation)
     finalizers = [item for item in find_list(obj, "metadata", "finalizers") if item not in {ORPHAN, FOREGROUND}]
     if wanted is not None:
         finalizers.append(wanted)
@@ -130,9 +146,11 @@ def _grace(pod: JsonObject, options: DeleteOptions) -> int:
     return 1 if grace < 0 else grace
 
 
-def _shortened(obj: JsonObject, options: DeleteOptions) -> JsonObject:
-    """An object that is being deleted, with less time for it, where less is asked for."""
+def _shortened(group_kind: str, obj: JsonObject, options: DeleteOptions) -> JsonObject:
+    """An object that is being deleted, with less time for it, where less is asked for, and none where it says nothing."""
     given, known = options.grace, find(obj, "metadata", "deletionGracePeriodSeconds")
+    if known is None and group_kind not in _UNGRACEFUL:
+        return with_metadata(obj, {"deletionGracePeriodSeconds": 0})
     if given is None or not isinstance(known, int):
         return obj
     grace = 1 if given < 0 else given
@@ -145,9 +163,9 @@ def _shortened(obj: JsonObject, options: DeleteOptions) -> JsonObject:
 
 def _marked(backend: Backend, served: Served, obj: JsonObject, options: DeleteOptions) -> JsonObject:
     """The object with its deletion timestamp; one that has it already stays as it is, or is given less time."""
-    if find(obj, "metadata", "deletionTimestamp") is not None:
-        return _shortened(obj, options)
     group_kind = served.kind.group_kind
+    if find(obj, "metadata", "deletionTimestamp") is not None:
+        return _shortened(group_kind, obj, options)
     grace = _grace(obj, options) if group_kind == "Pod" else 0
     changes: JsonObject = {"deletionTimestamp": format_time(backend.now() + timedelta(seconds=grace))}
     generation = find(obj, "metadata", "generation")

@@ -9,7 +9,7 @@ from wharfinger.cluster.control_plane.backend import Backend
 from wharfinger.cluster.control_plane.builtin_kinds import GROUP_ORDER
 from wharfinger.cluster.control_plane.catalog import Catalog
 from wharfinger.cluster.control_plane.metrics import METRICS_TYPE, Metrics
-from wharfinger.cluster.control_plane.negotiation import Encoding, Representation, View, negotiate, parse_media_type
+from wharfinger.cluster.control_plane.negotiation import Encoding, Representation, View, named_media, negotiate
 from wharfinger.cluster.control_plane.openapi import OpenApi
 from wharfinger.cluster.control_plane.places import NotServedError
 from wharfinger.cluster.control_plane.routes import (
@@ -39,6 +39,10 @@ _NOT_MACHINE_READABLE: Final = (
 )
 
 
+_OF_RESOURCES: Final = ("/api/", "/version/")
+"""Where a Status says that nothing is there."""
+
+
 class Documents:
     """Answers for the routes that name no resource."""
 
@@ -63,14 +67,16 @@ class Documents:
         document = self._document(route)
         if document is None:
             raise _nowhere(route, request)
-        if request.method != "GET" and _group_of(route) in GROUP_ORDER:
+        if request.method != "GET" and not isinstance(route, GroupRoute) and _group_of(route) in GROUP_ORDER:
             raise status.method_not_allowed()
         if isinstance(route, VersionRoute):
             _accept(request, str(Encoding.JSON))
             return Response(200, indented(encode_json(document)), str(Encoding.JSON))
         if isinstance(route, RootRoute):
             return Response(200, indented(encode_json(document)), str(Encoding.JSON))
-        return document_response(request, document, negotiate(request.headers.get("accept", ""), ()))
+        elsewhere = isinstance(route, GroupRoute) or _group_of(route) not in GROUP_ORDER
+        accept = request.headers.get("accept", "")
+        return document_response(request, document, negotiate(accept, (), custom=elsewhere))
 
     def _by_any_method(self, route: Route, request: Request) -> Response | None:
         """What is answered alike whatever the method."""
@@ -116,7 +122,7 @@ class Documents:
     def _groups(self, request: Request, *, core: bool) -> Response:
         if core and request.method != "GET":
             raise status.method_not_allowed()
-        representation = negotiate(request.headers.get("accept", ""), (View.DISCOVERY,))
+        representation = negotiate(request.headers.get("accept", ""), (View.DISCOVERY,), custom=not core)
         if representation.view is View.DISCOVERY:
             return _aggregated(discovery.aggregated(self._catalog, core=core), representation, request)
         listed = discovery.core_versions(self.address) if core else discovery.groups(self._catalog)
@@ -137,7 +143,7 @@ def _group_of(route: Route) -> str | None:
 def _nowhere(route: Route, request: Request) -> Exception:
     """Under a built-in group a Status says that nothing is there, elsewhere plain text."""
     built_in = isinstance(route, ResourcesRoute) and route.group in GROUP_ORDER
-    return status.no_such_resource() if built_in or request.path.startswith("/api/") else NotServedError()
+    return status.no_such_resource() if built_in or request.path.startswith(_OF_RESOURCES) else NotServedError()
 
 
 def _exposed(request: Request, text: str) -> Response:
@@ -146,8 +152,8 @@ def _exposed(request: Request, text: str) -> Response:
 
 def _accept(request: Request, media: str) -> None:
     """Refuse who does not take what alone there is. Raises StatusError (406)."""
-    accepted = {parse_media_type(clause)[0] for clause in request.headers.get("accept", "").split(",")}
-    if accepted.isdisjoint({"", "*/*", media}):
+    accept = request.headers.get("accept", "")
+    if accept and {"*/*", media}.isdisjoint(named_media(accept)):
         raise status.not_acceptable((media,))
 
 

@@ -2,7 +2,8 @@
 
 ``first_objects.json`` (made by ``deploy/generate_first_objects.py``) holds them as a kube-apiserver stores them; roles and
 bindings are :mod:`.authorization.bootstrap`'s. They are there from the first start; what a person changed or deleted
-afterwards stays so: all of them are written once, and none where one of them is there.
+afterwards stays so: all of them are written once, and none where one of them is there. What the server cannot do without is
+written again by :mod:`.controllers.standing_objects`.
 """
 
 from functools import cache
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from wharfinger.cluster.control_plane.backend import Backend
+from wharfinger.cluster.control_plane.builtin_kinds import BUILTIN_KINDS
 from wharfinger.cluster.control_plane.storage import Collection, Key
 from wharfinger.cluster.control_plane.timestamps import format_time
 from wharfinger.formats.json_value import (
@@ -30,20 +32,20 @@ _MARK: Final = Key(Collection("apiregistration.k8s.io", "apiservices"), "", "v1.
 
 def install(backend: Backend) -> None:
     """Store them, where the storage is new."""
-    if backend.storage.get(_MARK) is not None:
-        return
-    time = format_time(backend.now())
-    for obj in _objects():
-        kind = next(
-            (
-                kind
-                for kind in backend.catalog.kinds()
-                if not kind.custom and kind.kind == obj["kind"] and kind.stored_api_version == obj["apiVersion"]
-            ),
-        )
-        metadata = find_object(obj, "metadata")
-        key = Key(kind.collection, find_str(metadata, "namespace"), find_str(metadata, "name"))
-        backend.put(key, _stamped(obj, metadata, time, backend.new_uid()))
+    if backend.storage.get(_MARK) is None:
+        for key in _by_key():
+            restore(backend, key)
+
+
+def is_first(key: Key) -> bool:
+    """Whether an object of that name is one of them."""
+    return key in _by_key()
+
+
+def restore(backend: Backend, key: Key) -> None:
+    """Store one of them, as if it had not been there before."""
+    obj = _by_key()[key]
+    backend.put(key, _stamped(obj, find_object(obj, "metadata"), format_time(backend.now()), backend.new_uid()))
 
 
 def _stamped(obj: JsonObject, metadata: JsonObject, time: str, uid: str) -> JsonObject:
@@ -58,6 +60,19 @@ def _stamped(obj: JsonObject, metadata: JsonObject, time: str, uid: str) -> Json
         if isinstance(item, dict)
     ]
     return {**found, "status": {**find_object(obj, "status"), "conditions": conditions}} if conditions else found
+
+
+@cache
+def _by_key() -> dict[Key, JsonObject]:
+    kinds = {(kind.stored_api_version, kind.kind): kind.collection for kind in BUILTIN_KINDS}
+    return {
+        Key(
+            kinds[find_str(obj, "apiVersion"), find_str(obj, "kind")],
+            find_str(obj, "metadata", "namespace"),
+            find_str(obj, "metadata", "name"),
+        ): obj
+        for obj in _objects()
+    }
 
 
 @cache

@@ -5,6 +5,7 @@ complaint is the kube-apiserver's (encoding/json and sigs.k8s.io/json).
 """
 
 import json
+import math
 import re
 from typing import Final, NoReturn, Self
 
@@ -17,6 +18,9 @@ _NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+
 _NUMBER_START: Final = re.compile(r"-?(?:(?:0|[1-9][0-9]*)(?:\.(?:[0-9]+(?:[eE][-+]?)?)?|[eE][-+]?)?)?")
 _NOT_MEMBERS: Final = bytes(set(range(256)) - set(b'":'))
 _SHORT: Final = 16_384
+_DIGITS: Final = 308
+"""With no more a number is not beyond a float."""
+_ESCAPE: Final = re.compile(r"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|u[dD][89a-fA-F]..|.)", re.DOTALL)
 _HALF_PAIR: Final = re.compile("[\ud800-\udfff]")
 
 
@@ -39,16 +43,27 @@ class Repeated(dict[str, JsonValue]):
 
 def closely_read(data: bytes) -> JsonValue:
     """A document with :class:`Spelled` numbers and :class:`Repeated` objects. The data must be JSON."""
-    text = data.decode(errors="replace")
+    text = _whole(data)
     value: JsonValue = json.loads(text, parse_float=Spelled, parse_constant=_no_constant, object_pairs_hook=_members)
     return value
 
 
 def whole_text(data: bytes) -> bytes:
-    """JSON text as Go reads it: what is not UTF-8, and half a surrogate pair, as U+FFFD. Raises ValueError for no JSON."""
-    text = data.decode(errors="replace")
-    value = json.loads(text, parse_constant=_no_constant)
-    return _HALF_PAIR.sub("�", json.dumps(value, ensure_ascii=False)).encode()
+    """JSON text as Go reads it: each byte that is not UTF-8, and each half of a surrogate pair, as U+FFFD."""
+    return _whole(data).encode()
+
+
+def _whole(data: bytes) -> str:
+    text = data.decode(errors="surrogateescape")
+    if not text.isascii():
+        text = _HALF_PAIR.sub("\N{REPLACEMENT CHARACTER}", text)
+    return _ESCAPE.sub(_whole_escape, text) if "\\u" in text else text
+
+
+def _whole_escape(found: re.Match[str]) -> str:
+    """An escape as it stands, unless it is half a pair (six characters, where a whole one has twelve)."""
+    escape: str = found[0]
+    return "\N{REPLACEMENT CHARACTER}" if len(escape) == 6 else escape
 
 
 def _no_constant(name: str) -> NoReturn:
@@ -100,6 +115,13 @@ def repeated_members(value: JsonValue, path: str = "") -> list[str]:
     return list(dict.fromkeys(found))
 
 
+def large_number(data: bytes) -> str:
+    """The first number of a JSON text that is beyond a float of 64 bits; "" where there is none."""
+    scanner = _Scanner(data.decode("latin-1"))
+    scanner.document()
+    return next((text for text in scanner.long_numbers if math.isinf(float(text))), "")
+
+
 class _Broken(Exception):  # noqa: N818 - never leaves this module
     """What is wrong with the text."""
 
@@ -120,6 +142,8 @@ class _Scanner:
     def __init__(self, text: str) -> None:
         self._text = text
         self._at = 0
+        self.long_numbers: list[str] = []
+        """Those of more digits than fit, or with an exponent."""
 
     def document(self) -> None:
         """One value and nothing behind it. Raises _Broken."""
@@ -223,7 +247,9 @@ class _Scanner:
         found, start = _NUMBER.match(self._text, self._at), _NUMBER_START.match(self._text, self._at)
         whole, begun = found.end() if found else self._at, start.end() if start else self._at
         if whole >= begun:
-            self._at = whole
+            text, self._at = self._text[self._at : whole], whole
+            if len(text) > _DIGITS or "e" in text or "E" in text:
+                self.long_numbers.append(text)
             return
         self._at = begun
         last = self._text[begun - 1]

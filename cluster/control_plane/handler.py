@@ -1,6 +1,7 @@
 """The control plane as an HTTP handler: routes, who asks, and every answer's form."""
 
 import logging
+import re
 from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
@@ -8,8 +9,8 @@ from time import monotonic
 from typing import Final
 
 from wharfinger.cluster.control_plane import status
-from wharfinger.cluster.control_plane.authentication import Authenticator, User
-from wharfinger.cluster.control_plane.authorization.impersonation import impersonated
+from wharfinger.cluster.control_plane.authentication import Authenticator, User, misplaced_space
+from wharfinger.cluster.control_plane.authorization.impersonation import impersonated, impersonates
 from wharfinger.cluster.control_plane.authorization.requests import attributes_of, authorize
 from wharfinger.cluster.control_plane.authorization.rules import Attributes
 from wharfinger.cluster.control_plane.backend import Backend
@@ -31,6 +32,8 @@ WARNINGS_CHARS: Final = 4096
 """Characters of all warnings of one answer, as in the kube-apiserver; what is over is left out."""
 WARNING_CHARS: Final = 256
 """Characters of one warning, where there are too many of all."""
+_CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+_SPACE: Final = "the provided Authorization header contains extra space before the bearer token, and is ignored"
 _PAGE_NOT_FOUND: Final = Response(404, b"404 page not found\n", PLAIN, (("x-content-type-options", "nosniff"),))
 
 
@@ -67,13 +70,15 @@ class ControlPlaneHandler:
     async def __call__(self, request: Request) -> Response | StreamingResponse:
         began = monotonic()
         route = parse_route(request.path)
-        with self.metrics.in_flight(request.method):
+        self.metrics.in_flight(request.method, 1)
+        try:
             response = self._answered(route, request)
             try:
                 await self._commits.settle()
             except StorageError as error:
-                log.warning("%s %s: %s", request.method, request.path, error)
-                response = _failure(request, status.internal(str(error)))
+                response = _unkept(request, error)
+        finally:
+            self.metrics.in_flight(request.method, -1)
         self.metrics.count(series_of(self._backend.catalog, route, request), response.status, monotonic() - began)
         return with_common_headers(request, response)
 
@@ -86,8 +91,7 @@ class ControlPlaneHandler:
         except NotServedError:
             return _PAGE_NOT_FOUND
         except StorageError as error:
-            log.warning("%s %s: %s", request.method, request.path, error)
-            return _failure(request, status.internal(str(error)))
+            return _unkept(request, error)
 
     def _answer(self, route: Route, request: Request) -> Response | StreamingResponse:
         if isinstance(route, BrokenRoute):
@@ -103,6 +107,8 @@ class ControlPlaneHandler:
     def _authorized(self, route: Route, request: Request) -> User:
         """Who asks, and may. Raises StatusError (401, 403)."""
         user = self._authenticator.user(request.headers)
+        if user.administrator and not impersonates(request.headers):
+            return user
         if isinstance(route, ResourceRoute):
             asked = attributes_of(user, route, verb_of(route, request), request.arg("fieldSelector"))
         else:
@@ -126,7 +132,7 @@ class ControlPlaneHandler:
 
 def _warnings(texts: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
     """Warning headers (RFC 7234 §5.5) as clients print them, each once; where all are too long, each is cut and fewer go."""
-    texts = tuple(text for text in dict.fromkeys(texts) if text and text.isprintable())
+    texts = tuple(text for text in dict.fromkeys(texts) if text and not _CONTROL.search(text))
     if sum(map(len, texts)) > WARNINGS_CHARS:
         texts = tuple(text[:WARNING_CHARS] for text in texts)
     headers, written = [], 0
@@ -134,7 +140,7 @@ def _warnings(texts: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
         if written >= WARNINGS_CHARS:
             break
         written += len(text)
-        escaped = text.encode("ascii", "replace").decode().replace("\\", "\\\\").replace('"', '\\"')
+        escaped = text.replace("\\", "\\\\").replace('"', '\\"')
         headers.append(("warning", f'299 - "{escaped}"'))
     return tuple(headers)
 
@@ -152,9 +158,15 @@ def _whole(request: Request, answer: Answer) -> Response:
     return document_response(request, answer.document, answer.representation, answer.code, _warnings(answer.warnings))
 
 
+def _unkept(request: Request, error: StorageError) -> Response:
+    log.warning("%s %s: %s", request.method, request.path, error)
+    return _failure(request, status.internal(str(error)))
+
+
 def _failure(request: Request, error: status.StatusError) -> Response:
     headers = (("retry-after", str(error.retry_after)),) if error.retry_after else ()
-    headers = (*headers, *_warnings(error.warnings))
+    spaced = misplaced_space(request.headers.get("authorization", ""))
+    headers = (*headers, *_warnings((_SPACE, *error.warnings) if spaced else error.warnings))
     found = error_representation(request.headers.get("accept", ""))
     representation = Representation(Encoding.JSON, pretty=True) if found is None else found
     return document_response(request, error.body(), representation, error.code, headers)

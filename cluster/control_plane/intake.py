@@ -4,7 +4,8 @@ The messages are those of the kube-apiserver's decoders, which differ between bu
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from wharfinger.cluster.control_plane import status
 from wharfinger.cluster.control_plane.bodies import Body, as_body
@@ -17,7 +18,9 @@ from wharfinger.cluster.control_plane.negotiation import Encoding
 from wharfinger.cluster.control_plane.options import FieldValidation
 from wharfinger.cluster.control_plane.refusals import (
     KIND_FIELDS,
+    KIND_MISSING,
     REPEATS,
+    RefusedError,
     kind_complaint,
     refused,
     repeats_complaint,
@@ -28,8 +31,7 @@ from wharfinger.cluster.resource import split_api_version
 from wharfinger.formats.json_value import JsonObject, JsonValue, as_object, find_object, find_str
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
+class Written(msgspec.Struct, frozen=True):
     """What a write came to: the object, whether it is new, and what the client is warned of."""
 
     obj: JsonObject
@@ -39,7 +41,12 @@ class Written:
 
 def accepted(served: Served, body: "JsonValue | Body", validation: FieldValidation) -> Written:
     """The body as an object of the kind, without undeclared fields. Raises StatusError (400)."""
-    read = object_of(served, as_body(body))
+    try:
+        read = object_of(served, as_body(body))
+    except RefusedError as error:
+        if validation is FieldValidation.IGNORE and error.why.startswith(KIND_MISSING):
+            raise _refused(served, error.why) from error
+        raise
     if read.strict and validation is FieldValidation.STRICT:
         raise _refused(served, f"strict decoding error: {', '.join(read.strict)}")
     return Written(read.obj, warnings=warnings_of_strict(read.strict, validation))
@@ -119,7 +126,7 @@ def read_typed(body: Body, lists: ListTypes) -> Decoded:
             read = decoded(value, lists)
         except DecodingError:
             return decoded(as_object(body.closely(), "the body"), lists)
-        if read.strict and body.encoding is Encoding.YAML:
+        if read.strict if body.encoding is Encoding.YAML else read.respelled:
             read = decoded(as_object(body.closely(), "the body"), lists)
     return Decoded(read.obj, (*repeats, *read.strict)) if repeats else read
 

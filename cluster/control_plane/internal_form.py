@@ -40,6 +40,17 @@ def internal_form(name: str, value: JsonValue) -> JsonObject:
     return found
 
 
+def same_form(name: str, one: JsonValue, other: JsonValue) -> bool:
+    """Whether two structs mean the same: what is empty is as good as what is not there."""
+    return _filled(internal_form(name, one)) == _filled(internal_form(name, other))
+
+
+def _filled(value: JsonValue) -> JsonValue:
+    if isinstance(value, dict):
+        return {name: _filled(item) for name, item in value.items()} or None
+    return [_filled(item) for item in value] or None if isinstance(value, list) else value
+
+
 def internal_difference(name: str, old: JsonValue, new: JsonValue, *, but: Collection[str] = ()) -> str:
     """The unified difference of two structs, each printed with an indent of one, but for some fields as Go calls them."""
     forms = (internal_form(name, value) for value in (old, new))
@@ -56,9 +67,9 @@ def _form(kind: str, value: JsonValue) -> JsonValue:
     if kind.startswith("*"):
         return None if value is None else _form(kind[1:], value)
     if kind.startswith("[]"):
-        return [_form(kind[2:], item) for item in value] if isinstance(value, list) and value else None
+        return [_form(kind[2:], item) for item in value] if isinstance(value, list) else None
     if kind.startswith("{}"):
-        if not isinstance(value, dict) or not value:
+        if not isinstance(value, dict):
             return None
         return {key: _form(kind[2:], value[key]) for key in sorted(value)}
     if "." in kind:

@@ -47,7 +47,7 @@ Step: TypeAlias = Field | Index | Every | Filter
 
 _STEP: Final = re.compile(
     r"""\.(?P<field>(?:\\.|[^.\[\]\\])+)
-    |\[(?P<index>-?[0-9]+)\]
+    |\[(?P<index>-?[0-9]{1,18})\]
     |\[(?P<every>\*)\]
     |\[(?P<quote>['"])(?P<quoted>.*?)(?P=quote)\]
     |\[\?\(\s*@(?P<path>(?:\.[^.\s=!]+)+)\s*(?P<operator>==|!=)\s*(?P<mark>['"]?)(?P<value>.*?)(?P=mark)\s*\)\]""",

@@ -124,29 +124,32 @@ class Kind:
     """Whether it is only asked (reviews, bindings): nothing of it is stored."""
     storage_hash: str = ""
     """What discovery calls the storage version's hash; "" to compute it."""
+    unserved: tuple[KindVersion, ...] = ()
+    """Versions of a custom kind that are only stored."""
     stored: Collection | None = None
     """Where its objects are, for a kind whose objects are another kind's (events.k8s.io)."""
 
-    @property
-    def resource(self) -> str:
-        """``deployments.apps``, or ``pods`` for the core group."""
-        return f"{self.plural}.{self.group}" if self.group else self.plural
+    resource: str = field(init=False, compare=False)
+    """``deployments.apps``, or ``pods`` for the core group."""
+    group_kind: str = field(init=False, compare=False)
+    """``Deployment.apps``, or ``Pod`` for the core group."""
+    collection: Collection = field(init=False, compare=False)
+    """Where its objects are in storage."""
+    stored_api_version: str = field(init=False, compare=False)
+    """The apiVersion of its objects in storage."""
 
-    @property
-    def group_kind(self) -> str:
-        """``Deployment.apps``, or ``Pod`` for the core group."""
-        return f"{self.kind}.{self.group}" if self.group else self.kind
-
-    @property
-    def collection(self) -> Collection:
-        """Where its objects are in storage."""
-        return self.stored or Collection(self.group, self.plural)
-
-    @property
-    def stored_api_version(self) -> str:
-        """The apiVersion of its objects in storage."""
+    def __post_init__(self) -> None:
+        """What follows from the rest is asked for many times in every request."""
         group = self.group if self.stored is None else self.stored.group
-        return f"{group}/{self.storage_version}" if group else self.storage_version
+        version = self.storage_version
+        follows: dict[str, str | Collection] = {
+            "resource": f"{self.plural}.{self.group}" if self.group else self.plural,
+            "group_kind": f"{self.kind}.{self.group}" if self.group else self.kind,
+            "collection": self.stored or Collection(self.group, self.plural),
+            "stored_api_version": f"{group}/{version}" if group else version,
+        }
+        for name, value in follows.items():
+            object.__setattr__(self, name, value)
 
     def version(self, name: str) -> KindVersion | None:
         """The served version of that name."""

@@ -75,6 +75,9 @@ class Scalar(StrEnum):
     TIME = "t"
     """RFC 3339, in whole seconds."""
     MICRO_TIME = "m"
+    SCHEMA_OR_SCHEMAS = "o"
+    SCHEMA_OR_BOOL = "c"
+    SCHEMA_OR_STRINGS = "d"
 
 
 _GO_TYPES: Final = {
@@ -90,6 +93,7 @@ _GO_TYPES: Final = {
     Scalar.TIME: "v1.Time",
     Scalar.MICRO_TIME: "v1.MicroTime",
 }
+_SCHEMAS: Final = frozenset({Scalar.SCHEMA_OR_SCHEMAS, Scalar.SCHEMA_OR_BOOL, Scalar.SCHEMA_OR_STRINGS})
 
 WHOLE: Final = frozenset({Relation.SCALAR, Relation.QUANTITY, Relation.ATOMIC_LIST, Relation.ATOMIC_MAP})
 """Relations whose value is one field: nothing inside is owned or merged by itself."""
@@ -120,9 +124,9 @@ class ListTypes:
     zero: JsonObject = field(default_factory=dict)
     """What Go prints of an empty struct of this type; {} for everything else. Not to be changed."""
     pointers: frozenset[str] = frozenset()
-    """The scalars of a struct that are printed even when zero (Go holds them by pointer)."""
+    """The members of a struct that are printed even when zero (scalars that Go holds by pointer)."""
     scalar: Scalar = Scalar.ANY
-    """What a scalar is, where the data knows."""
+    """What a scalar is, where the data knows; of what is UNKNOWN, that it is a schema or something else."""
     go_type: str = ""
     """What Go calls the type (``v1.PodSpec``, ``[]string``), where the data knows."""
     embedded: Mapping[str, str] = field(default_factory=dict)
@@ -227,6 +231,11 @@ def metadata_list_types() -> ListTypes:
     return _struct("meta.v1.ObjectMeta")
 
 
+def schema_types() -> ListTypes:
+    """What a schema in a definition is."""
+    return _struct("apiextensions.v1.JSONSchemaProps")
+
+
 def delete_options_types() -> ListTypes:
     """What the options of a delete are."""
     return _struct("meta.v1.DeleteOptions")
@@ -323,7 +332,9 @@ def _struct(name: str) -> ListTypes:
     return ListTypes(
         Relation.ATOMIC_MAP if "a" in entry else Relation.STRUCT,
         zero=find_object(entry, "z"),
-        pointers=frozenset(field_name for field_name, code in codes.items() if code.startswith("=*")),
+        pointers=frozenset(
+            [field_name for field_name, code in codes.items() if code.startswith("=*")] + find_str(entry, "p").split()
+        ),
         go_type=".".join(name.split(".")[-2:]),
         embedded={
             field_name: holder
@@ -347,7 +358,9 @@ def _scalar(code: str) -> ListTypes:
     letter, _, go_type = code.lstrip("=*").partition(":")
     scalar = Scalar(letter)
     if scalar is Scalar.ANY:
-        return RAW  # any JSON, such as the ``items`` of a schema: nothing is asked of it
+        return RAW  # any JSON: nothing is asked of it
+    if scalar in _SCHEMAS:
+        return ListTypes(Relation.UNKNOWN, scalar=scalar)
     relation = Relation.QUANTITY if scalar is Scalar.QUANTITY else Relation.SCALAR
     return ListTypes(relation, scalar=scalar, go_type=go_type or _GO_TYPES[scalar])
 

@@ -20,7 +20,7 @@ from typing import Final, TypeAlias
 
 from wharfinger.cluster.control_plane.list_types import ListTypes
 from wharfinger.cluster.control_plane.timestamps import format_time
-from wharfinger.cluster.control_plane.typed_fields import Changes, changes, compare
+from wharfinger.cluster.control_plane.typed_fields import KeylessItemError, changes, compare
 from wharfinger.cluster.field_set import EMPTY, FieldSet, FieldSetError
 from wharfinger.formats.json_value import (
     JsonObject,
@@ -105,10 +105,17 @@ def record_update(
     somebody applies it. What the request itself says of managedFields is honoured as the API server does: entries
     replace the stored ones, ``[{}]`` drops them all, anything else (and everything on a subresource) is ignored.
     """
-    managers = managers_of_request(before, after, subresource)
-    if managers or before is None:
-        own = Manager(Operation.UPDATE, manager, find_str(after, "apiVersion"), subresource)
-        managers = updated(managers, before, after, own, now, lists, elsewhere)
+    try:
+        if before is not None and elsewhere is None:
+            known = _only_later(before, after, manager, subresource, now, lists)
+            if known is not None:
+                return {**after, "metadata": {**find_object(after, "metadata"), "managedFields": known}}
+        managers = managers_of_request(before, after, subresource)
+        if managers or before is None:
+            own = Manager(Operation.UPDATE, manager, find_str(after, "apiVersion"), subresource)
+            managers = updated(managers, before, after, own, now, lists, elsewhere)
+    except KeylessItemError:
+        managers = {}  # as upstream, which cannot say whose is what
     return with_managers(after, managers)
 
 
@@ -125,10 +132,7 @@ def updated(
 
     ``elsewhere`` is given where versions of the kind differ: what others lose is what changed at their version.
     """
-    paths = changes(plain(before if before is not None else lists.zero), plain(after), lists)
-    if elsewhere is None and (known := _only_later(managers, paths, manager, now)) is not None:
-        return known
-    change = paths.compared()
+    change = compare(plain(before if before is not None else lists.zero), plain(after), lists)
     taken = change.added.union(change.modified)
     own = taken.difference(UNTRACKED)
     kept = {}
@@ -148,21 +152,71 @@ def updated(
     return _capped({other: owned for other, owned in kept.items() if owned.fields})
 
 
-def _only_later(managers: Managers, change: Changes, manager: Manager, now: datetime) -> Managers | None:
-    """The managers after a change of what the manager owns already, and nobody else: as before, but later. None for others.
+def _only_later(
+    before: JsonObject, after: JsonObject, name: str, subresource: str, now: datetime, lists: ListTypes
+) -> list[JsonValue] | None:
+    """The entries after a change of what their manager owns already, and nobody else: as before, but later. None for others.
 
-    Most updates are like this one's last, and need no sets to be made.
+    Most updates are like their manager's last, and need no sets to be made.
     """
-    own = managers.get(manager)
-    if own is None or change.removed or len(managers) > MAX_UPDATE_ENTRIES:
+    stored, said = find(before, "metadata", "managedFields"), find(after, "metadata", "managedFields")
+    if not isinstance(stored, list) or not stored or len(stored) > MAX_UPDATE_ENTRIES:
         return None
+    if said and said != stored and not subresource:
+        return None
+    change = changes(plain(before), plain(after), lists)
     taken = [*change.added, *change.modified]
-    if not all(path and path in own.fields and path not in UNTRACKED for path in taken):
+    if change.removed or not all(path and path not in UNTRACKED for path in taken):
         return None
-    others = [owned.fields for other, owned in managers.items() if other != manager]
-    if any(path in fields for fields in others for path in taken) or not all([own.fields, *others]):
+    api_version = find_str(after, "apiVersion")
+    entries: list[JsonValue] = []
+    own = 0
+    for entry in stored:
+        fields = _fields_as_written(entry)
+        if fields is None or not isinstance(entry, dict):
+            return None
+        if _is_of(entry, name, api_version, subresource):
+            own += 1
+            if not all(path in fields for path in taken):
+                return None
+            entries.append({**entry, "time": format_time(now)} if taken else entry)
+        else:
+            if any(path in fields for path in taken):
+                return None
+            entries.append(entry)
+    if own != 1:
         return None
-    return {**managers, manager: Owned(own.fields, format_time(now), manager.api_version)} if taken else managers
+    return sorted(entries, key=_written_order) if len(entries) > 1 else entries
+
+
+def _is_of(entry: JsonObject, name: str, api_version: str, subresource: str) -> bool:
+    """Whether an entry is that of the Updates of a manager."""
+    return (
+        entry.get("manager") == name
+        and entry.get("operation") == "Update"
+        and entry.get("apiVersion") == api_version
+        and entry.get("subresource", "") == subresource
+    )
+
+
+def _fields_as_written(entry: JsonValue) -> FieldSet | None:
+    """What an entry owns; None where it is nothing, or is not said as it is written here."""
+    if not isinstance(entry, dict) or "time" not in entry:
+        return None
+    written = entry.get("fieldsV1")
+    if not isinstance(written, dict):
+        return None
+    try:
+        return _fields(written) or None
+    except FieldSetError:
+        return None
+
+
+def _written_order(entry: JsonValue) -> tuple[str, str, str, str, str]:
+    """As :func:`_entry_order` has it."""
+    names = ("operation", "time", "manager", "apiVersion", "subresource")
+    operation, time, name, version, subresource = (find_str(entry, field) for field in names)
+    return operation, time, name, version, subresource
 
 
 def managers_of_request(before: JsonObject | None, after: JsonObject, subresource: str) -> Managers:
@@ -207,6 +261,8 @@ def _entry_order(item: tuple[Manager, Owned]) -> tuple[str, str, str, str, str]:
 def _read_entry(entry: JsonObject) -> tuple[Manager, Owned]:
     operation = Operation(find_str(entry, "operation"))
     api_version = find_str(entry, "apiVersion")
+    if not api_version or find_str(entry, "fieldsType") != "FieldsV1":
+        raise ValueError("no version, or no FieldsV1")
     manager = Manager(
         operation,
         find_str(entry, "manager"),

@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 import httpx
 import trio
 
+from wharfinger.httpd.head import joined
 from wharfinger.httpd.messages import CutError, Handler, NoAnswer, Request, Response, StreamingResponse
 from wharfinger.httpd.target import RefusedRequestError, parse_target
 
@@ -29,15 +30,16 @@ class MemoryTransport(httpx.AsyncBaseTransport):
             return httpx.Response(error.status, text=str(error))
         headers: dict[str, str] = {}
         for name, value in request.headers.multi_items():
-            headers[name.lower()] = f"{headers[name.lower()]}, {value}" if name.lower() in headers else value
+            key = name.lower()
+            headers[key] = joined(key, headers[key], value) if key in headers else value
         answer = await self._handler(Request(request.method, target.path, target.query, headers, body))
         if isinstance(answer, NoAnswer):
             raise httpx.ReadError("the control plane closed the connection without an answer")
         typed = [("content-type", answer.content_type)] if answer.content_type else []
-        sent = [*typed, *answer.headers]
+        sent = [(name.encode(), value.encode()) for name, value in (*typed, *answer.headers)]
         if isinstance(answer, Response):
             if request.method == "HEAD":
-                return httpx.Response(answer.status, headers=[*sent, ("content-length", str(len(answer.body)))])
+                return httpx.Response(answer.status, headers=[*sent, (b"content-length", b"%d" % len(answer.body))])
             return httpx.Response(answer.status, headers=sent, content=answer.body)
         return httpx.Response(answer.status, headers=sent, stream=_Chunks(answer))
 

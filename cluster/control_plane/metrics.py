@@ -9,7 +9,6 @@ import time
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -109,15 +108,9 @@ class Metrics:
         """Faults that were made on purpose, by the name of their rule."""
         self._in_flight: Counter[str] = Counter()
 
-    @contextmanager
-    def in_flight(self, method: str) -> Iterator[None]:
-        """Counts a request while it is answered."""
-        kind = "readOnly" if method == "GET" else "mutating"
-        self._in_flight[kind] += 1
-        try:
-            yield
-        finally:
-            self._in_flight[kind] -= 1
+    def in_flight(self, method: str, more: int) -> None:
+        """Count a request in (1) when it begins to be answered, and out (-1) when it is."""
+        self._in_flight["readOnly" if method == "GET" else "mutating"] += more
 
     def count(self, series: Series, code: int, seconds: float) -> None:
         """Count a request that was answered; a watch's length says nothing."""

@@ -5,7 +5,7 @@ and that is JSON with every client there is.
 """
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -62,24 +62,35 @@ class Representation:
 
 
 def negotiate(
-    accept: str, views: Collection[View], *, watch: bool = False, listing: bool = False, custom: bool = False
+    accept: str,
+    views: Collection[View],
+    *,
+    watch: bool = False,
+    listing: bool = False,
+    custom: bool = False,
+    offered: tuple[str, ...] = OFFERED,
 ) -> Representation:
     """The best acceptable representation of an Accept header. Raises StatusError (406).
 
     A watch is never YAML. Where a media type is known, but not the view that is asked for, the refusal is another one than
     where no type is: in the kube-apiserver two programs look at them, one after the other, and the second alone where kinds
     are ``custom``. A collection that is read (``listing``) names the types of its watches too.
+    ``offered`` is what the first of them knows, where that is more than the second.
     """
     if not accept.strip():
         return Representation(Encoding.JSON)
     clauses = _clauses(accept)
-    if not custom and not any(media in OFFERED or media == "*/*" for media, _ in clauses):
-        raise status.not_acceptable((*OFFERED, *STREAMS) if watch or listing else OFFERED)
+    if not custom and not any(media in offered or media == "*/*" for media in named_media(accept)):
+        raise status.not_acceptable((*OFFERED, *STREAMS) if watch or listing else offered)
+    known = False
     for media, parameters in clauses:
         found = _representation(media, parameters, views)
-        if found is not None and not (watch and found.encoding is Encoding.YAML):
+        if found is not None and watch and found.encoding is Encoding.YAML:
+            known = True
+            break
+        if found is not None:
             return found
-    raise status.only_accepted(STREAMS if watch and not custom else OFFERED)
+    raise status.only_accepted(STREAMS if known and not custom else OFFERED)
 
 
 def error_representation(accept: str) -> Representation | None:
@@ -88,6 +99,11 @@ def error_representation(accept: str) -> Representation | None:
         return Representation(Encoding.JSON)
     found = (_representation(media, parameters, ()) for media, parameters in _clauses(accept))
     return next((item for item in found if item is not None), None)
+
+
+def named_media(accept: str) -> list[str]:
+    """The media types of an Accept header as they stand there: ``*`` alone is none that is known."""
+    return [clause.partition(";")[0].strip(" ") for clause in accept.split(",")]
 
 
 def _clauses(accept: str) -> list[tuple[str, dict[str, str]]]:
@@ -153,3 +169,17 @@ def body_encoding(content_type: str) -> Encoding:
     if media not in OFFERED:
         raise status.unsupported_media_type(OFFERED)
     return Encoding(media)
+
+
+def patch_media(content_type: str, offered: Sequence[str], *, custom: bool) -> str:
+    """The dialect of a patch. Raises StatusError (415).
+
+    Of built-in kinds two programs look at the type, the first of which also knows it among others, and between spaces.
+    """
+    media = content_type.partition(";")[0]
+    if media in offered:
+        return media
+    named = {clause.partition(";")[0].strip(" ") for clause in content_type.split(",")}
+    if custom or not named.isdisjoint(offered):
+        raise status.unsupported_media_type(offered)
+    raise status.StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", {})

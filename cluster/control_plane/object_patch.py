@@ -8,8 +8,8 @@ Source: evanphx/json-patch v4.
 """
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from wharfinger.formats.errors import FormatError
@@ -29,7 +29,7 @@ def json_patched(document: JsonObject, operations: Sequence[JsonObject]) -> Json
     work = _Work(_copy(document, 0))
     for operation in operations:
         work.operate(operation)
-    return work.root
+    return work.copy(work.root) if work.moved else work.in_order()
 
 
 def merge_patched(document: JsonObject, patch: JsonObject) -> JsonObject:
@@ -55,15 +55,32 @@ def _without_nulls(value: JsonValue) -> JsonValue:
 
 @dataclass(slots=True)
 class _Work:
-    """The document being patched, which is nobody else's."""
+    """The document being patched, which is nobody else's. An operation costs what it names, not what the document holds."""
 
     root: JsonValue
     copied: int = 0
+    walked: dict[int, JsonObject] = field(default_factory=dict)
+    """The objects that were walked through, by their ``id``: their members are sorted in the end."""
+    moved: bool = False
+    """Whether something that was there stands elsewhere too, or instead, by which the document may have become too deep."""
+
+    def copy(self, value: JsonValue) -> JsonValue:
+        """A copy with the members of what was walked through sorted. Raises OperationError where it is too deep."""
+        return _copy(value, 0, self.walked)
+
+    def in_order(self) -> JsonValue:
+        """The document, with the members of what was walked through sorted."""
+        for obj in self.walked.values():
+            members = sorted(obj.items())
+            obj.clear()
+            obj.update(members)
+        return self.root
 
     def operate(self, operation: JsonObject) -> None:
         match operation.get("op"):
             case "add":
-                self.add(_pointer(operation, "path"), _copy(operation.get("value"), 0))
+                value = _copy(operation.get("value"), 0)
+                self.add(_pointer(operation, "path"), value, _depth(value))
             case "remove":
                 self.remove(_pointer(operation, "path"))
             case "replace":
@@ -72,13 +89,16 @@ class _Work:
                 source = _pointer(operation, "from")
                 value = self.get(source)
                 self.remove(source)
+                self.moved = True
                 self.add(_pointer(operation, "path"), value)
             case "copy":
                 value = self.get(_pointer(operation, "from"))
+                self.holder(_pointer(operation, "path"))  # walked through before the copy is made
                 self.copied += len(encode_json(value))
                 if self.copied > MAX_COPIED:
                     raise OperationError("copies add up to too much")
-                self.add(_pointer(operation, "path"), _copy(value, 0))
+                self.moved = True
+                self.add(_pointer(operation, "path"), self.copy(value))
             case "test":
                 self.test(_pointer(operation, "path"), operation.get("value"))
             case other:
@@ -92,33 +112,32 @@ class _Work:
         *way, last = (step.replace("~1", "/").replace("~0", "~") for step in steps[1:])
         here = self.root
         for step in way:
+            self._walk(here)
             here = _inside(here, step)
         if not isinstance(here, dict | list):
             raise OperationError(f"doc is missing path: {path[:200]}")
-        self._sort(way)
+        self._walk(here)
         return here, last
 
-    def _sort(self, way: list[str]) -> None:
-        here = self.root
-        for step in [*way, ""]:
-            if isinstance(here, dict):
-                members = sorted(here.items())
-                here.clear()
-                here.update(members)
-            if step:
-                here = _inside(here, step)
+    def _walk(self, here: JsonValue) -> None:
+        if isinstance(here, dict):
+            self.walked[id(here)] = here
+
+    def _walk_all(self, here: JsonValue) -> None:
+        """What was compared has been walked through."""
+        self._walk(here)
+        for inner in here.values() if isinstance(here, dict) else here if isinstance(here, list) else ():
+            self._walk_all(inner)
 
     def get(self, path: str) -> JsonValue:
         holder, step = self.holder(path)
         return holder.get(step) if isinstance(holder, dict) else _inside(holder, step)
 
-    def add(self, path: str, value: JsonValue) -> None:
+    def add(self, path: str, value: JsonValue, depth: int = 0) -> None:
         holder, step = self.holder(path)
-        if len(path.split("/")) + _depth(value) > MAX_DEPTH:
-            raise OperationError("nested too deep")
+        _check_depth(path, depth)
         if isinstance(holder, dict):
             holder[step] = value
-            self._sort([])
         else:
             holder.insert(_index(step, len(holder) + 1, end=True), value)
 
@@ -130,8 +149,7 @@ class _Work:
             self.root = value
             return
         holder, step = self.holder(path)
-        if len(path.split("/")) + _depth(value) > MAX_DEPTH:
-            raise OperationError("nested too deep")
+        _check_depth(path, _depth(value))
         if isinstance(holder, dict):
             holder[step] = value
         else:
@@ -150,6 +168,7 @@ class _Work:
         found = self.get(path) if path else self.root
         if not _equal(found, value):
             raise OperationError(f"testing value {path[:200]} failed")
+        self._walk_all(found)
 
 
 def _inside(here: JsonValue, step: str) -> JsonValue:
@@ -179,18 +198,24 @@ def _pointer(operation: JsonObject, name: str) -> str:
     return path
 
 
+def _check_depth(path: str, depth: int) -> None:
+    if path.count("/") + depth > MAX_DEPTH:
+        raise OperationError("nested too deep")
+
+
 def _depth(value: JsonValue) -> int:
     if isinstance(value, dict):
         return 1 + max(map(_depth, value.values()), default=0)
     return 1 + max(map(_depth, value), default=0) if isinstance(value, list) else 0
 
 
-def _copy(value: JsonValue, depth: int) -> JsonValue:
+def _copy(value: JsonValue, depth: int, walked: Container[int] = ()) -> JsonValue:
     if depth > MAX_DEPTH:
         raise OperationError("nested too deep")
     if isinstance(value, dict):
-        return {name: _copy(item, depth + 1) for name, item in value.items()}
-    return [_copy(item, depth + 1) for item in value] if isinstance(value, list) else value
+        members = sorted(value.items()) if id(value) in walked else value.items()
+        return {name: _copy(item, depth + 1, walked) for name, item in members}
+    return [_copy(item, depth + 1, walked) for item in value] if isinstance(value, list) else value
 
 
 def _equal(left: JsonValue, right: JsonValue) -> bool:

@@ -9,23 +9,25 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Final
 
+import msgspec
+
 from wharfinger.cluster.control_plane import status
 from wharfinger.cluster.control_plane.authentication import ADMINISTRATOR, User
 from wharfinger.cluster.control_plane.go_formats import read_number
 from wharfinger.cluster.control_plane.selectors import SelectorError, parse_field_selector, parse_label_selector
 from wharfinger.cluster.control_plane.status import FieldError
 from wharfinger.cluster.control_plane.validation.field_errors import quoted
+from wharfinger.cluster.control_plane.validation.managed_entries import MANAGER_LIMIT, manager_errors
 from wharfinger.formats.json_value import (
     JsonObject,
+    JsonValue,
     encode_json,
     find,
     find_int,
     find_list,
-    find_str,
 )
 
 Query = Mapping[str, tuple[str, ...]]
-MANAGER_LIMIT: Final = 128
 _FIELD_VALIDATION: Final = ("", "Ignore", "Strict", "Warn")
 _PROPAGATION: Final = ("Foreground", "Background", "Orphan")
 _FALSE: Final = frozenset({"0", "false"})
@@ -39,8 +41,7 @@ class FieldValidation(StrEnum):
     STRICT = "Strict"
 
 
-@dataclass(frozen=True, slots=True)
-class WriteOptions:
+class WriteOptions(msgspec.Struct, frozen=True):
     """Of creates, updates and patches."""
 
     manager: str
@@ -49,8 +50,12 @@ class WriteOptions:
     validation: FieldValidation = FieldValidation.WARN
     user: User = ADMINISTRATOR
     """Who asks, for admission."""
-    warnings: list[str] = field(default_factory=list, compare=False)
+    warnings: list[str] = msgspec.field(default_factory=list)
     """What the client is told beside the answer, even if that is a failure; filled in while the write goes on."""
+    asked: tuple[tuple[str, JsonValue], ...] = ()
+    """What was given, by name, for admission."""
+    own: bool = False
+    """Whether the server itself writes, whom no policy hinders."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +64,20 @@ class DeleteOptions:
 
     dry_run: bool = False
     propagation: str = ""
-    uid: str = ""
-    resource_version: str = ""
+    uid: str | None = None
+    resource_version: str | None = None
     grace: int | None = None
     """Seconds that a Pod is given to end; None for its own."""
     not_orphaned: bool = False
     """Whether ``orphanDependents: false`` was said, to which "not gone yet" is 202."""
     warnings: list[str] = field(default_factory=list, compare=False)
     """What the client is told; filled in while the delete goes on."""
+    user: User | None = None
+    """Who asks, for admission; None where the server itself does, whom no policy hinders."""
+    each: bool = False
+    """Whether the object is one of many, none of which was named."""
+    asked: tuple[tuple[str, JsonValue], ...] = field(default=(), compare=False)
+    """What was given, by name, for admission."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +156,7 @@ def parse_write_options(
         errors.append(FieldError("fieldManager", "FieldValueRequired", "Required value: is required for apply patch"))
     if apply is False and "force" in query:
         errors.append(FieldError("force", "FieldValueForbidden", "Forbidden: may not be specified for non-apply patch"))
-    errors += _manager_errors(manager)
+    errors += manager_errors(manager, "fieldManager")
     dry_run, wrong = _dry_run(query.get("dryRun", ()))
     errors += wrong
     if validation not in _FIELD_VALIDATION:
@@ -158,22 +169,16 @@ def parse_write_options(
         FieldValidation(validation) if validation else FieldValidation.WARN,
         user,
         told,
+        _given(manager, validation, dry_run=dry_run),
     )
 
 
-def _manager_errors(manager: str) -> list[FieldError]:
-    errors = []
-    if len(manager.encode()) > MANAGER_LIMIT:
-        errors.append(
-            FieldError("fieldManager", "FieldValueTooLong", f"Too long: may not be more than {MANAGER_LIMIT} bytes")
-        )
-    at = 0
-    for char in manager:
-        if not char.isprintable():
-            why = f"invalid character U+{ord(char):04X} (at position {at})"
-            errors.append(FieldError("fieldManager", "FieldValueInvalid", f"Invalid value: {quoted(manager)}: {why}"))
-        at += len(char.encode())
-    return errors
+def _given(manager: str, validation: str, *, dry_run: bool) -> tuple[tuple[str, JsonValue], ...]:
+    """The options of a write that were given."""
+    given: dict[str, JsonValue] = {
+        "dryRun": ["All"] if dry_run else None, "fieldManager": manager, "fieldValidation": validation,
+    }  # fmt: skip
+    return tuple((name, value) for name, value in given.items() if value)
 
 
 def parse_delete_options(query: Query, body: JsonObject | None) -> DeleteOptions:
@@ -190,6 +195,7 @@ def parse_delete_options(query: Query, body: JsonObject | None) -> DeleteOptions
         if "propagationPolicy" in query:
             given["propagationPolicy"] = _last(query, "propagationPolicy")
         given["dryRun"] = list(query.get("dryRun", ()))
+        given["preconditions"] = {name: said for name in ("uid", "resourceVersion") if (said := _first(query, name))}
     return _delete_options(given)
 
 
@@ -209,11 +215,17 @@ def _delete_options(given: JsonObject) -> DeleteOptions:
     return DeleteOptions(
         dry_run,
         propagation,
-        find_str(given, "preconditions", "uid"),
-        find_str(given, "preconditions", "resourceVersion"),
+        _optional(given, "preconditions", "uid"),
+        _optional(given, "preconditions", "resourceVersion"),
         None if given.get("gracePeriodSeconds") is None else find_int(given, "gracePeriodSeconds"),
         orphan is False,
+        asked=tuple((name, value) for name, value in given.items() if value not in (None, [], {})),
     )
+
+
+def _optional(value: JsonObject, *path: str) -> str | None:
+    found = find(value, *path)
+    return found if isinstance(found, str) else None
 
 
 def parse_list_options(

@@ -3,7 +3,8 @@
 from typing import Final
 
 from wharfinger.cluster.control_plane.preparation import with_metadata
-from wharfinger.formats.json_value import JsonObject, JsonValue, find, find_list
+from wharfinger.cluster.control_plane.validation.parts import repeated
+from wharfinger.formats.json_value import JsonObject, JsonValue, canonical_json, find, find_list
 
 _ADVICE: Final = (
     "API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; "
@@ -18,15 +19,11 @@ def without_repeated_owners(obj: JsonObject, warnings: list[str], *, admitted: b
     owners = find_list(obj, "metadata", "ownerReferences")
     if len(owners) < 2:
         return obj
-    kept: list[JsonValue] = []
-    gone: list[str] = []
-    for owner in owners:
-        if owner in kept:
-            gone.append(str(find(owner, "uid") or ""))
-        else:
-            kept.append(owner)
-    if not gone:
+    twice = repeated([canonical_json(owner) for owner in owners])
+    if not twice:
         return obj
+    kept: list[JsonValue] = [owner for index, owner in enumerate(owners) if index not in twice]
+    gone = [str(find(owners[index], "uid") or "") for index in sorted(twice)]
     when = " after mutating admission happens" if admitted else ""
     warnings.append(f".metadata.ownerReferences contains duplicate entries{when}; {_ADVICE}{', '.join(gone)}")
     return with_metadata(obj, {"ownerReferences": kept})

@@ -11,12 +11,13 @@ from enum import StrEnum
 from typing import Final
 
 from wharfinger.cluster.control_plane import status
-from wharfinger.cluster.control_plane.authorization.requests import authorize_creation
 from wharfinger.cluster.control_plane.backend import Backend
-from wharfinger.cluster.control_plane.bodies import Body, BodyError, read_body, sorted_value
+from wharfinger.cluster.control_plane.bodies import Body, BodyError, LargeNumberError, read_body, sorted_value
 from wharfinger.cluster.control_plane.catalog import Served
-from wharfinger.cluster.control_plane.creation import create_object
+from wharfinger.cluster.control_plane.conversions import with_known_entries
+from wharfinger.cluster.control_plane.creation import UNOWNED, create_object
 from wharfinger.cluster.control_plane.custom_intake import custom_object
+from wharfinger.cluster.control_plane.custom_versions import undeclared
 from wharfinger.cluster.control_plane.decoding import Decoded, DecodingError, go_type_of
 from wharfinger.cluster.control_plane.go_json import repeated_members
 from wharfinger.cluster.control_plane.go_printing import json_text, map_text, struct_order
@@ -29,6 +30,7 @@ from wharfinger.cluster.control_plane.intake import (
     object_of,
     warnings_of_strict,
 )
+from wharfinger.cluster.control_plane.list_types import RAW
 from wharfinger.cluster.control_plane.negotiation import Encoding
 from wharfinger.cluster.control_plane.object_patch import (
     MAX_OPERATIONS,
@@ -37,7 +39,8 @@ from wharfinger.cluster.control_plane.object_patch import (
     merge_patched,
 )
 from wharfinger.cluster.control_plane.options import FieldValidation, WriteOptions, resource_version_of
-from wharfinger.cluster.control_plane.preparation import with_metadata, without_status
+from wharfinger.cluster.control_plane.patch_lists import PatchContentError, PatchError, PatchFormatError
+from wharfinger.cluster.control_plane.preparation import keeps_status, with_metadata, without_status
 from wharfinger.cluster.control_plane.reading import presented
 from wharfinger.cluster.control_plane.refusals import RefusedError
 from wharfinger.cluster.control_plane.restoring import restored
@@ -48,15 +51,21 @@ from wharfinger.cluster.control_plane.server_side_apply import (
     apply,
     place_of,
 )
-from wharfinger.cluster.control_plane.strategic_merge import (
-    PatchContentError,
-    PatchError,
-    PatchFormatError,
-    strategic_merge,
-)
+from wharfinger.cluster.control_plane.strategic_merge import merge_and_rest
+from wharfinger.cluster.control_plane.typed_check import type_problems
+from wharfinger.cluster.control_plane.typed_fields import KeylessItemError
 from wharfinger.cluster.control_plane.updating import check_revision, status_keeps, update
 from wharfinger.cluster.control_plane.validation.field_errors import invalid, quoted
-from wharfinger.formats.json_value import JsonObject, JsonValue, ShapeError, as_object, find, find_str
+from wharfinger.formats.json_value import (
+    JsonObject,
+    JsonValue,
+    ShapeError,
+    as_object,
+    find,
+    find_list,
+    find_object,
+    find_str,
+)
 
 
 class PatchType(StrEnum):
@@ -147,7 +156,10 @@ def patched(served: Served, kind: PatchType, live: JsonObject, data: bytes) -> t
     try:
         body = read_body(data, Encoding.JSON)
     except BodyError as error:
-        raise status.bad_request(f"error decoding patch: {error}") from error
+        said = str(error)
+        if kind is PatchType.JSON and isinstance(error, LargeNumberError):
+            said = said.replace("Go value", "Go struct field jsonPatchOp.value")
+        raise status.bad_request(f"error decoding patch: {said}") from error
     live = as_object(sorted_value(live), "live") if served.kind.custom else struct_order(live, served.version.lists)
     if kind is PatchType.JSON:
         operations, strict = _operations(body)
@@ -205,7 +217,7 @@ def _strategic(served: Served, live: JsonObject, data: bytes, validation: FieldV
         raise status.bad_request(f"json: cannot unmarshal {go_type_of(asked)} into Go value of type {_MAP}")
     lists = served.version.lists
     try:
-        merged = strategic_merge(live, asked, lists)
+        merged, rest = merge_and_rest(live, asked, lists)
     except PatchFormatError as error:
         raise status.bad_request(str(error)) from error
     except PatchContentError as error:
@@ -215,9 +227,9 @@ def _strategic(served: Served, live: JsonObject, data: bytes, validation: FieldV
     try:
         read = restored(merged, lists)
     except DecodingError as error:
-        raise _invalid_patch(map_text(asked), str(error)) from error
+        raise _invalid_patch(map_text(rest), str(error)) from error
     read = Decoded(headed(served, read.obj), read.strict)
-    return _checked(read, repeated_members(body.closely()), validation, map_text(asked))
+    return _checked(read, repeated_members(body.closely()), validation, map_text(rest))
 
 
 def _apply(
@@ -230,6 +242,8 @@ def _apply(
     old: JsonObject | None,
     options: WriteOptions,
 ) -> Written:
+    if old is None and subresource and not served.kind.create_on_update:
+        raise status.not_found(served.kind, name)
     try:
         body = read_body(data, Encoding.YAML)
     except BodyError as error:
@@ -245,14 +259,12 @@ def _apply(
     new = check_name(check_namespace(served, read, namespace), name)
     if uid := find_str(intent, "metadata", "uid"):
         new = with_metadata(new, {"uid": uid})
-    if old is None and subresource and not served.kind.create_on_update:
-        raise status.not_found(served.kind, name)
+    if old is None and keeps_status(served.kind) and "status" in sent:
+        new = {**new, "status": _read_applied(served, sent)["status"]}
     asked = resource_version_of(intent)
     if old is not None and asked is not None and asked != resource_version_of(old):
         raise status.conflict(served.kind, name)
     if old is None:
-        version = served.version.name
-        authorize_creation(backend, options.user, served.kind, version, namespace, name, subresource)
         return Written(create_object(backend, served, new, options, applied=True), created=True)
     return Written(update(backend, served, old, new, subresource, options, applied=True))
 
@@ -278,21 +290,50 @@ def applied(
             subresource=subresource,
             now=now,
             lists=served.version.lists,
-            reached=None if live is None else _reached(served, live, subresource),
+            reached=None if live is None else _owned(served, live, subresource),
             sent=sent,
         )
         options.warnings.extend(_strict_complaint(body, options.validation))
-        return _read_applied(served, merged)
+        if sent is not None and sent is not intent:
+            _read_applied(served, sent)
+        if live is not None and (wrong := served.kind.custom and undeclared(served, live, live, merged)):
+            raise UndeclaredFieldError(wrong)
+        merged = with_known_entries(served, merged)
+        read = _read_applied(served, merged if subresource else _without_unowned(served, merged))
+        return read if live is None else _with_raw_values(served, read, live)
     except ApplyConflict as error:
         raise status.apply_conflict(str(error), error.conflicts) from error
     except UndeclaredFieldError as error:
         raise status.internal(str(error)) from error
+    except KeylessItemError as error:
+        wrong = next(type_problems(live, served.version.lists), "")
+        why = f"failed to convert new object ({place_of(live or intent)}) to smd typed: {wrong}"
+        raise status.internal(f"failed to create manager for existing fields: {why}") from error
     except DecodingError as error:
         place = place_of(intent)
         why = f"unable to convert unstructured object to {place.partition('; ')[2]}: {error}"
         raise status.internal(f"failed to convert new object ({place}) to proper version: {why}") from error
     except (ApplyRefusedError, ShapeError) as error:
         raise status.bad_request(str(error)) from error
+
+
+def _without_unowned(served: Served, merged: JsonObject) -> JsonObject:
+    """The object whose entries of managed fields do not name what nobody owns of its kind."""
+    names = [f"f:{name}" for name in UNOWNED.get(served.kind.group_kind, ())]
+    if not names:
+        return merged
+    entries: list[JsonValue] = []
+    for entry in find_list(merged, "metadata", "managedFields"):
+        fields = {name: value for name, value in find_object(entry, "fieldsV1").items() if name not in names}
+        entries += [{**entry, "fieldsV1": fields}] if isinstance(entry, dict) and fields else []
+    return with_metadata(merged, {"managedFields": entries or None})
+
+
+def _owned(served: Served, live: JsonObject, subresource: str) -> JsonObject:
+    """What a write there reaches of an object, without what nobody owns of its kind."""
+    reached = _reached(served, live, subresource)
+    unowned = () if subresource else UNOWNED.get(served.kind.group_kind, ())
+    return {name: value for name, value in reached.items() if name not in unowned} if unowned else reached
 
 
 def _reached(served: Served, intent: JsonObject, subresource: str) -> JsonObject:
@@ -324,6 +365,14 @@ def _strict_complaint(body: Body, validation: FieldValidation) -> tuple[str, ...
     if validation is FieldValidation.STRICT:
         raise status.bad_request(f"error strict decoding YAML: {complaint}")
     return tuple(line.strip() for line in body.repeats)
+
+
+def _with_raw_values(served: Served, read: JsonObject, live: JsonObject) -> JsonObject:
+    """What was applied, with the members of any form in the order they had, where nothing changed but who owns it."""
+    raw = [name for name, types in served.version.lists.fields.items() if types is RAW and name in live]
+    if not raw or any(read.get(name) != live.get(name) for name in read.keys() | live.keys() if name != "metadata"):
+        return read
+    return {**read, **{name: live[name] for name in raw}}
 
 
 def _read_applied(served: Served, merged: JsonObject) -> JsonObject:

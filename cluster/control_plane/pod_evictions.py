@@ -4,9 +4,11 @@ An eviction is a delete that asks the Pod's disruption budget first (``pkg/regis
 budget does not allow is answered with 429, to be tried again.
 """
 
+from dataclasses import replace
 from typing import Final
 
 from wharfinger.cluster.control_plane import status
+from wharfinger.cluster.control_plane.authorization.reviewed import check_name_parameter, kind_served, read_body
 from wharfinger.cluster.control_plane.deletion import delete
 from wharfinger.cluster.control_plane.options import DeleteOptions, parse_delete_options
 from wharfinger.cluster.control_plane.pod_streams import log, proxy, stream
@@ -19,6 +21,7 @@ from wharfinger.cluster.control_plane.virtual import Answer, Answerers, Asked
 from wharfinger.formats.json_value import JsonObject, JsonValue, find_object
 
 POLICY: Final = "policy"
+_FORMER: Final = "policy/v1beta1"
 _REFUSED: Final = "Cannot evict pod as it would violate the pod's disruption budget."
 _MOST_DISRUPTED: Final = 2000
 _SUCCESS: Final[JsonObject] = {
@@ -48,11 +51,12 @@ def _pod(asked: Asked, name: str) -> JsonObject:
 
 def bind(asked: Asked) -> Answer:
     """Assign a Pod to a node. Raises StatusError."""
-    body = asked.body if isinstance(asked.body, dict) else {}
+    body = read_body(asked, kind_served("", "v1", "Binding"))
     name = text(body, "metadata", "name")
     if asked.name and name != asked.name:
         raise status.bad_request("name in URL does not match name in Binding object")
     _check_target(body)
+    check_name_parameter(name)
     pod = _pod(asked, name)
     uid, version = text(body, "metadata", "uid"), text(body, "metadata", "resourceVersion")
     if uid and uid != text(pod, "metadata", "uid"):
@@ -110,7 +114,9 @@ def _put(asked: Asked, plural: str, name: str, obj: JsonObject) -> None:
 
 def evict(asked: Asked) -> Answer:
     """Delete a Pod if its disruption budget allows it. Raises StatusError (429)."""
-    body = asked.body if isinstance(asked.body, dict) else {}
+    if text(asked.body, "apiVersion") == _FORMER and isinstance(asked.body, dict):  # the same, and still read
+        asked = replace(asked, body={**asked.body, "apiVersion": "policy/v1"})
+    body = read_body(asked, kind_served("policy", "v1", "Eviction"))
     if text(body, "metadata", "name") != asked.name:
         raise status.bad_request("name in URL does not match name in Eviction object")
     options = parse_delete_options({}, part(body, "deleteOptions") or {})

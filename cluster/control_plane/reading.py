@@ -17,10 +17,12 @@ from wharfinger.cluster.control_plane import status
 from wharfinger.cluster.control_plane.backend import Backend
 from wharfinger.cluster.control_plane.catalog import Served
 from wharfinger.cluster.control_plane.conversions import shown, stored_field
+from wharfinger.cluster.control_plane.custom_versions import shown_custom
 from wharfinger.cluster.control_plane.go_json import syntax_error
 from wharfinger.cluster.control_plane.options import ListOptions
 from wharfinger.cluster.control_plane.selectors import (
     FieldSelector,
+    FieldTerm,
     LabelSelector,
     SelectorError,
     parse_field_selector,
@@ -34,6 +36,12 @@ ANY_REVISION: Final = -1
 """Of a continue token that goes on in the present."""
 _ENCODED_AS: Final = "meta.k8s.io/v1"
 _ALPHABET: Final = frozenset(string.ascii_letters + string.digits + "-_")
+_UNPRINTED_FIELDS: Final = {
+    ("Job.batch", "status.successful"): ("status.succeeded", "0"),
+    ("Node", "spec.unschedulable"): ("spec.unschedulable", "false"),
+    ("Pod", "spec.hostNetwork"): ("spec.hostNetwork", "false"),
+}
+"""Fields of built-in kinds that selectors may name: where they stand, and what they read as where they are not printed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +90,16 @@ class Page:
         """The objects as they were asked for."""
         return tuple(presented(self.served, record.passing()) for record in self.records)
 
+    @property
+    def metadata(self) -> JsonObject:
+        """What the list says of itself."""
+        metadata: JsonObject = {"resourceVersion": str(self.revision)}
+        if self.continue_token:
+            metadata["continue"] = self.continue_token
+        if self.remaining is not None:
+            metadata["remainingItemCount"] = self.remaining
+        return metadata
+
 
 def get(backend: Backend, served: Served, namespace: str, name: str, not_before: int | None = None) -> JsonObject:
     """One object, at a revision or later. Raises StatusError."""
@@ -94,9 +112,8 @@ def get(backend: Backend, served: Served, namespace: str, name: str, not_before:
 
 
 def presented(served: Served, obj: JsonObject) -> JsonObject:
-    """A stored object at the version it was asked for at, with defaults that are newer than it."""
-    obj = shown(served, obj)
-    return obj if served.version.custom is None else served.version.custom.completed(obj)
+    """A stored object at the version it was asked for at, as the schemas of a custom kind now are."""
+    return shown(served, obj) if served.version.custom is None else shown_custom(served, obj)
 
 
 def is_plain(served: Served, record: Record) -> bool:
@@ -144,15 +161,25 @@ def check_fields(served: Served, text: str) -> None:
 
 
 def selection(served: Served, options: ListOptions, *, name: str = "") -> Selection:
-    """The selectors of a request, read; ``name`` adds one object's name. Raises StatusError (400)."""
-    supported = _supported(served)
-    text = ",".join(part for part in (options.field_selector, f"metadata.name={name}" if name else "") if part)
+    """The selectors of a request, read; ``name`` is the one object's, which a field selector must name too, if any does.
+
+    Raises StatusError (400).
+    """
     try:
-        fields = parse_field_selector(text, supported, partial(_refusal, served))
-        terms = tuple(replace(term, path=stored_field(served, term.path)) for term in fields.terms)
+        text = options.field_selector or (f"metadata.name={name}" if name else "")
+        fields = parse_field_selector(text, _supported(served), partial(_refusal, served))
+        if name and fields.name != name:
+            raise status.bad_request("fieldSelector metadata.name doesn't match requested name")
+        terms = tuple(_stored_term(served, term) for term in fields.terms)
         return Selection(parse_label_selector(options.label_selector), replace(fields, terms=terms))
     except SelectorError as error:
         raise status.bad_request(str(error)) from error
+
+
+def _stored_term(served: Served, term: FieldTerm) -> FieldTerm:
+    """A term about the object as it is stored."""
+    path, absent = _UNPRINTED_FIELDS.get((served.kind.group_kind, term.path), (stored_field(served, term.path), ""))
+    return replace(term, path=path, absent=absent)
 
 
 def _refusal(served: Served, path: str) -> str:
@@ -160,6 +187,8 @@ def _refusal(served: Served, path: str) -> str:
     kind = served.kind
     if kind.group_kind == "Job.batch":
         return f'field label "{path}" not supported for Job'
+    if kind.group_kind == "ResourceSlice.resource.k8s.io":
+        return f"field label not supported for {served.api_version}, Kind=ResourceSlice: {path}"
     if served.version.selectable or kind.custom:
         return f"field label not supported: {path}"
     return f'"{path}" is not a known field selector: only "metadata.name", "metadata.namespace"'
@@ -208,9 +237,9 @@ def _beginning(backend: Backend, namespace: str, options: ListOptions) -> tuple[
     """The place and the revision that a list begins at. Raises StatusError."""
     revision = backend.storage.revision
     if options.continue_token:
+        given, place = read_token(options.continue_token)
         if options.revision:
             raise status.bad_request("specifying resource version is not allowed when using continue")
-        given, place = read_token(options.continue_token)
         return _prefix(namespace) + place, given if given > 0 else revision
     if options.revision is not None:
         if options.revision > revision:

@@ -7,7 +7,6 @@ list, a watch or a get of what is stored writes them out as they are. What was d
 
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final, TypeAlias, cast, overload
 
 import msgspec
@@ -18,16 +17,14 @@ WARM_BYTES: Final = 2 * 1024 * 1024
 """JSON of the objects that a storage keeps decoded."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Collection:
+class Collection(msgspec.Struct, frozen=True, order=True, gc=False):
     """All objects of one kind, whatever the version: group and plural name."""
 
     group: str
     plural: str
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Key:
+class Key(msgspec.Struct, frozen=True, order=True, gc=False):
     """One object; ``namespace`` is "" for cluster-scoped ones. Neither name has a slash in it."""
 
     collection: Collection

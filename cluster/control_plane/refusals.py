@@ -6,8 +6,9 @@ from wharfinger.cluster.control_plane import status
 from wharfinger.cluster.control_plane.bodies import Body
 from wharfinger.cluster.control_plane.decoding import go_type_of
 from wharfinger.cluster.control_plane.negotiation import Encoding
-from wharfinger.formats.json_value import JsonValue
+from wharfinger.formats.json_value import JsonObject, JsonValue
 
+KIND_MISSING: Final = "Object 'Kind' is missing in "
 KIND_FIELDS: Final = {"apiversion": "apiVersion", "kind": "kind"}
 """The fields that say what a body is; they are found whatever the case of their names."""
 REPEATS: Final = "yaml: unmarshal errors:\n"
@@ -23,6 +24,14 @@ class RefusedError(status.StatusError):
     def __init__(self, message: str, why: str) -> None:
         super().__init__(400, "BadRequest", message)
         self.why = why
+
+
+class WrongKindError(status.StatusError):
+    """422 of an object of a custom kind that says it is of another; of an update, other refusals come before."""
+
+    def __init__(self, obj: JsonObject, refusal: status.StatusError) -> None:
+        super().__init__(refusal.code, refusal.reason, refusal.message, refusal.details)
+        self.obj = obj
 
 
 def refused(kind: str, version: str, why: str, wanted: str = "") -> RefusedError:

@@ -4,26 +4,40 @@ This is the seam between HTTP and the verbs: options are parsed here, media type
 waits, so each request is atomic; a watch is handed back as what to stream.
 """
 
+import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
+
+import msgspec
 
 from wharfinger.cluster.control_plane import status
 from wharfinger.cluster.control_plane.authentication import User
 from wharfinger.cluster.control_plane.backend import Backend
-from wharfinger.cluster.control_plane.bodies import BODY_LIMIT, Body, BodyError, decode, encode, read_body, too_large
+from wharfinger.cluster.control_plane.bodies import (
+    BODY_LIMIT,
+    Body,
+    BodyError,
+    LargeNumberError,
+    decode,
+    encode,
+    read_body,
+    too_large,
+)
 from wharfinger.cluster.control_plane.catalog import Served
-from wharfinger.cluster.control_plane.creation import create
+from wharfinger.cluster.control_plane.creation import check_namespace_open, create
 from wharfinger.cluster.control_plane.delete_requests import delete_options
 from wharfinger.cluster.control_plane.deletion import delete
 from wharfinger.cluster.control_plane.intake import Written
 from wharfinger.cluster.control_plane.negotiation import (
+    OFFERED,
     Encoding,
     Representation,
     View,
     body_encoding,
     negotiate,
+    patch_media,
 )
 from wharfinger.cluster.control_plane.options import (
     ListOptions,
@@ -36,27 +50,32 @@ from wharfinger.cluster.control_plane.options import (
 )
 from wharfinger.cluster.control_plane.patching import BUILTIN_PATCHES, CUSTOM_PATCHES, PatchType, patch
 from wharfinger.cluster.control_plane.places import check_method, nothing_there
-from wharfinger.cluster.control_plane.reading import Page, check_fields, get, list_page, presented, raw_list, selection
-from wharfinger.cluster.control_plane.refusals import unreadable
+from wharfinger.cluster.control_plane.reading import check_fields, get, list_page, presented, raw_list, selection
+from wharfinger.cluster.control_plane.refusals import refused, unreadable
 from wharfinger.cluster.control_plane.routes import ResourceRoute
 from wharfinger.cluster.control_plane.scaling import get_scale, patch_scale, replace_scale, shown_as
-from wharfinger.cluster.control_plane.tables import at_version, check_include_object, list_view, object_view
+from wharfinger.cluster.control_plane.tables import at_version, check_include_object, has_tables, list_view, object_view
 from wharfinger.cluster.control_plane.updating import replace as replace_object
+from wharfinger.cluster.control_plane.validation.field_errors import quoted
+from wharfinger.cluster.control_plane.validation.name_rules import segment_name
 from wharfinger.cluster.control_plane.virtual import Answerer, Asked, asked_for
 from wharfinger.cluster.control_plane.virtual_answers import ANSWERERS
-from wharfinger.cluster.control_plane.watching import Watch
-from wharfinger.formats.json_value import JsonObject, JsonValue, find_list, find_object, find_str
+from wharfinger.cluster.control_plane.watching import UnshowableError, Watch
+from wharfinger.formats.json_value import JsonObject, JsonValue, find, find_list, find_object, find_str
 from wharfinger.httpd.messages import Request
 
 _OTHERS: Final = frozenset({"Status", "TokenRequest"})
 """Kinds that subresources answer with, which are not those of the resource."""
-_OBJECT_VIEWS: Final = (View.TABLE, View.METADATA)
 _PLAIN: Final = Representation(Encoding.JSON)
-_LIST_VIEWS: Final = (View.TABLE, View.METADATA, View.METADATA_LIST)
+_CONNECTED: Final = frozenset({"attach", "exec", "portforward", "proxy"})
+"""Subresources that answer with what is behind them, whatever is accepted."""
+_REVIEWS: Final = "localsubjectaccessreviews"
+"""What is asked of any namespace, be it there or not."""
+_VIEWS: Final = (View.TABLE, View.METADATA, View.METADATA_LIST)
+"""Of objects and lists; that one is not the other is only said when the answer is there."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(msgspec.Struct, frozen=True):
     """A whole answer: a code, a document, and how to write it."""
 
     code: int
@@ -77,8 +96,7 @@ class WatchAnswer:
     warnings: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _Call:
+class _Call(msgspec.Struct, frozen=True):
     """One request for an object or a collection, with all that its verb needs."""
 
     backend: Backend
@@ -86,11 +104,15 @@ class _Call:
     route: ResourceRoute
     request: Request
     user: User
-    told: list[str] = field(default_factory=list)
+    told: list[str] = msgspec.field(default_factory=list)
     """What the client is warned of."""
 
     @property
     def place(self) -> tuple[Backend, Served, str, str]:
+        """Where the object is. Raises StatusError (400) for a name that none can have, unless a body is to say it."""
+        name = self.route.name
+        if self.request.method != "PUT" and (problems := segment_name(name, False)):  # noqa: FBT003
+            raise status.bad_request(f"Name parameter invalid: {quoted(name)}: {';'.join(problems)}")
         return self.backend, self.served, self.route.namespace, self.route.name
 
     def body(self, encoding: Encoding) -> JsonValue:
@@ -101,11 +123,19 @@ class _Call:
         accept = self.request.headers.get("accept", "")
         if accept == "application/json":
             return _PLAIN
-        return negotiate(accept, views, watch=watch, listing=listing, custom=self.served.kind.custom)
+        custom = self.served.kind.custom
+        offered = ("text/plain", *OFFERED) if self.route.subresource == "log" else OFFERED
+        if not has_tables(self.served, self.route.subresource):
+            views = tuple(view for view in views if view is not View.TABLE)
+        return negotiate(accept, views, watch=watch, listing=listing, custom=custom, offered=offered)
+
+    def included(self, representation: Representation) -> str:
+        """What a row of a Table has beside its cells. Raises StatusError (400)."""
+        return check_include_object(self.request.arg("includeObject")) if representation.view is View.TABLE else ""
 
     def listed(self) -> Representation:
         """The same of a list, which is not shown as one object. Raises StatusError (406)."""
-        found = self.represented(_LIST_VIEWS, listing=self.request.method == "GET")
+        found = self.represented(_VIEWS, listing=self.request.method == "GET")
         if found.view is View.METADATA:
             raise status.not_one_object(self.served.kind)
         return found
@@ -116,21 +146,26 @@ class _Call:
 
     def written(self, result: Written) -> Answer:
         """What a write came to, as the client wants to see it."""
-        answer = self.answered(result.obj)
         code = 201 if result.created else 200
-        return Answer(code, answer.document, answer.representation, (*answer.warnings, *result.warnings))
+        return self.answered(result.obj, code, result.warnings)
 
-    def answered(self, document: JsonObject) -> Answer:
+    def answered(self, document: JsonObject, code: int = 200, warnings: tuple[str, ...] = ()) -> Answer:
         """An object (or Status) as the client wants to see it."""
-        representation = self.represented(_OBJECT_VIEWS)
-        if document.get("kind") not in _OTHERS:
-            include = check_include_object(self.request.arg("includeObject"))
+        representation = self.represented(_VIEWS)
+        if document.get("kind") in _OTHERS:
+            pass
+        elif representation is _PLAIN and not (self.route.subresource or self.request.query):
+            document = presented(self.served, document)
+        else:
+            include = self.included(representation)
             scale = self.route.subresource == "scale"
             served = shown_as(self.served.kind) if scale else self.served
+            if representation.view is View.METADATA_LIST:
+                raise status.not_a_list(served.kind)
             shown = document if scale else presented(served, document)
             document = object_view(served, shown, representation.view, include, self.backend.now())
             document = at_version(document, representation.version)
-        return Answer(200, document, representation, self.warnings)
+        return Answer(code, document, representation, (*self.warnings, *warnings))
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -148,8 +183,12 @@ def handle_resource(backend: Backend, user: User, route: ResourceRoute, request:
     served = backend.catalog.find(route.group, route.version, route.plural)
     if served is None:
         raise nothing_there(route.group)
-    check_method(served, route, request.method)
     call = _Call(backend, served, route, request, user)
+    try:
+        check_method(served, route, request.method)
+    except status.StatusError as error:
+        error.warnings = call.warnings if served.kind.custom else ()
+        raise
     answerer = ANSWERERS.get(asked_for(served, route.subresource.partition("/")[0]))
     if answerer is None and served.kind.virtual:
         raise status.method_not_allowed()
@@ -174,7 +213,7 @@ def verb_of(route: ResourceRoute, request: Request) -> str:
         return "get" if route.name else "list"
     if request.method == "DELETE" and not route.name:
         return "deletecollection"
-    return {"POST": "create", "PUT": "update", "PATCH": "patch"}.get(request.method, request.method.lower())
+    return {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}.get(request.method, "")
 
 
 def _collection(call: _Call) -> Answer | WatchAnswer:
@@ -184,7 +223,7 @@ def _collection(call: _Call) -> Answer | WatchAnswer:
             options = call.list_options(call.request.query)
             return _watch(call, options) if options.watch else _list(call, options)
         case "POST" if not namespaced_elsewhere:
-            call.represented(_OBJECT_VIEWS)
+            call.represented(_VIEWS)
             encoding = body_encoding(call.request.headers.get("content-type", ""))
             options_ = call.write_options("CreateOptions")
             body = _typed_body(call, encoding)
@@ -200,7 +239,7 @@ def _object(call: _Call) -> Answer | WatchAnswer:
         case "GET" | "HEAD":
             if call.route.watch:  # a parameter makes no watch of one object
                 return _watch(call, call.list_options(call.request.query))
-            call.represented(_OBJECT_VIEWS)
+            call.represented(_VIEWS)
             return call.answered(get(*call.place, asked_revision(call.request.query)))
         case "PUT":
             return _put(call)
@@ -218,7 +257,7 @@ def _subresource(call: _Call) -> Answer:
     scale = call.route.subresource == "scale"
     match call.request.method:
         case "GET" | "HEAD":
-            call.represented(_OBJECT_VIEWS)
+            call.represented(_VIEWS)
             return call.answered(get_scale(*call.place) if scale else get(*call.place))
         case "PUT":
             return _put(call)
@@ -231,9 +270,17 @@ def _subresource(call: _Call) -> Answer:
 def _virtual(call: _Call, answerer: Answerer) -> Answer:
     """An answer that storage alone does not have."""
     request, written = call.request, call.request.method == "POST"
+    connected = call.route.subresource.partition("/")[0] in _CONNECTED
+    if not connected:
+        call.represented(_VIEWS, listing=request.method == "GET" and not call.route.name)
+    body = None if connected else _optional_body(call)
+    if written and not connected and call.served.kind.namespaced and call.served.kind.plural != _REVIEWS:
+        said = find(body, "metadata", "name")
+        named = call.route.name or (said if said and isinstance(said, str) else "Unknown")
+        check_namespace_open(call.backend, call.served, call.route.namespace, named)
     asked = Asked(
         call.backend, call.served, call.route.namespace, call.route.name, call.route.subresource, request.method,
-        _optional_body(call), call.write_options("CreateOptions"), request.query,
+        body, call.write_options("CreateOptions"), request.query,
     )  # fmt: skip
     found = answerer(asked)
     if isinstance(found, str):
@@ -246,8 +293,8 @@ def _virtual(call: _Call, answerer: Answerer) -> Answer:
     answer = call.answered(found)
     if found.get("kind") == "Status":
         code = found.get("code")
-        return replace(answer, code=code) if isinstance(code, int) else answer
-    return replace(answer, code=201) if written else answer
+        return msgspec.structs.replace(answer, code=code) if isinstance(code, int) else answer
+    return msgspec.structs.replace(answer, code=201) if written else answer
 
 
 def _typed_body(call: _Call, encoding: Encoding) -> Body:
@@ -255,15 +302,17 @@ def _typed_body(call: _Call, encoding: Encoding) -> Body:
         return read_body(call.request.body, encoding)
     except BodyError as error:
         kind = "Scale" if call.route.subresource == "scale" else call.served.kind.kind
+        if isinstance(error, LargeNumberError):
+            raise refused(kind, call.served.version.name, str(error)) from error
         raise unreadable(kind, str(error), Body(None, call.request.body, encoding)) from error
 
 
 def _delete(call: _Call) -> Answer:
-    call.represented(_OBJECT_VIEWS)
-    options = replace(delete_options(call.request), warnings=call.told)
+    call.represented(_VIEWS)
+    options = replace(delete_options(call.request), warnings=call.told, user=call.user)
     answer = call.answered(delete(*call.place, options))
     left = options.not_orphaned and not options.dry_run and call.backend.get(*call.place[1:]) is not None
-    return replace(answer, code=202) if left else answer
+    return msgspec.structs.replace(answer, code=202) if left else answer
 
 
 def _optional_body(call: _Call) -> JsonValue:
@@ -274,24 +323,19 @@ def _optional_body(call: _Call) -> JsonValue:
 
 
 def _put(call: _Call) -> Answer:
-    call.represented(_OBJECT_VIEWS)
-    encoding = body_encoding(call.request.headers.get("content-type", ""))
+    call.represented(_VIEWS)
     options = call.write_options("UpdateOptions")
-    body = _typed_body(call, encoding)
+    body = _typed_body(call, body_encoding(call.request.headers.get("content-type", "")))
     if call.route.subresource == "scale":
         return call.answered(replace_scale(*call.place, body, options))
     return call.written(replace_object(*call.place, call.route.subresource, body, options))
 
 
 def _patch(call: _Call) -> Answer:
-    call.represented(_OBJECT_VIEWS)
     offered = CUSTOM_PATCHES if call.served.kind.custom else BUILTIN_PATCHES
-    media = call.request.headers.get("content-type", "").partition(";")[0].strip()
-    kind = next((item for item in offered if item.value == media), None)
-    if kind is None:
-        if call.served.kind.custom:
-            raise status.unsupported_media_type(offered)
-        raise status.StatusError(415, "UnsupportedMediaType", "415: Unsupported Media Type", {})
+    content_type = call.request.headers.get("content-type", "")
+    kind = PatchType(patch_media(content_type, offered, custom=call.served.kind.custom))
+    call.represented(_VIEWS)
     if len(call.request.body) > BODY_LIMIT:
         raise too_large()
     options = call.write_options("PatchOptions", apply=kind is PatchType.APPLY)
@@ -302,52 +346,50 @@ def _patch(call: _Call) -> Answer:
 
 def _list(call: _Call, options: ListOptions) -> Answer:
     representation = call.listed()
-    include = check_include_object(call.request.arg("includeObject")) if representation.view is View.TABLE else ""
+    include = call.included(representation)
     page = list_page(call.backend, call.served, call.route.namespace, options)
-    metadata = _list_metadata(page)
+    metadata = page.metadata
     if representation == _PLAIN:
         return Answer(200, raw_list(page, metadata), representation, call.warnings)
     document = list_view(call.served, page.items, metadata, representation.view, include, call.backend.now())
     return Answer(200, at_version(document, representation.version), representation, call.warnings)
 
 
-def _list_metadata(page: Page) -> JsonObject:
-    metadata: JsonObject = {"resourceVersion": str(page.revision)}
-    if page.continue_token:
-        metadata["continue"] = page.continue_token
-    if page.remaining is not None:
-        metadata["remainingItemCount"] = page.remaining
-    return metadata
-
-
 def _delete_collection(call: _Call) -> Answer:
-    """Delete what a selection meets, or a page of it; the answer is the list as it was before."""
+    """Delete what a selection meets, or a page of it; the answer is the list as it was before.
+
+    Without a limit it goes through pages of any size, and pages are of the very revision that is asked for.
+    """
+    call.represented(_VIEWS)
     chosen = call.list_options({name: values for name, values in call.request.query.items() if name != "watch"})
-    options = replace(delete_options(call.request), warnings=call.told)
+    chosen = replace(chosen, limit=chosen.limit or sys.maxsize)
+    options = replace(delete_options(call.request), warnings=call.told, user=call.user, each=True)
     page = list_page(call.backend, call.served, call.route.namespace, chosen)
     for item in page.items:
         metadata = find_object(item, "metadata")
-        delete(call.backend, call.served, find_str(metadata, "namespace"), find_str(metadata, "name"), options)
+        place = find_str(metadata, "namespace"), find_str(metadata, "name")
+        if call.backend.get(call.served, *place) is not None:  # a page of the past may hold what is gone
+            delete(call.backend, call.served, *place, options)
     representation = call.listed()
-    include = check_include_object(call.request.arg("includeObject")) if representation.view is View.TABLE else ""
-    document = list_view(
-        call.served, page.items, _list_metadata(page), representation.view, include, call.backend.now()
-    )
+    include = call.included(representation)
+    document = list_view(call.served, page.items, page.metadata, representation.view, include, call.backend.now())
     return Answer(200, at_version(document, representation.version), representation, call.warnings)
 
 
 def _watch(call: _Call, options: ListOptions) -> WatchAnswer:
-    representation = call.represented(_LIST_VIEWS, watch=True)
-    include = check_include_object(call.request.arg("includeObject")) if representation.view is View.TABLE else ""
+    representation = call.represented(_VIEWS, watch=True)
+    include = call.included(representation)
     chosen = selection(call.served, options, name=call.route.name)
     plain = representation.view is View.OBJECT
     watch = Watch(call.served, call.route.namespace, chosen, options, plain)
-    view = View.METADATA if representation.view is View.METADATA_LIST else representation.view
+    view = representation.view
     headers = True
 
     def render(type_: str, obj: JsonObject) -> bytes:
         nonlocal headers
         if type_ != "ERROR":
+            if view is View.METADATA_LIST:
+                raise UnshowableError
             obj = object_view(call.served, obj, view, include, call.backend.now(), headers=headers)
             obj = at_version(obj, representation.version)
             headers = False

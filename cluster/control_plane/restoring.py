@@ -4,9 +4,12 @@ The kube-apiserver's converter (apimachinery's ``FromUnstructuredWithValidation`
 in the order of Go's fields, the first that does not fit ends it, and its words are others.
 """
 
+from base64 import b64encode
 from typing import Final
 
-from wharfinger.cluster.control_plane.decoding import Decoded, DecodingError, go_type_of
+from wharfinger.cluster.control_plane.bodies import sorted_value, with_plain_numbers
+from wharfinger.cluster.control_plane.custom.numbers import native
+from wharfinger.cluster.control_plane.decoding import INT64, Decoded, DecodingError, go_type_of, read_schema
 from wharfinger.cluster.control_plane.go_formats import (
     ZERO_TIME,
     GoFormatError,
@@ -50,7 +53,7 @@ def _value(value: JsonValue, types: ListTypes, path: str, unknown: list[str]) ->
     if types.relation in {Relation.SCALAR, Relation.QUANTITY}:
         return _scalar(value, types)
     if types.relation is Relation.UNKNOWN:
-        return value
+        return sorted_value(value) if types.scalar is Scalar.ANY else read_schema(value, types)
     if types.closed:
         if not isinstance(value, dict):
             raise DecodingError(f"cannot restore struct from: {_go_kind(value)}")
@@ -90,10 +93,12 @@ def _scalar(value: JsonValue, types: ListTypes) -> JsonValue:
         return None if time == ZERO_TIME else time
     if scalar is Scalar.QUANTITY:
         is_text = isinstance(value, str | int | float) and not isinstance(value, bool)
-        return read_quantity(str(value) if is_text else "")
+        return read_quantity(_amount_text(value) if is_text else "")
     if scalar is Scalar.INT_OR_STRING:
         return value if isinstance(value, str) else _own_integer(value)
     if scalar is Scalar.BYTES:
+        if isinstance(value, list) and all(isinstance(item, int) and not isinstance(item, bool) for item in value):
+            return b64encode(bytes(item & 255 for item in value if isinstance(item, int))).decode()
         if not isinstance(value, str):
             raise DecodingError(f"cannot restore slice from {_go_kind(value)}")
         try:
@@ -116,16 +121,27 @@ def _simple(value: JsonValue, types: ListTypes) -> JsonValue:
     scalar, kind = types.scalar, _go_kind(value)
     if (scalar, kind) in {(Scalar.STRING, "string"), (Scalar.BOOL, "bool"), (Scalar.FLOAT, "float64")}:
         return value
+    value = native(value)
     if isinstance(value, int) and not isinstance(value, bool):
         if scalar is Scalar.FLOAT:
             return value
         if scalar in _INTEGERS:
-            half: int = 1 << (31 if scalar is Scalar.INT32 else 63)
-            return (value + half) % (2 * half) - half
+            return _wrapped(value, scalar)
         if scalar in _STRINGS:
             raise DecodingError(f"cannot convert int64 to {types.go_type}")
     if isinstance(value, float) and scalar in _INTEGERS:
         if value.is_integer():
-            return int(value)
+            return _wrapped(int(value) if int(value) in INT64 else INT64.start, scalar)
         raise DecodingError(f"cannot convert float64 to {types.go_type}")
     raise DecodingError(f"unrecognized type: {'string' if scalar is Scalar.STRING else types.go_type}")
+
+
+def _wrapped(value: int, scalar: Scalar) -> int:
+    """A number of 64 bits as one of the scalar's size, in which it may not fit."""
+    half: int = 1 << (31 if scalar is Scalar.INT32 else 63)
+    return (value + half) % (2 * half) - half
+
+
+def _amount_text(value: JsonValue) -> str:
+    """A quantity as JSON has it."""
+    return value if isinstance(value, str) else str(with_plain_numbers(native(value)))

@@ -8,6 +8,8 @@ here, as in the kube-apiserver's RequestInfo).
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+import msgspec
+
 _NAMESPACE_SUBRESOURCES: Final = frozenset({"status", "finalize"})
 _HEALTH: Final = frozenset({"healthz", "livez", "readyz"})
 
@@ -86,8 +88,7 @@ class StatusPageRoute:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceRoute:
+class ResourceRoute(msgspec.Struct, frozen=True):
     """A collection (``name`` is ""), an object, or one of its subresources; ``watch`` for the old watch paths."""
 
     group: str
@@ -129,9 +130,10 @@ Route: TypeAlias = (
 
 
 def parse_route(path: str) -> Route:
-    """The route of a decoded path; a trailing slash says nothing, an empty segment inside is unknown."""
-    segments = path.strip("/").split("/") if path.strip("/") else []
-    if not path.startswith("/") or any(not segment for segment in segments):
+    """The route of a decoded path; a trailing slash says nothing in most, an empty segment inside is unknown."""
+    inner = path.strip("/")
+    segments = inner.split("/") if inner else []
+    if not path.startswith("/") or "" in segments:
         return UnknownRoute()
     match segments:
         case []:
@@ -147,7 +149,15 @@ def parse_route(path: str) -> Route:
         case ["apis", group, version, *rest]:
             return _resource(group, version, rest)
         case _:
-            return _document(segments)
+            return _document(segments) if not path.endswith("/") else _slashed(segments)
+
+
+def _slashed(segments: list[str]) -> Route:
+    """Of a path that ends with a slash: only what is looked up by its segments is the same as without."""
+    found = _document(segments)
+    if isinstance(found, OpenApiV3Route):
+        return OpenApiV3Route(f"{found.document}/")
+    return UnknownRoute() if isinstance(found, HealthRoute) else found
 
 
 def _document(segments: list[str]) -> Route:
@@ -186,15 +196,13 @@ def _resource(group: str, version: str, rest: list[str]) -> Route:
         case ["namespaces", name, subresource] if subresource in _NAMESPACE_SUBRESOURCES:
             return ResourceRoute(group, version, "", "namespaces", name, subresource, watch=watch)
         case ["namespaces", namespace, plural, *tail]:
-            return _tail(ResourceRoute(group, version, namespace, plural, watch=watch), tail)
+            return ResourceRoute(group, version, namespace, plural, *_tail(tail), watch)
         case [plural, *tail]:
-            return _tail(ResourceRoute(group, version, "", plural, watch=watch), tail)
+            return ResourceRoute(group, version, "", plural, *_tail(tail), watch)
         case _:
             return UnknownRoute()
 
 
-def _tail(route: ResourceRoute, tail: list[str]) -> ResourceRoute:
-    name = tail[0] if tail else ""
-    return ResourceRoute(
-        route.group, route.version, route.namespace, route.plural, name, "/".join(tail[1:]), watch=route.watch
-    )
+def _tail(tail: list[str]) -> tuple[str, str]:
+    """The name of an object and its subresource, each "" where there is none."""
+    return (tail[0] if tail else "", "/".join(tail[1:]))

@@ -176,7 +176,7 @@ def _write(
     replicas = find_int(scale, "spec", "replicas")
     if replicas < 0 and not served.kind.custom:
         raise status.invalid("autoscaling", "Scale", name, [invalid("spec.replicas", replicas, NEGATIVE)])
-    check_uid(served, old, scale)
+    check_uid(served, old, scale, dry_run=options.dry_run)
     try:
         scaled = _with_number(old, paths.replicas.strip(".").split("."), replicas)
     except ShapeError as error:

@@ -102,6 +102,8 @@ class FieldTerm:
     path: str
     value: str
     equal: bool
+    absent: str = ""
+    """What it reads as where it is not there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +113,8 @@ class FieldSelector:
     terms: tuple[FieldTerm, ...] = ()
 
     def matches(self, obj: JsonObject) -> bool:
-        """Whether an object's fields meet all of it; an absent field reads as ""."""
-        return all((_field(obj, term.path) == term.value) == term.equal for term in self.terms)
+        """Whether an object's fields meet all of it."""
+        return all(((_field(obj, term.path) or term.absent) == term.value) == term.equal for term in self.terms)
 
     @property
     def name(self) -> str:
@@ -127,20 +129,19 @@ def _field(obj: JsonObject, path: str) -> str:
     return str(found) if isinstance(found, str | int | float) else ""
 
 
-_TOKEN: Final = re.compile(r"\s*(?:(?P<symbol>!=|==|=|!|<|>|\(|\)|,)|(?P<word>[^\s=!<>(),]+))")
+_TOKEN: Final = re.compile(
+    r"[ \t\r\n]*(?:(?P<symbol>!=|==|=|!|<|>|\(|\)|,)|(?P<word>[^ \t\r\n=!<>(),\0]+)\0?|(?P<end>\0|\Z))"
+)
 _END: Final = ""
 
 
 class _Tokens:
-    """The lexer: symbols, words, and "" at the end."""
+    """The lexer: symbols, words, and "" at the end, which a NUL is too unless it follows a word."""
 
     def __init__(self, text: str) -> None:
         self._items: list[str] = []
         position = 0
-        while position < len(text.rstrip()):
-            found = _TOKEN.match(text, position)
-            if found is None:  # pragma: no cover - every character is a symbol, white space or part of a word
-                raise SelectorError(f"unable to parse requirement: {text!r}")
+        while (found := _TOKEN.match(text, position)) is not None and found["end"] is None:
             self._items.append(found["symbol"] or found["word"])
             position = found.end()
 

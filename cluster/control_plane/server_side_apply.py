@@ -24,7 +24,7 @@ from wharfinger.cluster.control_plane.managed_fields import (
     updated,
     with_managers,
 )
-from wharfinger.cluster.control_plane.timestamps import format_time
+from wharfinger.cluster.control_plane.timestamps import format_time, parse_time
 from wharfinger.cluster.control_plane.typed_check import type_problems
 from wharfinger.cluster.control_plane.typed_fields import (
     by_element,
@@ -97,8 +97,8 @@ def apply(
 
     Raises ApplyRefusedError, UndeclaredFieldError, and unless ``force`` ApplyConflict.
     """
-    sent = _checked(sent if sent is not None else intent, lists)
-    intent = _checked(intent, lists)
+    sent = _checked(sent if sent is not None else intent, lists, fresh=live is None)
+    intent = _checked(intent, lists, fresh=live is None)
     start = plain(live) if live is not None else _birth(intent)
     own = Manager(Operation.APPLY, manager, "", subresource)
     managers = dict(managers_of(live)) if live is not None else {}
@@ -258,16 +258,25 @@ def place_of(intent: JsonObject) -> str:
     return f"{namespace}/{name}; {version if '/' in version else f'/{version}'}, Kind={kind}"
 
 
-def _checked(intent: JsonObject, lists: ListTypes) -> JsonObject:
-    """The intent without what only the server sets; refused where it has entries or unknown fields."""
-    if find(intent, "metadata", "managedFields") is not None:
+def _checked(intent: JsonObject, lists: ListTypes, *, fresh: bool) -> JsonObject:
+    """The intent without what only the server sets, unless it is of a new object; refused with entries, unknown fields."""
+    entries = find(intent, "metadata", "managedFields")
+    if isinstance(entries, list) and all(map(_is_entry, entries)):
         raise ApplyRefusedError("metadata.managedFields must be nil")
     wrong = list(type_problems(intent, lists))
     if wrong:
         said = wrong[0] if len(wrong) == 1 else "\n  ".join(["errors:", *wrong])
         raise UndeclaredFieldError(f"failed to create typed patch object ({place_of(intent)}): {said}")
-    metadata = {name: value for name, value in find_object(intent, "metadata").items() if name not in _SERVER_OWNED}
+    metadata = {
+        name: item for name, item in find_object(intent, "metadata").items() if fresh or name not in _SERVER_OWNED
+    }
     return intent | {"metadata": metadata}
+
+
+def _is_entry(value: JsonValue) -> bool:
+    """Whether something is seen to be an entry of managed fields."""
+    time = find(value, "time")
+    return isinstance(value, dict) and (time is None or (isinstance(time, str) and parse_time(time) is not None))
 
 
 def _kubectl_may_take(live: JsonObject | None, manager: str, lists: ListTypes) -> FieldSet:

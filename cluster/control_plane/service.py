@@ -8,6 +8,7 @@ from functools import cache
 from typing import Final
 
 from wharfinger.cluster.control_plane import first_objects
+from wharfinger.cluster.control_plane.admission.policies.bindings import BoundPolicies
 from wharfinger.cluster.control_plane.authentication import Authenticator
 from wharfinger.cluster.control_plane.authorization.aggregation import Aggregation
 from wharfinger.cluster.control_plane.authorization.bootstrap import install
@@ -120,6 +121,7 @@ def assemble(
     backend.commit()
     backend.observe(group_services)
     backend.observe(Aggregation(backend, _served(catalog, "rbac.authorization.k8s.io", "clusterroles")))
+    backend.observe(BoundPolicies(backend))
     storage.compact()
     authenticator = Authenticator(token, TokenSigner(backend).user)
     backend.by_token = authenticator.by_token

@@ -7,9 +7,14 @@ Status Kind").
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
+from typing import Final
 
 from wharfinger.cluster.control_plane.kinds import Kind
 from wharfinger.formats.json_value import JsonObject, JsonValue
+
+MOST_SAID: Final = 8 * 1024 * 1024
+"""Characters of all that is wrong with one object, in one answer: a kube-apiserver would fill its memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +100,15 @@ def already_exists(kind: Kind, name: str, *, leaving: bool = False) -> StatusErr
     return StatusError(409, "AlreadyExists", f"object is being deleted: {message}" if leaving else message, details)
 
 
+def not_generated(kind: Kind, name: str) -> StatusError:
+    """409 of a create whose name was, or could have been, generated."""
+    details = {**_details(name, kind.group, kind.plural), "retryAfterSeconds": 1}
+    message = (
+        f'{kind.resource} "{name}" already exists, the server was not able to generate a unique name for the object'
+    )
+    return StatusError(409, "AlreadyExists", message, details, retry_after=1)
+
+
 MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
 """What a lost optimistic lock says."""
 
@@ -122,8 +136,16 @@ def apply_conflict(message: str, conflicts: Sequence[tuple[str, str]]) -> Status
     return StatusError(409, "Conflict", message, {"causes": causes})
 
 
+def _within(errors: Sequence[FieldError]) -> Sequence[FieldError]:
+    """The errors, without the last of those that are more than an answer holds."""
+    sizes = accumulate(len(error.message) for error in errors)
+    last = next((index for index, size in enumerate(sizes) if size > MOST_SAID), None)
+    return errors if last is None else errors[: last + 1]
+
+
 def invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> StatusError:
     """422; identical messages are said once, though each is a cause."""
+    errors = _within(errors)
     said = list(dict.fromkeys(str(error) for error in errors))
     what = said[0] if len(said) == 1 else f"[{', '.join(said)}]"
     qualified = f"{kind}.{group}" if group else kind
@@ -148,11 +170,14 @@ def forbidden(kind: Kind, name: str, why: str, causes: Sequence[FieldError] = ()
     """403 of one object."""
     details = _details(name, kind.group, kind.plural)
     if causes:
-        details["causes"] = [
-            {"reason": cause.reason, "message": cause.message, "field": cause.field} for cause in causes
-        ]
+        details["causes"] = [_cause(cause) for cause in causes]
     what = f'{kind.resource} "{name}"' if name else kind.resource
     return StatusError(403, "Forbidden", f"{what} is forbidden: {why}", details)
+
+
+def _cause(error: FieldError) -> JsonObject:
+    shown = {"reason": error.reason, "message": error.message, "field": error.field}
+    return {name: value for name, value in shown.items() if value}
 
 
 def forbidden_path(user: str, verb: str, path: str) -> StatusError:
@@ -184,12 +209,23 @@ def only_accepted(offered: Sequence[str]) -> StatusError:
 
 def not_one_object(kind: Kind) -> StatusError:
     """406 of a list that is asked for as the metadata of one object; says which type of Go's a list has there."""
+    name = "unstructured.UnstructuredList" if kind.custom else _go_name(kind, kind.list_kind)
+    message = f"you requested PartialObjectMetadata, but the requested object is a list (*{name})"
+    return StatusError(406, "NotAcceptable", message)
+
+
+def not_a_list(kind: Kind) -> StatusError:
+    """406 of one object that is asked for as a list of metadata."""
+    name = "unstructured.Unstructured" if kind.custom else _go_name(kind, kind.kind)
+    message = f"you requested PartialObjectMetadataList, but the requested object is not a list (*{name})"
+    return StatusError(406, "NotAcceptable", message)
+
+
+def _go_name(kind: Kind, name: str) -> str:
     package = {"": "core", "events.k8s.io": "core", "internal.apiserver.k8s.io": "apiserverinternal"}.get(
         kind.group, kind.group.partition(".")[0]
     )
-    name = "unstructured.UnstructuredList" if kind.custom else f"{package}.{kind.list_kind}"
-    message = f"you requested PartialObjectMetadata, but the requested object is a list (*{name})"
-    return StatusError(406, "NotAcceptable", message)
+    return f"{package}.{name}"
 
 
 def unsupported_media_type(accepted: Sequence[str]) -> StatusError:

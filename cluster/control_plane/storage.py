@@ -14,9 +14,10 @@ Only one process writes to a storage, and verbs never wait between reading and w
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
+
+import msgspec
 
 from wharfinger.cluster.control_plane.record import Collection as Collection  # noqa: PLC0414 - offered from here
 from wharfinger.cluster.control_plane.record import Key as Key  # noqa: PLC0414
@@ -32,8 +33,7 @@ class ChangeType(StrEnum):
     DELETED = "DELETED"
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(msgspec.Struct, frozen=True, gc=False):
     """One write: the object after it (of a deletion: the last state, at the deletion's revision), and before it."""
 
     type: ChangeType

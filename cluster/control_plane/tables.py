@@ -2,14 +2,44 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Final
 
 from wharfinger.cluster.control_plane import status
 from wharfinger.cluster.control_plane.catalog import Served
+from wharfinger.cluster.control_plane.defaults.autoscalers import ROUND_TRIP
+from wharfinger.cluster.control_plane.defaults.workloads import TEMPLATE_GENERATION
 from wharfinger.cluster.control_plane.negotiation import View
 from wharfinger.cluster.control_plane.pod_cells import row_conditions
 from wharfinger.formats.json_value import JsonObject, JsonValue, find_list, find_object, find_str
 
 META: str = "meta.k8s.io/v1"
+
+
+_STATUS_WITHOUT: Final = frozenset(
+    {
+        "APIService.apiregistration.k8s.io",
+        "CustomResourceDefinition.apiextensions.k8s.io",
+        "DeviceTaintRule.resource.k8s.io",
+        "ResourceClaim.resource.k8s.io",
+    }
+)
+"""Kinds whose status is not shown as a Table."""
+
+
+_FIELDS_AS_ANNOTATIONS: Final = {
+    "DaemonSet.apps": frozenset({TEMPLATE_GENERATION}),
+    "Deployment.apps": frozenset({"deprecated.deployment.rollback.to"}),
+    "HorizontalPodAutoscaler.autoscaling": frozenset(ROUND_TRIP),
+}
+"""Annotations that only exist in what a version of a kind shows: metadata on its own is that of the server's type."""
+
+
+def has_tables(served: Served, subresource: str) -> bool:
+    """Whether a resource is shown as a Table: objects and scales are, and what is only answered is not."""
+    kind = served.kind
+    if subresource == "status":
+        return kind.group_kind not in _STATUS_WITHOUT
+    return subresource == "scale" or not (subresource or (kind.virtual and "list" not in kind.verbs))
 
 
 def check_include_object(value: str) -> str:
@@ -58,13 +88,19 @@ def _row(served: Served, item: JsonObject, include: str, now: datetime) -> JsonO
     if include == "Object":
         row["object"] = item
     else:
-        row["object"] = partial(item) if include == "Metadata" else None
+        row["object"] = partial(served, item) if include == "Metadata" else None
     return row
 
 
-def partial(item: JsonObject) -> JsonObject:
-    """The metadata of an object."""
-    return {"kind": "PartialObjectMetadata", "apiVersion": META, "metadata": item.get("metadata") or {}}
+def partial(served: Served, item: JsonObject) -> JsonObject:
+    """The metadata of an object, without annotations that stand for fields of the server's own types."""
+    metadata = item.get("metadata") or {}
+    hidden = _FIELDS_AS_ANNOTATIONS.get(served.kind.group_kind)
+    if hidden is not None and isinstance(metadata, dict):
+        shown = {name: value for name, value in find_object(metadata, "annotations").items() if name not in hidden}
+        rest = {name: value for name, value in metadata.items() if name != "annotations"}
+        metadata = {**rest, "annotations": shown} if shown else rest
+    return {"kind": "PartialObjectMetadata", "apiVersion": META, "metadata": metadata}
 
 
 def object_view(
@@ -73,9 +109,9 @@ def object_view(
     """One object in a view."""
     if view is View.TABLE:
         metadata = item.get("metadata")
-        version = metadata.get("resourceVersion", "") if isinstance(metadata, dict) else ""
-        return table(served, [item], {"resourceVersion": version}, include, now, headers=headers)
-    return partial(item) if view is View.METADATA else item
+        version = metadata.get("resourceVersion") if isinstance(metadata, dict) else None
+        return table(served, [item], {"resourceVersion": version} if version else {}, include, now, headers=headers)
+    return partial(served, item) if view is View.METADATA else item
 
 
 def list_view(
@@ -89,7 +125,7 @@ def list_view(
             "kind": "PartialObjectMetadataList",
             "apiVersion": META,
             "metadata": metadata,
-            "items": [partial(item) for item in items] or None,
+            "items": [partial(served, item) for item in items] or None,
         }
     kind = served.kind
     if kind.custom:

@@ -2,6 +2,11 @@
 
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+from typing import Final
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+_ZONE_CHARS: Final = 255
+"""No zone of the tz database has a longer name; looking for one that has does not come to an end."""
 
 
 def format_time(moment: datetime) -> str:
@@ -22,6 +27,16 @@ def parse_time(text: str) -> datetime | None:
     except ValueError:
         return None
     return moment if moment.tzinfo is not None else None
+
+
+def zone_of(name: str) -> ZoneInfo | None:
+    """The zone of that name in the tz database, or None where it has none."""
+    if not 0 < len(name) <= _ZONE_CHARS:
+        return None
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return None
 
 
 def human_duration(span: timedelta) -> str:

@@ -98,13 +98,15 @@ def _scalar_problem(value: JsonValue, scalar: Scalar) -> str:
         )
     if scalar is Scalar.BOOL:
         return "" if isinstance(value, bool) else f"expected boolean, got &{{{map_text(value)}}}"
+    if scalar is Scalar.INT_OR_STRING:
+        return ""  # whose schema says several types: that is no scalar there
     return f"expected any scalar, got &{{{map_text(value)}}}" if isinstance(value, dict | list) else ""
 
 
 def _literal(value: JsonValue) -> str:
     """A value as ``%#v`` shows it."""
     if isinstance(value, dict):
-        members = ", ".join(f"{json.dumps(name)}:{_literal(value[name])}" for name in sorted(value))
+        members = ", ".join(f"{json.dumps(name, ensure_ascii=False)}:{_literal(value[name])}" for name in sorted(value))
         return f"map[string]interface {{}}{{{members}}}"
     if isinstance(value, list):
         return f"[]interface {{}}{{{', '.join(map(_literal, value))}}}"

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from wharfinger.cluster.control_plane.list_types import ListTypes, Relation
 from wharfinger.cluster.field_set import FieldPath, FieldSet, same_value
+from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json_value import JsonObject, JsonValue, canonical_json
 
 
@@ -63,11 +64,21 @@ def _collect(value: JsonValue, lists: ListTypes, path: FieldPath, found: list[Fi
 
 
 def item_element(item: JsonValue, lists: ListTypes) -> str:
-    """The path element of one item of a set or keyed list; keys an item lacks are defaulted, or left out."""
+    """The path element of one item of a set or keyed list; keys an item lacks are defaulted, or left out.
+
+    Raises KeylessItemError where it has none at all.
+    """
     if lists.relation is not Relation.KEYED or not isinstance(item, dict):
         return f"v:{canonical_json(item).decode()}"
-    key = {name: item.get(name, lists.key_defaults.get(name)) for name in lists.keys}
-    return f"k:{canonical_json({name: value for name, value in key.items() if value is not None}).decode()}"
+    if not any(name in item or name in lists.key_defaults for name in lists.keys):
+        raise KeylessItemError("an item of a keyed list has no key")
+    named = [name for name in lists.keys if name in item or name in lists.key_defaults]
+    key = {name: item[name] if name in item else lists.key_defaults[name] for name in named}
+    return f"k:{canonical_json(key).decode()}"
+
+
+class KeylessItemError(FormatError):
+    """An item of a keyed list cannot be told apart from others: fields of such an object belong to nobody."""
 
 
 class Comparison(NamedTuple):
@@ -119,12 +130,14 @@ class _Comparer:
     def _walk_map(self, before: JsonObject, after: JsonObject, lists: ListTypes, path: FieldPath) -> None:
         for name in before.keys() | after.keys():
             left, right = before.get(name, _ABSENT), after.get(name, _ABSENT)
-            if left is right or (not path and _are_same(left, right)):
-                continue  # most of an object is as it was: found out at the top, not anew at each level
+            if left is right:
+                continue
             if type(left) is str and type(right) is str:
                 if left != right:
                     self.modified.append((*path, f"f:{name}"))
                 continue
+            if not path and _are_same(left, right):
+                continue  # most of an object is as it was: found out at the top, not anew at each level
             self.walk(left, right, lists.field(name), (*path, f"f:{name}"))
 
     def _walk_list(self, before: list[JsonValue], after: list[JsonValue], lists: ListTypes, path: FieldPath) -> None:
@@ -132,8 +145,16 @@ class _Comparer:
         for element in left.keys() | right.keys():
             lefts, rights = left.get(element, []), right.get(element, [])
             here = (*path, element)
-            if len(lefts) > 1 or len(rights) > 1:
-                self.note(list(lefts) if lefts else _ABSENT, list(rights) if rights else _ABSENT, here)
+            if len(lefts) > 1 and len(rights) > 1:
+                self.note(list(lefts), list(rights), here)
+            elif len(rights) > 1:  # what there was in it is nobody's: one of several cannot be told apart
+                if lefts:
+                    self.walk(lefts[0], _ABSENT, lists.item, here)
+                self.added.append(here)
+            elif len(lefts) > 1:
+                if rights:
+                    self.walk(_ABSENT, rights[0], lists.item, here)
+                self.removed.append(here)
             else:
                 self.walk(lefts[0] if lefts else _ABSENT, rights[0] if rights else _ABSENT, lists.item, here)
 

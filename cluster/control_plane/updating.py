@@ -11,11 +11,10 @@ from typing import Final
 from wharfinger.cluster.control_plane import status
 from wharfinger.cluster.control_plane.admission.chain import charge, check, mutated
 from wharfinger.cluster.control_plane.admission.plugin import Admission, Operation
-from wharfinger.cluster.control_plane.authorization.requests import authorize_creation
 from wharfinger.cluster.control_plane.backend import Backend
 from wharfinger.cluster.control_plane.bodies import Body
 from wharfinger.cluster.control_plane.catalog import Served
-from wharfinger.cluster.control_plane.conversions import at_version, is_converted, settled, shown
+from wharfinger.cluster.control_plane.conversions import at_version, is_converted, settled, shown, with_known_entries
 from wharfinger.cluster.control_plane.crds import updated_status
 from wharfinger.cluster.control_plane.creation import (
     UNOWNED,
@@ -26,6 +25,7 @@ from wharfinger.cluster.control_plane.creation import (
     with_defaults,
     with_stored_defaults,
 )
+from wharfinger.cluster.control_plane.custom_versions import shown_custom, undeclared
 from wharfinger.cluster.control_plane.intake import Written, accepted, check_name, check_namespace
 from wharfinger.cluster.control_plane.kinds import DEFINITION, Generation, Kind
 from wharfinger.cluster.control_plane.list_types import ListTypes
@@ -33,6 +33,8 @@ from wharfinger.cluster.control_plane.managed_fields import Elsewhere, record_up
 from wharfinger.cluster.control_plane.options import WriteOptions, resource_version_of
 from wharfinger.cluster.control_plane.owner_lists import without_repeated_owners
 from wharfinger.cluster.control_plane.preparation import metadata_of, with_metadata
+from wharfinger.cluster.control_plane.refusals import WrongKindError
+from wharfinger.cluster.control_plane.sent_empties import as_sent
 from wharfinger.cluster.control_plane.strategies.objects import strategy_of
 from wharfinger.cluster.control_plane.validation.metadata import NEEDS_REVISION
 from wharfinger.cluster.control_plane.validation.objects import validate_update, warnings_of
@@ -48,6 +50,8 @@ _CARRIED = (
 )
 _COUNTED_METADATA = {"Deployment.apps": "annotations", "EndpointSlice.discovery.k8s.io": "labels"}
 """Metadata whose change is a new generation, in the kinds that count it."""
+_COUNTED_AS_ASKED: Final = frozenset({"EndpointSlice.discovery.k8s.io"})
+"""Kinds in which a change counts that is asked for, even where nothing comes of it."""
 _GROUPS_IN_PATHS: Final = frozenset({"apiextensions.k8s.io", "apiregistration.k8s.io"})
 _STORED_BELOW: Final = {
     "Endpoints": "services/endpoints",
@@ -69,29 +73,46 @@ def replace(
     options: WriteOptions,
 ) -> Written:
     """PUT: the object as stored. Raises StatusError."""
-    asked = accepted(served, body, options.validation)
+    try:
+        asked = accepted(served, body, options.validation)
+    except WrongKindError as error:
+        _check_target(backend, served, namespace, name, error.obj)
+        raise
     options.warnings.extend(asked.warnings)
     obj = check_name(check_namespace(served, asked.obj, namespace), name)
     old = backend.get(served, namespace, name)
     if old is None:
         if subresource or not served.kind.create_on_update:
             raise status.not_found(served.kind, name)
-        authorize_creation(backend, options.user, served.kind, served.version.name, namespace, name)
-        created = with_metadata(obj, {"resourceVersion": None})
-        return Written(create_object(backend, served, created, options, applied=False), created=True)
-    check_uid(served, old, obj)
+        check_uid(served, with_metadata(obj, {"uid": None}), obj, dry_run=options.dry_run)
+        resource_version_of(obj)
+        obj = without_repeated_owners(obj, options.warnings, admitted=False)
+        return Written(create_object(backend, served, obj, options, applied=False), created=True)
+    check_uid(served, old, obj, dry_run=options.dry_run)
     check_revision(served, obj, name)
     obj = without_repeated_owners(obj, options.warnings, admitted=False)
     stored = update(backend, served, old, obj, subresource, options, applied=False)
     return Written(stored, warnings=asked.warnings)
 
 
-def check_uid(served: Served, old: JsonObject, obj: JsonObject) -> None:
-    """Refuse (409) an object that is said to be another one than the stored one."""
+def _check_target(backend: Backend, served: Served, namespace: str, name: str, obj: JsonObject) -> None:
+    """All that is asked of an update before its object is judged. Raises StatusError."""
+    obj = check_name(check_namespace(served, obj, namespace), name)
+    old = backend.get(served, namespace, name)
+    if old is None:
+        raise status.not_found(served.kind, name)
+    check_revision(served, obj, name)
+    if resource_version_of(obj) != resource_version_of(old):
+        raise status.conflict(served.kind, name)
+
+
+def check_uid(served: Served, old: JsonObject, obj: JsonObject, *, dry_run: bool) -> None:
+    """Refuse (409) an object that is said to be another one than the stored one, or than none."""
     given, uid = find_str(obj, "metadata", "uid"), find_str(old, "metadata", "uid")
     if given and given != uid:
         namespace, name = find_str(old, "metadata", "namespace"), find_str(old, "metadata", "name")
-        path = "/".join(part for part in ("/registry", *_stored_below(served.kind), namespace, name) if part)
+        below = "" if dry_run else "/registry"
+        path = "/".join((below, *(part for part in (*_stored_below(served.kind), namespace, name) if part)))
         why = (
             f"StorageError: invalid object, Code: 4, Key: {path}, ResourceVersion: 0, AdditionalErrorMsg: Precondition "
             f"failed: UID in precondition: {given}, UID in object meta: {uid}"
@@ -127,54 +148,90 @@ def update(
 ) -> JsonObject:
     """Bring a stored object to a new state; ``applied`` ones bring their managed fields along. Raises StatusError."""
     kind, name = served.kind, find_str(old, "metadata", "name")
+    stored = old
     if served.version.custom is not None:
-        old = served.version.custom.completed(old)  # a default that is newer than the object is no change of it
+        old = shown_custom(served, old)
     asked = resource_version_of(new)
     if asked is not None and asked != resource_version_of(old):
         raise status.conflict(kind, name)
-    given = metadata_of(new)
+    given = _given(kind, metadata_of(new), subresource)
     namespace = find_str(old, "metadata", "namespace")
     before = shown(served, old)
     new = isolated(served, before, _carried(old, new), subresource)
-    new = with_defaults(served, new)
+    sent = new
+    if not (applied and served.kind.custom and same(before, new)):
+        new = with_defaults(served, new, backend.now())
+    whole = new
+    if served.kind.custom and subresource == "status":
+        new = isolated(served, before, new, subresource)
     if not applied:
-        elsewhere = _elsewhere(served, old, new) if is_converted(served) else None
-        after = settled(served, new)
-        recorded = record_update(
-            before, after, manager=options.manager, subresource=subresource, now=backend.now(),
-            lists=served.version.lists, elsewhere=elsewhere,
-        )  # fmt: skip
-        entries = find(recorded, "metadata", "managedFields")
-        new = recorded if after is new else with_metadata(new, {"managedFields": entries})
+        new = _recorded(backend, served, (old, before), new, whole, subresource, options)
     new = _in_stored_form(served, old, new, subresource)
     if kind.group_kind == DEFINITION and not subresource:
         new = {**new, "status": updated_status(new)}
     admission = Admission(
         backend, options.user, kind, Operation.UPDATE, subresource, namespace, name, new, old,
-        dry_run=options.dry_run, warnings=options.warnings,
+        dry_run=options.dry_run, warnings=options.warnings, version=served.version.name, policies=backend.policies,
+        asked=options.asked, own=options.own,
     )  # fmt: skip
     new = without_repeated_owners(mutated(admission, new), options.warnings, admitted=True)
     strategy = strategy_of(kind)
     view = backend.view(dry_run=options.dry_run)
     prepare = strategy.status if subresource == "status" else strategy.subresources.get(subresource, strategy.update)
+    asked_for = new
     new = prepare(new, old, view)
-    errors = validate_update(kind, new, old, subresource, given)
+    placed = strategy.status_errors(new, old, view) if subresource == "status" else []
+    errors = placed + validate_update(kind, new, old, subresource, given)
     if errors := errors + schema_errors(
         served, new, old, subresource=subresource, found=errors, warnings=options.warnings
     ):
+        if served.version.custom is None:
+            errors = as_sent(
+                errors,
+                new,
+                sent,
+                lambda whole: placed + validate_update(kind, whole, old, subresource, given),
+                served.version.lists,
+            )
         raise status.invalid_object(kind, name, errors)
     options.warnings.extend(warnings_of(kind, new, old, subresource))
+    new = _with_generation(served, old, new, subresource, asked_for if kind.group_kind in _COUNTED_AS_ASKED else new)
     admission = admission.of(new)
     check(admission)
-    new = stored_form(served, _with_generation(served, old, new, subresource))
-    if same(old, new):
-        return old
+    new = stored_form(served, new)
+    if same(stored, new):
+        return stored
     if _released(new):
         return _let_go(backend, served, old, new, options)
     if options.dry_run:
         return new
     charge(admission, backend)
     return store(backend, served, backend.key(served, namespace, name), new)
+
+
+def _recorded(
+    backend: Backend,
+    served: Served,
+    was: tuple[JsonObject, JsonObject],
+    new: JsonObject,
+    whole: JsonObject,
+    subresource: str,
+    options: WriteOptions,
+) -> JsonObject:
+    """The new object with managed fields; ``was`` is the old one, and that in the served version, ``whole`` the new one
+    before what is not reached was taken out.
+    """
+    old, before = was
+    after = settled(served, new)
+    recorded = record_update(
+        before, after, manager=options.manager, subresource=subresource, now=backend.now(), lists=served.version.lists,
+        elsewhere=_elsewhere(served, old, new) if is_converted(served) else None,
+    )  # fmt: skip
+    recorded = with_known_entries(served, recorded)
+    if served.kind.custom and undeclared(served, recorded, before, whole):
+        recorded = with_metadata(recorded, {"managedFields": None})  # as upstream, which cannot say whose is what
+    entries = find(recorded, "metadata", "managedFields")
+    return recorded if after is new else with_metadata(new, {"managedFields": entries})
 
 
 def _in_stored_form(served: Served, old: JsonObject, new: JsonObject, subresource: str) -> JsonObject:
@@ -265,6 +322,12 @@ _STATUS_KEEPS: Final[Mapping[str, tuple[str, ...]]] = {
     "VolumeAttachment.storage.k8s.io": _METADATA_OF_CLIENTS,
 }
 """Metadata that writes of status do not reach, in built-in kinds; in most they reach all that clients may write."""
+_FLOW: Final = frozenset({"FlowSchema", "PriorityLevelConfiguration"})
+
+
+def keeps_all(kind: Kind) -> bool:
+    """Whether a write of status leaves all metadata as it is, whatever it says."""
+    return kind.custom or (kind.kind in _FLOW and kind.group == "flowcontrol.apiserver.k8s.io")
 
 
 def status_keeps(kind: Kind) -> tuple[str, ...]:
@@ -272,15 +335,31 @@ def status_keeps(kind: Kind) -> tuple[str, ...]:
     return _METADATA_OF_CLIENTS if kind.custom else _STATUS_KEEPS.get(kind.group_kind, ())
 
 
+def _given(kind: Kind, metadata: JsonObject, subresource: str) -> JsonObject:
+    """Metadata that a client gave, without what is lost before anybody judges it."""
+    if subresource != "status":
+        return metadata
+    if keeps_all(kind):
+        return {}
+    lost = kind.group_kind == "Pod" or (
+        status_keeps(kind) == _METADATA_OF_CLIENTS and kind.group != "apiregistration.k8s.io"
+    )
+    return {name: value for name, value in metadata.items() if name != "deletionTimestamp"} if lost else metadata
+
+
 def _status_metadata(served: Served, old: JsonObject, new: JsonObject) -> JsonObject:
-    """Metadata after a write of status, which always reaches managed fields."""
+    """Metadata after a write of status, which always reaches managed fields, and in built-in kinds the prefix of names."""
     kept = status_keeps(served.kind)
-    reached = ("managedFields", *(name for name in _METADATA_OF_CLIENTS if name not in kept))
+    always = ("managedFields",) if keeps_all(served.kind) else ("managedFields", "generateName")
+    reached = (*always, *(name for name in _METADATA_OF_CLIENTS if name not in kept))
     metadata = {name: value for name, value in old.items() if name not in reached}
     return {**metadata, **{name: new[name] for name in reached if name in new}}
 
 
-def _with_generation(served: Served, old: JsonObject, new: JsonObject, subresource: str) -> JsonObject:
+def _with_generation(
+    served: Served, old: JsonObject, new: JsonObject, subresource: str, counted: JsonObject
+) -> JsonObject:
+    """The new state with its generation; ``counted`` is the state in which changes are looked for."""
     later = served.kind.generation is Generation.LATER
     if served.kind.generation is not Generation.SPEC and not later:
         given = find(old, "metadata", "generation")
@@ -289,10 +368,10 @@ def _with_generation(served: Served, old: JsonObject, new: JsonObject, subresour
         )
     ignored = _PLAIN | {"status"} if served.version.status or not served.kind.custom else _PLAIN
     before = {name: value for name, value in old.items() if name not in ignored}
-    after = {name: value for name, value in new.items() if name not in ignored}
+    after = {name: value for name, value in counted.items() if name not in ignored}
     field = "" if subresource else _COUNTED_METADATA.get(served.kind.group_kind)
     if field:
-        before[field], after[field] = find(old, "metadata", field), find(new, "metadata", field)
+        before[field], after[field] = find(old, "metadata", field), find(counted, "metadata", field)
     generation = find(old, "metadata", "generation")
     count = generation if isinstance(generation, int) else 0 if later else 1
     return with_metadata(new, {"generation": count + (before != after) or None})

@@ -40,6 +40,10 @@ Render = Callable[[str, JsonObject], bytes]
 """Writes one event: its type and object."""
 
 
+class UnshowableError(Exception):
+    """An event cannot be shown in the form that was asked for; the watch ends there."""
+
+
 class Bells:
     """Wakes watchers of a collection when it changes. Edge-triggered: take :meth:`next` before looking."""
 
@@ -53,6 +57,8 @@ class Bells:
         """Chunks made lately, by what was asked for, with the revision each goes up to."""
         self._moments: dict[Collection, tuple[float, int, Storage]] = {}
         """Of busy collections: when the present moment ends, and up to which revision of a storage is told in it."""
+        self._waits: dict[Collection, trio.Event] = {}
+        """Of busy collections: set at the end of the moment that somebody waits for."""
 
     def pace(self, collection: Collection) -> float:
         """How long a stream of a collection waits after a chunk."""
@@ -72,6 +78,19 @@ class Bells:
             end, upto, whose = max((now // pace + 1) * pace, now + pace / 8), committed, storage
             self._moments[collection] = end, upto, whose
         return (upto if whose is storage else committed), end
+
+    async def until(self, collection: Collection, end: float) -> None:
+        """Wait for the end of the present moment, or somewhat shorter: one stream keeps the time for all of a collection."""
+        over = self._waits.get(collection)
+        if over is not None:
+            await over.wait()
+            return
+        over = self._waits[collection] = trio.Event()
+        try:
+            await trio.sleep_until(end)
+        finally:
+            del self._waits[collection]
+            over.set()
 
     def next(self, collection: Collection) -> trio.Event:
         """Set at the next change of the collection."""
@@ -151,7 +170,9 @@ class _Stream:
         return self._render(type_, presented(served, object_at(record, revision)))
 
     def first(self) -> Iterator[bytes]:
-        """What is there already, in chunks."""
+        """What is there already, in chunks, and that this was all, where that is asked for."""
+        if not self.initial:
+            return
         found = self._storage.records(self._collection, self._watch.namespace, at=self.told)
         lines: list[bytes] = []
         size = 0
@@ -163,6 +184,8 @@ class _Stream:
                 lines, size = [], 0
         if lines:
             yield b"".join(lines)
+        if self._watch.options.initial_events and self._watch.options.bookmarks:
+            yield self._render("BOOKMARK", bookmark(self._watch.served, self.told, initial_end=True))
 
     def next(self, upto: int) -> bytes:
         """The events of what came next, up to a chunk full, and no later than a revision. Raises CompactedError."""
@@ -211,11 +234,8 @@ async def watch_events(backend: Backend, bells: Bells, watch: Watch, render: Ren
         if options.initial_events and stream.told < (options.revision or 0):
             yield render("ERROR", status.too_large_revision(options.revision or 0, stream.told).body())
             return
-        if stream.initial:
-            for chunk in stream.first():
-                yield chunk
-            if options.initial_events and options.bookmarks:
-                yield render("BOOKMARK", bookmark(served, stream.told, initial_end=True))
+        for chunk in stream.first():
+            yield chunk
         while True:
             bell = bells.next(collection)
             sent = False
@@ -228,11 +248,13 @@ async def watch_events(backend: Backend, bells: Bells, watch: Watch, render: Ren
                 yield render("BOOKMARK", bookmark(served, stream.told))
             if trio.current_time() >= end or not _still_served(backend, served):
                 return
-            with trio.move_on_at(clock.next_wake()):
-                if again_at:
-                    await trio.sleep_until(again_at)
-                else:
+            if again_at:
+                await bells.until(collection, again_at)
+            else:
+                with trio.move_on_at(clock.next_wake()):
                     await bell.wait()
+    except UnshowableError:
+        return
     except CompactedError as error:
         yield render("ERROR", status.expired(f"too old resource version: {error.asked} ({error.oldest})").body())
     finally:

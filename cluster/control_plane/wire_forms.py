@@ -6,7 +6,7 @@ many lines; answers over 128 KiB are compressed for those who take gzip; errors 
 
 import gzip
 import json
-import uuid
+import os
 from collections.abc import Sequence
 from typing import Final
 
@@ -75,9 +75,17 @@ def common_headers(request: Request, given: Sequence[tuple[str, str]], flow: Hea
     """The headers of an answer with those that all have: the request's id, and that nobody is to keep it."""
     audit_id = request.headers.get("audit-id", "")
     if not audit_id or len(audit_id) > _AUDIT_ID_CHARS:
-        audit_id = str(uuid.uuid4())
-    kept = () if any(name == "cache-control" for name, _ in given) else (_PRIVATE,)
+        audit_id = _new_id()
+    kept = () if given and any(name == "cache-control" for name, _ in given) else (_PRIVATE,)
     return (("audit-id", audit_id), *kept, *flow, *given)
+
+
+def _new_id() -> str:
+    """A random UUID (RFC 9562 §5.4), made for each answer."""
+    digits = os.urandom(16).hex()
+    return (
+        f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{'89ab'[int(digits[16], 16) % 4]}{digits[17:20]}-{digits[20:]}"
+    )
 
 
 def with_common_headers(

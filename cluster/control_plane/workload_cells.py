@@ -2,6 +2,7 @@
 
 from datetime import datetime
 
+from wharfinger.cluster.control_plane.autoscaler_versions import autoscaler_v2
 from wharfinger.cluster.control_plane.columns import NONE, deleted, holds, integer, objects, said, since
 from wharfinger.cluster.control_plane.timestamps import human_duration, parse_time
 from wharfinger.formats.json_value import JsonObject, JsonValue, find, find_object
@@ -64,17 +65,22 @@ def scale_target(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
 
 def metrics(obj: JsonObject, now: datetime) -> JsonValue:  # noqa: ARG001
     """``cpu: 40%/80%, 3/5``: each metric as it is and as it should be."""
-    percent = find(obj, "spec", "targetCPUUtilizationPercentage")
-    if isinstance(percent, int):  # autoscaling/v1
-        current = find(obj, "status", "currentCPUUtilizationPercentage")
-        return f"cpu: {_percent(current, _UNKNOWN)}/{percent}%"
-    statuses = objects(obj, "status", "currentMetrics")
-    shown = [
-        _metric(spec, statuses[index] if index < len(statuses) else {})
-        for index, spec in enumerate(objects(obj, "spec", "metrics"))
-    ]
+    if obj.get("apiVersion") == "autoscaling/v1":  # which says most of them in annotations
+        obj = autoscaler_v2(obj)
+        wanted, statuses = (
+            sorted(objects(obj, *path), key=lambda metric: not _is_processor(metric))
+            for path in (("spec", "metrics"), ("status", "currentMetrics"))
+        )
+    else:
+        wanted, statuses = objects(obj, "spec", "metrics"), objects(obj, "status", "currentMetrics")
+    shown = [_metric(spec, statuses[index] if index < len(statuses) else {}) for index, spec in enumerate(wanted)]
     first = ", ".join(shown[:_METRICS_SHOWN]) or NONE
     return f"{first} + {len(shown) - _METRICS_SHOWN} more..." if len(shown) > _METRICS_SHOWN else first
+
+
+def _is_processor(metric: JsonObject) -> bool:
+    """Whether it is the one that autoscaling/v1 has a field for."""
+    return said(metric, "resource", "name") == "cpu"
 
 
 def _metric(spec: JsonObject, status: JsonObject) -> str:

@@ -99,6 +99,7 @@ def test_what_is_no_fields_v1(fields: JsonValue) -> None:
         (("f:ports", 'k:{"port":80,"protocol":"TCP"}'), '.ports[port=80,protocol="TCP"]'),
         (("f:metadata", "f:finalizers", 'v:"x/y"'), '.metadata.finalizers[="x/y"]'),
         (("f:list", "i:2"), ".list[2]"),
+        ((f'k:{{"name":"{"a" * 100_000}"}}',), f'[name="{"a" * 100_000}"]'),
     ],
 )
 def test_paths_as_the_server_prints_them(path: FieldPath, text: str) -> None:

@@ -7,11 +7,13 @@ from wharfinger.cluster.control_plane.admission.core import CORE_PLUGINS
 from wharfinger.cluster.control_plane.admission.groups import GROUP_PLUGINS
 from wharfinger.cluster.control_plane.admission.plugin import Admission, Operation, Plugin
 from wharfinger.cluster.control_plane.admission.pods import POD_PLUGINS
+from wharfinger.cluster.control_plane.admission.policies.permissions import PARAMETER_PLUGIN
 from wharfinger.cluster.control_plane.authorization.escalation import ESCALATION
 from wharfinger.cluster.control_plane.backend import Backend
 from wharfinger.formats.json_value import JsonObject
 
 ORDER: Final = (
+    "ParameterAccess",
     "NamespaceLifecycle",
     "LimitRanger",
     "ServiceAccount",
@@ -28,12 +30,27 @@ ORDER: Final = (
     "ClusterTrustBundleAttest",
     "CertificateSubjectRestriction",
     "DefaultIngressClass",
+    "NodeDeclaredFeatureValidator",
+    "PodResizeValidator",
+    "ValidatingAdmissionPolicy",
     "ResourceQuota",
     "RoleEscalation",
 )
 """The default plugins of kube-apiserver that exist here or may come to."""
+
+
+def _ask_policies(admission: Admission) -> None:
+    """Refuse what an admission policy refuses. Raises StatusError."""
+    if admission.policies is not None and not admission.own:
+        admission.policies.enforce(admission)
+
+
+_POLICIES: Final = Plugin("ValidatingAdmissionPolicy", frozenset(Operation), check=_ask_policies)
 PLUGINS: Final[tuple[Plugin, ...]] = tuple(
-    sorted((*CORE_PLUGINS, *POD_PLUGINS, *GROUP_PLUGINS, ESCALATION), key=lambda plugin: ORDER.index(plugin.name))
+    sorted(
+        (*CORE_PLUGINS, *POD_PLUGINS, *GROUP_PLUGINS, ESCALATION, PARAMETER_PLUGIN, _POLICIES),
+        key=lambda plugin: ORDER.index(plugin.name),
+    )
 )
 
 

@@ -1,14 +1,16 @@
 """What an admission plugin is asked, and what it may do."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+import msgspec
 
 from wharfinger.cluster.control_plane.authentication import User
 from wharfinger.cluster.control_plane.kinds import Kind
 from wharfinger.cluster.control_plane.strategies.strategy import ClusterView
-from wharfinger.formats.json_value import JsonObject
+from wharfinger.formats.json_value import JsonObject, JsonValue
 
 if TYPE_CHECKING:
     from wharfinger.cluster.control_plane.backend import Backend
@@ -22,8 +24,15 @@ class Operation(StrEnum):
     DELETE = "DELETE"
 
 
-@dataclass(frozen=True, slots=True)
-class Admission:
+class Policies(Protocol):
+    """The admission policies that are bound."""
+
+    def enforce(self, admission: "Admission") -> None:
+        """Refuse what one refuses. Raises StatusError."""
+        ...
+
+
+class Admission(msgspec.Struct, frozen=True):
     """One write that is about to be made; ``obj`` is None for a delete, ``old`` for a create."""
 
     view: ClusterView
@@ -36,14 +45,22 @@ class Admission:
     obj: JsonObject | None
     old: JsonObject | None
     dry_run: bool = False
-    warnings: list[str] = field(default_factory=list)
+    warnings: list[str] = msgspec.field(default_factory=list)
     """What the client is to be told beside."""
+    version: str = ""
+    """The version of the kind that is written through; "" for the stored one."""
+    policies: Policies | None = None
+    """Which are asked about it; None where none is bound."""
+    asked: tuple[tuple[str, JsonValue], ...] = ()
+    """The options of the request that were given."""
+    own: bool = False
+    """Whether the server itself writes, whom no policy hinders."""
 
     def of(self, obj: JsonObject) -> "Admission":
         """The same write of another object."""
         return Admission(
             self.view, self.user, self.kind, self.operation, self.subresource, self.namespace, self.name, obj, self.old,
-            self.dry_run, self.warnings,
+            self.dry_run, self.warnings, self.version, self.policies, self.asked, self.own,
         )  # fmt: skip
 
 

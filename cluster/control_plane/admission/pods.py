@@ -11,11 +11,13 @@ from wharfinger.cluster.control_plane.admission.pod_placement import (
     give_priority,
     give_tolerations,
 )
+from wharfinger.cluster.control_plane.admission.pod_resizes import check_node_features, check_node_size
 from wharfinger.cluster.control_plane.admission.pod_security import TEMPLATES, check_security
 
 _PODS: Final = frozenset({"Pod"})
 _WRITES: Final = frozenset({Operation.CREATE, Operation.UPDATE})
 _CREATES: Final = frozenset({Operation.CREATE})
+_UPDATES: Final = frozenset({Operation.UPDATE})
 
 POD_PLUGINS: Final[tuple[Plugin, ...]] = (
     Plugin("ServiceAccount", _CREATES, _PODS, mutate=give_account),
@@ -24,4 +26,6 @@ POD_PLUGINS: Final[tuple[Plugin, ...]] = (
     Plugin("Priority", _WRITES, frozenset({"PriorityClass.scheduling.k8s.io"}), check=check_default_class),
     Plugin("DefaultTolerationSeconds", _WRITES, _PODS, mutate=give_tolerations),
     Plugin("RuntimeClass", _CREATES, _PODS, mutate=give_overhead, check=check_overhead),
+    Plugin("NodeDeclaredFeatureValidator", _UPDATES, _PODS, check=check_node_features),
+    Plugin("PodResizeValidator", _UPDATES, _PODS, check=check_node_size),
 )

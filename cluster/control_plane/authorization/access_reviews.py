@@ -5,8 +5,11 @@ from typing import Final
 from wharfinger.cluster.control_plane import status
 from wharfinger.cluster.control_plane.authentication import User
 from wharfinger.cluster.control_plane.authorization.rbac import decide, grants
+from wharfinger.cluster.control_plane.authorization.review_selectors import evaluation_error, selector_errors
 from wharfinger.cluster.control_plane.authorization.reviewed import reviewed
 from wharfinger.cluster.control_plane.authorization.rules import Attributes, strings
+from wharfinger.cluster.control_plane.go_printing import struct_order
+from wharfinger.cluster.control_plane.list_types import metadata_list_types
 from wharfinger.cluster.control_plane.preparation import with_metadata
 from wharfinger.cluster.control_plane.status import FieldError
 from wharfinger.cluster.control_plane.validation.field_errors import invalid_value
@@ -23,21 +26,22 @@ _EVERYTHING: Final[tuple[JsonObject, ...]] = (
 def self_subject_access_review(asked: Asked) -> JsonObject:
     """May I."""
     review = reviewed(asked)
-    _check(_exclusive(review) + _bare(review))
+    _check(_exclusive(review) + _selectors(review) + _bare(review))
     return _judged(asked, review, asked.options.user)
 
 
 def subject_access_review(asked: Asked) -> JsonObject:
     """May somebody else."""
     review = reviewed(asked)
-    _check(_exclusive(review) + _subject(review) + _bare(review))
+    _check(_exclusive(review) + _subject(review) + _selectors(review) + _bare(review))
     return _judged(asked, review, _user(review))
 
 
 def local_subject_access_review(asked: Asked) -> JsonObject:
     """May somebody else, in a namespace."""
     review = reviewed(asked)
-    errors = _exclusive(review) + _subject(review)
+    errors = _exclusive(review) + _subject(review) + _selectors(review)
+    errors += _bare(review, but="namespace", why="must be empty except for namespace")
     namespace = find_str(review, "metadata", "namespace") or asked.namespace
     attributes = find(review, "spec", "resourceAttributes")
     if isinstance(attributes, dict) and find_str(attributes, "namespace") != namespace:
@@ -111,9 +115,15 @@ def _subject(review: JsonObject) -> list[FieldError]:
     return [invalid_value("spec.user", "", "at least one of user or group must be specified")]
 
 
-def _bare(review: JsonObject) -> list[FieldError]:
+def _selectors(review: JsonObject) -> list[FieldError]:
+    return selector_errors(find(review, "spec", "resourceAttributes"), "spec.resourceAttributes")
+
+
+def _bare(review: JsonObject, *, but: str = "", why: str = "must be empty") -> list[FieldError]:
     metadata = find_object(review, "metadata")
-    return [invalid_value("metadata", metadata, "must be empty")] if metadata.keys() - {"managedFields"} else []
+    if not metadata.keys() - {"managedFields", but}:
+        return []
+    return [invalid_value("metadata", struct_order(metadata, metadata_list_types()), why)]
 
 
 def _user(review: JsonObject) -> User:
@@ -128,6 +138,8 @@ def _judged(asked: Asked, review: JsonObject, user: User) -> JsonObject:
     judged: JsonObject = {"allowed": decision.allowed}
     if decision.reason:
         judged["reason"] = decision.reason
+    if error := evaluation_error(find(review, "spec", "resourceAttributes")):
+        judged["evaluationError"] = error
     return {**review, "status": judged}
 
 

@@ -5,7 +5,7 @@ refused in between.
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from wharfinger.cluster.control_plane.authorization.rules import rules_of
@@ -67,19 +67,27 @@ class Aggregation:
                 "metadata": {"name": name},
                 "rules": rules,
             }
-            options = WriteOptions(MANAGER, force=True)
+            options = WriteOptions(MANAGER, force=True, own=True)
             patch(self._backend, self._served, "", name, "", PatchType.APPLY, encode_json(body), options)
         return changed
 
 
 def _rules(role: JsonObject, roles: Sequence[JsonObject], selectors: list[JsonValue]) -> list[JsonValue]:
     """The rules of all roles that a selector meets, in order of their names, each rule once."""
-    found: list[JsonValue] = []
+    found: dict[bytes, JsonValue] = {}
     name = find_str(role, "metadata", "name")
-    for selector in selectors:
-        for other in sorted(roles, key=lambda item: find_str(item, "metadata", "name")):
-            if find_str(other, "metadata", "name") != name and selects(
-                selector, find_object(other, "metadata", "labels")
-            ):
-                found += [rule for rule in rules_of(other) if rule not in found]
-    return found
+    left = {other: item for item in roles if (other := find_str(item, "metadata", "name")) != name}
+    labels = {other: find_object(left[other], "metadata", "labels") for other in sorted(left)}
+    for selector in {encode_json(selector): selector for selector in selectors}.values():
+        if not _names_labels(selector, labels):
+            continue
+        for other in [other for other, its_labels in labels.items() if selects(selector, its_labels)]:
+            found |= {key: rule for rule in rules_of(left[other]) if (key := encode_json(rule)) not in found}
+            del labels[other]
+    return list(found.values())
+
+
+def _names_labels(selector: JsonValue, labels: Mapping[str, JsonObject]) -> bool:
+    """Whether any of the roles has the label that a selector asks for first, so that it is worth asking all."""
+    wanted = next(iter(find_object(selector, "matchLabels").items()), None)
+    return wanted is None or any(own.get(wanted[0]) == wanted[1] for own in labels.values())

@@ -5,7 +5,12 @@ from typing import Final
 
 from wharfinger.cluster.control_plane import status
 from wharfinger.cluster.control_plane.authentication import User
-from wharfinger.cluster.control_plane.authorization.reviewed import reviewed
+from wharfinger.cluster.control_plane.authorization.reviewed import (
+    check_name_parameter,
+    kind_served,
+    read_body,
+    reviewed,
+)
 from wharfinger.cluster.control_plane.authorization.tokens import ISSUER, Binding, TokenError, TokenSigner
 from wharfinger.cluster.control_plane.backend import Backend
 from wharfinger.cluster.control_plane.timestamps import format_time
@@ -46,10 +51,18 @@ def _whose(backend: Backend, token: str, audiences: tuple[str, ...]) -> tuple[Us
 
 def token_request(asked: Asked) -> JsonObject:
     """A token for a service account (``serviceaccounts/NAME/token``)."""
+    request = read_body(asked, kind_served(GROUP, "v1", "TokenRequest"))
+    _check_place(asked, request)
     account = asked.backend.get(asked.served, asked.namespace, asked.name)
     if account is None:
         raise status.not_found(asked.served.kind, asked.name)
-    spec = find_object(asked.body, "spec") if isinstance(asked.body, dict) else {}
+    given = find_str(request, "metadata", "uid")
+    if given and given != (uid := find_str(account, "metadata", "uid")):
+        why = f"the UID in the token request ({given}) does not match the UID of the service account ({uid})"
+        message = f'Operation cannot be fulfilled on TokenRequest.{GROUP} "{asked.name}": {why}'
+        details: JsonObject = {"name": asked.name, "group": GROUP, "kind": "TokenRequest"}
+        raise status.StatusError(409, "Conflict", message, details)
+    spec = find_object(request, "spec")
     seconds = find_int(spec, "expirationSeconds", default=DEFAULT_S)
     errors = []
     if seconds < SHORTEST_S:
@@ -84,6 +97,15 @@ def token_request(asked: Asked) -> JsonObject:
     }
 
 
+def _check_place(asked: Asked, request: JsonObject) -> None:
+    """Refuse a request that names another account."""
+    for field, wanted, said in (("name", asked.name, "name"), ("namespace", asked.namespace, "namespace")):
+        given = find_str(request, "metadata", field)
+        if given and given != wanted:
+            error = invalid_value(f"metadata.{field}", given, f"must match the service account {said} if specified")
+            raise status.invalid(GROUP, "TokenRequest", asked.name, [error])
+
+
 def _written(asked: Asked, spec: JsonObject, time: str) -> JsonObject:
     """Who wrote what of a TokenRequest; how long it lasts is always written."""
     owned: JsonObject = {f"f:{name}": {} for name in sorted({"expirationSeconds", *spec} - {"boundObjectRef"})}
@@ -108,10 +130,10 @@ def _bound(asked: Asked, spec: JsonObject) -> list[Binding]:
         return []
     kind, name = find_str(reference, "kind"), find_str(reference, "name")
     plural = _BOUND.get(kind)
-    if plural is None:
-        version = find_str(reference, "apiVersion")
-        group, _, version = version.rpartition("/")
+    group, _, version = find_str(reference, "apiVersion").rpartition("/")
+    if plural is None or group:
         raise status.bad_request(f"cannot bind token to object of type {group}/{version}, Kind={kind}")
+    check_name_parameter(name)
     found = asked.backend.object("", plural, "" if plural == "nodes" else asked.namespace, name)
     if found is None:
         details: JsonObject = {"name": name, "kind": plural}
@@ -139,6 +161,7 @@ def _bound(asked: Asked, spec: JsonObject) -> list[Binding]:
 
 def self_subject_review(asked: Asked) -> JsonObject:
     """Who am I."""
+    read_body(asked, asked.served)
     return {
         "kind": "SelfSubjectReview",
         "apiVersion": API_VERSION,

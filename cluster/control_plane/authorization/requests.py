@@ -28,7 +28,7 @@ def attributes_of(user: User, route: ResourceRoute, verb: str, field_selector: s
         group=route.group,
         version=route.version,
         resource=route.plural,
-        subresource=route.subresource,
+        subresource=route.subresource.partition("/")[0],
         name=name,
     )
 
@@ -46,12 +46,10 @@ def authorize_resource(view: ClusterView, asked: Attributes) -> None:
     raise forbidden(asked, f"{why}: {decision.reason}" if decision.reason else why)
 
 
-def authorize_creation(
-    view: ClusterView, user: User, kind: Kind, version: str, namespace: str, name: str, subresource: str = ""
-) -> None:
+def authorize_creation(view: ClusterView, user: User, kind: Kind, version: str, namespace: str, name: str) -> None:
     """Refuse an update or apply of what is not there to who may not create it."""
     if not user.administrator:
-        route = ResourceRoute(kind.group, version, namespace, kind.plural, name, subresource)
+        route = ResourceRoute(kind.group, version, namespace, kind.plural, name)
         authorize_resource(view, attributes_of(user, route, "create"))
 
 

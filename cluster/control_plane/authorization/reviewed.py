@@ -1,22 +1,51 @@
 """What all reviews begin with: the body as an object of its kind, with who wrote it."""
 
+from wharfinger.cluster.control_plane import status
+from wharfinger.cluster.control_plane.catalog import Served
 from wharfinger.cluster.control_plane.creation import with_defaults
-from wharfinger.cluster.control_plane.intake import accepted
+from wharfinger.cluster.control_plane.intake import accepted, check_namespace
+from wharfinger.cluster.control_plane.kinds import Kind, KindVersion
+from wharfinger.cluster.control_plane.list_types import builtin_list_types
 from wharfinger.cluster.control_plane.managed_fields import record_update
 from wharfinger.cluster.control_plane.preparation import without_status
+from wharfinger.cluster.control_plane.validation.field_errors import quoted
+from wharfinger.cluster.control_plane.validation.name_rules import segment_name
 from wharfinger.cluster.control_plane.virtual import Asked
 from wharfinger.formats.json_value import JsonObject
 
 
+def read_body(asked: Asked, served: Served) -> JsonObject:
+    """What was sent, as an object of a kind; what is odd in it is told. Raises StatusError (400)."""
+    read = accepted(served, asked.body, asked.options.validation)
+    asked.options.warnings.extend(read.warnings)
+    return check_namespace(served, read.obj, asked.namespace)
+
+
+def check_name_parameter(name: str) -> None:
+    """Refuse a name by which nothing can be stored. Raises StatusError (400)."""
+    if not name:
+        raise status.bad_request("Name parameter required.")
+    if problems := segment_name(name, False):  # noqa: FBT003 - no prefix
+        raise status.bad_request(f"Name parameter invalid: {quoted(name)}: {'; '.join(problems)}")
+
+
+def kind_served(group: str, version: str, kind: str) -> Served:
+    """A kind that is only the body of a subresource (``TokenRequest``)."""
+    one = KindVersion(version, (), builtin_list_types(group, version, kind))
+    plural = f"{kind.lower()}s"
+    return Served(Kind(group, kind, plural, kind.lower(), f"{kind}List", True, (one,), version, virtual=True), one)  # noqa: FBT003
+
+
 def reviewed(asked: Asked, *, subresource: str = "") -> JsonObject:
     """The review that was sent, without a status. Raises StatusError (400)."""
-    obj = accepted(asked.served, asked.body, asked.options.validation).obj
-    obj = with_defaults(asked.served, without_status(obj))
+    obj = read_body(asked, asked.served)
+    now = asked.backend.now()
+    obj = with_defaults(asked.served, without_status(obj), now)
     return record_update(
         None,
         obj,
         manager=asked.options.manager,
         subresource=subresource,
-        now=asked.backend.now(),
+        now=now,
         lists=asked.served.version.lists,
     )

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from wharfinger.cluster.control_plane.cel.objects import ListView, ObjectView
+from wharfinger.cluster.control_plane.cel.sizes import LIST_COST, STRUCT_COST
 from wharfinger.cluster.control_plane.cel.values import CelMap, Opaque, Optional, Value
 
 _TEXT: Final = 0.1
@@ -12,9 +13,11 @@ _REGEX: Final = 0.25
 _ONCE: Final = frozenset(
     {"url", "lowerAscii", "upperAscii", "substring", "trim", "cidr", "isIP", "isCIDR", "ip",
      "quantity", "isQuantity", "semver", "isSemver",
-     "startsWith", "endsWith", "bytes", "format", "strings.quote", "string"}
+     "jsonpatch.escapeKey", "startsWith", "endsWith", "bytes", "format", "strings.quote", "string"}
 )  # fmt: skip
 _TWICE: Final = frozenset({"replace", "split", "join", "ip.isCanonical"})
+_CHECK: Final = 350_000
+"""What asking an authorizer costs: no more than two times in one evaluation."""
 _SEARCHES: Final = frozenset({"isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"})
 
 
@@ -32,6 +35,8 @@ def call_cost(function: str, overloads: Sequence[str], given: Sequence[Value], _
         return math.ceil((1 + _size(given[0])) * _TEXT) * math.ceil(_size(given[1]) * _REGEX)
     if function == "contains":
         return math.ceil(_size(given[0]) * _TEXT) * math.ceil(_size(given[1]) * _TEXT)
+    if function in {"check", "fieldSelector", "labelSelector"}:
+        return _CHECK if function == "check" else _selector_cost(_size(given[1]))
     if function in _SEARCHES:
         return _traversed(given[0])
     if function in _TWICE:
@@ -40,9 +45,12 @@ def call_cost(function: str, overloads: Sequence[str], given: Sequence[Value], _
         return 1
     if function in _ONCE and "cidr_ip" not in overloads:
         return math.ceil(_size(given[0]) * _TEXT)
-    if function == "validate":
-        return math.ceil(_size(given[1]) * _TEXT * 128 * _REGEX)
-    return 1
+    return math.ceil(_size(given[1]) * _TEXT * 128 * _REGEX) if function == "validate" else 1
+
+
+def _selector_cost(length: int) -> int:
+    """Of reading a selector: its text, and requirements of two characters each, which are structs with lists."""
+    return LIST_COST + math.ceil(length * _TEXT) + math.ceil(math.ceil(length / 2) * (LIST_COST + STRUCT_COST))
 
 
 def _size(value: Value) -> int:

@@ -24,6 +24,7 @@ from wharfinger.cluster.control_plane.cel.types import (
     ERROR,
     INT,
     NULL,
+    STRING,
     Bindings,
     Type,
     listed,
@@ -41,6 +42,16 @@ Fields = Mapping[str, Mapping[str, Type]]
 _LITERALS: Final[tuple[tuple[type, str], ...]] = (
     (bool, "bool"), (Uint, "uint"), (int, "int"), (float, "double"), (str, "string"), (bytes, "bytes"),
 )  # fmt: skip
+
+PATCH: Final = "JSONPatch"
+MADE: Final = "Object"
+PATCH_FIELDS: Final = {"op": STRING, "path": STRING, "from": STRING, "value": DYN}
+"""What a ``JSONPatch`` is made of."""
+_NAMELESS: Final = Type("nameless", "")
+"""The type of its other fields, which is none."""
+ESCAPE_KEY: Final = "jsonpatch.escapeKey"
+_DECLARED: Final = "kubernetes."
+_UNRESOLVED: Final = "unexpected failed resolution of"
 
 
 @dataclass(slots=True)
@@ -60,9 +71,9 @@ class Checked:
         return self.types[self.root]
 
 
-def check(root: Node, variables: Mapping[str, Type], fields: Fields) -> Checked:
-    """Judge an expression; what is wrong is in ``issues``."""
-    checker = _Checker(root, variables, fields)
+def check(root: Node, variables: Mapping[str, Type], fields: Fields, *, patches: bool = False) -> Checked:
+    """Judge an expression; what is wrong is in ``issues``. ``patches``: it may make objects and patches of objects."""
+    checker = _Checker(root, variables, fields, patches=patches)
     checker.node(root)
     checked = checker.checked
     checked.types = {node: checker.bound.substituted(kind, final=True) for node, kind in checked.types.items()}
@@ -70,8 +81,9 @@ def check(root: Node, variables: Mapping[str, Type], fields: Fields) -> Checked:
 
 
 class _Checker:
-    def __init__(self, root: Node, variables: Mapping[str, Type], fields: Fields) -> None:
+    def __init__(self, root: Node, variables: Mapping[str, Type], fields: Fields, *, patches: bool) -> None:
         self.checked = Checked(root, {}, {})
+        self._patches = patches
         self.bound = Bindings()
         self._scopes: list[dict[str, Type]] = [dict(variables)]
         self._fields = fields
@@ -97,9 +109,7 @@ class _Checker:
         if isinstance(node, MapNode):
             return self._map(node)
         if isinstance(node, StructNode):
-            for _, value, _ in node.fields:
-                self.node(value)
-            return self._wrong(node, f"undeclared reference to '{node.name}' (in container '')")
+            return self._struct(node)
         return self._fold(node) if isinstance(node, Fold) else ERROR
 
     def _wrong(self, node: Node, text: str) -> Type:
@@ -116,6 +126,8 @@ class _Checker:
                 if depth == 0:
                     self.checked.names.add(plain)
                 return scope[plain]
+        if is_made(plain) if self._patches else plain.startswith(_DECLARED) and plain in self._fields:
+            return Type("type", "type", (Type("struct", plain),))
         named = RESULTS_OF_TYPES.get(plain)
         return None if named is None else Type("type", "type", (read_type(named),))
 
@@ -142,9 +154,7 @@ class _Checker:
         if target.kind == "map":
             found = target.params[1]
         elif target.kind == "struct":
-            fields = self._fields.get(target.name)
-            known = None if fields is None else fields.get(name) or fields.get(keyword_field(name))
-            found = self._wrong(node, f"undefined field '{name}'") if known is None else known
+            found = self._declared(node.at, target.name, name)
         elif target.kind == "param":
             self.bound.assignable(DYN, target)
             found = DYN
@@ -154,6 +164,42 @@ class _Checker:
             found = DYN
         return optional(found) if is_optional or always_optional else found
 
+    def _declared(self, at: int, struct: str, name: str) -> Type:
+        """The type of a field of an object."""
+        if self._patches and is_made(struct):
+            return PATCH_FIELDS.get(name, _NAMELESS) if struct == PATCH else DYN
+        fields = self._fields.get(struct)
+        if fields is None:
+            return self._wrong(Node(at), f"{_UNRESOLVED} '{struct}'")
+        known = fields.get(name) or fields.get(keyword_field(name))
+        return known or self._wrong(Node(at), f"undefined field '{name}'")
+
+    def _struct(self, node: StructNode) -> Type:
+        named = self._lookup(node.name)
+        if named is None:
+            return self._wrong(node, f"undeclared reference to '{node.name}' (in container '')")
+        result = named.params[0] if named.kind == "type" else ERROR
+        if named.kind != "type":
+            self._wrong(node, f"'{named}' is not a type")
+        elif result.kind != "struct":
+            result = self._wrong(node, f"'{result.name}' is not a message type")
+        for name, value, is_optional in node.fields:
+            at = node.places.get(name, node.at)
+            wanted = self._declared(at, result.name, name) if result.kind == "struct" else ERROR
+            if result.kind != "struct":
+                unknown = f"undefined field '{name}'" if named.kind == "type" else f"{_UNRESOLVED} '{node.name}'"
+                self._wrong(Node(at), unknown)
+            kind = self.node(value)
+            kind = self._unwrapped(value, kind) if is_optional else kind
+            if not self.bound.assignable(wanted, kind):
+                shown = (self.bound.substituted(one, final=True) for one in (wanted, kind))
+                text = "expected type of field '{}' is '{}' but provided type is '{}'".format(name, *shown)
+                self._wrong(Node(at), text)
+        return result
+
+    def _functions(self, name: str) -> tuple[Overload, ...] | None:
+        return None if name == ESCAPE_KEY and not self._patches else functions().get(name)
+
     def _call(self, node: Call) -> Type:
         if node.function == "_?._":
             field_name = node.arguments[1]
@@ -162,14 +208,15 @@ class _Checker:
             return self.bound.substituted(self._field(node, node.arguments[0], name, always_optional=True))
         arguments = [self.node(argument) for argument in node.arguments]
         if node.target is None:
-            known = functions().get(node.function.removeprefix("."))
+            known = self._functions(node.function.removeprefix("."))
             if known is None:
                 return self._wrong(node, f"undeclared reference to '{node.function}' (in container '')")
-            return self._resolved(node, node.function, known, arguments, None)
+            return self._resolved(node, node.function.removeprefix("."), known, arguments, None)
         prefix = qualified(node.target)
-        if prefix is not None and f"{prefix}.{node.function}" in functions():
+        joined = None if prefix is None else self._functions(f"{prefix}.{node.function}")
+        if joined is not None:
             node.function, node.target = f"{prefix}.{node.function}", None
-            return self._resolved(node, node.function, functions()[node.function], arguments, None)
+            return self._resolved(node, node.function, joined, arguments, None)
         target = self.node(node.target)
         known = functions().get(node.function)
         if known is None:
@@ -277,6 +324,11 @@ class _Checker:
         kind = self.node(node)
         if not self.bound.assignable(wanted, kind):
             self._mismatch(node, wanted, kind)
+
+
+def is_made(name: str) -> bool:
+    """Whether a type is that of patches, or of objects that are made to be one."""
+    return name in (PATCH, MADE) or name.startswith(f"{MADE}.")
 
 
 def qualified(node: Node | None) -> str | None:

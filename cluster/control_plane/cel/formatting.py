@@ -50,9 +50,9 @@ def _clause(template: str, at: int) -> tuple[str, int | None, int]:
     precision: int | None = None
     if template.startswith(".", at):
         end = at + 1
-        while end < len(template) and template[end].isdigit():
+        while end < len(template) and "0" <= template[end] <= "9":
             end += 1
-        precision = min(int(template[at + 1 : end] or "0"), 100)
+        precision = min(int(template[at + 1 : end][:400] or "0"), 100)
         at = end
     if at >= len(template):
         raise CelError("could not parse formatting clause: unexpected end of string")

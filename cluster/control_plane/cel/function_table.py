@@ -4,6 +4,10 @@ from typing import Final
 
 IP, CIDR, URL = "net.IP", "net.CIDR", "kubernetes.URL"
 QUANTITY, SEMVER, FORMAT = "kubernetes.Quantity", "kubernetes.Semver", "kubernetes.NamedFormat"
+AUTHORIZER, PATH_CHECK, GROUP_CHECK, RESOURCE_CHECK, DECISION = (
+    f"kubernetes.authorization.{name}"
+    for name in ("Authorizer", "PathCheck", "GroupCheck", "ResourceCheck", "Decision")
+)
 
 TABLE: Final = f"""
 _?_:_
@@ -296,6 +300,37 @@ first
   list_first.(list(A)) optional(A)
 last
   list_last.(list(A)) optional(A)
+path
+  authorizer_path.({AUTHORIZER}, string) {PATH_CHECK}
+group
+  authorizer_group.({AUTHORIZER}, string) {GROUP_CHECK}
+serviceAccount
+  authorizer_serviceaccount.({AUTHORIZER}, string, string) {AUTHORIZER}
+resource
+  groupcheck_resource.({GROUP_CHECK}, string) {RESOURCE_CHECK}
+subresource
+  resourcecheck_subresource.({RESOURCE_CHECK}, string) {RESOURCE_CHECK}
+namespace
+  resourcecheck_namespace.({RESOURCE_CHECK}, string) {RESOURCE_CHECK}
+name
+  resourcecheck_name.({RESOURCE_CHECK}, string) {RESOURCE_CHECK}
+fieldSelector
+  authorizer_fieldselector.({RESOURCE_CHECK}, string) {RESOURCE_CHECK}
+labelSelector
+  authorizer_labelselector.({RESOURCE_CHECK}, string) {RESOURCE_CHECK}
+check
+  pathcheck_check.({PATH_CHECK}, string) {DECISION}
+  resourcecheck_check.({RESOURCE_CHECK}, string) {DECISION}
+errored
+  decision_errored.({DECISION}) bool
+error
+  decision_error.({DECISION}) string
+allowed
+  decision_allowed.({DECISION}) bool
+reason
+  decision_reason.({DECISION}) string
+jsonpatch.escapeKey
+  string_jsonpatch_escapeKey_string(string) string
 cel.@mapInsert
   @mapInsert_map_map(map(A, B), map(A, B)) map(A, B)
   @mapInsert_map_key_value(map(A, B), A, B) map(A, B)

@@ -114,8 +114,9 @@ def functions() -> Mapping[str, tuple[Overload, ...]]:
 
 
 RESULTS_OF_TYPES: Final = {
-    "bool": "bool", "bytes": "bytes", "double": "double", "int": "int", "list": "list(dyn)", "map": "map(dyn, dyn)",
-    "null_type": "null", "string": "string", "type": "type", "uint": "uint", "optional_type": "optional(A)",
+    "bool": "bool", "bytes": "bytes", "double": "double", "int": "int", "list": "list(A)", "map": "map(A, B)",
+    "null_type": "null", "string": "string", "type": "type", "uint": "uint", "optional_type": "optional_type",
+    "duration": "duration", "timestamp": "timestamp",
     "google.protobuf.Duration": "duration", "google.protobuf.Timestamp": "timestamp",
     IP: IP, CIDR: CIDR, URL: URL, QUANTITY: QUANTITY, SEMVER: SEMVER, FORMAT: FORMAT,
 }  # fmt: skip

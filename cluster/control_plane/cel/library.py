@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, cast
 
 from wharfinger.cluster.control_plane.cel import operations
+from wharfinger.cluster.control_plane.cel.library_authorizer import AUTHORIZATION
 from wharfinger.cluster.control_plane.cel.library_kubernetes import KUBERNETES
 from wharfinger.cluster.control_plane.cel.library_lists import LISTS
 from wharfinger.cluster.control_plane.cel.library_texts import TEXTS
@@ -51,6 +52,12 @@ def _value(value: Value) -> Value:
     return value.value
 
 
+def _has_value(value: Value) -> Value:
+    if not isinstance(value, Optional):
+        raise CelError(operations.NO_OVERLOAD)
+    return value.present
+
+
 def _of_non_zero(value: Value) -> Value:
     empty = value is None or value is False or (isinstance(value, int | float | str | bytes) and not value)
     empty = empty or (isinstance(value, list | CelMap) and len(value) == 0)
@@ -74,6 +81,13 @@ def _inserted(made: Value, *entry: Value) -> Value:
         for key in other.keys():  # noqa: SIM118 - no mapping of Python's
             made = made.inserted(key, other.find(key)[1])
     return made
+
+
+def _escaped_key(key: Value) -> Value:
+    """A key as paths of JSON patches write it."""
+    if not isinstance(key, str):
+        raise CelError(operations.NO_OVERLOAD)
+    return key.replace("~", "~0").replace("/", "~1")
 
 
 _STANDARD: Final[Mapping[str, Implementation]] = {
@@ -109,11 +123,12 @@ _STANDARD: Final[Mapping[str, Implementation]] = {
     "optional.unwrap": _unwrapped,
     "unwrapOpt": _unwrapped,
     "value": _value,
-    "hasValue": lambda value: isinstance(value, Optional) and value.present,
+    "hasValue": _has_value,
     "cel.@mapInsert": _inserted,
+    "jsonpatch.escapeKey": _escaped_key,
 }
 """By function; each takes what any of its overloads takes."""
-_KNOWN: Final[Mapping[str, Implementation]] = {**_STANDARD, **TEXTS, **LISTS, **TIMES, **KUBERNETES}
+_KNOWN: Final[Mapping[str, Implementation]] = {**_STANDARD, **TEXTS, **LISTS, **TIMES, **KUBERNETES, **AUTHORIZATION}
 
 
 def implementation(name: str) -> Function:
@@ -125,5 +140,7 @@ def implementation(name: str) -> Function:
             return function(*given)
         except (TypeError, AttributeError) as error:
             raise CelError(operations.NO_OVERLOAD) from error
+        except (ValueError, OverflowError) as error:
+            raise CelError(str(error)) from error
 
     return run

@@ -61,6 +61,16 @@ def _typed(function: Implementation, *types: str) -> Implementation:
     return run
 
 
+def _alike(function: Implementation) -> Implementation:
+    """A function of two values of one type."""
+
+    def run(one: Value, other: Value) -> Value:
+        kind = one.type_name if isinstance(one, Opaque) else ""
+        return cast("Function", _typed(function, kind, kind or _AMOUNT))(one, other)
+
+    return run
+
+
 def _read(function: Implementation, why: Callable[[str], str]) -> Implementation:
     """What reads a text."""
 
@@ -146,6 +156,8 @@ def _masked(text: str) -> str:
 
 
 def _named(name: Value) -> Value:
+    if not isinstance(name, str):
+        raise CelError(operations.NO_OVERLOAD)
     return Optional(present=True, value=Opaque("kubernetes.NamedFormat", name)) if name in _FORMATS else NONE
 
 
@@ -171,9 +183,9 @@ KUBERNETES: Final[Mapping[str, Implementation]] = {
     "asApproximateFloat": _typed(cel_quantity.as_float, _AMOUNT),
     "add": _typed(cel_quantity.add, _AMOUNT),
     "sub": _typed(cel_quantity.sub, _AMOUNT),
-    "isGreaterThan": _typed(cel_quantity.is_greater),
-    "isLessThan": _typed(cel_quantity.is_less),
-    "compareTo": _typed(cel_quantity.compare),
+    "isGreaterThan": _alike(cel_quantity.is_greater),
+    "isLessThan": _alike(cel_quantity.is_less),
+    "compareTo": _alike(cel_quantity.compare),
     "semver": _read(cel_quantity.version, _no_version),
     "isSemver": _asks(cel_quantity.is_version),
     "major": _typed(cel_quantity.major, _VERSION),
@@ -181,7 +193,7 @@ KUBERNETES: Final[Mapping[str, Implementation]] = {
     "patch": _typed(cel_quantity.patch, _VERSION),
     "ip": _ip,
     "isIP": _asks(cel_network.is_ip),
-    "ip.isCanonical": _asks(cel_network.is_canonical),
+    "ip.isCanonical": _read(cel_network.is_canonical, _no_address),
     "family": _typed(cel_network.family, _IP),
     "isUnspecified": _typed(cel_network.is_unspecified, _IP),
     "isLoopback": _typed(cel_network.is_loopback, _IP),

@@ -1,16 +1,15 @@
 """Functions of text. Places are counted in characters."""
 
-import re
-from collections.abc import Callable, Mapping
-from functools import lru_cache
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 from typing import Final, cast
 
 from wharfinger.cluster.control_plane.cel import operations
 from wharfinger.cluster.control_plane.cel.formatting import formatted
 from wharfinger.cluster.control_plane.cel.values import CelError, Implementation, Value
-from wharfinger.cluster.control_plane.custom.patterns import matches, pattern_problem
+from wharfinger.cluster.control_plane.custom.matching import TooLongError
+from wharfinger.cluster.control_plane.custom.patterns import found, matches, pattern_problem
 from wharfinger.cluster.control_plane.validation.field_errors import quoted
-from wharfinger.formats.cel_functions import without_groups
 
 _SPACES: Final = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
 
@@ -37,37 +36,28 @@ def _matches(text: Value, pattern: Value) -> Value:
     return matches(other, one)
 
 
-@lru_cache(maxsize=128)
-def _finder(pattern: str) -> re.Pattern[str]:
-    """The pattern with groups that capture nothing; what Go writes otherwise is written as Python does."""
-    plain = without_groups(pattern).replace(r"\z", r"\Z").replace("(?U", "(?")
-    try:
-        return re.compile(plain, re.ASCII)
-    except re.error as error:
-        raise CelError(f"Illegal regex: {error}") from error
-
-
 def _find(text: Value, pattern: Value) -> Value:
-    one, other = texts(text, pattern)
-    problem = pattern_problem(other)
-    if problem:
-        raise CelError(f"Illegal regex: {problem}")
-    if not matches(other, one):  # linear; only what matches is looked for where it does
-        return ""
-    found = _finder(other).search(one)
-    return found[0] if found else ""
+    return next(_all_found(text, pattern), "")
 
 
 def _find_all(text: Value, pattern: Value, most: Value = -1) -> Value:
+    limit = whole(most)
+    return list(islice(_all_found(text, pattern), limit if limit >= 0 else None))
+
+
+def _all_found(text: Value, pattern: Value) -> Iterator[Value]:
     one, other = texts(text, pattern)
     problem = pattern_problem(other)
     if problem:
         raise CelError(f"Illegal regex: {problem}")
-    if not matches(other, one):
-        return []
-    found: list[Value] = [match[0] for match in _finder(other).finditer(one)]
-    limit = whole(most)
-    return found if limit < 0 else found[:limit]
+    return _bounded(found(other, one))
+
+
+def _bounded(matching: Iterator[str]) -> Iterator[Value]:
+    try:
+        yield from matching
+    except TooLongError as error:
+        raise CelError(str(error)) from error
 
 
 def _char_at(text: Value, place: Value) -> Value:

@@ -1,26 +1,30 @@
 """Parts of moments and durations."""
 
+import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from typing import Final
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from wharfinger.cluster.control_plane.cel.moments import SECOND
 from wharfinger.cluster.control_plane.cel.values import CelError, Duration, Implementation, Timestamp, Value
+from wharfinger.cluster.control_plane.timestamps import zone_of
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_DAY: Final = timedelta(days=1)
+_NUMBER: Final = re.compile("[0-9]{1,5}")
 
 
 def _zone(name: str) -> tzinfo:
     text = name.removeprefix("-") if name.startswith("-") else name.removeprefix("+")
     hours, colon, minutes = text.partition(":")
-    if colon and hours.isdigit() and minutes.isdigit():
+    if colon and _NUMBER.fullmatch(hours) and _NUMBER.fullmatch(minutes):
         offset = timedelta(hours=int(hours), minutes=int(minutes))
-        return timezone(-offset if name.startswith("-") else offset)
-    try:
-        return ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        raise CelError(f"unknown time zone {name}") from error
+        if offset < _DAY:
+            return timezone(-offset if name.startswith("-") else offset)
+    zone = zone_of(name)
+    if zone is None:
+        raise CelError(f"unknown time zone {name}")
+    return zone
 
 
 def _moment(value: Value, zone: Value) -> datetime:

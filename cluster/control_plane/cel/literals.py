@@ -31,16 +31,16 @@ def literal_issues(checked: Checked) -> list[Issue]:
 def _mixed(checked: Checked, node: Node, *, exempt: bool) -> list[Issue]:
     """Lists and maps of several types, which only ``format`` takes."""
     found: list[Issue] = []
-    groups: list[list[Node]] = []
+    groups: list[list[tuple[Node, bool]]] = []
     if isinstance(node, ListNode) and not exempt:
-        groups = [node.elements]
+        groups = [[(element, index in node.optional) for index, element in enumerate(node.elements)]]
     elif isinstance(node, MapNode) and not exempt:
-        groups = [[key for key, _, _ in node.entries], [value for _, value, _ in node.entries]]
+        groups = [[(key, False) for key, _, _ in node.entries], [entry[1:] for entry in node.entries]]
     for group in groups:
-        kinds = [unwrapped(checked.types[inner])[0] for inner in group]
+        kinds = [unwrapped(checked.types[inner])[0] if held else checked.types[inner] for inner, held in group]
         other = next((index for index, kind in enumerate(kinds) if kind != kinds[0]), None)
         if other is not None:
-            found.append(Issue(group[other].at, f"expected type '{kinds[0]}' but found '{kinds[other]}'"))
+            found.append(Issue(group[other][0].at, f"expected type '{kinds[0]}' but found '{kinds[other]}'"))
     exempt = exempt or (isinstance(node, Call) and node.function == "format")
     for inner in children(node):
         found += _mixed(checked, inner, exempt=exempt)

@@ -14,7 +14,7 @@ def selected(value: Value, field: str) -> Value:
         if not there:
             raise CelError(f"no such key: {field}")
         return held
-    raise CelError(operations.NO_OVERLOAD)
+    raise _missing(value, field)
 
 
 def has(value: Value, field: str) -> bool:
@@ -23,7 +23,9 @@ def has(value: Value, field: str) -> bool:
         return value.present and has(value.value, field)
     if isinstance(value, ObjectView | CelMap):
         return value.find(field)[0]
-    raise CelError(operations.NO_OVERLOAD)
+    if isinstance(value, list | ListView):
+        raise _missing(value, field)
+    return False
 
 
 def found(value: Value, key: Value) -> Value:
@@ -33,7 +35,16 @@ def found(value: Value, key: Value) -> Value:
         return Optional(present=True, value=held) if there else NONE
     if isinstance(value, list | ListView) and isinstance(key, int) and not isinstance(key, bool):
         return Optional(present=True, value=operations.element(value, key)) if 0 <= key < len(value) else NONE
-    raise CelError(operations.NO_OVERLOAD)
+    if isinstance(value, list | ListView):
+        raise CelError(operations.NO_OVERLOAD)
+    return NONE
+
+
+def _missing(value: Value, field: str) -> CelError:
+    """A field of what has none."""
+    if isinstance(value, list | ListView):
+        return CelError("unsupported index type 'string' in list")
+    return CelError(f"no such key: {field}")
 
 
 def ranged(value: Value, *, pairs: bool) -> list[tuple[Value, ...]]:

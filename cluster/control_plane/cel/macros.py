@@ -25,6 +25,9 @@ class MacroError(ValueError):
 
 
 Macro = Callable[[Call], Node | None]
+MacroKey = tuple[str, int, bool]
+"""A function, how many arguments it has, and whether it is called on something."""
+NO_MACROS: Final[Mapping[MacroKey, Macro]] = {}
 
 
 def _variable(node: Node, why: str) -> str:
@@ -177,7 +180,24 @@ def _sort_by(call: Call) -> Node:
     )
 
 
-MACROS: Final[Mapping[tuple[str, int, bool], Macro]] = {
+def _bound(call: Call) -> Node | None:
+    """``cel.bind(x, value, expression)``: a name for a value."""
+    if not isinstance(call.target, Ident) or call.target.name != "cel":
+        return None
+    at = call.at
+    name = call.arguments[0]
+    if not isinstance(name, Ident):
+        raise MacroError(name.at, "cel.bind() variable names must be simple identifiers")
+    never = Literal(at, False)  # noqa: FBT003
+    return Fold(
+        at, ListNode(at, []), ("#unused",), name.name, call.arguments[1], never, Ident(at, name.name), call.arguments[2],
+        bind=True,
+    )  # fmt: skip
+
+
+BINDINGS: Final[Mapping[MacroKey, Macro]] = {("bind", 3, True): _bound}
+"""Macros of an extension that few offer."""
+MACROS: Final[Mapping[MacroKey, Macro]] = {
     ("has", 1, False): _has,
     ("all", 2, True): _quantifier("all", 1),
     ("exists", 2, True): _quantifier("exists", 1),

@@ -60,10 +60,11 @@ class MapNode(Node):
 
 @dataclass(slots=True, eq=False)
 class StructNode(Node):
-    """``Name{field: value}``, of which rules have none."""
+    """``Name{field: value}``; ``places`` are those of the fields' colons."""
 
     name: str
     fields: list[tuple[str, Node, bool]]
+    places: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(slots=True, eq=False)
@@ -94,6 +95,8 @@ def children(node: Node) -> list[Node]:
         return node.elements
     if isinstance(node, MapNode):
         return [part for key, value, _ in node.entries for part in (key, value)]
+    if isinstance(node, StructNode):
+        return [value for _, value, _ in node.fields]
     if isinstance(node, Fold):
         return [node.range, node.start, node.condition, node.step, node.result]
     return []

@@ -1,6 +1,7 @@
 """Equality, order, arithmetic and conversions of values."""
 
 import math
+import operator
 from collections.abc import Callable, Iterable
 from typing import Final
 
@@ -76,13 +77,13 @@ def compare(one: Value, other: Value) -> int:
         if math.isnan(one) or math.isnan(other):
             raise CelError("NaN values cannot be ordered")
         return (one > other) - (one < other)
-    for kind in (bool, str, bytes):
-        if isinstance(one, kind) and isinstance(other, kind):
-            left, right = (item.encode() if isinstance(item, str) else item for item in (one, other))
-            return (left > right) - (left < right)  # type: ignore[operator]
-    if isinstance(one, Duration) and isinstance(other, Duration):
-        return (one.nanoseconds > other.nanoseconds) - (one.nanoseconds < other.nanoseconds)
-    if isinstance(one, Timestamp) and isinstance(other, Timestamp):
+    if isinstance(one, str) and isinstance(other, str):
+        one, other = one.encode(), other.encode()
+    if isinstance(one, bytes) and isinstance(other, bytes):
+        return (one > other) - (one < other)
+    if isinstance(one, bool) and isinstance(other, bool):
+        return one - other
+    if isinstance(one, Duration | Timestamp) and isinstance(other, Duration | Timestamp) and type(one) is type(other):
         return (one.nanoseconds > other.nanoseconds) - (one.nanoseconds < other.nanoseconds)
     raise CelError(NO_OVERLOAD)
 
@@ -108,19 +109,28 @@ def _moment(value: int, kind: type) -> Value:
     return Timestamp(value)
 
 
-def _numbers(one: Value, other: Value) -> type | None:
-    """The one type that two numbers have."""
-    kinds = {type(one), type(other)}
-    return kinds.pop() if len(kinds) == 1 and is_number(one) else None
+def _numbers(
+    one: Value, other: Value, of_floats: Callable[[float, float], float], of_integers: Callable[[int, int], int]
+) -> Value:
+    """What comes of two numbers of one type; None where they are none."""
+    if type(one) is not type(other) or not is_number(one):
+        return None
+    if isinstance(one, float) and isinstance(other, float):
+        return of_floats(one, other)
+    return _whole(of_integers(one, other), type(one)) if isinstance(one, int) and isinstance(other, int) else None
+
+
+def _needed(number: Value) -> Value:
+    if number is None:
+        raise CelError(NO_OVERLOAD)
+    return number
 
 
 def add(one: Value, other: Value) -> Value:
     """``+``."""
-    kind = _numbers(one, other)
-    if kind is float:
-        return float(one) + float(other)  # type: ignore[arg-type]
-    if kind is not None:
-        return _whole(int(one) + int(other), kind)  # type: ignore[call-overload]
+    sum_of_numbers = _numbers(one, other, operator.add, operator.add)
+    if sum_of_numbers is not None:
+        return sum_of_numbers
     if isinstance(one, str) and isinstance(other, str):
         return one + other
     if isinstance(one, bytes) and isinstance(other, bytes):
@@ -148,11 +158,9 @@ def _added_lists(one: list[Value] | ListView, other: list[Value] | ListView) -> 
 
 def subtract(one: Value, other: Value) -> Value:
     """``-``."""
-    kind = _numbers(one, other)
-    if kind is float:
-        return float(one) - float(other)  # type: ignore[arg-type]
-    if kind is not None:
-        return _whole(int(one) - int(other), kind)  # type: ignore[call-overload]
+    difference = _numbers(one, other, operator.sub, operator.sub)
+    if difference is not None:
+        return difference
     if isinstance(one, Duration | Timestamp) and isinstance(other, Duration | Timestamp):
         if isinstance(one, Duration) and isinstance(other, Timestamp):
             raise CelError(NO_OVERLOAD)
@@ -163,38 +171,37 @@ def subtract(one: Value, other: Value) -> Value:
 
 def multiply(one: Value, other: Value) -> Value:
     """``*``."""
-    kind = _numbers(one, other)
-    if kind is float:
-        return float(one) * float(other)  # type: ignore[arg-type]
-    if kind is not None:
-        return _whole(int(one) * int(other), kind)  # type: ignore[call-overload]
-    raise CelError(NO_OVERLOAD)
+    return _needed(_numbers(one, other, operator.mul, operator.mul))
 
 
 def divide(one: Value, other: Value) -> Value:
     """``/``: towards zero."""
-    kind = _numbers(one, other)
-    if isinstance(one, float) and isinstance(other, float):
-        if other == 0:
-            return math.nan if one == 0 or math.isnan(one) else math.copysign(math.inf, one) * math.copysign(1, other)
-        return one / other
-    if kind is None or not isinstance(one, int) or not isinstance(other, int):
-        raise CelError(NO_OVERLOAD)
+    return _needed(_numbers(one, other, _float_quotient, _quotient))
+
+
+def _float_quotient(one: float, other: float) -> float:
+    if other == 0:
+        return math.nan if one == 0 or math.isnan(one) else math.copysign(math.inf, one) * math.copysign(1, other)
+    return one / other
+
+
+def _quotient(one: int, other: int) -> int:
     if other == 0:
         raise CelError("division by zero")
     quotient = abs(int(one)) // abs(int(other))
-    return _whole(quotient if (one < 0) is (other < 0) else -quotient, kind)
+    return quotient if (one < 0) is (other < 0) else -quotient
 
 
 def modulo(one: Value, other: Value) -> Value:
     """``%``: with the sign of the first."""
-    kind = _numbers(one, other)
-    if kind is None or not isinstance(one, int) or not isinstance(other, int):
-        raise CelError(NO_OVERLOAD)
+    return _needed(None if isinstance(one, float) else _numbers(one, other, math.fmod, _rest))
+
+
+def _rest(one: int, other: int) -> int:
     if other == 0:
         raise CelError("modulus by zero")
     rest = abs(int(one)) % abs(int(other))
-    return _whole(-rest if one < 0 else rest, kind)
+    return -rest if one < 0 else rest
 
 
 def negate(value: Value) -> Value:
@@ -232,7 +239,7 @@ def element(container: Value, index: Value) -> Value:
         if not there:
             raise CelError(f"no such key: {key_text(index)}")
         return value
-    raise CelError(NO_OVERLOAD)
+    raise CelError(f"no such key: {key_text(index)}")
 
 
 def key_text(key: Value) -> str:

@@ -4,11 +4,12 @@ What is no expression at all is told in the words of the library that Kubernetes
 (:func:`syntax_errors`); what is one, but not as it must be, in our own list.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from wharfinger.cluster.control_plane.cel.issues import Issue
-from wharfinger.cluster.control_plane.cel.macros import MACROS, MacroError
+from wharfinger.cluster.control_plane.cel.macros import MACROS, NO_MACROS, Macro, MacroError, MacroKey
 from wharfinger.cluster.control_plane.cel.nodes import Call, Ident, ListNode, Literal, MapNode, Node, Select, StructNode
 from wharfinger.cluster.control_plane.cel.tokens import Token, TokenError, number, string, tokens
 
@@ -55,10 +56,10 @@ class Parsed:
     issues: tuple[Issue, ...]
 
 
-def parse(text: str) -> Parsed:
-    """Read an expression. Raises NotAnExpressionError."""
+def parse(text: str, more: Mapping[MacroKey, Macro] = NO_MACROS) -> Parsed:
+    """Read an expression, with ``more`` macros than there always are. Raises NotAnExpressionError."""
     try:
-        parser = _Parser(tokens(text))
+        parser = _Parser(tokens(text), more)
         root = parser.whole()
     except (TokenError, RecursionError) as error:
         if isinstance(error, TokenError) and error.plain:
@@ -68,8 +69,9 @@ def parse(text: str) -> Parsed:
 
 
 class _Parser:
-    def __init__(self, words: list[Token]) -> None:
+    def __init__(self, words: list[Token], more: Mapping[MacroKey, Macro] = NO_MACROS) -> None:
         self._words = words
+        self._more = more
         self._next = 0
         self._depth = 0
         self.issues: list[Issue] = []
@@ -156,7 +158,7 @@ class _Parser:
             inner = self._member()
             return Call(first.at, "!_", [inner]) if count % 2 else inner
         if first.kind == "-":
-            if self._words[self._next + 1].kind in {"int", "float"}:
+            if _is_signed(self._words[self._next + 1]):
                 return self._member()
             while self._take("-"):
                 count += 1
@@ -205,7 +207,8 @@ class _Parser:
 
     def _called(self, call: Call) -> Node:
         """A call, or what it becomes where it is one of a macro."""
-        macro = MACROS.get((call.function, len(call.arguments), call.target is not None))
+        key = (call.function, len(call.arguments), call.target is not None)
+        macro = MACROS.get(key) or self._more.get(key)
         if macro is None:
             return call
         try:
@@ -217,7 +220,7 @@ class _Parser:
     def _primary(self) -> Node:
         token = self._peek()
         self._next += 1
-        if token.kind == "-" and self._peek().kind in {"int", "float"}:
+        if token.kind == "-" and _is_signed(self._peek()):
             word = self._peek()
             self._next += 1
             return Literal(token.at, number(Token(word.kind, word.text, token.at), negative=True))
@@ -288,15 +291,21 @@ class _Parser:
         opening = self._words[at]
         self._next = at + 1
         fields: list[tuple[str, Node, bool]] = []
+        places: dict[str, int] = {}
         while not self._take("}"):
             optional = self._take("?") is not None
             field = self._need("name")
-            self._need(":")
+            places[field.text] = self._need(":").at
             fields.append((field.text, self._expression(), optional))
             if not self._take(","):
                 self._need("}")
                 break
-        return StructNode(opening.at, name, fields)
+        return StructNode(opening.at, name, fields, places)
+
+
+def _is_signed(word: Token) -> bool:
+    """Whether a word is a number that a sign may be a part of."""
+    return word.kind == "float" or (word.kind == "int" and word.text[-1] not in "uU")
 
 
 def _balanced(function: str, terms: list[Node], ops: list[int]) -> Node:

@@ -3,19 +3,14 @@
 from dataclasses import dataclass
 from typing import Final
 
-from wharfinger.cluster.control_plane.cel.checker import Checked, check
 from wharfinger.cluster.control_plane.cel.costs import estimate
-from wharfinger.cluster.control_plane.cel.issues import Issue, told
-from wharfinger.cluster.control_plane.cel.literals import literal_issues
-from wharfinger.cluster.control_plane.cel.nodes import Node
-from wharfinger.cluster.control_plane.cel.parser import NotAnExpressionError, parse
+from wharfinger.cluster.control_plane.cel.judging import judged
 from wharfinger.cluster.control_plane.cel.runtime import Program
 from wharfinger.cluster.control_plane.cel.schema_types import REQUEST_BYTES, Declared, TypeTable
-from wharfinger.cluster.control_plane.cel.syntax import TOO_DEEP, syntax_errors
+from wharfinger.cluster.control_plane.cel.syntax import TOO_DEEP
 from wharfinger.cluster.control_plane.cel.types import Type, optional
 from wharfinger.formats.json_value import JsonObject
 
-MAX_CHARS: Final = 100_000
 SELF: Final = "self"
 OLD: Final = "oldSelf"
 
@@ -49,29 +44,19 @@ class Scope:
         prefix = "messageExpression compilation failed: " if message else "compilation failed: "
         if declared is None:
             return Compiled("failed to convert to declType for CEL validation rules")
-        if len(text) > MAX_CHARS:
-            size = len(text)
-            return Compiled(
-                f"{prefix}ERROR: <input>:-1:0: expression code point size exceeds limit: size: {size}, limit {MAX_CHARS}"
-            )
         try:
             return self._program(text, prefix, declared, wanted, optional_old=optional_old, message=message)
-        except NotAnExpressionError:
-            return Compiled(prefix + syntax_errors(text))
         except RecursionError:  # a chain of thousands of links
             return Compiled(prefix + TOO_DEEP)
 
     def _program(
         self, text: str, prefix: str, declared: Declared, wanted: Type, *, optional_old: bool, message: bool
     ) -> Compiled:
-        """Raises NotAnExpressionError and RecursionError."""
-        parsed = parse(text)
-        if parsed.issues:
-            return Compiled(prefix + told([*parsed.issues], text))
-        checked = self._checked(parsed.root, declared, optional_old=optional_old)
-        issues: list[Issue] = checked.issues or literal_issues(checked)
-        if issues:
-            return Compiled(prefix + told(issues, text))
+        """Raises RecursionError."""
+        old = optional(declared.type) if optional_old else declared.type
+        checked = judged(text, {SELF: declared.type, OLD: old}, self._table.fields)
+        if isinstance(checked, str):
+            return Compiled(prefix + checked)
         if checked.result != wanted:
             said = (
                 "messageExpression must evaluate to a string" if message else "cel expression must evaluate to a bool"
@@ -79,7 +64,3 @@ class Scope:
             return Compiled(said)
         cost = estimate(checked, declared)
         return Compiled(program=Program(checked), cost=cost, uses_old=OLD in checked.names)
-
-    def _checked(self, root: Node, declared: Declared, *, optional_old: bool) -> Checked:
-        old = optional(declared.type) if optional_old else declared.type
-        return check(root, {SELF: declared.type, OLD: old}, self._table.fields)

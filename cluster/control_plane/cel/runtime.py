@@ -12,6 +12,7 @@ from wharfinger.cluster.control_plane.cel import library, operations
 from wharfinger.cluster.control_plane.cel.call_costs import call_cost
 from wharfinger.cluster.control_plane.cel.checker import Checked, qualified
 from wharfinger.cluster.control_plane.cel.lookups import found, has, ranged, selected
+from wharfinger.cluster.control_plane.cel.mismatches import mismatch
 from wharfinger.cluster.control_plane.cel.nodes import Call, Fold, Ident, ListNode, Literal, MapNode, Node, Select
 from wharfinger.cluster.control_plane.cel.sizes import LIST_COST, MAP_COST
 from wharfinger.cluster.control_plane.cel.values import (
@@ -118,9 +119,12 @@ class _Planner:
 
     def _select(self, node: Select) -> Step:
         name = None if node.test else qualified(node)
-        if name is not None and name.partition(".")[0] not in {*self._locals, *self._checked.names}:
-            named = TypeValue(name)
-            return lambda _run: named
+        if name is not None and name.partition(".")[0] not in self._locals:
+            if name in self._checked.names:
+                return self._ident(name)
+            if name.partition(".")[0] not in self._checked.names:
+                named = TypeValue(name)
+                return lambda _run: named
         operand, field = self.plan(node.operand), node.field
         if node.test:
             return lambda run: has(operand(run), field)
@@ -154,7 +158,12 @@ class _Planner:
         def step(run: Run) -> Value:
             given = [argument(run) for argument in arguments]
             run.spend(call_cost(name, overloads, given, None))
-            return function(*given)
+            try:
+                return function(*given)
+            except CelError as error:
+                if str(error) == operations.NO_OVERLOAD:
+                    raise CelError(mismatch(name, given)) from error
+                raise
 
         return step
 

@@ -10,6 +10,7 @@ from wharfinger.cluster.control_plane.cel.types import Type
 MOST: Final = 2**64 - 1
 LIST_COST: Final = 10
 MAP_COST: Final = 30
+STRUCT_COST: Final = 40
 TEXT_COST: Final = 0.1
 REGEX_COST: Final = 0.25
 Path = tuple[str, ...]

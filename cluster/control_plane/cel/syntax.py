@@ -28,6 +28,7 @@ def syntax_errors(text: str) -> str:
         _environment().compile(text)
     except (RuntimeError, ValueError, TypeError) as error:
         said = str(error).removeprefix(_PREFIX).removesuffix(_SUFFIX).replace("'\\u003F'", "'?'")
+        said = said if text else said.replace("<input>:1:1:", "<input>:1:0:")
         said = _RESERVED.sub(r"mismatched input '\1' expecting IDENTIFIER", said)
         blocks = said.split("\nERROR: ")
         kept = [block if index == 0 else f"ERROR: {block}" for index, block in enumerate(blocks)]

@@ -50,7 +50,7 @@ def completed_indexes(obj: JsonObject) -> set[int]:
     found: set[int] = set()
     for item in find_str(obj, "status", "completedIndexes").split(","):
         first, _, last = item.partition("-")
-        if first.isdigit() and (not last or last.isdigit()) and len(item) < 20:
+        if item.isascii() and first.isdigit() and (not last or last.isdigit()) and len(item) < 20:
             found.update(range(int(first), min(int(last or first), _MOST) + 1))
     return found
 

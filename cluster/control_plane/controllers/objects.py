@@ -28,6 +28,10 @@ CRON_JOBS: Final = Collection("batch", "cronjobs")
 SLICES: Final = Collection("discovery.k8s.io", "endpointslices")
 BUDGETS: Final = Collection("policy", "poddisruptionbudgets")
 CLASSES: Final = Collection("storage.k8s.io", "storageclasses")
+API_SERVICES: Final = Collection("apiregistration.k8s.io", "apiservices")
+FLOW_SCHEMAS: Final = Collection("flowcontrol.apiserver.k8s.io", "flowschemas")
+PRIORITY_LEVELS: Final = Collection("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations")
+SERVICE_RANGES: Final = Collection("networking.k8s.io", "servicecidrs")
 
 OVER: Final = frozenset({"Succeeded", "Failed"})
 """Phases of Pods that have ended."""

@@ -17,7 +17,9 @@ from wharfinger.cluster.control_plane.controllers.controller import Controller, 
 from wharfinger.cluster.control_plane.controllers.cron_jobs import CronJobController
 from wharfinger.cluster.control_plane.controllers.daemon_sets import DaemonSetController
 from wharfinger.cluster.control_plane.controllers.deployments import DeploymentController
+from wharfinger.cluster.control_plane.controllers.flow_schemas import FlowSchemaController
 from wharfinger.cluster.control_plane.controllers.garbage import GarbageController
+from wharfinger.cluster.control_plane.controllers.group_availability import AvailabilityController
 from wharfinger.cluster.control_plane.controllers.jobs import JobController
 from wharfinger.cluster.control_plane.controllers.namespaces import NamespaceController
 from wharfinger.cluster.control_plane.controllers.nodes import NodeController
@@ -25,6 +27,7 @@ from wharfinger.cluster.control_plane.controllers.pods import PodController
 from wharfinger.cluster.control_plane.controllers.quotas import QuotaController
 from wharfinger.cluster.control_plane.controllers.replica_sets import replica_set_controllers
 from wharfinger.cluster.control_plane.controllers.services import ServiceController
+from wharfinger.cluster.control_plane.controllers.standing_objects import StandingController
 from wharfinger.cluster.control_plane.controllers.state import ClusterState
 from wharfinger.cluster.control_plane.controllers.stateful_sets import StatefulSetController
 
@@ -64,5 +67,8 @@ def controllers(state: ClusterState, root_ca: str) -> list[Controller]:
         QuotaController(state).controller(),
         ClaimController(state).controller(),
         VolumeController(state).controller(),
+        FlowSchemaController(state).controller(),
+        AvailabilityController(state).controller(),
+        StandingController(state).controller(),
         GarbageController(state).controller(),
     ]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from wharfinger.cluster.control_plane import creation, deletion, updating
+from wharfinger.cluster.control_plane import creation, deletion, patching, updating
 from wharfinger.cluster.control_plane.backend import Backend
 from wharfinger.cluster.control_plane.catalog import Served
 from wharfinger.cluster.control_plane.controllers.objects import (
@@ -27,7 +27,7 @@ from wharfinger.cluster.control_plane.options import DeleteOptions, WriteOptions
 from wharfinger.cluster.control_plane.status import StatusError
 from wharfinger.cluster.control_plane.storage import Change, ChangeType, Collection, Key, Record
 from wharfinger.cluster.control_plane.timestamps import format_time
-from wharfinger.formats.json_value import JsonObject, find_object, find_str
+from wharfinger.formats.json_value import JsonObject, canonical_json, find_object, find_str
 
 MANAGER: Final = "kube-controller-manager"
 EVENT_LIFE: Final = timedelta(hours=1)
@@ -150,6 +150,13 @@ class ClusterState:
         if find_object(obj, "status") == status and "status" in obj:
             return obj
         return self.update(key, {**obj, "status": status}, "status", manager=manager)
+
+    def apply_status(self, key: Key, intent: JsonObject, *, manager: str) -> None:
+        """Apply an intent to the status of an object, whoever owns what it says."""
+        served = self.served(key, intent)
+        options = WriteOptions(manager, force=True)
+        body = canonical_json(intent)
+        patching.patch(self.backend, served, key.namespace, key.name, "status", patching.PatchType.APPLY, body, options)
 
     def delete(self, key: Key, obj: JsonObject, propagation: str = "Background") -> None:
         """DELETE it, unless it is gone or another has its name."""

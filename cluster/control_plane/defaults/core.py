@@ -53,6 +53,17 @@ def default_claim(obj: JsonObject) -> None:
         spec["volumeMode"] = "Filesystem"
 
 
+def _claim(obj: JsonObject) -> None:
+    default_claim(obj)
+    _pending(obj)
+
+
+def _pending(obj: JsonObject) -> None:
+    """No phase is the first one; a new object has no status yet."""
+    if find(obj, "metadata", "uid"):
+        fill(inner(obj, "status"), phase="Pending")
+
+
 _SOURCES: Final[Mapping[str, JsonObject]] = {
     "azureDisk": {"cachingMode": "ReadWrite", "kind": "Shared", "fsType": "ext4", "readOnly": False},
     "hostPath": {"type": ""},
@@ -71,6 +82,7 @@ def _volume(obj: JsonObject) -> None:
         source = spec.get(name)
         if isinstance(source, dict):
             fill(source, **defaults)
+    _pending(obj)
 
 
 def _node(obj: JsonObject) -> None:
@@ -123,7 +135,7 @@ CORE_DEFAULTS: Final[Mapping[tuple[str, str], Callable[[JsonObject], None]]] = {
     ("", "Namespace"): _namespace,
     ("", "Node"): _node,
     ("", "PersistentVolume"): _volume,
-    ("", "PersistentVolumeClaim"): default_claim,
+    ("", "PersistentVolumeClaim"): _claim,
     ("", "Secret"): _secret,
     ("", "Service"): _service,
 }

@@ -1,9 +1,11 @@
 """Defaults of the other groups."""
 
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from typing import Final
 
 from wharfinger.cluster.control_plane.defaults.filling import fill, fill_absent, inner, objects
+from wharfinger.cluster.control_plane.timestamps import format_time
 from wharfinger.formats.json_value import JsonObject, JsonValue, find
 
 RBAC_GROUP: Final = "rbac.authorization.k8s.io"
@@ -55,6 +57,11 @@ def _definition(obj: JsonObject) -> None:
     service = find(conversion, "webhook", "clientConfig", "service")
     if isinstance(service, dict):
         fill(service, port=443)
+    state = obj.get("status")
+    if isinstance(state, dict) and not state.get("storedVersions") and find(obj, "metadata", "uid") is not None:
+        stored = next((version for version in objects(spec, "versions") if version.get("storage") is True), None)
+        if stored is not None:
+            state["storedVersions"] = [stored.get("name")]
 
 
 def _webhooks(obj: JsonObject) -> None:
@@ -115,6 +122,25 @@ def _resource_claim(claim: JsonValue) -> None:
             fill(asked, allocationMode="ExactCount")
             if asked["allocationMode"] == "ExactCount":
                 asked["count"] = asked.get("count") or 1
+            _device_tolerations(asked)
+
+
+def _device_tolerations(holder: JsonObject) -> None:
+    for toleration in objects(holder, "tolerations"):
+        fill(toleration, operator="Equal")
+
+
+def _claim_with_status(obj: JsonObject) -> None:
+    _resource_claim(obj.get("spec"))
+    for result in objects(obj, "status", "allocation", "devices", "results"):
+        _device_tolerations(result)
+
+
+def _resource_slice(obj: JsonObject, now: datetime) -> None:
+    """Taints of devices are there since now."""
+    for device in objects(obj, "spec", "devices"):
+        for taint in objects(device, "taints"):
+            fill_absent(taint, timeAdded=format_time(now))
 
 
 def _match_resources(match: JsonObject) -> None:
@@ -153,9 +179,13 @@ GROUP_DEFAULTS: Final[Mapping[tuple[str, str], Callable[[JsonObject], None]]] = 
     ("networking.k8s.io", "NetworkPolicy"): _network_policy,
     (RBAC_GROUP, "ClusterRoleBinding"): _binding,
     (RBAC_GROUP, "RoleBinding"): _binding,
-    (_RESOURCE, "ResourceClaim"): lambda obj: _resource_claim(obj.get("spec")),
+    (_RESOURCE, "ResourceClaim"): _claim_with_status,
     (_RESOURCE, "ResourceClaimTemplate"): lambda obj: _resource_claim(find(obj, "spec", "spec")),
     ("scheduling.k8s.io", "PriorityClass"): _priority_class,
     ("storage.k8s.io", "CSIDriver"): _csi_driver,
     ("storage.k8s.io", "StorageClass"): _storage_class,
 }
+TIMED_DEFAULTS: Final[Mapping[tuple[str, str], Callable[[JsonObject, datetime], None]]] = {
+    (_RESOURCE, "ResourceSlice"): _resource_slice,
+}
+"""Those that depend on the time, by group and kind."""

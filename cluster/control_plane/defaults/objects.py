@@ -6,17 +6,18 @@ creation (cluster IPs, node ports, the first status) is not, and is filled in la
 Every rule only adds what is missing, so defaulting twice changes nothing.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from typing import Final
 
 from wharfinger.cluster.control_plane.defaults.core import CORE_DEFAULTS
-from wharfinger.cluster.control_plane.defaults.groups import GROUP_DEFAULTS
+from wharfinger.cluster.control_plane.defaults.groups import GROUP_DEFAULTS, TIMED_DEFAULTS
 from wharfinger.cluster.control_plane.defaults.pods import POD_DEFAULTS
 from wharfinger.cluster.control_plane.defaults.workloads import WORKLOAD_DEFAULTS
 from wharfinger.cluster.control_plane.list_types import builtin_list_types, is_builtin
 from wharfinger.cluster.control_plane.typed_form import typed_form
 from wharfinger.cluster.resource import kind_of, split_api_version
-from wharfinger.formats.json_value import JsonObject
+from wharfinger.formats.json_value import JsonObject, as_object, find
 
 DEFAULTS: Final[Mapping[tuple[str, str], Callable[[JsonObject], None]]] = {
     **CORE_DEFAULTS,
@@ -25,12 +26,20 @@ DEFAULTS: Final[Mapping[tuple[str, str], Callable[[JsonObject], None]]] = {
     **GROUP_DEFAULTS,
 }
 """By group and kind."""
+TELLING_EMPTIES: Final[Mapping[tuple[str, str], Sequence[tuple[str, ...]]]] = {
+    ("autoscaling", "HorizontalPodAutoscaler"): (
+        ("spec", "behavior", "scaleDown", "policies"),
+        ("spec", "behavior", "scaleUp", "policies"),
+    ),
+}
+"""Lists that are not filled in where they were sent empty, which is refused."""
 
 
-def apply_defaults(obj: JsonObject) -> JsonObject:
+def apply_defaults(obj: JsonObject, now: datetime | None = None) -> JsonObject:
     """A copy of the object in the form its Go type prints, with the defaults of its kind.
 
     Of kinds that are not built in, only the metadata is brought into form; defaults of custom kinds are their schema's.
+    ``now`` is what some few fields begin with; without it they stay as they are.
     """
     api_version, kind = kind_of(obj)
     group, version = split_api_version(api_version)
@@ -38,5 +47,10 @@ def apply_defaults(obj: JsonObject) -> JsonObject:
     if is_builtin(group, version, kind):
         rule = DEFAULTS.get((group, kind))
         if rule is not None:
+            for path in TELLING_EMPTIES.get((group, kind), ()):
+                if find(obj, *path) == []:
+                    as_object(find(formed, *path[:-1]), path[-2])[path[-1]] = []
             rule(formed)
+        if now is not None and (timed := TIMED_DEFAULTS.get((group, kind))) is not None:
+            timed(formed, now)
     return formed

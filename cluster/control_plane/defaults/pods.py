@@ -177,13 +177,23 @@ def _pull_policy(image: JsonValue) -> str:
     if not isinstance(image, str) or len(image) > _IMAGE_LENGTH or _BARE_IDENTIFIER.fullmatch(image):
         return "IfNotPresent"
     found = _IMAGE.fullmatch(image)
-    if found is None or len(found["name"]) > _NAME_LENGTH:
+    if found is None or len(_path_of(found["name"])) > _NAME_LENGTH:
         return "IfNotPresent"
     if found["digest"]:
         algorithm, _, digits = found["digest"].partition(":")
         if _DIGESTS.get(algorithm) != len(digits) or digits != digits.lower():
             return "IfNotPresent"
     return "Always" if (found["tag"] or ("" if found["digest"] else "latest")) == "latest" else "IfNotPresent"
+
+
+def _path_of(name: str) -> str:
+    """The path of an image in its registry; one of no registry is the hub's, and one word there is in its library."""
+    first, slash, rest = name.partition("/")
+    if slash and (first != first.lower() or first == "localhost" or not {".", ":"}.isdisjoint(first)):
+        hub, path = first in {"docker.io", "index.docker.io"}, rest
+    else:
+        hub, path = True, name
+    return f"library/{path}" if hub and "/" not in path else path
 
 
 def _map(value: JsonValue) -> JsonObject:

@@ -7,6 +7,7 @@ from wharfinger.cluster.control_plane.defaults.autoscalers import default_autosc
 from wharfinger.cluster.control_plane.defaults.core import default_claim
 from wharfinger.cluster.control_plane.defaults.filling import fill, inner, objects
 from wharfinger.cluster.control_plane.defaults.pods import default_pod_template
+from wharfinger.cluster.control_plane.go_formats import read_number
 from wharfinger.formats.json_value import JsonObject, JsonValue, find
 
 TEMPLATE_GENERATION: Final = "deprecated.daemonset.template.generation"
@@ -53,13 +54,16 @@ def _daemon_set(obj: JsonObject) -> None:
     spec = inner(obj, "spec")
     annotations = inner(inner(obj, "metadata"), "annotations")
     found = annotations.get(TEMPLATE_GENERATION, "0")
-    annotations[TEMPLATE_GENERATION] = str(int(found)) if isinstance(found, str) and found.isdecimal() else found
+    number, problem = read_number(found, signed=True) if isinstance(found, str) else (0, "none")
+    annotations[TEMPLATE_GENERATION] = found if problem else str(number)
     default_pod_template(inner(spec, "template"))
     _counts(spec, revisionHistoryLimit=10)
     strategy = inner(spec, "updateStrategy")
     fill(strategy, type="RollingUpdate")
     if strategy["type"] == "RollingUpdate":
         _counts(inner(strategy, "rollingUpdate"), maxUnavailable=1, maxSurge=0)
+    if isinstance(rolling := strategy.get("rollingUpdate"), dict):  # the server's own type has no pointers there
+        _counts(rolling, maxUnavailable=0, maxSurge=0)
 
 
 def _replica_set(obj: JsonObject) -> None:

@@ -50,6 +50,10 @@ def _node(obj: JsonObject) -> JsonObject:
     return obj
 
 
+def _node_status(new: JsonObject, old: JsonObject, _view: ClusterView) -> JsonObject:
+    return new if find(old, "status", "config") is not None else {**_node(new), "spec": new.get("spec")}
+
+
 def _account(obj: JsonObject) -> JsonObject:
     """References to secrets are names and nothing else."""
     secrets = obj.get("secrets")
@@ -118,7 +122,9 @@ CORE_STRATEGIES: Final[dict[str, Strategy]] = {
         status=_namespace_status,
         subresources={"finalize": lambda new, _old, _view: new},
     ),
-    "Node": Strategy(create=lambda obj, _view: _node(obj), update=lambda new, _old, _view: _node(new)),
+    "Node": Strategy(
+        create=lambda obj, _view: _node(obj), update=lambda new, _old, _view: _node(new), status=_node_status
+    ),
     "PersistentVolume": Strategy(create=_volume, status=_volume_status),
     "PersistentVolumeClaim": Strategy(
         create=lambda obj, _view: _claim(obj, None), update=lambda new, old, _view: _claim(new, old)

@@ -37,6 +37,19 @@ def _api_service(service: JsonObject, view: ClusterView) -> JsonObject:
     return {**service, "status": {"conditions": [available]}}
 
 
+def _slice(new: JsonObject, old: JsonObject | None) -> JsonObject:
+    """Endpoints without what only discovery.k8s.io/v1beta1 could say of them; where they change, as upstream has it."""
+    endpoints = parts(new, "endpoints")
+    if old is not None and new.get("endpoints") == old.get("endpoints"):
+        return new
+    if not any("deprecatedTopology" in endpoint for endpoint in endpoints):
+        return new
+    kept: list[JsonValue] = [
+        {name: value for name, value in endpoint.items() if name != "deprecatedTopology"} for endpoint in endpoints
+    ]
+    return {**new, "endpoints": kept}
+
+
 def _certificate_status(new: JsonObject, old: JsonObject, view: ClusterView) -> JsonObject:
     """Approvals stay as they are where there are as many of them."""
     status, conditions = find_object(new, "status"), parts(new, "status", "conditions")
@@ -83,6 +96,9 @@ GROUP_STRATEGIES: Final[dict[str, Strategy]] = {
     "APIService.apiregistration.k8s.io": Strategy(create=_api_service),
     "CertificateSigningRequest.certificates.k8s.io": Strategy(
         status=_certificate_status, subresources={"approval": _approval}
+    ),
+    "EndpointSlice.discovery.k8s.io": Strategy(
+        create=lambda obj, _view: _slice(obj, None), update=lambda new, old, _view: _slice(new, old)
     ),
     "Lease.coordination.k8s.io": Strategy(create=_lease, update=_changed_lease),
 }

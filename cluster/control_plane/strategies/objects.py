@@ -4,6 +4,7 @@ from typing import Final
 
 from wharfinger.cluster.control_plane.kinds import Kind
 from wharfinger.cluster.control_plane.strategies.core import CORE_STRATEGIES
+from wharfinger.cluster.control_plane.strategies.devices import DEVICE_STRATEGIES
 from wharfinger.cluster.control_plane.strategies.groups import GROUP_STRATEGIES
 from wharfinger.cluster.control_plane.strategies.pods import POD_STRATEGIES
 from wharfinger.cluster.control_plane.strategies.strategy import Strategy
@@ -14,6 +15,7 @@ STRATEGIES: Final[dict[str, Strategy]] = {
     **POD_STRATEGIES,
     **WORKLOAD_STRATEGIES,
     **GROUP_STRATEGIES,
+    **DEVICE_STRATEGIES,
 }
 """By ``Kind.group_kind``."""
 _NONE: Final = Strategy()

@@ -39,15 +39,17 @@ def _created(pod: JsonObject, view: ClusterView) -> JsonObject:
 
 
 def without_disabled(spec: JsonObject) -> JsonObject:
-    """A pod spec without the fields that a server of this version drops."""
+    """A pod spec without the fields that a server of this version drops; itself where it has none."""
     changes: JsonObject = {}
     volumes = spec.get("volumes")
     if isinstance(volumes, list) and any(_has_disabled(volume) for volume in volumes):
         changes["volumes"] = [_volume_without_disabled(volume) for volume in parts(spec, "volumes")]
     for name in CONTAINER_LISTS:
-        if any(text(container, "lifecycle", "stopSignal") for container in parts(spec, name)):
+        if any("stopSignal" in (part(container, "lifecycle") or {}) for container in parts(spec, name)):
             containers: list[JsonValue] = [_without_stop_signal(container) for container in parts(spec, name)]
             changes[name] = containers
+    if not changes and "schedulingGroup" not in spec:
+        return spec
     kept = {name: value for name, value in spec.items() if name != "schedulingGroup"}
     return {**kept, **changes}
 
@@ -175,7 +177,7 @@ def _ephemeral(new: JsonObject, old: JsonObject, _view: ClusterView) -> JsonObje
     spec.pop("ephemeralContainers", None)
     if containers:
         spec["ephemeralContainers"] = [*containers]
-    return {**new, "metadata": _kept_metadata(new, old), "spec": spec}
+    return {**new, "metadata": _kept_metadata(new, old), "spec": without_disabled(spec)}
 
 
 def _kept_metadata(new: JsonObject, old: JsonObject) -> JsonObject:

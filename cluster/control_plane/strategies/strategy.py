@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol, TypeAlias
 
+from wharfinger.cluster.control_plane.status import FieldError
 from wharfinger.formats.json_value import JsonObject
 
 
@@ -33,6 +34,10 @@ Prepare: TypeAlias = Callable[[JsonObject, ClusterView], JsonObject]
 PrepareUpdate: TypeAlias = Callable[[JsonObject, JsonObject, ClusterView], JsonObject]
 
 
+CreateErrors: TypeAlias = Callable[[JsonObject, ClusterView], list[FieldError]]
+StatusErrors: TypeAlias = Callable[[JsonObject, JsonObject, ClusterView], list[FieldError]]
+
+
 def _as_it_is(obj: JsonObject, _view: ClusterView) -> JsonObject:
     return obj
 
@@ -41,15 +46,26 @@ def _new_as_it_is(new: JsonObject, _old: JsonObject, _view: ClusterView) -> Json
     return new
 
 
+def _fine(_obj: JsonObject, _view: ClusterView) -> list[FieldError]:
+    return []
+
+
+def _new_is_fine(_new: JsonObject, _old: JsonObject, _view: ClusterView) -> list[FieldError]:
+    return []
+
+
 @dataclass(frozen=True, slots=True)
 class Strategy:
     """``create`` (obj, view) and ``update`` (new, old, view) give the object as it goes on to validation and storage.
 
     They may raise StatusError (a port that is taken), and do not alter what they are given. ``update`` is for the main
     resource; ``status`` for the status subresource, ``subresources`` for those that are other ways of changing it.
+    ``create_errors`` and ``status_errors`` find what is wrong with it because of what else there is, said before all else.
     """
 
     create: Prepare = _as_it_is
     update: PrepareUpdate = _new_as_it_is
     status: PrepareUpdate = _new_as_it_is
     subresources: Mapping[str, PrepareUpdate] = field(default_factory=dict)
+    create_errors: CreateErrors = _fine
+    status_errors: StatusErrors = _new_is_fine

@@ -3,7 +3,9 @@
 from typing import Final
 
 from wharfinger.cluster.control_plane.defaults.workloads import TEMPLATE_GENERATION
+from wharfinger.cluster.control_plane.go_formats import read_number
 from wharfinger.cluster.control_plane.preparation import with_metadata
+from wharfinger.cluster.control_plane.strategies.pod_templates import with_templates
 from wharfinger.cluster.control_plane.strategies.strategy import ClusterView, Strategy
 from wharfinger.formats.json_value import JsonObject, JsonValue, find, find_object, find_str
 
@@ -38,7 +40,7 @@ def _new_job(obj: JsonObject, _view: ClusterView) -> JsonObject:
 def template_generation(obj: JsonObject) -> int:
     """How often the template of a DaemonSet was changed, as an annotation of old counts it."""
     found = find(obj, "metadata", "annotations", TEMPLATE_GENERATION)
-    return int(found) if isinstance(found, str) and found.removeprefix("-").isdigit() else 0
+    return read_number(found, signed=True)[0] if isinstance(found, str) else 0
 
 
 def _with_template_generation(obj: JsonObject, count: int) -> JsonObject:
@@ -83,8 +85,10 @@ def _without_unavailable(obj: JsonObject) -> JsonObject:
     return {**obj, "spec": {**spec, "updateStrategy": {**strategy, "rollingUpdate": rolling}}}
 
 
-WORKLOAD_STRATEGIES: Final[dict[str, Strategy]] = {
-    "DaemonSet.apps": Strategy(create=_new_daemon_set, update=_daemon_set, status=_daemon_set_status),
-    "Job.batch": Strategy(create=_new_job),
-    "StatefulSet.apps": Strategy(create=_new_stateful_set, update=_stateful_set),
-}
+WORKLOAD_STRATEGIES: Final[dict[str, Strategy]] = with_templates(
+    {
+        "DaemonSet.apps": Strategy(create=_new_daemon_set, update=_daemon_set, status=_daemon_set_status),
+        "Job.batch": Strategy(create=_new_job),
+        "StatefulSet.apps": Strategy(create=_new_stateful_set, update=_stateful_set),
+    }
+)

@@ -14,7 +14,8 @@ from wharfinger.cluster.control_plane.validation.field_errors import invalid, qu
 from wharfinger.cluster.control_plane.validation.names import ip_problems, parse_ip
 
 Address: TypeAlias = "ipaddress.IPv4Address | ipaddress.IPv6Address"
-_LEADING_ZERO: Final = re.compile(r"(^|\.)0\d")
+LEADING_ZERO: Final = re.compile(r"(^|\.)0\d")
+"""In a dotted address."""
 
 
 def mapped(address: Address) -> ipaddress.IPv4Address | None:
@@ -40,7 +41,7 @@ def legacy_ip_errors(field: str, value: str, old: Collection[str] = ()) -> list[
     address = parse_ip(value)
     if address is None:
         return [invalid(field, value, problem) for problem in ip_problems(value)]
-    if "." in value and ":" not in value and _LEADING_ZERO.search(value):
+    if "." in value and ":" not in value and LEADING_ZERO.search(value):
         return [invalid(field, value, "must not have leading 0s")]
     if mapped(address) is not None:
         return [invalid(field, value, "must not be an IPv4-mapped IPv6 address")]
@@ -102,7 +103,7 @@ def legacy_cidr_errors(field: str, value: str, old: Collection[str] = ()) -> lis
         return [invalid(field, value, "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)")]
     address, network = parsed
     base, _, bits = value.partition("/")
-    if (address.version == 4 and _LEADING_ZERO.search(base)) or bits != str(int(bits)):
+    if (address.version == 4 and LEADING_ZERO.search(base)) or bits != str(int(bits)):
         return [invalid(field, value, "must not have leading 0s in IP or prefix length")]
     if mapped(address) is not None:
         return [invalid(field, value, "must not have an IPv4-mapped IPv6 address")]

@@ -11,6 +11,8 @@ from wharfinger.cluster.control_plane.validation.field_errors import (
     quoted,
     required,
 )
+from wharfinger.cluster.control_plane.validation.metadata import core_meta_errors
+from wharfinger.cluster.control_plane.validation.name_rules import segment_name
 from wharfinger.cluster.control_plane.validation.names import (
     dns_1035_label_problems,
     port_problems,
@@ -28,12 +30,15 @@ STATUSES: Final = ("True", "False", "Unknown")
 
 def api_service_errors(one: JsonObject) -> list[FieldError]:
     """What is wrong with an APIService: its name is made of its version and group."""
-    spec, name = part(one, "spec") or {}, text(one, "metadata", "name")
+    spec = part(one, "spec") or {}
     group, version = text(spec, "group"), text(spec, "version")
-    errors: list[FieldError] = []
-    if name and name != (wanted := f"{version}.{group}"):
+    wanted = f"{version}.{group}"
+
+    def named(name: str, prefix: bool) -> list[str]:  # noqa: FBT001 - the shape of a rule
         why = f'must be `spec.version+"."+spec.group`: {quoted(wanted)}'
-        errors.append(invalid("metadata.name", name, why))
+        return segment_name(name, prefix) or ([] if name == wanted else [why])
+
+    errors = core_meta_errors(one, namespaced=False, name=named, finalizers=False)
     if not group and version != "v1":
         errors.append(required("spec.group", "only v1 may have an empty group and it better be legacy kube"))
     errors += each("spec.group", group, subdomain_problems(group)) if group else []

@@ -5,6 +5,7 @@ from typing import Final
 from wharfinger.cluster.control_plane.status import FieldError
 from wharfinger.cluster.control_plane.validation.amounts import text
 from wharfinger.cluster.control_plane.validation.field_errors import forbidden, required
+from wharfinger.cluster.control_plane.validation.metadata import core_meta_errors
 from wharfinger.cluster.control_plane.validation.parts import text_map
 from wharfinger.cluster.control_plane.validation.rules import Rules
 from wharfinger.cluster.control_plane.validation.storage_classes import parameter_errors, provisioner_errors
@@ -24,7 +25,7 @@ def _update_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
         errors.append(forbidden("driverName", "updates to driverName are forbidden."))
     if text_map(new, "parameters") != text_map(old, "parameters"):
         errors.append(forbidden("parameters", "updates to parameters are forbidden."))
-    return errors + attributes_class_errors(new)
+    return errors + core_meta_errors(new, old, namespaced=False) + attributes_class_errors(new)
 
 
 ATTRIBUTES_CLASS_RULES: Final[dict[str, Rules]] = {

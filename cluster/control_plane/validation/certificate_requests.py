@@ -20,10 +20,10 @@ from wharfinger.cluster.control_plane.validation.field_errors import (
     too_long,
 )
 from wharfinger.cluster.control_plane.validation.names import dns_label_problems, subdomain_problems
-from wharfinger.cluster.control_plane.validation.parts import parts, texts
+from wharfinger.cluster.control_plane.validation.parts import parts, repeated, texts
 from wharfinger.cluster.control_plane.validation.rules import Rules
 from wharfinger.cluster.control_plane.validation.secrets import decoded
-from wharfinger.formats.json_value import JsonObject, find
+from wharfinger.formats.json_value import JsonObject, JsonValue, find
 
 USAGES: Final = (
     "any", "cert sign", "client auth", "code signing", "content commitment", "crl sign", "data encipherment",
@@ -78,7 +78,7 @@ def organizations(data: bytes) -> list[str]:
 
 def request_errors(request: JsonObject, old: JsonObject | None = None) -> list[FieldError]:
     """What is wrong with a CertificateSigningRequest; what ``old`` had already is let through."""
-    errors = _pem_errors(text(request, "spec", "request"))
+    errors = _pem_errors(find(request, "spec", "request"))
     usages, before = texts(request, "spec", "usages"), texts(old, "spec", "usages")
     errors += [] if usages else [required("spec.usages")]
     if set(before) <= set(USAGES):
@@ -88,9 +88,7 @@ def request_errors(request: JsonObject, old: JsonObject | None = None) -> list[F
             if usage not in USAGES
         ]
     if len(before) == len(set(before)):
-        errors += [
-            duplicate(f"spec.usages[{index}]", usage) for index, usage in enumerate(usages) if usage in usages[:index]
-        ]
+        errors += [duplicate(f"spec.usages[{index}]", usages[index]) for index in sorted(repeated(usages))]
     signer, seconds = text(request, "spec", "signerName"), optional_number(request, "spec", "expirationSeconds")
     if signer == LEGACY_SIGNER and text(old, "spec", "signerName") != LEGACY_SIGNER:
         errors.append(invalid("spec.signerName", signer, "the legacy signerName is not allowed via this API version"))
@@ -107,11 +105,11 @@ def request_errors(request: JsonObject, old: JsonObject | None = None) -> list[F
     return errors
 
 
-def _pem_errors(encoded: str) -> list[FieldError]:
+def _pem_errors(encoded: JsonValue) -> list[FieldError]:
     try:
         valid = parsed_request(decoded(encoded)).is_signature_valid
     except (ValueError, UnsupportedAlgorithm) as error:
-        return [invalid("spec.request", encoded or None, str(error))]
+        return [invalid("spec.request", encoded, str(error))]
     return [] if valid else [invalid("spec.request", encoded, "x509: ECDSA verification failure")]
 
 
@@ -143,6 +141,9 @@ def _condition_errors(conditions: list[JsonObject], before: list[JsonObject]) ->
     errors: list[FieldError] = []
     old = [text(item, "type") for item in before]
     kinds = [text(item, "type") for item in conditions]
+    twice, ratified = repeated(kinds), set(APPROVALS) <= set(old)
+    once = len(old) == len(set(old))
+    first = {kind: index for index, kind in reversed([*enumerate(kinds)])}
     for index, condition in enumerate(conditions):
         path, kind, status = f"status.conditions[{index}]", kinds[index], text(condition, "status")
         if not kind and "" not in old:
@@ -153,10 +154,10 @@ def _condition_errors(conditions: list[JsonObject], before: list[JsonObject]) ->
         elif status not in allowed:
             errors.append(not_supported(f"{path}.status", status, allowed))
         other = {"Approved": "Denied", "Denied": "Approved"}.get(kind)
-        if other in kinds[:index] and not set(APPROVALS) <= set(old):
+        if other is not None and first.get(other, index) < index and not ratified:
             why = "Approved and Denied conditions are mutually exclusive"
             errors.append(invalid("status.conditions", kind, why))
-        if kind in kinds[:index] and len(old) == len(set(old)):
+        if index in twice and once:
             errors.append(duplicate(f"{path}.type", kind))
     return errors
 

@@ -8,8 +8,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from wharfinger.cluster.control_plane.timestamps import zone_of
 from wharfinger.cluster.control_plane.validation.field_errors import quoted
 
 _DESCRIPTORS: Final = frozenset({"@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"})
@@ -171,8 +171,4 @@ def zone_problem(zone: str) -> str:
         return ""
     if ".." in zone or zone.startswith(("/", "\\")):
         return "time: invalid location name"
-    try:
-        ZoneInfo(zone)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        return f"unknown time zone {zone}"
-    return ""
+    return "" if zone_of(zone) is not None else f"unknown time zone {zone}"

@@ -15,9 +15,9 @@ from wharfinger.cluster.control_plane.validation.field_errors import (
     too_long,
 )
 from wharfinger.cluster.control_plane.validation.names import subdomain_problems
-from wharfinger.cluster.control_plane.validation.parts import part, parts, texts
+from wharfinger.cluster.control_plane.validation.parts import part, parts, repeated, texts
 from wharfinger.cluster.control_plane.validation.rules import Rules
-from wharfinger.formats.json_value import JsonObject, JsonValue, find
+from wharfinger.formats.json_value import JsonObject, find
 
 POLICIES: Final = ("File", "None", "ReadWriteOnceWithFSType")
 MODES: Final = ("Persistent", "Ephemeral")
@@ -127,9 +127,10 @@ def _node_id_errors(identity: str, field: str) -> list[FieldError]:
 
 def _topology_errors(keys: list[str], path: str) -> list[FieldError]:
     errors: list[FieldError] = []
+    twice = repeated(keys)
     for index, key in enumerate(keys):
         errors += [] if key else [required(path)]
-        errors += [duplicate(path, key)] if key in keys[:index] else []
+        errors += [duplicate(path, key)] if index in twice else []
         errors += each(path, key, key_problems(key))
     return errors
 
@@ -145,9 +146,8 @@ def _node_update_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
 
 
 def _shown_driver(driver: JsonObject) -> JsonObject:
-    keys: list[JsonValue] = [*texts(driver, "topologyKeys")]
     shown: JsonObject = {"Name": text(driver, "name"), "NodeID": text(driver, "nodeID")}
-    return {**shown, "TopologyKeys": keys or None, "Allocatable": None}
+    return {**shown, "TopologyKeys": driver.get("topologyKeys"), "Allocatable": None}
 
 
 CSI_DRIVER_RULES: Final[dict[str, Rules]] = {

@@ -74,7 +74,7 @@ def _strategy_errors(strategy: JsonObject, path: str) -> list[FieldError]:
 
 
 def _rolling_errors(rolling: JsonValue, path: str) -> list[FieldError]:
-    absent, surge = find(rolling, "maxUnavailable") or 0, find(rolling, "maxSurge") or 0
+    absent, surge = (0 if (found := find(rolling, name)) is None else found for name in ("maxUnavailable", "maxSurge"))
     pairs = ((absent, f"{path}.maxUnavailable"), (surge, f"{path}.maxSurge"))
     errors = [error for pair in pairs for error in count_or_percent_errors(*pair)]
     errors += [error for pair in pairs for error in above_hundred_percent(*pair)]

@@ -13,7 +13,7 @@ from wharfinger.cluster.control_plane.custom.rules import BUDGET, RuleSet
 from wharfinger.cluster.control_plane.custom.values import Checker
 from wharfinger.cluster.control_plane.status import FieldError
 from wharfinger.cluster.control_plane.validation.definition_structure import conversion_problem, structure_errors
-from wharfinger.cluster.control_plane.validation.field_errors import invalid
+from wharfinger.cluster.control_plane.validation.field_errors import invalid, sorted_members
 from wharfinger.formats.json_value import JsonObject, JsonValue
 
 _META = frozenset({"metadata", "apiVersion", "kind"})
@@ -86,10 +86,10 @@ class _Judge:
             said = [wrong] if wrong else embedded_errors(around.root, whole, root=True)
             if said:
                 listed = str(said[0]) if len(said) == 1 else f"[{', '.join(map(str, said))}]"
-                return [invalid(field, value, f"must result in valid metadata: {listed}")]
+                return [invalid(field, sorted_members(value), f"must result in valid metadata: {listed}")]
         else:
             if self._pruned and not equal(_pruned(schema, value, embedded=embedded), value):
-                errors.append(invalid(field, value, "must not have unknown fields"))
+                errors.append(invalid(field, sorted_members(value), "must not have unknown fields"))
             wrong = coerced(schema, value, field, root=embedded)
             found = [wrong] if wrong else embedded_errors(schema, value, field, root=embedded)
             if found:

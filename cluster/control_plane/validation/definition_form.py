@@ -149,7 +149,7 @@ _FIELDS: Final[Mapping[str, tuple[str, str]]] = {
     "Properties": ("properties", "map"),
     "AdditionalProperties": ("additionalProperties", "or bool"),
     "PatternProperties": ("patternProperties", "map"),
-    "Dependencies": ("dependencies", "any"),
+    "Dependencies": ("dependencies", "dependencies"),
     "AdditionalItems": ("additionalItems", "or bool"),
     "Definitions": ("definitions", "map"),
     "ExternalDocs": ("externalDocs", "docs"),
@@ -167,8 +167,11 @@ _FIELDS: Final[Mapping[str, tuple[str, str]]] = {
 
 def fields_said(schema: JsonObject) -> list[str]:
     """Go's names of the fields that a schema says anything in, in Go's order."""
-    empty = (None, "", False)
-    return [name for name, (key, _) in _FIELDS.items() if schema.get(key) not in empty]
+    return [
+        name
+        for name, (key, holds) in _FIELDS.items()
+        if (value := schema.get(key)) is not None and not (holds in {"text", "flag"} and not value)
+    ]
 
 
 def shown_schema(schema: JsonObject) -> JsonObject:
@@ -186,6 +189,8 @@ def _field(schema: JsonObject, key: str, holds: str) -> JsonValue:
         return [shown_rule(rule) for rule in schemas.rules(schema)] or None
     if holds == "schemas":
         return None if value is None else [shown_schema(node) for node in schemas.branches(schema, key)]
+    if holds == "dependencies":
+        return None if not isinstance(value, dict) else {name: _dependency(value[name]) for name in sorted(value)}
     if holds == "map":
         return (
             None
@@ -207,6 +212,13 @@ def _field(schema: JsonObject, key: str, holds: str) -> JsonValue:
             None if node is None else {"Description": schemas.text(node, "description"), "URL": node.get("url") or ""}
         )
     return value
+
+
+def _dependency(value: JsonValue) -> JsonValue:
+    return {
+        "Schema": shown_schema(value) if isinstance(value, dict) else None,
+        "Property": value or None if isinstance(value, list) else None,
+    }
 
 
 def shown_rule(rule: JsonObject) -> JsonObject:

@@ -6,6 +6,7 @@ from wharfinger.cluster.control_plane.custom import schemas
 from wharfinger.cluster.control_plane.status import FieldError
 from wharfinger.cluster.control_plane.validation.definition_form import shown_schema
 from wharfinger.cluster.control_plane.validation.field_errors import forbidden, invalid, not_supported, required
+from wharfinger.cluster.control_plane.validation.parts import repeated
 from wharfinger.formats.json_value import JsonObject, JsonValue
 
 _TYPES: Final = ("atomic", "set", "map")
@@ -59,6 +60,7 @@ def _map_errors(schema: JsonObject, path: str, keys: list[str]) -> list[FieldErr
         return [*errors, invalid(f"{path}.items.type", kind, why)]
     declared = schemas.properties(items)
     shown: list[JsonValue] = [*keys]
+    twice = repeated(keys)
     for index, key in enumerate(keys):
         if key not in declared:
             why = "entries must all be names of item properties"
@@ -66,7 +68,7 @@ def _map_errors(schema: JsonObject, path: str, keys: list[str]) -> list[FieldErr
         elif schemas.text(declared[key], "type") in {"array", "object"}:
             why = "must be a scalar type if parent array's x-kubernetes-list-type is map"
             errors.append(invalid(f"{path}.items.properties[{key}].type", kind, why))
-        if key in keys[:index]:
+        if index in twice:
             errors.append(invalid(f"{path}.{schemas.LIST_KEYS}", shown, "must not contain duplicate entries"))
     return errors
 

@@ -14,6 +14,7 @@ from wharfinger.cluster.control_plane.validation.field_errors import (
     required,
 )
 from wharfinger.cluster.control_plane.validation.names import dns_1035_label_problems, subdomain_problems
+from wharfinger.cluster.control_plane.validation.parts import repeated
 from wharfinger.formats.json_value import JsonObject, JsonValue, find
 
 COLUMN_TYPES: Final = "boolean,date,integer,number,string"
@@ -189,8 +190,9 @@ def _review_errors(versions: list[str], path: str, *, recognized: bool) -> list[
     if not versions:
         return [required(path)]
     errors: list[FieldError] = []
+    twice = repeated(versions)
     for index, version in enumerate(versions):
-        if version in versions[:index]:
+        if index in twice:
             errors.append(invalid(f"{path}[{index}]", version, "duplicate version"))
         else:
             problems = dns_1035_label_problems(version)

@@ -14,6 +14,7 @@ from wharfinger.cluster.control_plane.custom.field_paths import FieldPathError, 
 from wharfinger.cluster.control_plane.custom.rules import Rule, compiled_rules
 from wharfinger.cluster.control_plane.status import FieldError
 from wharfinger.cluster.control_plane.validation.definition_form import shown_rule
+from wharfinger.cluster.control_plane.validation.definition_structure import conversion_problem
 from wharfinger.cluster.control_plane.validation.field_errors import (
     forbidden,
     internal_error,
@@ -30,6 +31,7 @@ MOST: Final = 2**64 - 1
 REASONS: Final = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
 _LINES: Final = re.compile(r"[\n\r]+")
 _MOST_TOLD: Final = 4
+_TYPES: Final = frozenset({"array", "boolean", "integer", "number", "object", "string"})
 
 
 @dataclass(slots=True)
@@ -54,6 +56,8 @@ class RuleScope:
     cardinality: int | None
     total: TotalCost
     is_root: bool = False
+    is_broken: bool = False
+    """Whether something around it is of a type that CEL has none for."""
 
     @classmethod
     def root(cls, schema: JsonObject) -> "RuleScope":
@@ -64,7 +68,8 @@ class RuleScope:
         """Of a member or an item."""
         times = _most_elements(self.schema)
         count = None if self.cardinality is None or times is None else min(self.cardinality * times, MOST)
-        return RuleScope(schema, count, self.total)
+        kind = schemas.text(self.schema, "type")
+        return RuleScope(schema, count, self.total, is_broken=self.is_broken or (kind != "" and kind not in _TYPES))
 
 
 def _most_elements(schema: JsonObject) -> int | None:
@@ -110,7 +115,8 @@ def _said_errors(schema: JsonObject, rule: JsonObject, path: str) -> list[FieldE
     if _LINES.search(field_path):
         errors.append(invalid(f"{path}.fieldPath", field_path, "must not contain line breaks"))
     try:
-        valid_field_path(field_path, schema)
+        if not conversion_problem(schema):
+            valid_field_path(field_path, schema)
     except FieldPathError:
         errors.append(invalid(f"{path}.fieldPath", field_path, "must be a valid path"))
     return errors
@@ -119,7 +125,7 @@ def _said_errors(schema: JsonObject, rule: JsonObject, path: str) -> list[FieldE
 def compiled_errors(scope: RuleScope, path: str, uncorrelated: str | None, *, suppressed: bool) -> list[FieldError]:
     """What is wrong with what the rules of a node mean and cost; ``suppressed``: each may cost what it did."""
     types = Scope(scope.schema, root=scope.is_root or schemas.flag(scope.schema, schemas.EMBEDDED))
-    if types.declared is None:
+    if scope.is_broken or types.declared is None:
         why = "failed to construct type information for x-kubernetes-validations rules: "
         why += "unable to convert structural schema to CEL declarations"
         return [internal_error(f"{path}.{schemas.VALIDATIONS}", f"internal error: {why}")]

@@ -26,6 +26,7 @@ _UNSUPPORTED: Final = (
     ("dependencies", "dependencies is not supported"),
     ("$ref", "$ref is not supported"),
 )
+_SAID_EMPTY: Final = frozenset({"dependencies", "$ref"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +106,7 @@ def _node_errors(schema: JsonObject, path: str, place: Place, lenient: Leniency)
     if schema.get("default") is not None and place.no_defaults:
         errors.append(forbidden(f"{path}.default", f"must not be set {place.no_defaults}".strip()))
     for name, why in _UNSUPPORTED:
-        if schema.get(name) not in (None, "", {}) or (
-            name in {"additionalItems"} and isinstance(schema.get(name), bool)
-        ):
+        if schema.get(name) is not None and (schema[name] not in ("", {}) or name in _SAID_EMPTY):
             errors.append(forbidden(f"{path}.{name}", why))
     if kind == "null":
         errors.append(forbidden(f"{path}.type", "type cannot be set to null, use nullable as an alternative"))
@@ -167,7 +166,7 @@ def _extensions(schema: JsonObject, path: str, lenient: Leniency, found: SchemaE
     if map_type is not None and kind != "object":
         why = "must be object if x-kubernetes-map-type is specified"
         found.plain.append(invalid(f"{path}.type", kind, why) if kind else required(f"{path}.type", why))
-    if map_type is not None and map_type not in {"atomic", "granular"}:
+    if map_type is not None and map_type not in ("atomic", "granular"):
         found.plain.append(not_supported(f"{path}.{schemas.MAP_TYPE}", map_type, ("atomic", "granular")))
     found.plain += list_errors(schema, path, check_sets=not lenient.set_items)
     if not lenient.list_keys:

@@ -131,7 +131,7 @@ def _own_type_errors(schema: JsonObject, level: str, path: str) -> list[FieldErr
 
 def _is_plain_metadata(schema: JsonObject) -> bool:
     names = set(schemas.properties(schema))
-    said = {name for name, value in schema.items() if value not in (None, "", False, [], {})}
+    said = {name for name, value in schema.items() if value is not False and value not in (None, "", [], {})}
     return names <= {"name", "generateName"} and said <= _METADATA_MAY_HAVE
 
 

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from wharfinger.cluster.control_plane.go_formats import read_number
 from wharfinger.cluster.control_plane.status import FieldError
 from wharfinger.cluster.control_plane.validation.amounts import (
     above_hundred_percent,
@@ -50,9 +51,10 @@ def deployment_errors(obj: JsonObject) -> list[FieldError]:
 def _rollback_errors(obj: JsonObject) -> list[FieldError]:
     """Of the revision that an annotation of old asks to go back to."""
     revision = text(obj, "metadata", "annotations", "deprecated.deployment.rollback.to")
-    if revision[:1] != "-" or not revision[1:].isdecimal():
+    number_asked, problem = read_number(revision, signed=True)
+    if problem or not revision.startswith("-"):
         return []
-    return [invalid("spec.rollback.version", int(revision), "must be greater than or equal to 0")]
+    return [invalid("spec.rollback.version", number_asked, "must be greater than or equal to 0")]
 
 
 def replica_set_errors(obj: JsonObject) -> list[FieldError]:
@@ -79,7 +81,9 @@ def _selected_template_errors(spec: JsonObject) -> list[FieldError]:
 
 def mismatch(spec: JsonObject) -> FieldError:
     """What is said of a template that its own selector does not take."""
-    return invalid("spec.template.metadata.labels", shown_labels(template_labels(spec)), MISMATCH)
+    return invalid(
+        "spec.template.metadata.labels", shown_labels(find(spec, "template", "metadata", "labels")), MISMATCH
+    )
 
 
 def _template_errors(template: JsonObject, called: str) -> list[FieldError]:

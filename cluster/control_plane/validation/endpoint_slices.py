@@ -4,7 +4,12 @@ from typing import Final
 
 from wharfinger.cluster.control_plane.selectors import key_problems
 from wharfinger.cluster.control_plane.status import FieldError
-from wharfinger.cluster.control_plane.validation.addresses import endpoint_ip_errors, is_ipv6, legacy_ip_errors
+from wharfinger.cluster.control_plane.validation.addresses import (
+    endpoint_ip_errors,
+    ip_warnings,
+    is_ipv6,
+    legacy_ip_errors,
+)
 from wharfinger.cluster.control_plane.validation.amounts import text
 from wharfinger.cluster.control_plane.validation.field_errors import (
     duplicate,
@@ -15,9 +20,9 @@ from wharfinger.cluster.control_plane.validation.field_errors import (
     required,
     too_many,
 )
+from wharfinger.cluster.control_plane.validation.name_rules import address_name
 from wharfinger.cluster.control_plane.validation.names import (
     dns_label_problems,
-    ip_problems,
     subdomain_problems,
     value_problems,
 )
@@ -31,6 +36,9 @@ ENDPOINTS_LIMIT: Final = 1000
 ADDRESSES_LIMIT: Final = 100
 PORTS_LIMIT: Final = 20_000
 HINTS_LIMIT: Final = 8
+MANAGED_BY: Final = "endpointslice.kubernetes.io/managed-by"
+CONTROLLERS: Final = ("endpointslice-controller.k8s.io", "endpointslicemirroring-controller.k8s.io")
+_DEPRECATED: Final = "spec.addressType: FQDN endpoints are deprecated"
 
 
 def endpoint_slice_errors(one: JsonObject, old: JsonObject | None = None) -> list[FieldError]:
@@ -98,7 +106,8 @@ def _address_errors(address: str, kind: str, path: str, index: int) -> list[Fiel
         return _domain_errors(address, field)
     if kind not in {"IPv4", "IPv6"}:
         return []
-    wrong = legacy_ip_errors(field, address) if kind == "IPv4" else each(field, address, ip_problems(address))
+    strict = each(field, address, address_name(address, False))  # noqa: FBT003 - no prefix
+    wrong = legacy_ip_errors(field, address) if kind == "IPv4" else strict
     if wrong:
         return wrong
     errors = [] if is_ipv6(address) == (kind == "IPv6") else [invalid(path, address, f"must be an {kind} address")]
@@ -138,6 +147,17 @@ def _update_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
     return endpoint_slice_errors(new, old) + changed
 
 
+def _warnings(new: JsonObject, old: JsonObject | None) -> list[str]:
+    """Of a deprecated type, and of addresses in forms that are not standard unless controllers wrote them."""
+    said = [_DEPRECATED] if old is None and text(new, "addressType") == "FQDN" else []
+    if text(new, "metadata", "labels", MANAGED_BY) in CONTROLLERS:
+        return said
+    for index, endpoint in enumerate(parts(new, "endpoints")):
+        for number, address in enumerate(texts(endpoint, "addresses")):
+            said += ip_warnings(f"endpoints[{index}].addresses[{number}]", address)
+    return said
+
+
 ENDPOINT_SLICE_RULES: Final[dict[str, Rules]] = {
-    "EndpointSlice.discovery.k8s.io": Rules(create=endpoint_slice_errors, update=_update_errors),
+    "EndpointSlice.discovery.k8s.io": Rules(create=endpoint_slice_errors, update=_update_errors, warnings=_warnings),
 }

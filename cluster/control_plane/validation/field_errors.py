@@ -12,8 +12,13 @@ from typing import Final
 from wharfinger.cluster.control_plane.status import FieldError
 from wharfinger.formats.json_value import JsonObject, JsonValue
 
+NOWHERE: Final = "[]"
+"""What an error is about that is not about any field, as Go prints a path of one empty name."""
+MOST_ERRORS: Final = 10_000
+"""Of a rule that compares each item of a list with each other; upstream has no bound."""
 IMMUTABLE: Final = "field is immutable"
 """What ``ValidateImmutableField`` says."""
+_NOTHING: Final[tuple[JsonValue, ...]] = (None, [], {})
 NEGATIVE: Final = "must be greater than or equal to 0"
 NOT_POSITIVE: Final = "must be greater than zero"
 _ESCAPES: Final = {
@@ -80,8 +85,11 @@ def internal_error(field: str, why: str) -> FieldError:
 
 
 def immutable(field: str, new: JsonValue, old: JsonValue) -> list[FieldError]:
-    """``field: Invalid value: new: field is immutable`` where the two differ (``ValidateImmutableField``)."""
-    return [] if new == old else [invalid(field, new, IMMUTABLE)]
+    """``field: Invalid value: new: field is immutable`` where the two differ (``ValidateImmutableField``).
+
+    What is empty and what is not there are the same.
+    """
+    return [] if new == old or (new in _NOTHING and old in _NOTHING) else [invalid(field, new, IMMUTABLE)]
 
 
 def each(field: str, value: str, problems: Sequence[str]) -> list[FieldError]:
@@ -100,6 +108,13 @@ def shown(value: JsonValue) -> str:
         return quoted(value)
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return html_escaped(text) if isinstance(value, dict | list) else text
+
+
+def sorted_members(value: JsonValue) -> JsonValue:
+    """A value that Go has no struct for, with the members of all objects in it sorted, as it shows them."""
+    if isinstance(value, dict):
+        return {name: sorted_members(value[name]) for name in sorted(value)}
+    return [sorted_members(item) for item in value] if isinstance(value, list) else value
 
 
 def html_escaped(text: str) -> str:

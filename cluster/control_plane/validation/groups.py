@@ -11,9 +11,12 @@ from wharfinger.cluster.control_plane.validation.endpoint_slices import ENDPOINT
 from wharfinger.cluster.control_plane.validation.flow_schemas import FLOW_SCHEMA_RULES
 from wharfinger.cluster.control_plane.validation.ingresses import INGRESS_RULES
 from wharfinger.cluster.control_plane.validation.leases import LEASE_RULES
+from wharfinger.cluster.control_plane.validation.mutating_policies import MUTATING_POLICY_RULES
 from wharfinger.cluster.control_plane.validation.network_policies import NETWORK_POLICY_RULES
 from wharfinger.cluster.control_plane.validation.priority_classes import PRIORITY_RULES
 from wharfinger.cluster.control_plane.validation.priority_levels import PRIORITY_LEVEL_RULES
+from wharfinger.cluster.control_plane.validation.resource_claims import RESOURCE_CLAIM_RULES
+from wharfinger.cluster.control_plane.validation.resource_slices import RESOURCE_SLICE_RULES
 from wharfinger.cluster.control_plane.validation.roles import ROLE_RULES
 from wharfinger.cluster.control_plane.validation.rules import Rules
 from wharfinger.cluster.control_plane.validation.runtime_classes import RUNTIME_CLASS_RULES
@@ -38,8 +41,11 @@ GROUP_RULES: Final[dict[str, Rules]] = {
     **ENDPOINT_SLICE_RULES,
     **INGRESS_RULES,
     **LEASE_RULES,
+    **MUTATING_POLICY_RULES,
     **NETWORK_POLICY_RULES,
     **PRIORITY_RULES,
+    **RESOURCE_CLAIM_RULES,
+    **RESOURCE_SLICE_RULES,
     **ROLE_RULES,
     **STORAGE_CLASS_RULES,
     **WEBHOOK_RULES,

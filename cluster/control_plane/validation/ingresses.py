@@ -14,6 +14,7 @@ from wharfinger.cluster.control_plane.validation.field_errors import (
     required,
     too_long,
 )
+from wharfinger.cluster.control_plane.validation.metadata import core_meta_errors
 from wharfinger.cluster.control_plane.validation.name_rules import segment_name
 from wharfinger.cluster.control_plane.validation.names import (
     dns_label_problems,
@@ -206,7 +207,7 @@ def _parameters_errors(parameters: JsonObject, path: str) -> list[FieldError]:
 
 def _class_update_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
     changed = immutable("spec.controller", text(new, "spec", "controller"), text(old, "spec", "controller"))
-    return changed + ingress_class_errors(new)
+    return changed + core_meta_errors(new, old, namespaced=False) + ingress_class_errors(new)
 
 
 def _deprecated(new: JsonObject, _old: JsonObject | None) -> list[str]:

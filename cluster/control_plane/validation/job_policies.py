@@ -16,7 +16,7 @@ from wharfinger.cluster.control_plane.validation.field_errors import (
     too_long,
     too_many,
 )
-from wharfinger.cluster.control_plane.validation.parts import part, parts
+from wharfinger.cluster.control_plane.validation.parts import part, parts, repeated
 from wharfinger.formats.json_value import JsonObject, JsonValue, find, find_list
 
 _ACTIONS: Final = ("Count", "FailIndex", "FailJob", "Ignore")
@@ -93,10 +93,11 @@ def _exit_code_errors(codes: JsonObject, path: str, names: set[str]) -> list[Fie
         errors.append(invalid(f"{path}.values", shown, "at least one value is required"))
     elif len(values) > _MAX_EXIT_CODES:
         errors.append(too_many(f"{path}.values", len(values), _MAX_EXIT_CODES))
+    twice = repeated(values)
     for index, value in enumerate(values):
         if operator == "In" and value == 0:
             errors.append(invalid(f"{path}.values[{index}]", value, "must not be 0 for the In operator"))
-        if value in values[:index]:
+        if index in twice:
             errors.append(duplicate(f"{path}.values[{index}]", value))
     return errors if values == sorted(values) else [*errors, invalid(f"{path}.values", shown, "must be ordered")]
 

@@ -108,9 +108,8 @@ def _shown_term(term: JsonObject) -> JsonObject:
 
 
 def shown_labels(labels: Labels) -> JsonValue:
-    """Labels as Go prints them: sorted, null for none."""
-    found = labels_of(labels)
-    return dict[str, JsonValue](sorted(found.items())) if found else None
+    """Labels as Go prints them: sorted, null where nothing was said of them."""
+    return dict[str, JsonValue](sorted(labels_of(labels).items())) if isinstance(labels, Mapping) else None
 
 
 def template_labels(spec: JsonValue) -> dict[str, str]:

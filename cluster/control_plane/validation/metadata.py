@@ -20,7 +20,7 @@ from typing import Final
 
 from wharfinger.cluster.control_plane.kinds import DEFINITION, Kind
 from wharfinger.cluster.control_plane.selectors import key_problems, value_problems
-from wharfinger.cluster.control_plane.status import FieldError
+from wharfinger.cluster.control_plane.status import MOST_SAID, FieldError
 from wharfinger.cluster.control_plane.validation.field_errors import (
     NEGATIVE,
     each,
@@ -31,6 +31,7 @@ from wharfinger.cluster.control_plane.validation.field_errors import (
     required,
     too_long,
 )
+from wharfinger.cluster.control_plane.validation.managed_entries import is_sound, managed_fields_errors
 from wharfinger.cluster.control_plane.validation.name_rules import (
     NameRule,
     address_name,
@@ -38,14 +39,15 @@ from wharfinger.cluster.control_plane.validation.name_rules import (
     label_name,
     segment_name,
     subdomain_name,
+    whole_subdomain_name,
 )
 from wharfinger.cluster.control_plane.validation.names import dns_label_problems
 from wharfinger.formats.json_value import JsonObject, JsonValue, find
 
 ANNOTATIONS_LIMIT: Final = 256 * 1024
-MANAGER_LIMIT: Final = 128
-SUBRESOURCE_LIMIT: Final = 256
 _KEPT: Final = ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
+_UNLIKE: Final[JsonObject] = {"managedFields": None, "resourceVersion": None}
+"""What differs in the metadata of most updates."""
 _STANDARD_FINALIZERS: Final = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
 _OWNER_FIELDS: Final = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion")
 
@@ -67,38 +69,49 @@ class MetadataRules:
 
 _OWN: Final = MetadataRules(create="O", update="O", status="O")
 _WHOLE: Final = MetadataRules(update="MO")
+_WHOLE_CHANGE: Final = MetadataRules(update="MUO")
 _RBAC: Final = MetadataRules(segment_name, update="MOU")
 _PLAIN: Final = MetadataRules(update="MO", finalizers=False)
 METADATA: Final[Mapping[str, MetadataRules]] = {
-    "APIService.apiregistration.k8s.io": MetadataRules(any_name, update="UMO", finalizers=False),
+    "APIService.apiregistration.k8s.io": MetadataRules(any_name, create="O", finalizers=False),
     "CSINode.storage.k8s.io": _WHOLE,
     "CertificateSigningRequest.certificates.k8s.io": MetadataRules(any_name, update="MOU", status="MOU"),
     "ClusterRole.rbac.authorization.k8s.io": _RBAC,
     "ClusterRoleBinding.rbac.authorization.k8s.io": _RBAC,
+    "CSIStorageCapacity.storage.k8s.io": _WHOLE,
+    "CronJob.batch": MetadataRules(status=""),
+    "DeviceClass.resource.k8s.io": MetadataRules(whole_subdomain_name, update="MUO"),
     "EndpointSlice.discovery.k8s.io": _WHOLE,
     "Endpoints": MetadataRules(update="UMO"),
     "Event": _OWN,
     "Event.events.k8s.io": _OWN,
-    "FlowSchema.flowcontrol.apiserver.k8s.io": _WHOLE,
-    "IPAddress.networking.k8s.io": MetadataRules(address_name, update="OU"),
+    "FlowSchema.flowcontrol.apiserver.k8s.io": MetadataRules(update="MO", status="O"),
+    "IPAddress.networking.k8s.io": MetadataRules(address_name, update="O"),
+    "Ingress.networking.k8s.io": MetadataRules(update="UMO"),
     "Job.batch": MetadataRules(update="O"),
+    "Lease.coordination.k8s.io": MetadataRules(finalizers=False),
     "LimitRange": _WHOLE,
     "MutatingWebhookConfiguration.admissionregistration.k8s.io": _PLAIN,
     "Namespace": MetadataRules(label_name, update="MOU"),
-    "Node": MetadataRules(update="O"),
+    "Node": MetadataRules(update="O", status="O"),
     "PersistentVolume": MetadataRules(update="O"),
     "Pod": MetadataRules(update="UMO"),
     "PodDisruptionBudget.policy": _OWN,
-    "PriorityLevelConfiguration.flowcontrol.apiserver.k8s.io": _WHOLE,
+    "PriorityLevelConfiguration.flowcontrol.apiserver.k8s.io": MetadataRules(update="MO", status="O"),
+    "ReplicationController": MetadataRules(whole_subdomain_name),
+    "ResourceClaim.resource.k8s.io": _WHOLE_CHANGE,
+    "ResourceClaimTemplate.resource.k8s.io": MetadataRules(update="O"),
     "Role.rbac.authorization.k8s.io": _RBAC,
     "RoleBinding.rbac.authorization.k8s.io": _RBAC,
+    "RuntimeClass.node.k8s.io": MetadataRules(update="O", finalizers=False),
     "Service": MetadataRules(label_name),
     "ServiceAccount": MetadataRules(update="UMO"),
     "StatefulSet.apps": MetadataRules(label_name),
-    "ValidatingAdmissionPolicy.admissionregistration.k8s.io": _PLAIN,
+    "StorageClass.storage.k8s.io": _WHOLE,
+    "ValidatingAdmissionPolicy.admissionregistration.k8s.io": MetadataRules(update="MO", status="O", finalizers=False),
     "ValidatingAdmissionPolicyBinding.admissionregistration.k8s.io": _PLAIN,
     "ValidatingWebhookConfiguration.admissionregistration.k8s.io": _PLAIN,
-    "VolumeAttachment.storage.k8s.io": _WHOLE,
+    "VolumeAttachment.storage.k8s.io": MetadataRules(update="MO", status="MO"),
     DEFINITION: MetadataRules(any_name, create="O", finalizers=False),
 }
 """By ``Kind.group_kind``; kinds that are not here are :class:`MetadataRules` by default."""
@@ -147,6 +160,8 @@ def updated_errors(
 ) -> list[FieldError]:
     """Everything wrong with a changed object; ``order`` is the kind's for this way of writing."""
     rules = metadata_rules(kind)
+    if is_as_stored(new, old):
+        return [error for letter in order if letter == "O" for error in own()]
     shared = _shared_errors(_metadata(new))
     changed = _change_errors(new, old, finalizers=False, shared=shared)
     errors = _new_errors(kind, _STORE, new, shared) + changed
@@ -161,16 +176,32 @@ def updated_errors(
     return errors
 
 
+def is_as_stored(new: JsonObject, old: JsonObject) -> bool:
+    """Whether metadata is that of the stored object, in which nothing was wrong, but for sound managed fields."""
+    metadata, before = _metadata(new), _metadata(old)
+    if {**metadata, **_UNLIKE} != {**before, **_UNLIKE}:
+        return False
+    entries = metadata.get("managedFields")
+    return not isinstance(entries, list) or all(isinstance(entry, dict) and is_sound(entry) for entry in entries)
+
+
 def core_meta_errors(
-    obj: JsonObject, *, namespaced: bool = True, name: NameRule = subdomain_name, finalizers: bool = True
+    obj: JsonObject,
+    old: JsonObject | None = None,
+    *,
+    namespaced: bool = True,
+    name: NameRule = subdomain_name,
+    finalizers: bool = True,
 ) -> list[FieldError]:
-    """``ValidateObjectMeta`` as built-in kinds' own rules call it."""
+    """``ValidateObjectMeta`` as built-in kinds' own rules call it; ``old`` is the stored object, where that is known."""
+    if old is not None and is_as_stored(obj, old):
+        return []
     return _judged(obj, namespaced=namespaced, name_rule=name, finalizers=finalizers)
 
 
-def meta_update_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
+def meta_update_errors(new: JsonObject, old: JsonObject, *, finalizers: bool = True) -> list[FieldError]:
     """``ValidateObjectMetaUpdate`` as built-in kinds' own rules call it."""
-    return _change_errors(new, old, finalizers=True)
+    return _change_errors(new, old, finalizers=finalizers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +217,7 @@ def _shared_errors(metadata: JsonObject) -> _Shared:
     named = _label_errors(metadata)
     named += annotation_errors(metadata.get("annotations"), "metadata.annotations")
     named += _owner_errors(metadata)
-    return _Shared(named, _managed_fields_errors(metadata))
+    return _Shared(named, managed_fields_errors(metadata))
 
 
 def _new_errors(kind: Kind, rules: MetadataRules, obj: JsonObject, shared: _Shared | None = None) -> list[FieldError]:
@@ -261,18 +292,21 @@ def _owner_errors(metadata: JsonObject) -> list[FieldError]:
     owners = metadata.get("ownerReferences")
     references = [item for item in owners if isinstance(item, dict)] if isinstance(owners, list) else []
     errors: list[FieldError] = []
-    controller = ""
+    shown: list[JsonValue] = []
+    controller, said = "", 0
     for reference in references:
         errors += _reference_errors(reference)
-        if reference.get("controller") is True:
-            current = f"{reference.get('kind') or ''}/{reference.get('name') or ''}"
-            if controller:
-                why = "Only one reference can have Controller set to true. "
-                why += f'Found "true" in references for {controller} and {current}'
-                shown: list[JsonValue] = [_owner_form(item) for item in references]
-                errors.append(invalid("metadata.ownerReferences", shown, why))
-            else:
-                controller = current
+        if reference.get("controller") is not True or said > MOST_SAID:
+            continue
+        current = f"{reference.get('kind') or ''}/{reference.get('name') or ''}"
+        if controller:
+            why = "Only one reference can have Controller set to true. "
+            why += f'Found "true" in references for {controller} and {current}'
+            shown = shown or [_owner_form(item) for item in references]
+            errors.append(invalid("metadata.ownerReferences", shown, why))
+            said += len(errors[-1].message)
+        else:
+            controller = current
     return errors
 
 
@@ -327,51 +361,6 @@ def finalizer_warnings(new: JsonObject, old: JsonObject | None) -> list[str]:
             what = f"prefer a domain-qualified finalizer name {path}to avoid accidental conflicts with other finalizer writers"
             said.append(f"metadata.finalizers: {quoted(name)}: {what}")
     return said
-
-
-def _managed_fields_errors(metadata: JsonObject) -> list[FieldError]:
-    errors: list[FieldError] = []
-    entries = metadata.get("managedFields")
-    for index, entry in enumerate(entries if isinstance(entries, list) else ()):
-        field = f"metadata.managedFields[{index}]"
-        if isinstance(entry, dict) and _is_sound(entry):
-            continue
-        operation, manager = _text(entry, "operation"), _text(entry, "manager")
-        if operation not in {"Apply", "Update"}:
-            errors.append(invalid(f"{field}.operation", operation, "must be `Apply` or `Update`"))
-        if (form := _text(entry, "fieldsType")) and form != "FieldsV1":
-            errors.append(invalid(f"{field}.fieldsType", form, "must be `FieldsV1`"))
-        errors += manager_errors(manager, f"{field}.manager")
-        if len(_text(entry, "subresource").encode()) > SUBRESOURCE_LIMIT:
-            errors.append(too_long(f"{field}.subresource", SUBRESOURCE_LIMIT))
-    return errors
-
-
-def _is_sound(entry: JsonObject) -> bool:
-    """Whether an entry is like most, without a look at how it is not."""
-    manager, subresource = entry.get("manager"), entry.get("subresource")
-    return (
-        entry.get("operation") in ("Update", "Apply")
-        and entry.get("fieldsType") == "FieldsV1"
-        and isinstance(manager, str)
-        and manager.isprintable()
-        and len(manager) <= MANAGER_LIMIT // 4
-        and (subresource is None or (isinstance(subresource, str) and len(subresource) <= SUBRESOURCE_LIMIT // 4))
-    )
-
-
-def manager_errors(manager: str, field: str) -> list[FieldError]:
-    """``ValidateFieldManager``: 128 bytes, all printable."""
-    if manager.isprintable() and len(manager) <= MANAGER_LIMIT // 4:
-        return []
-    errors = [too_long(field, MANAGER_LIMIT)] if len(manager.encode()) > MANAGER_LIMIT else []
-    position = 0
-    for char in manager:
-        if not char.isprintable():
-            why = f"invalid character U+{ord(char):04X} (at position {position})"
-            errors.append(invalid(field, manager, why))
-        position += len(char.encode())
-    return errors
 
 
 def _change_errors(

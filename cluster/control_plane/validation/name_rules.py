@@ -1,10 +1,10 @@
 """What names of objects may be, kind by kind: each rule takes a name, and whether something is appended to it."""
 
 import ipaddress
-import re
 from collections.abc import Callable
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
+from wharfinger.cluster.control_plane.validation.addresses import LEADING_ZERO
 from wharfinger.cluster.control_plane.validation.field_errors import quoted
 from wharfinger.cluster.control_plane.validation.names import (
     dns_label_problems,
@@ -13,7 +13,6 @@ from wharfinger.cluster.control_plane.validation.names import (
     subdomain_problems,
 )
 
-_LEADING_ZERO: Final = re.compile(r"(^|\.)0\d")
 NameRule: TypeAlias = Callable[[str, bool], list[str]]
 """(name, whether it is a prefix that something is appended to) → problems."""
 
@@ -26,6 +25,11 @@ def _masked(name: str, *, prefix: bool) -> str:
 def subdomain_name(name: str, prefix: bool) -> list[str]:  # noqa: FBT001 - the shape of a rule
     """``NameIsDNSSubdomain``: most kinds."""
     return subdomain_problems(_masked(name, prefix=prefix))
+
+
+def whole_subdomain_name(name: str, prefix: bool) -> list[str]:  # noqa: FBT001
+    """``LongName`` of kinds with declared rules: the same of names, while prefixes are not judged by themselves."""
+    return [] if prefix else subdomain_problems(name)
 
 
 def label_name(name: str, prefix: bool) -> list[str]:  # noqa: FBT001
@@ -45,7 +49,7 @@ def address_name(name: str, _prefix: bool) -> list[str]:  # noqa: FBT001
     address = parse_ip(name)
     if address is None:
         return ip_problems(name)
-    if "." in name and _LEADING_ZERO.search(name):
+    if "." in name and LEADING_ZERO.search(name):
         return ["must not have leading 0s"]
     if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
         return ["must not be an IPv4-mapped IPv6 address"]

@@ -45,6 +45,10 @@ __all__ = [
 ]
 
 
+_PLAIN_KEY: Final = re.compile(r"[A-Za-z0-9_-][-._A-Za-z0-9]{0,62}")
+"""Most keys of ConfigMaps and Secrets."""
+
+
 @lru_cache(maxsize=64)
 def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern)
@@ -147,6 +151,8 @@ def underscored_subdomain_problems(name: str) -> list[str]:
 
 def config_key_problems(key: str) -> list[str]:
     """Of a key in a ConfigMap or Secret."""
+    if _PLAIN_KEY.fullmatch(key):
+        return []
     problems = _too_long(key, 253)
     if not _matches(_CONFIG_KEY, key):
         what = "a valid config key must consist of alphanumeric characters, '-', '_' or '.'"

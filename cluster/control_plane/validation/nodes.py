@@ -5,12 +5,13 @@ from typing import Final
 
 from wharfinger.cluster.control_plane.selectors import key_problems, value_problems
 from wharfinger.cluster.control_plane.status import FieldError
-from wharfinger.cluster.control_plane.validation.addresses import cidr_warnings, legacy_cidr_errors
+from wharfinger.cluster.control_plane.validation.addresses import cidr_warnings, legacy_cidr_errors, parse_cidr
 from wharfinger.cluster.control_plane.validation.amounts import text
 from wharfinger.cluster.control_plane.validation.field_errors import (
     duplicate,
     each,
     forbidden,
+    internal_error,
     invalid,
     not_supported,
     quoted,
@@ -18,10 +19,10 @@ from wharfinger.cluster.control_plane.validation.field_errors import (
     shown,
 )
 from wharfinger.cluster.control_plane.validation.metadata import core_meta_errors, meta_update_errors
-from wharfinger.cluster.control_plane.validation.parts import part, parts, texts
+from wharfinger.cluster.control_plane.validation.parts import part, parts, repeated, texts
 from wharfinger.cluster.control_plane.validation.pod_resources import quantity_errors
 from wharfinger.cluster.control_plane.validation.rules import Rules
-from wharfinger.formats.json_value import JsonObject, find
+from wharfinger.formats.json_value import JsonObject, JsonValue, find
 
 EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _FEATURE: Final = re.compile(r"[A-Z][a-zA-Z0-9]*(/[a-zA-Z][a-zA-Z0-9]*)*")
@@ -38,11 +39,21 @@ def _node_errors(node: JsonObject) -> list[FieldError]:
     ranges = texts(node, "spec", "podCIDRs")
     for index, value in enumerate(ranges):
         errors += legacy_cidr_errors(f"spec.podCIDRs[{index}]", value)
-    families = {":" in value for value in ranges}
-    if len(ranges) > 2 or (len(ranges) == 2 and len(families) < 2):
-        why = "may specify no more than one CIDR for each IP family"
-        errors.append(invalid("spec.podCIDRs", list(ranges), why))
-    return errors
+    return errors + (_family_errors(ranges) if len(ranges) > 1 else [])
+
+
+def _family_errors(ranges: list[str]) -> list[FieldError]:
+    """Of several ranges: there may be one of each family."""
+    field, why = "spec.podCIDRs", "may specify no more than one CIDR for each IP family"
+    shown: list[JsonValue] = [*ranges]
+    parsed = [parse_cidr(value) for value in ranges]
+    if None in parsed:
+        at = parsed.index(None)
+        said = f"invalid CIDR[{at}]: <nil> (invalid CIDR address: {ranges[at]})"
+        failed = internal_error(field, f"invalid PodCIDRs. failed to check with dual stack with error:{said}")
+        return [failed, invalid(field, shown, why)]
+    families = {found[0].version for found in parsed if found is not None}
+    return [invalid(field, shown, why)] if len(ranges) > 2 or len(families) < 2 else []
 
 
 def _taint_errors(node: JsonObject) -> list[FieldError]:
@@ -100,9 +111,9 @@ def _change_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
     """``ValidateNodeUpdate``, which writes of the status are asked too."""
     errors = meta_update_errors(new, old) + _amount_errors(new) + _feature_errors(new)
     addresses = [(text(item, "type"), text(item, "address")) for item in parts(new, "status", "addresses")]
-    for index, address in enumerate(addresses):
-        if address in addresses[:index]:
-            errors.append(duplicate(f"status.addresses[{index}]", {"Type": address[0], "Address": address[1]}))
+    for index in sorted(repeated(addresses)):
+        kind, address = addresses[index]
+        errors.append(duplicate(f"status.addresses[{index}]", {"Type": kind, "Address": address}))
     before, after = texts(old, "spec", "podCIDRs"), texts(new, "spec", "podCIDRs")
     if before and len(before) != len(after):
         errors.append(forbidden("spec.podCIDRs", _CIDR_KEPT))

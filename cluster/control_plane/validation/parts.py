@@ -1,5 +1,7 @@
 """Parts of foreign objects by name, forgiving: what is of another shape reads as absent (intake has refused it before)."""
 
+from collections.abc import Hashable, Sequence
+
 from wharfinger.formats.json_value import JsonObject, JsonValue
 
 
@@ -28,6 +30,12 @@ def text_map(obj: JsonValue, *path: str) -> dict[str, str]:
     return (
         {key: item if isinstance(item, str) else "" for key, item in found.items()} if isinstance(found, dict) else {}
     )
+
+
+def repeated(values: Sequence[Hashable]) -> set[int]:
+    """The places of those values that stand in the list before."""
+    first = {value: index for index, value in reversed([*enumerate(values)])}
+    return {index for index, value in enumerate(values) if first[value] != index}
 
 
 def flag(obj: JsonValue, *path: str) -> bool:

@@ -24,7 +24,7 @@ from wharfinger.cluster.control_plane.validation.pod_probes import PROBES, lifec
 from wharfinger.cluster.control_plane.validation.pod_resources import resource_errors
 from wharfinger.cluster.control_plane.validation.pod_security import container_context_errors
 from wharfinger.cluster.control_plane.validation.pod_volumes import pull_policy_errors
-from wharfinger.formats.json_value import JsonObject
+from wharfinger.formats.json_value import JsonObject, JsonValue
 
 _MESSAGE_POLICIES: Final = ("File", "FallbackToLogsOnError")
 _PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
@@ -41,6 +41,8 @@ _EPHEMERAL_FIELDS: Final = (
     "startupProbe", "lifecycle",
 )  # fmt: skip
 """What an ephemeral container may not set, in the order of its struct."""
+_UNSET: Final[dict[str, tuple[JsonValue, ...]]] = {"resources": (None, {})}
+"""What says nothing, of those that are always printed; of the others only what is absent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +105,7 @@ class ContainerRules:
             names.add(name)
             if target and target not in known:
                 errors.append(absent(f"{at}.targetContainerName", target))
-            refused = [field for field in _EPHEMERAL_FIELDS if container.get(field)]
+            refused = [field for field in _EPHEMERAL_FIELDS if container.get(field) not in _UNSET.get(field, (None,))]
             errors += [forbidden(f"{at}.{field}", _NOT_EPHEMERAL) for field in refused]
             for place, mount in enumerate(parts(container, "volumeMounts")):
                 set_ = [field for field in ("subPath", "subPathExpr") if text(mount, field)]

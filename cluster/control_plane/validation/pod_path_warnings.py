@@ -1,11 +1,16 @@
 """Files of one volume that stand in each other's way: two at one path, or one where another needs a folder."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from wharfinger.cluster.control_plane.validation.amounts import text
 from wharfinger.cluster.control_plane.validation.field_errors import quoted
 from wharfinger.cluster.control_plane.validation.parts import part, parts
 from wharfinger.formats.json_value import JsonObject
+
+MOST_WARNINGS: Final = 4096
+"""Of one answer, however short: what is over is left out of it (:mod:`..handler`), so that it need not be found."""
+_DEEPEST: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,12 +21,11 @@ class _File:
     def __str__(self) -> str:
         return f"{quoted(self.path)} ({self.source})" if self.source else quoted(self.path)
 
-    def meets(self, other: "_File") -> bool:
-        """Whether one of the two is the other, or inside it."""
-        if not self.path or not other.path:
-            return False
-        here, there = f"{self.path}/", f"{other.path}/"
-        return here.startswith(there) or there.startswith(here)
+    @property
+    def folders(self) -> list[str]:
+        """What it is inside of; of one that is deeper than any file is, nothing is said."""
+        ends = [index for index, char in enumerate(self.path) if char == "/" and index]
+        return [self.path[:end] for end in ends] if len(ends) <= _DEEPEST else []
 
 
 def path_warnings(volumes: list[JsonObject]) -> list[str]:
@@ -57,10 +61,19 @@ def _projected(projection: JsonObject) -> list[_File]:
 
 def _overlaps(volume: str, described: str, files: list[_File]) -> list[str]:
     warnings: list[str] = []
-    seen: list[_File] = []
-    for file in files:
-        plain = _File(file.path.rstrip("/"), file.source)
-        met = [other for other in seen if plain.meets(other)]
-        warnings += [f"volume {quoted(volume)} ({described}): overlapping paths: {plain} with {other}" for other in met]
-        seen.append(plain)
+    plain = [_File(file.path.rstrip("/"), file.source) for file in files]
+    at: dict[str, list[int]] = {}
+    inside: dict[str, list[int]] = {}
+    for index, file in enumerate(plain):
+        if not file.path or len(warnings) >= MOST_WARNINGS:
+            continue
+        folders = file.folders
+        met = [*inside.get(file.path, ()), *(other for path in (file.path, *folders) for other in at.get(path, ()))]
+        warnings += [
+            f"volume {quoted(volume)} ({described}): overlapping paths: {file} with {plain[other]}"
+            for other in sorted(met)
+        ]
+        at.setdefault(file.path, []).append(index)
+        for folder in folders:
+            inside.setdefault(folder, []).append(index)
     return warnings

@@ -2,13 +2,13 @@
 
 from typing import Final
 
-from wharfinger.cluster.control_plane.internal_form import internal_form
+from wharfinger.cluster.control_plane.internal_form import internal_form, same_form
 from wharfinger.cluster.control_plane.status import FieldError
 from wharfinger.cluster.control_plane.validation.amounts import text
-from wharfinger.cluster.control_plane.validation.field_errors import forbidden
+from wharfinger.cluster.control_plane.validation.field_errors import NOWHERE, forbidden
 from wharfinger.cluster.control_plane.validation.parts import part, parts
 from wharfinger.cluster.control_plane.validation.pod_updates import is_mirror, quality_change_errors
-from wharfinger.formats.json_value import JsonObject, JsonValue
+from wharfinger.formats.json_value import JsonObject
 
 _MUTABLE: Final = ("cpu", "memory")
 _ONLY: Final = "only cpu and memory resources are mutable"
@@ -17,9 +17,9 @@ _ONLY: Final = "only cpu and memory resources are mutable"
 def resize_errors(new: JsonObject, old: JsonObject) -> tuple[list[FieldError], bool]:
     """What is wrong with a resize; whether that is all that is said of it."""
     if is_mirror(old):
-        return [forbidden("", "static pods cannot be resized")], True
+        return [forbidden(NOWHERE, "static pods cannot be resized")], True
     if text(old, "spec", "os", "name") == "windows":
-        return [forbidden("", "windows pods cannot be resized")], True
+        return [forbidden(NOWHERE, "windows pods cannot be resized")], True
     errors = quality_change_errors(new, old)
     running = [item for item in parts(old, "status", "containerStatuses") if part(item, "state", "running") is not None]
     if running and running[0].get("resources") is None:
@@ -82,7 +82,7 @@ def _container_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
                     at = f"spec.{name}[{index}].resources.{kind}"
                     errors.append(forbidden(at, f"resource {kind} cannot be removed"))
     for now, then in zip(parts(new, "spec", "containers"), parts(old, "spec", "containers"), strict=True):
-        if _masked(now) != _masked(then):
+        if _masked(now, claims=False) != _masked(then):
             errors.append(forbidden("spec", _ONLY))
     for index, pair in enumerate(
         zip(parts(new, "spec", "initContainers"), parts(old, "spec", "initContainers"), strict=True)
@@ -93,10 +93,10 @@ def _container_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
 
 def _initial_errors(now: JsonObject, then: JsonObject, path: str) -> list[FieldError]:
     errors: list[FieldError] = []
-    if _masked(now) != _masked(then):
+    if _masked(now, claims=False) != _masked(then):
         why = "only cpu and memory resources for init or sidecar containers are mutable"
         errors.append(forbidden(path, why))
-    changed = internal_form("core.Container", now) != internal_form("core.Container", then)
+    changed = not same_form("core.Container", now, then)
     if changed and now.get("restartPolicy") != "Always":
         why = "non-sidecar init containers with a resize policy of RestartContainer cannot be resized"
         policies = [text(policy, "restartPolicy") for policy in parts(now, "resizePolicy")]
@@ -104,6 +104,9 @@ def _initial_errors(now: JsonObject, then: JsonObject, path: str) -> list[FieldE
     return errors
 
 
-def _masked(container: JsonObject) -> JsonObject:
-    rest: JsonValue = _rest(part(container, "resources"))
+def _masked(container: JsonObject, *, claims: bool = True) -> JsonObject:
+    """A container without what may change; ``claims`` of the new one are lost upstream, so that nobody may have any."""
+    rest = _rest(part(container, "resources"))
+    if not claims:
+        rest["claims"] = None
     return {**internal_form("core.Container", container), "Resources": rest}

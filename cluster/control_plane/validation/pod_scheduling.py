@@ -1,6 +1,5 @@
 """Where a pod may run: affinities, tolerations, topology spread, scheduling gates."""
 
-from collections.abc import Sequence
 from typing import Final
 
 from wharfinger.cluster.control_plane.selectors import key_problems, value_problems
@@ -150,21 +149,23 @@ def _label_key_errors(term: JsonObject, path: str) -> list[FieldError]:
 def spread_errors(spec: JsonObject, path: str) -> list[FieldError]:
     """Of ``topologySpreadConstraints`` of a pod spec that stands at ``path``."""
     constraints = parts(spec, "topologySpreadConstraints")
+    pairs = [(text(one, "topologyKey"), text(one, "whenUnsatisfiable")) for one in constraints]
+    last = {pair: index for index, pair in enumerate(pairs)}
     errors: list[FieldError] = []
     for index, constraint in enumerate(constraints):
-        rest = constraints[index + 1 :]
-        errors += _constraint_errors(constraint, f"{path}.topologySpreadConstraints[{index}]", rest)
+        place = f"{path}.topologySpreadConstraints[{index}]"
+        errors += _constraint_errors(constraint, place, comes_again=last[pairs[index]] != index)
     return errors
 
 
-def _constraint_errors(constraint: JsonObject, path: str, rest: Sequence[JsonObject]) -> list[FieldError]:
+def _constraint_errors(constraint: JsonObject, path: str, *, comes_again: bool) -> list[FieldError]:
     key, action = text(constraint, "topologyKey"), text(constraint, "whenUnsatisfiable")
     errors = _positive(number(constraint, "maxSkew"), f"{path}.maxSkew")
     if not key:
         errors.append(required(f"{path}.topologyKey", "can not be empty"))
     if action not in _ACTIONS:
         errors.append(not_supported(f"{path}.whenUnsatisfiable", action, _ACTIONS))
-    if any((text(other, "topologyKey"), text(other, "whenUnsatisfiable")) == (key, action) for other in rest):
+    if comes_again:
         errors.append(duplicate(f"{path}.{{topologyKey, whenUnsatisfiable}}", f"{{{key}, {action}}}"))
     domains = optional_number(constraint, "minDomains")
     if domains is not None:

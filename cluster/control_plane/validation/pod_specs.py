@@ -15,6 +15,7 @@ from wharfinger.cluster.control_plane.validation.addresses import legacy_ip_erro
 from wharfinger.cluster.control_plane.validation.amounts import number, optional_number, text
 from wharfinger.cluster.control_plane.validation.claim_specs import claim_spec_errors
 from wharfinger.cluster.control_plane.validation.field_errors import (
+    NOWHERE,
     absent,
     duplicate,
     each,
@@ -156,7 +157,7 @@ def _claim_errors(spec: JsonObject, metadata: JsonValue, path: str) -> list[Fiel
     seen: set[str] = set()
     for index, claim in enumerate(parts(spec, "resourceClaims")):
         if MIRROR in text_map(metadata, "annotations"):
-            errors.append(forbidden("", "static pods do not support resource claims"))
+            errors.append(forbidden(NOWHERE, "static pods do not support resource claims"))
             continue
         at, name = f"{path}[{index}]", text(claim, "name")
         if not name:

@@ -6,7 +6,7 @@ Everything else is refused with the difference between the two specs, as kube-ap
 from collections.abc import Mapping
 from typing import Final
 
-from wharfinger.cluster.control_plane.internal_form import internal_difference, internal_form
+from wharfinger.cluster.control_plane.internal_form import internal_difference, internal_form, same_form
 from wharfinger.cluster.control_plane.pod_classes import quality_class
 from wharfinger.cluster.control_plane.status import FieldError
 from wharfinger.cluster.control_plane.validation.amounts import optional_number, text
@@ -16,7 +16,7 @@ from wharfinger.cluster.control_plane.validation.parts import part, parts, text_
 from wharfinger.cluster.control_plane.validation.pod_annotations import APPARMOR, MIRROR, annotation_errors
 from wharfinger.cluster.control_plane.validation.pod_containers import image_space_errors
 from wharfinger.cluster.control_plane.validation.pod_scheduling import REQUIRED, toleration_errors
-from wharfinger.formats.json_value import JsonObject, JsonValue
+from wharfinger.formats.json_value import JsonObject, JsonValue, find
 
 _CHANGEABLE: Final = (
     "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,"
@@ -76,7 +76,7 @@ def spec_change_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
 
 def same_spec(new: JsonObject, old: JsonObject) -> bool:
     """Whether two specs mean the same."""
-    return internal_form("core.PodSpec", new) == internal_form("core.PodSpec", old)
+    return same_form("core.PodSpec", new, old)
 
 
 def _deadline_errors(spec: JsonObject, before: JsonObject) -> tuple[list[FieldError], bool]:
@@ -147,9 +147,10 @@ def _node_change_errors(spec: JsonObject, before: JsonObject) -> list[FieldError
     wanted = parts(spec, "affinity", "nodeAffinity", REQUIRED, "nodeSelectorTerms")
     path = f"spec.affinity.nodeAffinity.{REQUIRED}.nodeSelectorTerms"
     if terms and len(terms) != len(wanted):
+        said = find(spec, "affinity", "nodeAffinity", REQUIRED, "nodeSelectorTerms") is not None
         shown: list[JsonValue] = [internal_form("core.NodeSelectorTerm", term) for term in wanted]
         why = "no additions/deletions to non-empty NodeSelectorTerms list are allowed"
-        return [*errors, invalid(path, shown or None, why)]
+        return [*errors, invalid(path, shown if said else None, why)]
     for index, term in enumerate(terms):
         if not _only_adds(wanted[index], term):
             form = internal_form("core.NodeSelectorTerm", wanted[index])

@@ -41,6 +41,8 @@ _TEMPLATE_FIELDS: Final = (
     "name", "generateName", "namespace", "selfLink", "uid", "resourceVersion", "generation", "creationTimestamp",
     "deletionTimestamp", "deletionGracePeriodSeconds", "ownerReferences", "finalizers", "managedFields",
 )  # fmt: skip
+_SHOWN_FIELDS: Final = {"uid": "uID"}
+"""What the kube-apiserver calls fields there: after Go's names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,17 +123,20 @@ def _ephemeral_errors(source: JsonObject, path: str, rules: VolumeRules) -> list
     template, at = part(source, "volumeClaimTemplate"), f"{path}.volumeClaimTemplate"
     if template is None:
         return [required(at)]
-    metadata = part(template, "metadata") or {}
+    errors = template_metadata_errors(part(template, "metadata") or {}, f"{at}.metadata")
+    return errors + rules.claim_spec(part(template, "spec") or {}, f"{at}.spec")
+
+
+def template_metadata_errors(metadata: JsonObject, path: str) -> list[FieldError]:
+    """Of the metadata of a template, which says labels and annotations and nothing else."""
     errors: list[FieldError] = []
     for key in sorted(text_map(metadata, "annotations")):
-        errors += each(f"{at}.metadata.annotations", key, key_problems(key.lower()))
+        errors += each(f"{path}.annotations", key, key_problems(key.lower()))
     for key, value in sorted(text_map(metadata, "labels").items()):
-        errors += each(f"{at}.metadata.labels", key, key_problems(key))
-        errors += each(f"{at}.metadata.labels", value, value_problems(value))
-    for field in _TEMPLATE_FIELDS:
-        if metadata.get(field):
-            errors.append(forbidden(f"{at}.metadata.{field}", "cannot be set"))
-    return errors + rules.claim_spec(part(template, "spec") or {}, f"{at}.spec")
+        errors += each(f"{path}.labels", key, key_problems(key))
+        errors += each(f"{path}.labels", value, value_problems(value))
+    given = (field for field in _TEMPLATE_FIELDS if metadata.get(field))
+    return errors + [forbidden(f"{path}.{_SHOWN_FIELDS.get(field, field)}", "cannot be set") for field in given]
 
 
 def _image_errors(source: JsonObject, path: str, *, is_pod: bool) -> list[FieldError]:

@@ -10,9 +10,9 @@ from wharfinger.cluster.control_plane.validation.amounts import number, optional
 from wharfinger.cluster.control_plane.validation.claim_specs import claim_spec_warnings
 from wharfinger.cluster.control_plane.validation.field_errors import quoted
 from wharfinger.cluster.control_plane.validation.names import dns_label_problems
-from wharfinger.cluster.control_plane.validation.parts import part, parts, text_map, texts
+from wharfinger.cluster.control_plane.validation.parts import part, parts, repeated, text_map, texts
 from wharfinger.cluster.control_plane.validation.pod_annotations import APPARMOR, SECCOMP_CONTAINER, SECCOMP_POD
-from wharfinger.cluster.control_plane.validation.pod_path_warnings import path_warnings
+from wharfinger.cluster.control_plane.validation.pod_path_warnings import MOST_WARNINGS, path_warnings
 from wharfinger.cluster.control_plane.validation.pod_scheduling import PREFERRED, REQUIRED
 from wharfinger.cluster.control_plane.validation.pod_windows import all_containers
 from wharfinger.formats.json_value import JsonObject, JsonValue, find
@@ -192,9 +192,10 @@ def _list_warnings(spec: JsonObject, at: str) -> list[str]:
     warnings: list[str] = []
     for field, member in (("hostAliases", "ip"), ("imagePullSecrets", "name")):
         values = [text(item, member) for item in parts(spec, field)]
-        for index, value in enumerate(values):
-            if value in values[:index]:
-                warnings.append(f"{at}.{field}[{index}].{member}: duplicate {member} {quoted(value)}")
+        warnings += [
+            f"{at}.{field}[{index}].{member}: duplicate {member} {quoted(values[index])}"
+            for index in sorted(repeated(values))
+        ]
     unnamed = [index for index, item in enumerate(parts(spec, "imagePullSecrets")) if not text(item, "name")]
     return warnings + [f'{at}.imagePullSecrets[{index}].name: invalid empty name ""' for index in unnamed]
 
@@ -250,17 +251,15 @@ def _variable_warnings(container: JsonObject, path: str) -> list[str]:
 
 def _port_warnings(spec: JsonObject, at: str) -> list[str]:
     warnings: list[str] = []
-    ports: dict[tuple[int, str], list[tuple[str, JsonObject]]] = {}
+    before = _Ports()
     for container, where in all_containers(spec, at):
         for index, port in enumerate(parts(container, "ports")):
             path = f"{where}.ports[{index}]"
             if text(port, "hostIP") and not number(port, "hostPort"):
                 warnings.append(f"{path}: hostIP set without hostPort: {_shown_port(port)}")
-            others = ports.setdefault((number(port, "containerPort"), text(port, "protocol")), [])
-            for other_path, other in others:
-                if why := _clash(port, other):
-                    warnings.append(f"{path}: {why} port definition with {other_path}")
-            others.append((path, port))
+            if len(warnings) < MOST_WARNINGS:
+                warnings += [f"{path}: {why} port definition with {other}" for other, why in before.clashes(port)]
+                before.add(path, port)
     names: dict[str, str] = {}
     for container, where in all_containers(spec, at):
         for index, port in enumerate(parts(container, "ports")):
@@ -281,13 +280,32 @@ def _shown_port(port: JsonObject) -> str:
     )
 
 
-def _clash(port: JsonObject, other: JsonObject) -> str:
-    here, there = ((text(item, "hostIP"), number(item, "hostPort")) for item in (port, other))
-    if here == there:
-        return "duplicate"
-    if not here[1] or not there[1]:
-        return "overlapping"
-    return "dangerously ambiguous" if here[1] == there[1] and (not here[0]) != (not there[0]) else ""
+class _Ports:
+    """Ports of a pod by what another one clashes with, so that only those that do are looked at."""
+
+    def __init__(self) -> None:
+        self._paths: list[str] = []
+        self._by: dict[tuple[object, ...], list[int]] = {}
+
+    def clashes(self, port: JsonObject) -> list[tuple[str, str]]:
+        """The paths of the ports that one clashes with, in order, and how."""
+        inner, host, ip = _port_of(port)
+        same = self._by.get((*inner, host, ip), [])
+        found = dict.fromkeys(self._by.get(inner if not host else (*inner, 0), []), "overlapping")
+        if host:
+            found |= dict.fromkeys(self._by.get((*inner, host, not ip), []), "dangerously ambiguous")
+        found |= dict.fromkeys(same, "duplicate")
+        return [(self._paths[index], found[index]) for index in sorted(found)]
+
+    def add(self, path: str, port: JsonObject) -> None:
+        inner, host, ip = _port_of(port)
+        for key in (inner, (*inner, host, ip), (*inner, host, bool(ip)) if host else (*inner, 0)):
+            self._by.setdefault(key, []).append(len(self._paths))
+        self._paths.append(path)
+
+
+def _port_of(port: JsonObject) -> tuple[tuple[int, str], int, str]:
+    return (number(port, "containerPort"), text(port, "protocol")), number(port, "hostPort"), text(port, "hostIP")
 
 
 def _selector_warnings(spec: JsonObject, at: str) -> list[str]:

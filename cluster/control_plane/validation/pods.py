@@ -4,7 +4,7 @@ from typing import Final
 
 from wharfinger.cluster.control_plane.status import FieldError
 from wharfinger.cluster.control_plane.validation.amounts import text
-from wharfinger.cluster.control_plane.validation.field_errors import forbidden
+from wharfinger.cluster.control_plane.validation.field_errors import NOWHERE, forbidden
 from wharfinger.cluster.control_plane.validation.parts import part, parts
 from wharfinger.cluster.control_plane.validation.pod_annotations import agreement_errors, annotation_errors
 from wharfinger.cluster.control_plane.validation.pod_containers import image_space_errors
@@ -55,7 +55,7 @@ def _updated(new: JsonObject, old: JsonObject) -> list[FieldError]:
 
 def _ephemeral(new: JsonObject, old: JsonObject) -> list[FieldError]:
     if is_mirror(old):
-        return [forbidden("", "static pods do not support ephemeral containers")]
+        return [forbidden(NOWHERE, "static pods do not support ephemeral containers")]
     return pod_errors(new) + annotation_change_errors(new, old) + ephemeral_change_errors(new, old)
 
 

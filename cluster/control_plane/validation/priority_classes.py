@@ -4,7 +4,7 @@ from typing import Final
 
 from wharfinger.cluster.control_plane.status import FieldError
 from wharfinger.cluster.control_plane.validation.amounts import number, text
-from wharfinger.cluster.control_plane.validation.field_errors import forbidden, immutable, not_supported
+from wharfinger.cluster.control_plane.validation.field_errors import forbidden, immutable, not_supported, required
 from wharfinger.cluster.control_plane.validation.parts import flag
 from wharfinger.cluster.control_plane.validation.rules import Rules
 from wharfinger.formats.json_value import JsonObject
@@ -26,7 +26,9 @@ def priority_class_errors(one: JsonObject) -> list[FieldError]:
     elif value > HIGHEST:
         errors.append(forbidden("value", f"maximum allowed value of a user defined priority is {HIGHEST}"))
     policy = text(one, "preemptionPolicy")
-    if policy not in _POLICIES:
+    if not policy:
+        errors.append(required("preemptionPolicy"))
+    elif policy not in _POLICIES:
         errors.append(not_supported("preemptionPolicy", policy, _POLICIES))
     return errors
 

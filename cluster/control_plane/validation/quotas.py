@@ -10,6 +10,7 @@ from wharfinger.cluster.control_plane.typed_form import canonical_quantity
 from wharfinger.cluster.control_plane.validation.amounts import text
 from wharfinger.cluster.control_plane.validation.field_errors import (
     IMMUTABLE,
+    MOST_ERRORS,
     duplicate,
     each,
     forbidden,
@@ -71,10 +72,11 @@ def _spec_errors(quota: JsonObject) -> list[FieldError]:
     hard, scopes = part(quota, "spec", "hard") or {}, texts(quota, "spec", "scopes")
     errors = _amount_errors(hard, "spec.hard")
     shown: JsonValue = list(scopes) or None
-    for scope in scopes:
+    unsupported, unfit = (invalid("spec.scopes", shown, why) for why in ("unsupported scope", _UNFIT))
+    for scope in scopes[:MOST_ERRORS]:
         if scope not in SCOPES:
-            errors.append(invalid("spec.scopes", shown, "unsupported scope"))
-        errors += [invalid("spec.scopes", shown, _UNFIT)] * _unfit(scope, hard)
+            errors.append(unsupported)
+        errors += [unfit] * _unfit(scope, hard)
     errors += _conflict_errors(scopes, "spec.scopes", shown)
     selector = part(quota, "spec", "scopeSelector")
     return errors if selector is None else errors + _selector_errors(selector, hard, shown)

@@ -2,7 +2,7 @@
 
 from wharfinger.cluster.control_plane.status import FieldError
 from wharfinger.cluster.control_plane.validation.field_errors import invalid, required
-from wharfinger.formats.json_value import JsonObject
+from wharfinger.formats.json_value import JsonObject, encode_json
 
 
 def revision_errors(obj: JsonObject) -> list[FieldError]:
@@ -14,11 +14,11 @@ def revision_errors(obj: JsonObject) -> list[FieldError]:
 
 
 def revision_update_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    """Of a changed revision."""
+    """Of a changed revision; data is the same where its text is, with the order of its members."""
     errors = _number_errors(new)
     return (
         errors
-        if new.get("data") == old.get("data")
+        if encode_json(new.get("data")) == encode_json(old.get("data"))
         else [*errors, invalid("data", new.get("data"), "field is immutable")]
     )
 

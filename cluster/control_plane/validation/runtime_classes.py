@@ -7,6 +7,7 @@ from wharfinger.cluster.control_plane.status import FieldError
 from wharfinger.cluster.control_plane.validation.amounts import text
 from wharfinger.cluster.control_plane.validation.field_errors import duplicate, each, immutable, required
 from wharfinger.cluster.control_plane.validation.label_selectors import labels_errors
+from wharfinger.cluster.control_plane.validation.metadata import core_meta_errors, meta_update_errors
 from wharfinger.cluster.control_plane.validation.names import dns_label_problems
 from wharfinger.cluster.control_plane.validation.parts import part, parts
 from wharfinger.cluster.control_plane.validation.pod_resources import resource_errors
@@ -39,9 +40,12 @@ def _toleration_errors(one: JsonObject) -> list[FieldError]:
     return errors
 
 
+def _update_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
+    errors = core_meta_errors(new, namespaced=False, finalizers=False) + runtime_class_errors(new)
+    errors += meta_update_errors(new, old, finalizers=False)
+    return errors + immutable("handler", text(new, "handler"), text(old, "handler"))
+
+
 RUNTIME_CLASS_RULES: Final[dict[str, Rules]] = {
-    "RuntimeClass.node.k8s.io": Rules(
-        create=runtime_class_errors,
-        update=lambda new, old: immutable("handler", text(new, "handler"), text(old, "handler")),
-    ),
+    "RuntimeClass.node.k8s.io": Rules(create=runtime_class_errors, update=_update_errors),
 }

@@ -123,12 +123,12 @@ def _kept_errors(new: JsonObject, old: JsonObject, parts: tuple[str, ...]) -> li
 
 
 def _config_map_update(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    return _kept_errors(new, old, ("data", "binaryData")) + core_meta_errors(new) + _config_map_errors(new)
+    return _kept_errors(new, old, ("data", "binaryData")) + core_meta_errors(new, old) + _config_map_errors(new)
 
 
 def _secret_update(new: JsonObject, old: JsonObject) -> list[FieldError]:
     errors = immutable("type", text(new, "type"), text(old, "type"))
-    return errors + _kept_errors(new, old, ("data",)) + core_meta_errors(new) + _secret_errors(new)
+    return errors + _kept_errors(new, old, ("data",)) + core_meta_errors(new, old) + _secret_errors(new)
 
 
 def _secret_warnings(new: JsonObject, _old: JsonObject | None) -> list[str]:

@@ -10,6 +10,7 @@ from wharfinger.cluster.control_plane.status import FieldError
 from wharfinger.cluster.control_plane.validation.addresses import is_ipv6, legacy_ip_errors
 from wharfinger.cluster.control_plane.validation.amounts import text
 from wharfinger.cluster.control_plane.validation.field_errors import duplicate, invalid, not_supported, required
+from wharfinger.cluster.control_plane.validation.parts import repeated
 from wharfinger.formats.json_value import JsonObject, JsonValue, find
 
 FAMILIES: Final = ("IPv4", "IPv6")
@@ -48,10 +49,11 @@ def address_errors(service: JsonObject, old: JsonObject | None) -> list[FieldErr
         why = "must be empty when `clusterIP` is not specified"
         errors.append(invalid(_IPS, shown(service, "clusterIPs"), why))
     families = strings(service, "ipFamilies")
+    twice = repeated(families)
     for index, family in enumerate(families):
         field = f"spec.ipFamilies[{index}]"
         errors += [] if family in FAMILIES else [not_supported(field, family, FAMILIES)]
-        errors += [duplicate(field, family)] if family in families[:index] else []
+        errors += [duplicate(field, family)] if index in twice else []
     policy = find(service, "spec", "ipFamilyPolicy")
     if policy is not None and policy not in POLICIES:
         errors.append(not_supported("spec.ipFamilyPolicy", policy, POLICIES))

@@ -6,11 +6,12 @@ from wharfinger.cluster.control_plane.status import FieldError
 from wharfinger.cluster.control_plane.validation.addresses import cidr_errors, parse_cidr
 from wharfinger.cluster.control_plane.validation.amounts import text
 from wharfinger.cluster.control_plane.validation.field_errors import IMMUTABLE, each, immutable, invalid, required
-from wharfinger.cluster.control_plane.validation.name_rules import segment_name
+from wharfinger.cluster.control_plane.validation.metadata import core_meta_errors, meta_update_errors
+from wharfinger.cluster.control_plane.validation.name_rules import address_name, segment_name
 from wharfinger.cluster.control_plane.validation.names import subdomain_problems
 from wharfinger.cluster.control_plane.validation.parts import part, texts
 from wharfinger.cluster.control_plane.validation.rules import Rules
-from wharfinger.formats.json_value import JsonObject
+from wharfinger.formats.json_value import JsonObject, find
 
 _FIELD: Final = "spec.cidrs"
 _SAME_FAMILY: Final = "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64"
@@ -38,7 +39,7 @@ def _update_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
         return [invalid(f"{_FIELD}[{index}]", now, IMMUTABLE) for index, (now, then) in pairs if now != then]
     if len(before) == 1 and len(ranges) == 2:
         return immutable(f"{_FIELD}[0]", ranges[0], before[0]) + range_errors(new)
-    return [invalid(_FIELD, [*ranges] or None, IMMUTABLE)]
+    return [invalid(_FIELD, find(new, "spec", "cidrs"), IMMUTABLE)]
 
 
 def address_errors(one: JsonObject) -> list[FieldError]:
@@ -58,7 +59,9 @@ def address_errors(one: JsonObject) -> list[FieldError]:
 
 
 def _address_update_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
-    return immutable("spec.parentRef", _shown_parent(new), _shown_parent(old))
+    errors = core_meta_errors(new, namespaced=False, name=address_name) + address_errors(new)
+    errors += meta_update_errors(new, old)
+    return errors + immutable("spec.parentRef", _shown_parent(new), _shown_parent(old))
 
 
 def _shown_parent(one: JsonObject) -> JsonObject | None:

@@ -8,6 +8,7 @@ from wharfinger.cluster.control_plane.typed_form import canonical_quantity
 from wharfinger.cluster.control_plane.validation.amounts import text
 from wharfinger.cluster.control_plane.validation.field_errors import IMMUTABLE, NEGATIVE, each, invalid
 from wharfinger.cluster.control_plane.validation.label_selectors import selector_errors, shown_selector
+from wharfinger.cluster.control_plane.validation.metadata import meta_update_errors
 from wharfinger.cluster.control_plane.validation.names import subdomain_problems
 from wharfinger.cluster.control_plane.validation.parts import parts, text_map
 from wharfinger.cluster.control_plane.validation.rules import Rules
@@ -28,6 +29,7 @@ def capacity_errors(one: JsonObject, *, any_value: bool = False) -> list[FieldEr
 
 def _update_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
     errors = capacity_errors(new, any_value=bool(selector_errors(old.get("nodeTopology"), "")))
+    errors += meta_update_errors(new, old)
     if shown_selector(new.get("nodeTopology")) != shown_selector(old.get("nodeTopology")):
         errors.append(invalid("nodeTopology", shown_selector(new.get("nodeTopology")), IMMUTABLE))
     name = text(new, "storageClassName")

@@ -1,11 +1,13 @@
 """The rules of StorageClasses (storage.k8s.io/v1)."""
 
+from collections import Counter
 from typing import Final
 
 from wharfinger.cluster.control_plane.selectors import key_problems
 from wharfinger.cluster.control_plane.status import FieldError
 from wharfinger.cluster.control_plane.validation.amounts import text
 from wharfinger.cluster.control_plane.validation.field_errors import (
+    MOST_ERRORS,
     duplicate,
     each,
     immutable,
@@ -14,7 +16,8 @@ from wharfinger.cluster.control_plane.validation.field_errors import (
     required,
     too_long,
 )
-from wharfinger.cluster.control_plane.validation.parts import parts, text_map, texts
+from wharfinger.cluster.control_plane.validation.metadata import meta_update_errors
+from wharfinger.cluster.control_plane.validation.parts import parts, repeated, text_map, texts
 from wharfinger.cluster.control_plane.validation.rules import Rules
 from wharfinger.cluster.control_plane.validation.volume_affinity import deprecated_label
 from wharfinger.formats.json_value import JsonObject, find
@@ -52,7 +55,7 @@ def _topology_errors(terms: list[JsonObject]) -> list[FieldError]:
     unset ones as there are terms.
     """
     errors: list[FieldError] = []
-    known: list[dict[str, set[str]]] = [{} for _ in terms]
+    known = Counter({frozenset[tuple[str, frozenset[str]]](): len(terms)})
     for index, term in enumerate(terms):
         path = f"allowedTopologies[{index}].matchLabelExpressions"
         values: dict[str, set[str]] = {}
@@ -61,16 +64,15 @@ def _topology_errors(terms: list[JsonObject]) -> list[FieldError]:
             errors += _expression_errors(key, listed, f"{path}[{number}]")
             errors += [duplicate(f"{path}[{number}].key", key)] if key in values else []
             values[key] = set(listed)
-        errors += [duplicate(path, "")] * known.count(values)
-        known.append(values)
+        term_key = frozenset((key, frozenset(listed)) for key, listed in values.items())
+        errors += [duplicate(path, "")] * min(known[term_key], MOST_ERRORS - len(errors))
+        known[term_key] += 1
     return errors
 
 
 def _expression_errors(key: str, values: list[str], path: str) -> list[FieldError]:
     errors = [] if values else [required(f"{path}.values")]
-    errors += [
-        duplicate(f"{path}.values[{index}]", value) for index, value in enumerate(values) if value in values[:index]
-    ]
+    errors += [duplicate(f"{path}.values[{index}]", values[index]) for index in sorted(repeated(values))]
     return errors + each(f"{path}.key", key, key_problems(key))
 
 
@@ -85,7 +87,7 @@ def parameter_errors(parameters: dict[str, str]) -> list[FieldError]:
 
 def _update_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
     changed = [error for field in _IMMUTABLE for error in immutable(field, new.get(field), old.get(field))]
-    return storage_class_errors(new) + changed
+    return storage_class_errors(new) + meta_update_errors(new, old) + changed
 
 
 def _warnings(new: JsonObject, _old: JsonObject | None) -> list[str]:

@@ -191,7 +191,7 @@ def _capacity_errors(spec: JsonObject) -> list[FieldError]:
     field, capacity = "spec.capacity", part(spec, "capacity") or {}
     errors = [] if capacity else [required(field)]
     if set(capacity) != {"storage"}:
-        errors.append(not_supported(field, sorted_map(capacity) if capacity else None, ["storage"]))
+        errors.append(not_supported(field, sorted_map(capacity) if capacity else spec.get("capacity"), ["storage"]))
     for name, value in capacity.items():
         if whole(value) < 0:
             errors.append(invalid(f"{field}[{name}]", whole(value), "must be a valid resource quantity"))

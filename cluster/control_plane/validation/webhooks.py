@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from wharfinger.cluster.control_plane.admission.policies.declarations import condition_refusal, own_text
 from wharfinger.cluster.control_plane.selectors import key_problems
 from wharfinger.cluster.control_plane.status import FieldError
 from wharfinger.cluster.control_plane.validation.amounts import optional_number, text
@@ -15,7 +16,7 @@ from wharfinger.cluster.control_plane.validation.field_errors import (
 )
 from wharfinger.cluster.control_plane.validation.label_selectors import selector_errors
 from wharfinger.cluster.control_plane.validation.names import dns_1035_label_problems, subdomain_problems
-from wharfinger.cluster.control_plane.validation.parts import part, parts, texts
+from wharfinger.cluster.control_plane.validation.parts import part, parts, repeated, texts
 from wharfinger.cluster.control_plane.validation.rules import Rules
 from wharfinger.cluster.control_plane.validation.webhook_clients import client_errors
 from wharfinger.formats.json_value import JsonObject, find
@@ -24,18 +25,23 @@ OPERATIONS: Final = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
 SCOPES: Final = ("*", "Cluster", "Namespaced")
 REVIEW_VERSIONS: Final = ("v1", "v1beta1")
 CONDITIONS_LIMIT: Final = 64
+RESERVED_SUFFIX: Final = ".static.k8s.io"
 _CHOICES: Final = {"failurePolicy": ("Fail", "Ignore"), "matchPolicy": ("Equivalent", "Exact")}
 _SIDE_EFFECTS: Final = ("None", "NoneOnDryRun")
 _REINVOCATION: Final = ("IfNeeded", "Never")
 
 
-def configuration_errors(configuration: JsonObject) -> list[FieldError]:
-    """What is wrong with a ValidatingWebhookConfiguration or MutatingWebhookConfiguration."""
+def configuration_errors(configuration: JsonObject, *, conditions: bool = True) -> list[FieldError]:
+    """What is wrong with a ValidatingWebhookConfiguration or MutatingWebhookConfiguration.
+
+    ``conditions``: whether the match conditions are looked at.
+    """
     errors: list[FieldError] = []
     names: set[str] = set()
     for index, hook in enumerate(parts(configuration, "webhooks")):
         path = f"webhooks[{index}]"
         errors += _webhook_errors(hook, path)
+        errors += condition_errors(parts(hook, "matchConditions"), f"{path}.matchConditions") if conditions else []
         errors += _version_errors(texts(hook, "admissionReviewVersions"), f"{path}.admissionReviewVersions")
         name = text(hook, "name")
         if name and name in names:
@@ -67,8 +73,7 @@ def _webhook_errors(hook: JsonObject, path: str) -> list[FieldError]:
     again = find(hook, "reinvocationPolicy")
     if again is not None and again not in _REINVOCATION:
         errors.append(not_supported(f"{path}.reinvocationPolicy", again, _REINVOCATION))
-    errors += client_errors(part(hook, "clientConfig") or {}, f"{path}.clientConfig")
-    return errors + condition_errors(parts(hook, "matchConditions"), f"{path}.matchConditions")
+    return errors + client_errors(part(hook, "clientConfig") or {}, f"{path}.clientConfig")
 
 
 def _name_errors(name: str, field: str) -> list[FieldError]:
@@ -147,8 +152,9 @@ def _version_errors(versions: list[str], field: str) -> list[FieldError]:
     if not versions:
         return [required(field, f"must specify one of {listed}")]
     errors: list[FieldError] = []
+    twice = repeated(versions)
     for index, version in enumerate(versions):
-        if version in versions[:index]:
+        if index in twice:
             errors.append(invalid(f"{field}[{index}]", version, "duplicate version"))
         else:
             errors += each(f"{field}[{index}]", version, dns_1035_label_problems(version))
@@ -157,15 +163,27 @@ def _version_errors(versions: list[str], field: str) -> list[FieldError]:
     return errors
 
 
-def condition_errors(conditions: list[JsonObject], path: str) -> list[FieldError]:
-    """Of ``matchConditions``: names, and expressions that are there."""
+def changed_configuration_errors(new: JsonObject, old: JsonObject) -> list[FieldError]:
+    """The same of one that is changed: conditions that stay as they are, hook by hook, are let pass."""
+    before, after = (
+        [hook.get("matchConditions") or [] for hook in parts(configuration, "webhooks")] for configuration in (old, new)
+    )
+    return configuration_errors(new, conditions=before != after)
+
+
+def condition_errors(conditions: list[JsonObject], path: str, *, params: bool = False) -> list[FieldError]:
+    """Of ``matchConditions``: names, and expressions; ``params``: whether these may speak of parameters."""
     errors: list[FieldError] = []
     if len(conditions) > CONDITIONS_LIMIT:
         errors.append(too_many(path, len(conditions), CONDITIONS_LIMIT))
     seen: set[str] = set()
     for index, condition in enumerate(conditions):
         here = f"{path}[{index}]"
-        errors += [] if text(condition, "expression").strip() else [required(f"{here}.expression")]
+        expression = own_text(condition, "expression")
+        if not expression:
+            errors.append(required(f"{here}.expression"))
+        elif refused := condition_refusal(expression, params=params):
+            errors.append(invalid(f"{here}.expression", expression, refused))
         name = text(condition, "name")
         errors += each(f"{here}.name", name, key_problems(name)) if name else [required(f"{here}.name")]
         if name and name in seen:
@@ -174,7 +192,15 @@ def condition_errors(conditions: list[JsonObject], path: str) -> list[FieldError
     return errors
 
 
-_BOTH: Final = Rules(create=configuration_errors, update=lambda new, _old: configuration_errors(new))
+def reserved_name_warnings(configuration: JsonObject, _old: JsonObject | None) -> list[str]:
+    """Of a name that only manifests of the server's own may have, be it a webhook's, a policy's or a binding's."""
+    if not text(configuration, "metadata", "name").endswith(RESERVED_SUFFIX):
+        return []
+    why = "are reserved for static manifest-based configurations and cannot be managed via the API"
+    return [f'metadata.name: names ending with "{RESERVED_SUFFIX}" {why}']
+
+
+_BOTH: Final = Rules(create=configuration_errors, update=changed_configuration_errors, warnings=reserved_name_warnings)
 WEBHOOK_RULES: Final[dict[str, Rules]] = {
     "MutatingWebhookConfiguration.admissionregistration.k8s.io": _BOTH,
     "ValidatingWebhookConfiguration.admissionregistration.k8s.io": _BOTH,

@@ -35,6 +35,13 @@ def pod_template_kind_warnings(new: JsonObject, old: JsonObject | None) -> list[
     return _template_warnings(new, old, "template")
 
 
+def controller_warnings(new: JsonObject, old: JsonObject | None) -> list[str]:
+    """Of a ReplicationController; where its template changes, upstream looks at the one before."""
+    if old is None or _kept(new) == _kept(old):
+        return named_template_warnings(new, old)
+    return template_warnings(old, None)
+
+
 def _template_warnings(new: JsonObject, old: JsonObject | None, *path: str) -> list[str]:
     """Of a template that is new, or in an object whose generation goes up."""
     if old is not None and _kept(new) == _kept(old):

@@ -38,6 +38,7 @@ from wharfinger.cluster.control_plane.validation.stateful_sets import (
     stateful_set_update_errors,
 )
 from wharfinger.cluster.control_plane.validation.workload_warnings import (
+    controller_warnings,
     cron_job_warnings,
     job_warnings,
     named_template_warnings,
@@ -87,7 +88,7 @@ WORKLOAD_RULES: Final[dict[str, Rules]] = {
         create=replication_controller_errors,
         update=lambda new, _old: replication_controller_errors(new),
         status=replica_set_status_errors,
-        warnings=named_template_warnings,
+        warnings=controller_warnings,
     ),
     "StatefulSet.apps": Rules(
         create=stateful_set_errors,

@@ -12,8 +12,8 @@ A scenario is a YAML file in ``scenarios/``: what it is about, and steps, each o
 
 ``$ns`` is a namespace of the scenario's own, made by a first step (step 1) unless the file says ``namespace: none``;
 ``{{STEP.path}}`` is what the answer to an earlier step held. A step may have ``headers`` (null takes a default one away), a
-string as ``body`` (sent as it stands), ``until`` (a part of the answer's body; the request is repeated until it is there), and
-``differs``: why the embedded control plane answers otherwise on purpose.
+string as ``body`` (sent as it stands; ``"\\uDCFF"`` is the byte FF), ``until`` (a part of the answer's body; the request is
+repeated until it is there), and ``differs``: why the embedded control plane answers otherwise on purpose.
 
 ``python -m tests.cluster.control_plane.recorder --kubeconfig FILE NAME…`` records; ``--only-compare`` shows where the
 embedded control plane differs from what was recorded. Objects that were made are deleted afterwards.
@@ -31,7 +31,7 @@ from typing import Final
 import httpx
 import yaml
 
-from tests.cluster.control_plane.replay import load_file, replay_offline
+from tests.cluster.control_plane.replay import bytes_of, load_file, replay_offline
 from wharfinger.formats.json_value import JsonObject, JsonValue, find, find_list, find_object, find_str
 
 SCENARIOS: Final = Path(__file__).with_name("scenarios")
@@ -178,7 +178,7 @@ def _send(client: httpx.Client, request: JsonObject, token: str, until: JsonValu
     said = ""
     for _ in range(POLLS):
         response = client.request(
-            find_str(request, "method"), find_str(request, "path"), headers=headers, content=content.encode()
+            find_str(request, "method"), find_str(request, "path"), headers=headers, content=bytes_of(content)
         )
         if until is None or _holds(_body(response), until):
             return response
@@ -269,7 +269,7 @@ def main() -> int:
             for name in args.names:
                 lines = record(name, client, token)
                 text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
-                (RECORDINGS / f"{name}.jsonl").write_text(text)
+                (RECORDINGS / f"{name}.jsonl").write_bytes(text.encode(errors="backslashreplace"))
                 clean(name, lines, client, token)
     found = list(differences(args.names))
     sys.stdout.write(("\n".join(found) or "no differences") + "\n")

@@ -62,7 +62,7 @@ def load(scenario: str) -> list[Step]:
 
 def load_file(path: Path) -> list[Step]:
     """The steps of a recording."""
-    lines = path.read_text().splitlines()[1:]
+    lines = path.read_text().strip().split("\n")[1:]  # U+0085 and its like end no line
     return [
         Step(
             item["step"],
@@ -221,6 +221,11 @@ def _generated(described: str) -> JsonObject:
     return body
 
 
+def bytes_of(text: str) -> bytes:
+    """A body as it is sent: UTF-8, but for bytes that are not, which are written ``\\udc80`` to ``\\udcff``."""
+    return text.encode(errors="surrogateescape")
+
+
 async def _send(client: httpx.AsyncClient, request: JsonObject, bindings: Bindings, token: str) -> httpx.Response:
     headers = {
         "accept": "application/json",
@@ -240,7 +245,7 @@ async def _send(client: httpx.AsyncClient, request: JsonObject, bindings: Bindin
         find_str(request, "method"),
         bindings.fill(find_str(request, "path")),
         headers=headers,
-        content=bindings.fill(text).encode(),
+        content=bytes_of(bindings.fill(text)),
     )
 
 

@@ -28,7 +28,8 @@ def basic(text: str) -> str:
     ("authorization", "user"),
     [
         ("Bearer sesame", ADMINISTRATOR),
-        ("bearer  sesame ", ADMINISTRATOR),
+        ("bearer sesame more", ADMINISTRATOR),
+        ("bearer  sesame ", ANONYMOUS),
         (basic("wharfinger:sesame"), ADMINISTRATOR),
         ("Bearer a.b.c", BOT),
         ("", ANONYMOUS),

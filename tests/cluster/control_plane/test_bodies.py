@@ -1,8 +1,19 @@
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wharfinger.cluster.control_plane.bodies import BODY_LIMIT, Body, BodyError, decode, encode, read_body
+from wharfinger.cluster.control_plane.bodies import (
+    BODY_LIMIT,
+    Body,
+    BodyError,
+    decode,
+    encode,
+    read_body,
+    with_plain_numbers,
+)
+from wharfinger.cluster.control_plane.go_json import Spelled
 from wharfinger.cluster.control_plane.negotiation import Encoding
 from wharfinger.cluster.control_plane.status import StatusError
 from wharfinger.formats.json_value import JsonValue
@@ -59,6 +70,17 @@ def test_a_body_has_a_limit() -> None:
         (b"a: b: c", Encoding.YAML, "yaml: mapping values are not allowed in this context"),
         (b"a: 1\nb:\n\t- 1\n", Encoding.YAML, "yaml: line 3: found character that cannot start any token"),
         (b"a: !!python/object:x {}", Encoding.YAML, "yaml: "),
+        (b"a: \xff", Encoding.YAML, "yaml: invalid leading UTF-8 octet"),
+        (b"a: \xe2\x82", Encoding.YAML, "yaml: incomplete UTF-8 octet sequence"),
+        (b"a: \xe2\x28\xa1", Encoding.YAML, "yaml: invalid trailing UTF-8 octet"),
+        (b"a: \xc0\xaf", Encoding.YAML, "yaml: invalid length of a UTF-8 sequence"),
+        (b"a: \xed\xa0\x80", Encoding.YAML, "yaml: invalid Unicode character"),
+        (b"a: \x01\xff", Encoding.YAML, "yaml: control characters are not allowed"),
+        (b"a: \x00", Encoding.YAML, "yaml: control characters are not allowed"),
+        (b"a: [.inf]", Encoding.YAML, "json: unsupported value: +Inf"),
+        (b"a: -.INF", Encoding.YAML, "json: unsupported value: -Inf"),
+        (b'{"a": 1e400}', Encoding.JSON, "json: cannot unmarshal number 1e400 into Go value of type float64"),
+        (b"9" * 5000, Encoding.JSON, "json: cannot unmarshal number 999"),
     ],
 )
 def test_complaints(data: bytes, encoding: Encoding, complaint: str) -> None:
@@ -69,6 +91,8 @@ def test_complaints(data: bytes, encoding: Encoding, complaint: str) -> None:
 
 def test_text_that_is_not_quite_utf_8() -> None:
     assert read_body(b'{"a":"\xff","b":"\\ud800"}', Encoding.JSON).value == {"a": "\ufffd", "b": "\ufffd"}
+    assert read_body(b'"' + b"\xff" * (BODY_LIMIT - 2) + b'"', Encoding.JSON).value == "\ufffd" * (BODY_LIMIT - 2)
+    assert read_body('a: "€"'.encode("utf-16"), Encoding.YAML).value == {"a": "€"}
 
 
 def test_what_yaml_says_twice() -> None:
@@ -84,6 +108,14 @@ def test_what_yaml_says_twice() -> None:
 )
 def test_summaries(data: bytes, summary: str) -> None:
     assert Body(None, data).summary == summary
+
+
+def test_numbers_as_go_writes_them() -> None:
+    read: JsonValue = {"a": [1.0, 1.5, True, 2**63 - 1, 2**63, 12345678901234567890, 1e21, -0.0, Spelled("1e2")]}
+    plain = with_plain_numbers(read)
+
+    assert plain == {"a": [1, 1.5, True, 2**63 - 1, 9223372036854776000, 12345678901234567000, 1e21, 0, 100]}
+    assert json.loads(encode(plain, Encoding.JSON)) == plain
 
 
 def test_answers() -> None:

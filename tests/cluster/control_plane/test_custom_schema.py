@@ -165,11 +165,15 @@ def test_an_object_of_an_older_schema_reads_with_new_defaults_and_can_still_be_l
     read = get(backend, kind, "default", "a")
     assert read["spec"] == {"color": "x", "shape": "round"}
     assert list_page(backend, kind, "default", ListOptions()).items == (read,)
-    same = patch(backend, kind, "default", "a", "", PatchType.MERGE, encode_json({"spec": {"color": "x"}}), OPTIONS).obj
-    assert find(same, "metadata", "resourceVersion") == find(read, "metadata", "resourceVersion")
+    text = encode_json({"spec": {"color": "x"}})
+    brought = patch(backend, kind, "default", "a", "", PatchType.MERGE, text, OPTIONS).obj
+    assert find(brought, "metadata", "resourceVersion") != find(read, "metadata", "resourceVersion")  # now it is stored
+    assert find(brought, "metadata", "generation") == find(read, "metadata", "generation")
+    same = patch(backend, kind, "default", "a", "", PatchType.MERGE, text, OPTIONS).obj
+    assert find(same, "metadata", "resourceVersion") == find(brought, "metadata", "resourceVersion")
     with refused(422, "Invalid", "spec.size: Required value"):
         patch(backend, kind, "default", "a", "", PatchType.MERGE, encode_json({"spec": {"color": "y"}}), OPTIONS)
-    freed = replace(backend, kind, "default", "a", "", changed(read, {"finalizers": None}), OPTIONS)
+    freed = replace(backend, kind, "default", "a", "", changed(same, {"finalizers": None}), OPTIONS)
     assert find(freed.obj, "metadata", "finalizers") is None
 
 

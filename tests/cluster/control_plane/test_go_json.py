@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from wharfinger.cluster.control_plane.go_json import (
     closely_read,
+    large_number,
     may_repeat,
     repeated_members,
     syntax_error,
@@ -55,10 +56,41 @@ def test_members_that_stand_twice() -> None:
     assert not may_repeat(b'{"a:":{"b":"x:\\":y"}}', {"a:": {"b": 'x:":y'}})
 
 
-def test_text_that_go_mends() -> None:
-    assert whole_text(b'{"a":"\xff\\udc00"}') == '{"a": "\ufffd\ufffd"}'.encode()
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        (b'{"a":"b"}', '{"a":"b"}'),
+        (b'"\xff\xfe|\xc3|\xe2\x82|\xe2\x82\xac"', '"\ufffd\ufffd|\ufffd|\ufffd\ufffd|\u20ac"'),
+        (b'"\xed\xa0\x80\xc0\xaf"', '"\ufffd\ufffd\ufffd\ufffd\ufffd"'),
+        (rb'{"\ud800":"\udc00"}', '{"\ufffd":"\ufffd"}'),
+        (rb'"\uD83D\uDE00"', r'"\uD83D\uDE00"'),
+        (rb'"\ud800\ud83d\ude00\ud83d"', '"\ufffd\\ud83d\\ude00\ufffd"'),
+        (rb'"\ud800\u0041\ud800\n"', '"\ufffd\\u0041\ufffd\\n"'),
+        (rb'"\\ud800\\\ud800"', '"\\\\ud800\\\\\ufffd"'),
+    ],
+)
+def test_text_that_go_mends(data: bytes, text: str) -> None:
+    assert whole_text(data).decode() == text
+    assert closely_read(data) == json.loads(text)
+
+
+@pytest.mark.parametrize(
+    ("data", "number"),
+    [
+        (b'{"a": [1e308, 1E400]}', "1E400"),
+        (b"[1e-400, -1e400, 1e999]", "-1e400"),
+        (b"9" * 309, "9" * 309),
+        (b"1" + b"0" * 308, ""),
+        (b'"1e400"', ""),
+    ],
+)
+def test_numbers_that_are_too_large(data: bytes, number: str) -> None:
+    assert large_number(data) == number
+
+
+def test_what_is_no_json() -> None:
     with pytest.raises(ValueError, match="NaN is no JSON"):
-        whole_text(b"NaN")
+        closely_read(b"NaN")
 
 
 @given(st.binary(max_size=30))

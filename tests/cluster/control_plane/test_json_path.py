@@ -40,7 +40,7 @@ def test_paths(path: str, values: list[JsonValue]) -> None:
     assert evaluate(parse_json_path(path), OBJECT) == values
 
 
-@pytest.mark.parametrize("path", ["x", ".", ".a[", ".a[?(@.b)]", "..a", ".a[x]"])
+@pytest.mark.parametrize("path", ["x", ".", ".a[", ".a[?(@.b)]", "..a", ".a[x]", f".a[{'9' * 5000}]"])
 def test_unreadable_paths(path: str) -> None:
     with pytest.raises(JsonPathError, match="cannot be read from character"):
         parse_json_path(path)

@@ -208,7 +208,8 @@ def test_managers_as_conflicts_print_them() -> None:
 
 
 def test_the_same_manager_twice_is_read_as_one() -> None:
-    entry: JsonObject = {"manager": "q", "operation": "Apply", "apiVersion": "v1", "fieldsV1": {"f:a": {}}}
+    entry: JsonObject = {"manager": "q", "operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV1"}
+    entry["fieldsV1"] = {"f:a": {}}
     managed: list[JsonValue] = [entry, entry | {"apiVersion": "v2", "fieldsV1": {"f:b": {}}}]
     read = managers_of(config_map(managed=managed))
     assert [owned.fields.to_fields_v1() for owned in read.values()] == [{"f:a": {}, "f:b": {}}]

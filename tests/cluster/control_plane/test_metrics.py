@@ -20,8 +20,10 @@ def test_the_text() -> None:
     metrics.watches[PODS] += 1
     metrics.faults["cut"] += 1
 
-    with metrics.in_flight("GET"):
-        lines = metrics.text(backend).splitlines()
+    metrics.in_flight("GET", 1)
+    metrics.in_flight("PUT", 1)
+    metrics.in_flight("PUT", -1)
+    lines = metrics.text(backend).splitlines()
 
     labels = 'group="",resource="pods",scope="namespace",subresource="",verb="LIST",version="v1"'
     whole = f'component="apiserver",dry_run="",{labels}'
@@ -33,6 +35,7 @@ def test_the_text() -> None:
     assert 'apiserver_storage_objects{resource="pods"} 1' in lines
     assert 'apiserver_resource_objects{group="",resource="pods"} 1' in lines
     assert 'apiserver_current_inflight_requests{request_kind="readOnly"} 1' in lines
+    assert 'apiserver_current_inflight_requests{request_kind="mutating"} 0' in lines
     assert 'wharfinger_faults_injected_total{fault="cut"} 1' in lines
     assert f"wharfinger_storage_revision {backend.storage.revision}" in lines
     assert all(line.startswith("# ") or float(line.rsplit(" ", 1)[1]) >= 0 for line in lines)

@@ -49,7 +49,7 @@ def test_aggregated_discovery_names_itself() -> None:
     assert TABLE.content_type == "application/json"
 
 
-@pytest.mark.parametrize("accept", ["text/html", "application/json;as=Table;v=v1;g=meta.k8s.io"])
+@pytest.mark.parametrize("accept", ["*", "text/html", "application/json;as=Table;v=v1;g=meta.k8s.io"])
 def test_what_cannot_be_given(accept: str) -> None:
     with pytest.raises(StatusError) as caught:
         negotiate(accept, ())

@@ -3,7 +3,7 @@
 import pytest
 
 from wharfinger.cluster.control_plane.object_patch import OperationError, json_patched, merge_patched
-from wharfinger.formats.json_value import JsonObject, JsonValue
+from wharfinger.formats.json_value import JsonObject, JsonValue, find_object
 
 DOCUMENT: JsonObject = {"b": {"y": 1, "x": [1, 2, 3]}, "a": "t"}
 
@@ -72,3 +72,30 @@ def test_what_is_walked_through_is_sorted() -> None:
         "a": {"n": [None]},
         "b": {"x": {}},
     }
+
+
+@pytest.mark.parametrize(
+    "operations",
+    [
+        [{"op": "add", "path": "/b/a", "value": 0}],
+        [{"op": "replace", "path": "/b/a", "value": 0}],
+        [{"op": "copy", "from": "/b/y", "path": "/b/a"}],
+    ],
+)
+def test_what_operations_walk_through_is_sorted(operations: list[JsonObject]) -> None:
+    patched = json_patched({**DOCUMENT, "c": {"z": 1, "d": 1}}, operations)
+
+    assert isinstance(patched, dict)
+    assert [list(patched), list(find_object(patched, "b")), list(find_object(patched, "c"))] == [
+        ["a", "b", "c"],
+        ["a", "x", "y"],
+        ["z", "d"],
+    ]
+
+
+def test_what_moves_may_not_become_too_deep() -> None:
+    deep: JsonValue = 1
+    for _ in range(150):
+        deep = [deep]
+    with pytest.raises(OperationError):
+        json_patched({"a": deep, "b": deep}, [{"op": "move", "from": "/b", "path": f"/a{'/0' * 150}"}])

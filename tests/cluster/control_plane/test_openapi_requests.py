@@ -27,6 +27,8 @@ MEANT: Final = (
     "does not contain declared merge key",
     "duplicate nodePort",
     "strconv.ParseUint: parsing",
+    "unknown patch type",
+    "unable to find api field in struct",
 )
 """Failures (500) that a kube-apiserver has too."""
 

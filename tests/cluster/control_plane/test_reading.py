@@ -106,7 +106,7 @@ def test_cluster_scoped_kinds_have_no_namespace_to_select() -> None:
 
 def test_a_selection_of_one_name() -> None:
     maps = config_maps(new_backend())
-    chosen = selection(maps, ListOptions(field_selector="metadata.namespace=n"), name="a")
+    chosen = selection(maps, ListOptions(field_selector="metadata.namespace=n,metadata.name=a"), name="a")
 
     assert not chosen.everything
     assert chosen.matches({"metadata": {"name": "a", "namespace": "n"}})

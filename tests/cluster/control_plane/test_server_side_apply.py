@@ -226,9 +226,9 @@ def test_metadata_only_the_server_sets_is_ignored() -> None:
     intent = config_map(x="1") | {
         "metadata": {"name": "c", "uid": "u", "resourceVersion": "7", "creationTimestamp": None}
     }
-    applied = go(None, intent)
-    assert find(applied, "metadata", "uid") is None
-    assert owned(applied, "one").to_fields_v1() == {"f:data": {"f:x": {}}}
+    created, applied = go(None, intent), go(config_map(x="0"), intent, force=True)
+    assert (find(created, "metadata", "resourceVersion"), find(applied, "metadata", "uid")) == ("7", None)
+    assert owned(created, "one").to_fields_v1() == owned(applied, "one").to_fields_v1() == {"f:data": {"f:x": {}}}
 
 
 def test_an_item_twice_is_refused() -> None:

@@ -76,3 +76,12 @@ def test_a_revision_of_the_future_says_when_to_come_back() -> None:
     error = status.too_large_revision(9, 3)
 
     assert (error.retry_after, error.message) == (1, "Timeout: Too large resource version: 9, current: 3")
+
+
+def test_not_more_is_said_than_an_answer_holds() -> None:
+    wrong = FieldError("a", "FieldValueInvalid", "x" * (status.MOST_SAID // 4))
+
+    details = status.invalid("", "Pod", "p", [wrong] * 100).details
+
+    assert details is not None
+    assert details["causes"] == [{"reason": wrong.reason, "message": wrong.message, "field": "a"}] * 5

@@ -8,7 +8,8 @@ import pytest
 from tests.cluster.control_plane.recorded_requests import Step, content, patches, steps
 from wharfinger.cluster.control_plane.defaults.objects import apply_defaults
 from wharfinger.cluster.control_plane.list_types import builtin_list_types
-from wharfinger.cluster.control_plane.strategic_merge import PatchError, strategic_merge
+from wharfinger.cluster.control_plane.patch_lists import PatchError
+from wharfinger.cluster.control_plane.strategic_merge import strategic_merge
 from wharfinger.formats.json_value import JsonObject, JsonValue, as_object, find
 
 DEPLOYMENT: Final = builtin_list_types("apps", "v1", "Deployment")

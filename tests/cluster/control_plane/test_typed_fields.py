@@ -96,6 +96,20 @@ def container(name: str, **fields: JsonValue) -> JsonObject:
         (
             {"spec": {"containers": [container("a"), container("a", image="2")]}},
             {"spec": {"containers": [container("a")]}},
+            {'.spec.containers[name="a"]', '.spec.containers[name="a"].name'},
+            set(),
+            {'.spec.containers[name="a"]'},
+        ),
+        (
+            {"spec": {"containers": [container("a")]}},
+            {"spec": {"containers": [container("a"), container("a", image="2")]}},
+            {'.spec.containers[name="a"]'},
+            set(),
+            {'.spec.containers[name="a"]', '.spec.containers[name="a"].name'},
+        ),
+        (
+            {"spec": {"containers": [container("a"), container("a", image="1")]}},
+            {"spec": {"containers": [container("a"), container("a", image="2")]}},
             set(),
             {'.spec.containers[name="a"]'},
             set(),

@@ -46,7 +46,11 @@ def metric(type_: str, name: str, target: JsonObject, current: JsonObject | None
         ),
         (work.scale_target, {"spec": {"scaleTargetRef": {"kind": "D", "name": "w"}}}, "D/w"),
         (work.metrics, {}, "<none>"),
-        (work.metrics, {"spec": {"targetCPUUtilizationPercentage": 80}}, "cpu: <unknown>/80%"),
+        (
+            work.metrics,
+            {"apiVersion": "autoscaling/v1", "spec": {"targetCPUUtilizationPercentage": 80}},
+            "cpu: <unknown>/80%",
+        ),
         (work.metrics, metric("Resource", "resource", {"averageUtilization": 80}), "cpu: <unknown>/80%"),
         (work.metrics, metric("Resource", "resource", {}, {"averageUtilization": 7}), "cpu: 7%/<auto>"),
         (work.metrics, metric("Resource", "resource", {"averageValue": "1"}, {"averageValue": "2"}), "cpu: 2/1"),

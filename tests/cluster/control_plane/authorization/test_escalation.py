@@ -1,6 +1,5 @@
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from tests.cluster.control_plane.authorization.views import GROUP, View, binding, role
 from tests.cluster.control_plane.samples import builtin

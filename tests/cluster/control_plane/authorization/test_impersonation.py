@@ -16,7 +16,7 @@ ASKED = Attributes(ADMINISTRATOR, "list", resource="pods")
     ("headers", "name", "groups"),
     [
         ({"impersonate-user": "jane"}, "jane", ("system:authenticated",)),
-        ({"impersonate-user": "jane", "impersonate-group": "a, b"}, "jane", ("a", "b", "system:authenticated")),
+        ({"impersonate-user": "jane", "impersonate-group": "a, b\nc"}, "jane", ("a, b", "c", "system:authenticated")),
         ({"impersonate-user": "jane", "impersonate-group": "system:authenticated"}, "jane", ("system:authenticated",)),
         ({"impersonate-user": "system:anonymous"}, "system:anonymous", ("system:unauthenticated",)),
         (
@@ -32,9 +32,9 @@ def test_who_one_acts_as(headers: dict[str, str], name: str, groups: tuple[str, 
 
 
 def test_uid_and_extra() -> None:
-    headers = {"impersonate-user": "jane", "impersonate-uid": "u", "impersonate-extra-sco%2fpes": "a, b"}
+    headers = {"impersonate-user": "jane", "impersonate-uid": "u", "impersonate-extra-sco%2fpes": "a\nb,c"}
     found = impersonated(View(), ADMINISTRATOR, headers, ASKED)
-    assert (found.uid, found.extra) == ("u", {"sco/pes": ("a", "b")})
+    assert (found.uid, found.extra) == ("u", {"sco/pes": ("a", "b,c")})
 
 
 def test_without_headers_one_is_oneself() -> None:

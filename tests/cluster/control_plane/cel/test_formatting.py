@@ -19,6 +19,8 @@ from tests.cluster.control_plane.cel.evaluating import value_of
         ("'%s %s'.format([duration('1s'), null])", "1s null"),
         ("'%e'.format([1500.0])", "1.500000e+03"),
         ("'%X'.format(['a'])", "61"),
+        ("'%.²f'.format([1.5])", 'could not parse formatting clause: unrecognized formatting clause "²"'),
+        (f"'%.{'0' * 5000}1f'.format([1.5])", "2"),
         ("'%'.format([1])", "could not parse formatting clause: unexpected end of string"),
     ],
 )

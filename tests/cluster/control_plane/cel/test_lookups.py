@@ -28,11 +28,14 @@ def test_lookups() -> None:
 
 
 def test_what_has_none() -> None:
-    with pytest.raises(CelError):
+    assert (has(1, "a"), found(1, "a")) == (False, NONE)
+    with pytest.raises(CelError, match="no such key: a"):
         selected(1, "a")
+    with pytest.raises(CelError, match="unsupported index type 'string' in list"):
+        selected([], "a")
+    with pytest.raises(CelError, match="unsupported index type 'string' in list"):
+        has([], "a")
     with pytest.raises(CelError):
-        has(1, "a")
-    with pytest.raises(CelError):
-        found(1, "a")
+        found([], "a")
     with pytest.raises(CelError):
         ranged(1, pairs=False)

@@ -113,7 +113,7 @@ def test_each_type(operation: Callable[[], Value], result: object) -> None:
         (partial(operations.compare, [], []), operations.NO_OVERLOAD),
         (partial(operations.contains, 1, 1), operations.NO_OVERLOAD),
         (partial(operations.element, [1], "a"), "unsupported index type 'string' in list"),
-        (partial(operations.element, 1, 1), operations.NO_OVERLOAD),
+        (partial(operations.element, 1, 1), "no such key: 1"),
         (partial(operations.size, 1), operations.NO_OVERLOAD),
         (partial(operations.to_int, True), operations.NO_OVERLOAD),
         (partial(operations.to_int, float("inf")), "integer overflow"),

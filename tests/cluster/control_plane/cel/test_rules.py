@@ -2,7 +2,8 @@
 
 import pytest
 
-from wharfinger.cluster.control_plane.cel.rules import MAX_CHARS, Scope
+from wharfinger.cluster.control_plane.cel.judging import MAX_CHARS
+from wharfinger.cluster.control_plane.cel.rules import Scope
 from wharfinger.cluster.control_plane.cel.types import BOOL
 from wharfinger.formats.json_value import JsonObject
 

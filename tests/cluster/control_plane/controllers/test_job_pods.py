@@ -6,7 +6,9 @@ from wharfinger.cluster.control_plane.controllers.job_pods import completed_inde
 from wharfinger.formats.json_value import JsonObject
 
 
-@pytest.mark.parametrize(("text", "found"), [("", set()), ("0-2,5", {0, 1, 2, 5}), ("x,1-", {1}), ("3", {3})])
+@pytest.mark.parametrize(
+    ("text", "found"), [("", set()), ("0-2,5", {0, 1, 2, 5}), ("x,1-", {1}), ("3", {3}), ("²,1-²", set())]
+)
 def test_short_forms(text: str, found: set[int]) -> None:
     assert completed_indexes({"status": {"completedIndexes": text}}) == found
 

@@ -3,7 +3,7 @@ from hypothesis import given
 
 from tests.cluster.control_plane.validation.fuzz import shapes
 from wharfinger.cluster.control_plane.validation.api_services import API_SERVICE_RULES, api_service_errors
-from wharfinger.formats.json_value import JsonObject
+from wharfinger.formats.json_value import JsonObject, find_object
 
 GOOD: JsonObject = {"group": "a.b", "version": "v1", "groupPriorityMinimum": 20000, "versionPriority": 1000}
 RULES = API_SERVICE_RULES["APIService.apiregistration.k8s.io"]
@@ -27,7 +27,9 @@ RULES = API_SERVICE_RULES["APIService.apiregistration.k8s.io"]
     ],
 )
 def test_services(one: JsonObject, fields: list[str]) -> None:
-    assert [error.field for error in api_service_errors(one)] == fields
+    spec = find_object(one, "spec")
+    named: JsonObject = {"metadata": {"name": f"{spec['version']}.{spec['group']}"}, **one}
+    assert [error.field for error in api_service_errors(named)] == fields
 
 
 def test_conditions_have_a_status() -> None:

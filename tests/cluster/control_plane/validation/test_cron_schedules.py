@@ -77,6 +77,7 @@ def test_numbers_out_of_range() -> None:
         ("Europe/Berlin", ""),
         ("../x", "time: invalid location name"),
         ("No/Where", "unknown time zone No/Where"),
+        ("a/" * 5000 + "a", f"unknown time zone {'a/' * 5000}a"),
     ],
 )
 def test_zones(zone: str, problem: str) -> None:

@@ -57,7 +57,8 @@ def test_shown_as_go_prints() -> None:
         "{'matchLabels': {'a': '2', 'b': '1'}, 'matchExpressions': [{'key': 'k', 'operator': 'In', 'values': ['v']}]}"
     )
     assert shown_selector(None) is None
-    assert shown_labels({}) is None
+    assert shown_labels({}) == {}
+    assert shown_labels(None) is None
     absent: JsonObject = {"a": None}
     assert labels_of(absent) == {"a": ""}
     assert template_labels({"template": 1}) == {}

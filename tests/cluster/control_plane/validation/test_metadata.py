@@ -6,7 +6,6 @@ from wharfinger.cluster.control_plane.validation.metadata import (
     annotation_errors,
     created_errors,
     finalizer_warnings,
-    manager_errors,
     updated_errors,
 )
 from wharfinger.cluster.control_plane.validation.names import key_problems
@@ -48,10 +47,6 @@ def test_namespaces_of_objects() -> None:
 
 def test_what_is_too_long() -> None:
     assert annotation_errors({"a": "x" * 262_145}, "f")[0].message == "Too long: may not be more than 262144 bytes"
-    assert manager_errors("x" * 129, "f")[0].message == "Too long: may not be more than 128 bytes"
-    assert (
-        manager_errors("a\u0007", "f")[0].message == 'Invalid value: "a\\a": invalid character U+0007 (at position 1)'
-    )
     assert key_problems("a/b/c")[0].startswith("a valid label key must consist")
 
 

@@ -1,6 +1,6 @@
 """Parts of foreign objects: what has another shape reads as absent."""
 
-from wharfinger.cluster.control_plane.validation.parts import flag, part, parts, text_map, texts
+from wharfinger.cluster.control_plane.validation.parts import flag, part, parts, repeated, text_map, texts
 from wharfinger.formats.json_value import JsonObject
 
 OBJECT: JsonObject = {
@@ -25,3 +25,8 @@ def test_what_is_not_there_or_otherwise() -> None:
     assert texts(OBJECT, "none") == []
     assert text_map(OBJECT, "yes") == {}
     assert not flag(OBJECT, "a")
+
+
+def test_what_stood_before() -> None:
+    assert repeated(["a", "b", "a", "a", "c", "b"]) == {2, 3, 5}
+    assert repeated([]) == set()

@@ -39,11 +39,12 @@ def test_ranges_stay(new: list[str], old: list[str], fields: list[str]) -> None:
 
 def test_addresses() -> None:
     rules = SERVICE_RANGE_RULES["IPAddress.networking.k8s.io"]
-    good: JsonObject = {"spec": {"parentRef": {"resource": "services", "name": "a"}}}
+    named: JsonObject = {"name": "10.0.0.7"}
+    good: JsonObject = {"metadata": named, "spec": {"parentRef": {"resource": "services", "name": "a"}}}
 
     assert rules.create(good) == rules.update(good, good) == []
     assert [error.field for error in rules.create({})] == ["spec.parentRef"]
-    assert len(rules.update({"spec": {}}, good)) == 1
+    assert [error.field for error in rules.update({"metadata": named, "spec": {}}, good)] == ["spec.parentRef"] * 2
 
 
 NAMES = ("spec", "cidrs", "parentRef", "name", "group")

@@ -30,7 +30,7 @@ def hook(**fields: JsonValue) -> JsonObject:
         ({"admissionReviewVersions": ["v9", "v1"]}, []),
         ({"matchConditions": [{"name": "a", "expression": "true"}] * 2}, ["webhooks[0].matchConditions[1].name"]),
         (
-            {"matchConditions": [{"name": str(n), "expression": "1"} for n in range(65)]},
+            {"matchConditions": [{"name": str(n), "expression": "true"} for n in range(65)]},
             ["webhooks[0].matchConditions"],
         ),
         ({"rules": [{**RULE, "scope": "*"}]}, []),
