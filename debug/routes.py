@@ -8,10 +8,11 @@ folder of 0700).
 """
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
+import msgspec
 import trio
 
 from wharfinger.debug.encoding import (
@@ -97,7 +98,9 @@ def make_handler(inspector: Inspector) -> Handler:
             return _text(404, f"no such path: {request.path}; /endpoints lists them")
         if request.method not in route.methods:
             allowed = ", ".join(route.methods)
-            return replace(_text(405, f"this path only answers {route.methods[0]}"), headers=(("Allow", allowed),))
+            return msgspec.structs.replace(
+                _text(405, f"this path only answers {route.methods[0]}"), headers=(("Allow", allowed),)
+            )
         if unknown := sorted(request.query.keys() - route.parameters):
             return _text(400, f"unknown query parameter: {unknown[0]}; known here: {_listing(route.parameters)}")
         return await route.answer(inspector, request)

@@ -1,6 +1,5 @@
-from dataclasses import replace as replace_options
-
 import pytest
+from msgspec.structs import replace as replace_options
 
 from tests.cluster.control_plane.bench import (
     DRY_RUN,
@@ -205,7 +204,8 @@ def test_what_is_no_scale_scales_nothing(body: JsonValue, part: str) -> None:
 
 def test_replicas_of_something_that_has_no_place_for_them() -> None:
     backend = new_backend()
-    kind = widgets(backend, subresources={"scale": SCALE}, schema={"openAPIV3Schema": {"type": "object"}})
+    anything: JsonObject = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    kind = widgets(backend, subresources={"scale": SCALE}, schema={"openAPIV3Schema": anything})
     key = backend.key(kind, "default", "a")
     backend.put(key, thing(kind, metadata={"namespace": "default"}, spec="text"))
 
