@@ -38,6 +38,7 @@ from wharfinger.cluster.control_plane.sent_empties import as_sent
 from wharfinger.cluster.control_plane.strategies.objects import strategy_of
 from wharfinger.cluster.control_plane.validation.metadata import NEEDS_REVISION
 from wharfinger.cluster.control_plane.validation.objects import validate_update, warnings_of
+from wharfinger.cluster.field_set import same_value
 from wharfinger.formats.json_value import JsonObject, JsonValue, find, find_list, find_object, find_str
 
 _CARRIED = (
@@ -374,12 +375,14 @@ def _with_generation(
         before[field], after[field] = find(old, "metadata", field), find(counted, "metadata", field)
     generation = find(old, "metadata", "generation")
     count = generation if isinstance(generation, int) else 0 if later else 1
-    return with_metadata(new, {"generation": count + (before != after) or None})
+    return with_metadata(new, {"generation": count + (not same_value(before, after)) or None})
 
 
 def same(old: JsonObject, new: JsonObject) -> bool:
     """Whether two states differ in nothing but the times of their managed fields."""
-    if old.keys() != new.keys() or any(new[name] != value for name, value in old.items() if name != "metadata"):
+    if old.keys() != new.keys():
+        return False
+    if not all(same_value(new[name], value) for name, value in old.items() if name != "metadata"):
         return False
     return _comparable(old) == _comparable(new)
 

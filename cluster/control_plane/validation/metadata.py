@@ -48,6 +48,8 @@ ANNOTATIONS_LIMIT: Final = 256 * 1024
 _KEPT: Final = ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
 _UNLIKE: Final[JsonObject] = {"managedFields": None, "resourceVersion": None}
 """What differs in the metadata of most updates."""
+_UNJUDGED: Final = "Pod"
+"""A binding's labels and annotations become a Pod's without being judged."""
 _STANDARD_FINALIZERS: Final = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
 _OWNER_FIELDS: Final = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion")
 
@@ -160,7 +162,7 @@ def updated_errors(
 ) -> list[FieldError]:
     """Everything wrong with a changed object; ``order`` is the kind's for this way of writing."""
     rules = metadata_rules(kind)
-    if is_as_stored(new, old):
+    if kind.group_kind != _UNJUDGED and is_as_stored(new, old):
         return [error for letter in order if letter == "O" for error in own()]
     shared = _shared_errors(_metadata(new))
     changed = _change_errors(new, old, finalizers=False, shared=shared)
@@ -177,9 +179,12 @@ def updated_errors(
 
 
 def is_as_stored(new: JsonObject, old: JsonObject) -> bool:
-    """Whether metadata is that of the stored object, in which nothing was wrong, but for sound managed fields."""
+    """Whether metadata is that of the stored object, in which nothing was wrong, but for sound managed fields.
+
+    Some ways of writing (``/status`` of some kinds) judge finalizers and prefixes by less than others do.
+    """
     metadata, before = _metadata(new), _metadata(old)
-    if {**metadata, **_UNLIKE} != {**before, **_UNLIKE}:
+    if metadata.get("finalizers") or metadata.get("generateName") or {**metadata, **_UNLIKE} != {**before, **_UNLIKE}:
         return False
     entries = metadata.get("managedFields")
     return not isinstance(entries, list) or all(isinstance(entry, dict) and is_sound(entry) for entry in entries)

@@ -80,6 +80,11 @@ def test_same_looks_past_the_times_of_managed_fields() -> None:
     assert not same(first, {"metadata": {"managedFields": [{"manager": "n", "time": "1"}]}})
 
 
+def test_true_is_not_one() -> None:
+    assert not same({"spec": {"x": 1}}, {"spec": {"x": True}})
+    assert same({"spec": {"x": 1}}, {"spec": {"x": 1.0}})
+
+
 def test_custom_objects_must_say_what_was_read() -> None:
     backend = new_backend()
     kind = widgets(backend)

@@ -38,6 +38,16 @@ def test_every_layer_says_its_own() -> None:
     assert updated_errors(CONFIG, named(), named(), "MUO", list) == []
 
 
+def test_stored_metadata_is_judged_anew_where_it_was_written_under_weaker_rules() -> None:
+    pod = builtin("", "v1", "pods").kind
+    cron_job = builtin("batch", "v1", "cronjobs").kind
+    bound, held, prefixed = named(labels={"a": "x y"}), named(finalizers=["foo"]), named(generateName="BAD_x")
+
+    assert updated_errors(pod, bound, bound, "UMO", list)
+    assert updated_errors(cron_job, held, held, "UO", list)
+    assert updated_errors(CONFIG, prefixed, prefixed, "MUO", list)
+
+
 def test_namespaces_of_objects() -> None:
     assert [error.message for error in created_errors(NODE, named(), list)] == ["Forbidden: not allowed on this type"]
     assert [error.field for error in created_errors(CONFIG, {"metadata": {"name": "a"}}, list)] == [
