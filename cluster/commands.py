@@ -116,7 +116,11 @@ def _tell_of_faults() -> None:
 
 
 def _control_plane(args: argparse.Namespace) -> int:
-    from wharfinger.cluster.control_plane.kubeconfig_file import kept_token, new_token  # noqa: PLC0415
+    from wharfinger.cluster.control_plane.kubeconfig_file import (  # noqa: PLC0415
+        check_replaceable,
+        kept_token,
+        new_token,
+    )
     from wharfinger.cluster.control_plane.serving import parse_address  # noqa: PLC0415
 
     try:
@@ -127,6 +131,10 @@ def _control_plane(args: argparse.Namespace) -> int:
         return _fail(
             f"--listen {args.listen}: other machines could reach it; listen on 127.0.0.1, or say --allow-remote", code=2
         )
+    try:
+        check_replaceable(args.kubeconfig)
+    except (OSError, ValueError) as error:
+        return _fail(f"--kubeconfig: {error}; give a place for a new file, or move that one away")
     try:
         token = new_token() if args.token_file is None else kept_token(args.token_file)
     except (OSError, ValueError) as error:

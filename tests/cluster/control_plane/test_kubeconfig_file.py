@@ -4,7 +4,9 @@ from pathlib import Path
 import pytest
 
 from wharfinger.cluster.control_plane.kubeconfig_file import (
+    MAX_BYTES,
     MAX_TOKEN_CHARS,
+    check_replaceable,
     default_path,
     kept_token,
     kubeconfig,
@@ -12,7 +14,7 @@ from wharfinger.cluster.control_plane.kubeconfig_file import (
     read_token,
     write_secret_file,
 )
-from wharfinger.formats.json_value import find
+from wharfinger.formats.json_value import encode_json, find
 
 
 def test_clients_find_the_token_where_they_look() -> None:
@@ -97,3 +99,21 @@ def test_a_token_of_the_greatest_length(tmp_path: Path) -> None:
     (tmp_path / "token").write_text(f" {'x' * MAX_TOKEN_CHARS}\n")
 
     assert kept_token(tmp_path / "token") == "x" * MAX_TOKEN_CHARS
+
+
+def test_a_file_that_was_written_here_may_be_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "kubeconfig"
+    check_replaceable(path)
+    for content in (b"", encode_json(kubeconfig("127.0.0.1", 1234, "sesame"))):
+        path.write_bytes(content)
+        check_replaceable(path)
+
+
+@pytest.mark.parametrize(
+    "content", [b"my precious: notes\n", b'{"current-context": "prod"}', b"[]", b" " * (MAX_BYTES + 1)]
+)
+def test_any_other_may_not(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "kubeconfig"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=str(path)):
+        check_replaceable(path)

@@ -13,6 +13,10 @@ def test_every_function_has_an_implementation_and_ids_are_unique() -> None:
     assert len(ids) == len(set(ids))
 
 
+def test_the_table_is_read_anew_as_it_was() -> None:
+    assert functions.__wrapped__() == functions()
+
+
 def test_overloads() -> None:
     [overload] = functions()["orValue"]
     assert (overload.member, sorted(overload.variables), len(overload.parameters)) == (True, ["A"], 2)
