@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 import trio
 
 from wharfinger.cluster.connection import load_connection
+from wharfinger.cluster.control_plane.kubeconfig_file import check_replaceable
 from wharfinger.cluster.errors import ClusterError
 from wharfinger.process.command import Command
 from wharfinger.process.environment import child_environment
@@ -75,6 +76,10 @@ def _prepare(folder: Path, chaos: Sequence[str], environ: Mapping[str, str]) -> 
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     folder = folder.absolute()
     kubeconfig = folder / KUBECONFIG
+    try:
+        check_replaceable(kubeconfig)
+    except (OSError, ValueError):
+        kubeconfig.unlink(missing_ok=True)  # it stands in a folder of ours, and is damaged
     arguments = (
         *("control-plane", "--until-stdin-ends", "--listen", f"{LOOPBACK}:{_port_of_last_time(kubeconfig)}"),
         *("--data", str(folder / "data.db"), "--token-file", str(folder / "token"), "--kubeconfig", str(kubeconfig)),

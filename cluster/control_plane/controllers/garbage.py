@@ -85,6 +85,8 @@ class GarbageController:
         if lost and owners.solid:
             self._state.update(key, without_owners(obj, lost))
         elif lost and not owners.unknown:
+            if owners.waiting and any(waits_for_dependents(one) for _, one in self._state.dependents(uid_of(obj))):
+                obj = self._state.update(key, blocking_nobody(obj))  # a circle: somebody has to go first
             self._state.delete(key, obj, self._propagation(obj, owners))
         return _LOOK_AGAIN_S if owners.unknown else None
 
@@ -155,6 +157,17 @@ def without_owners(obj: JsonObject, uids: frozenset[str]) -> JsonObject:
     owners = find_list(obj, "metadata", "ownerReferences")
     kept: list[JsonValue] = [owner for owner in owners if find_str(owner, "uid") not in uids]
     return with_fields(obj, ownerReferences=kept or None)
+
+
+def blocking_nobody(obj: JsonObject) -> JsonObject:
+    """The object without any owner that waits for it."""
+    owners = find_list(obj, "metadata", "ownerReferences")
+    freed: list[JsonValue] = [
+        {**owner, "blockOwnerDeletion": False} if find(owner, "blockOwnerDeletion") is True else owner
+        for owner in owners
+        if isinstance(owner, dict)
+    ]
+    return with_fields(obj, ownerReferences=freed)
 
 
 def _blocks(dependent: JsonObject, owner: str) -> bool:

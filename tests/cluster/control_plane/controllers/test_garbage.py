@@ -74,6 +74,20 @@ async def test_a_foreground_owner_waits_for_what_blocks_it(autojump_clock: MockC
         assert await there(client, "owner", "child") == []
 
 
+async def test_a_circle_of_owners_goes(autojump_clock: MockClock) -> None:
+    async with open_cluster() as client:
+        one = await client.create(config_map("one"))
+        two = await client.create(blocking("two", one))
+        three = await client.create(blocking("three", two))
+        first = await key(client, "v1", "ConfigMap", "one")
+        references: list[JsonValue] = [owner_of(three, blocks=True)]
+        await client.merge_patch(first, {"metadata": {"ownerReferences": references}})
+        await settle()
+        await client.delete(first, propagation=Propagation.FOREGROUND)
+        await settle()
+        assert await there(client, "one", "two", "three") == []
+
+
 async def test_an_owner_that_never_was_is_gone(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         never: JsonObject = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "never", "uid": "11111111"}}
