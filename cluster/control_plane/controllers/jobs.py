@@ -44,6 +44,11 @@ OURSELVES: Final = "kubernetes.io/job-controller"
 _COMPONENT: Final = "job-controller"
 _IDLE: Final[JsonObject] = {"ready": 0, "terminating": 0, "uncountedTerminatedPods": {}}
 _LONG_AGO_S: Final = 1e9
+_SHORTEST_LIFE_S: Final = 2
+"""A finished Job stays at least so long, so that clients see its end.
+
+In a cluster a Job runs for seconds; here it ends within milliseconds, before the client that created it can watch it.
+"""
 
 
 class JobController:
@@ -245,8 +250,9 @@ class JobController:
             return None
         since = finished_at(job)
         age_s = _LONG_AGO_S if since is None else (self._state.now() - since).total_seconds()
-        if age_s < ttl:
-            return ttl - age_s
+        life_s = max(ttl, _SHORTEST_LIFE_S)
+        if age_s < life_s:
+            return life_s - age_s
         self._state.delete(key, job)
         return None
 

@@ -66,6 +66,15 @@ async def test_a_deadline_and_a_life_after_the_end(autojump_clock: MockClock) ->
         assert await look(client, "batch/v1", "Job", "j") is None
 
 
+async def test_a_client_sees_the_end_of_a_job_that_goes_at_once(autojump_clock: MockClock) -> None:
+    async with open_cluster() as client:
+        await client.create(job("j", {}, ttlSecondsAfterFinished=0))
+        await trio.sleep(1)
+        assert conditions_of(await seen(client))["Complete"][0] == "True"
+        await settle(3)
+        assert await look(client, "batch/v1", "Job", "j") is None
+
+
 async def test_one_that_is_held(autojump_clock: MockClock) -> None:
     async with open_cluster() as client:
         await client.create(job("j", SLOW))
