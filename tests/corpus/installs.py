@@ -24,7 +24,7 @@ import trio
 
 from tests.corpus.charts import Version
 from tests.corpus.server import HELM_S, NAMESPACE, RELEASE, HelmFailedError, Server, make_namespace, open_server
-from tests.corpus.state import State, chosen, difference, everything, state_of, without_marks
+from tests.corpus.state import State, chosen, difference, everything, names_of, state_of, without_marks
 from tests.packages.charts import tool
 from tests.programs import ROOT, wharfinger
 from wharfinger.cluster.control_plane.backend import Backend
@@ -277,7 +277,8 @@ def rendered(version: Version, scratch: Path, helm: str) -> State:
     found: State = {}
     for document in read_yaml_all(done.stdout, what="manifest"):
         if isinstance(document, dict):
-            found[name_of(document)] = with_data(document)
+            for name in names_of([document], NAMESPACE):
+                found[name] = with_data(document)
     return found
 
 
@@ -288,14 +289,6 @@ def with_data(obj: JsonObject) -> JsonObject:
         return obj
     data: JsonValue = {**find_object(obj, "data"), **text}
     return {**{key: value for key, value in obj.items() if key != "stringData"}, "data": data}
-
-
-def name_of(obj: JsonObject) -> str:
-    """An object's name in states."""
-    group, _, _ = find_str(obj, "apiVersion").rpartition("/")
-    kind, name = find_str(obj, "kind"), find_str(obj, "metadata", "name")
-    namespace = find_str(obj, "metadata", "namespace") or NAMESPACE
-    return f"{kind}.{group} {namespace}/{name}" if group else f"{kind} {namespace}/{name}"
 
 
 def row(one: Comparison) -> str:
