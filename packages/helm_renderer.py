@@ -6,7 +6,7 @@ a JSON schema with a remote ``$ref`` fails at once instead of making a request o
 read; of a package, Helm gets a folder of links to what is its chart (:mod:`wharfinger.packages.chart_folder`). Values travel in
 a file of mode 0600, never on the command line, where every user of the machine could read them.
 
-The exception is a chart that looks into the cluster (:mod:`wharfinger.packages.chart_lookups`). It gets a kubeconfig for that
+The exception is a chart that looks into the cluster (:mod:`wharfinger.packages.chart_use`). It gets a kubeconfig for that
 run, with the credentials of this moment, and never the same answer for sure. Without access to a cluster everything is rendered
 offline: a lookup finds nothing then, as in ``helm template`` by hand.
 
@@ -32,7 +32,7 @@ from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json_value import JsonObject, ShapeError, encode_json
 from wharfinger.formats.yaml_writer import write_yaml
 from wharfinger.packages.chart_folder import make_chart_folder
-from wharfinger.packages.chart_lookups import LookupUse, lookup_use
+from wharfinger.packages.chart_use import ChartUse, chart_use
 from wharfinger.packages.crd_files import read_crds
 from wharfinger.packages.errors import RenderError
 from wharfinger.packages.helm_command import server_arguments, template_arguments
@@ -88,7 +88,7 @@ class HelmRenderer:
         self._limits = limits or RenderLimits()
         self._helm = HelmProgram(helm, self._limits.memory_bytes, ledger)
         self._access = access
-        self._known: OrderedDict[tuple[str, bool], LookupUse] = OrderedDict()
+        self._known: OrderedDict[tuple[str, bool], ChartUse] = OrderedDict()
         self._slots = trio.CapacityLimiter(self._limits.at_once)
         self._threads = trio.CapacityLimiter(self._limits.at_once)
         self._removals = trio.CapacityLimiter(MAX_REMOVALS)
@@ -138,7 +138,7 @@ class HelmRenderer:
         key = (request.chart_digest, is_package)
         use = self._known.get(key)
         if use is None:
-            look = partial(lookup_use, request.chart, is_package=is_package)
+            look = partial(chart_use, request.chart, is_package=is_package)
             use = await trio.to_thread.run_sync(look, limiter=self._threads)
             if request.chart_digest:
                 self._known[key] = use
@@ -147,7 +147,7 @@ class HelmRenderer:
         while len(self._known) > MAX_KNOWN:
             self._known.popitem(last=False)
         try:
-            return use.with_values(request.values)
+            return use.looks(request.values)
         except ShapeError:
             return False  # values that cannot be given to helm are refused where they are written
 
