@@ -18,6 +18,7 @@ from wharfinger.packages.definition import Definition
 from wharfinger.runtime.instance import Brought, Instance, Reporter, Tools
 from wharfinger.runtime.rendering import (
     Wanted,
+    bring_subchart_crds,
     drift_of,
     is_of_revision,
     is_unmanaged,
@@ -30,6 +31,7 @@ from wharfinger.runtime.rendering import (
     wanted_render,
 )
 from wharfinger.runtime.status import Stage
+from wharfinger.runtime.waits import waiting
 
 LEFT_TO_PEOPLE: Final = (
     "spec.maintenance: nothing is applied; settings and version that were changed since wait for its end"
@@ -102,6 +104,9 @@ async def _bring(
     reporter.progressed(instance, Stage.APPLIED, "ApplyingManifests", "rendering the chart")
     found = await recorded(wanted, instance, tools, history, unchanged=unchanged)
     if found is None:
+        with waiting(tools):
+            if await bring_subchart_crds(tools, wanted, progress):
+                wanted = await wanted_render(instance, tools, reporter, history)  # the cluster serves more now
         found = new_recorded(wanted, await render(wanted.request, instance, tools))
     unmatched = tuple(f"spec.resourceRequests: {name} is not in the chart" for name in instance.unmatched)
     reporter.warned(instance, "resourceRequests", unmatched)

@@ -16,7 +16,7 @@ from typing import Final
 import trio
 
 from wharfinger.cluster.drift_policy import DriftMode, DriftPolicy
-from wharfinger.cluster.object_waits import Laggards
+from wharfinger.cluster.object_waits import Laggards, Progress
 from wharfinger.cluster.release import Release, ReleaseStatus
 from wharfinger.cluster.release_request import ReleaseRequest
 from wharfinger.formats.errors import FormatError
@@ -30,6 +30,7 @@ from wharfinger.packages.renderer import Rendered, RenderRequest
 from wharfinger.packages.resource_overrides import override_rendered
 from wharfinger.packages.rewriting import rewritten
 from wharfinger.packages.source import RegistrySource, source_text
+from wharfinger.packages.subchart_crds import subchart_crds
 from wharfinger.packages.values import RenderContext, helm_values
 from wharfinger.queue.slots import Kind
 from wharfinger.runtime.instance import Instance, Reporter, Tools
@@ -119,14 +120,28 @@ async def recorded(
         release = unsealed(history)
     if release is None:
         return None
-    read = partial(_read, instance, release)
+    read = partial(_read, instance, release, wanted.request)
     return await trio.to_thread.run_sync(read)
 
 
-def _read(instance: Instance, release: Release) -> Recorded:
-    tree = instance.tree
-    crds = read_crds(tree) if tree is not None and instance.loaded().crds else ()
-    found = read_recorded(release, crds)
+async def bring_subchart_crds(tools: Tools, wanted: Wanted, progress: Progress) -> bool:
+    """Apply the CRDs of the charts in the chart, and wait until they are established; whether there are any.
+
+    As `helm install` does before it renders, since templates may ask for kinds, or look them up. Raises PackageError or
+    ClusterError.
+    """
+    request = wanted.request
+    find = partial(subchart_crds, request.chart, request.values, is_package=request.chart_file is not None)
+    crds = await trio.to_thread.run_sync(find)
+    if crds:
+        await tools.releases.ensure_crds(request.release, request.namespace, crds, progress=progress)
+    return bool(crds)
+
+
+def _read(instance: Instance, release: Release, request: RenderRequest) -> Recorded:
+    crds = read_crds(request.chart) if instance.loaded().crds else ()
+    more = subchart_crds(request.chart, request.values, is_package=request.chart_file is not None)
+    found = read_recorded(release, (*crds, *more))
     _, instance.unmatched = override_rendered(found.rendered, instance.wanted.overrides)
     return found
 
