@@ -51,6 +51,10 @@ class RecordKeeper:
         """The same, with nobody at work. Raises ReleaseBusyError."""
         return await patiently(partial(self._store.settled, owner.name, owner.namespace))
 
+    async def whole(self, release: Release) -> Release | None:
+        """A revision of a history, with its manifest; None where it is gone. Raises ReleaseRecordError."""
+        return release if release.whole else await patiently(partial(self._store.revision, release))
+
     async def begin(self, request: ReleaseRequest, last: Release | None, hooks: list[JsonObject]) -> Stored:
         """Write the pending record of a new revision. Raises ReleaseBusyError where somebody else was first."""
         release = new_release(

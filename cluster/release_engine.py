@@ -176,6 +176,10 @@ class ReleaseEngine:
         """All revisions of a release, oldest first; those before the last deployed one are summaries."""
         return [stored.release for stored in await self._tools.keeper.history(Owner(name, namespace))]
 
+    async def whole(self, release: Release) -> Release | None:
+        """Read a revision of a history with its manifest; None where it is gone by now. Raises ReleaseRecordError."""
+        return await self._tools.keeper.whole(release)
+
     async def objects(self, name: str, namespace: str) -> tuple[ObjectKey, ...]:
         """What the last revision of a release has in its manifest, as far as its kinds are served; () where there is none."""
         owner = Owner(name, namespace)

@@ -104,6 +104,15 @@ class ReleaseStore:
         self._doubtful.discard(owner)
         return history
 
+    async def revision(self, release: Release) -> Release | None:
+        """Read a revision whole that a history has a summary of; None where it is gone. Raises ReleaseRecordError."""
+        resource = await self._client.resource_type("v1", "Secret")
+        try:
+            secret = await self._client.get(ObjectKey(resource, release.namespace, release.secret_name))
+        except NotFoundError:
+            return None
+        return (await self._whole(await self._opened(secret))).release
+
     async def settled(self, name: str, namespace: str) -> list[Stored]:
         """As `history`, with nobody at work: a pending record whose holder is gone is marked failed.
 

@@ -56,17 +56,14 @@ def template_arguments(request: RenderRequest) -> list[str]:
     return [*arguments, *_api_versions(request.api_versions)]
 
 
-def server_arguments(kubeconfig: Path, helm_version: str) -> list[str]:
+def server_arguments(kubeconfig: Path, out: Path) -> list[str]:
     """What lets ``lookup`` find what is in the cluster, and nothing else come from there that need not.
 
-    Helm 3 asks it for what is looked up, and takes the versions that it is given. Helm 4 takes versions from the cluster, then
-    looks at each object as an installation would: whether it is somebody else's, and whether it fits the schema of its kind. That
-    is not for a render to say, and is turned off; the kinds have to be there all the same.
+    Helm 3 asks it for what is looked up, and takes the versions that it is given; Helm 4 takes versions from the cluster.
+    Documents go into files below ``out``, where Helm is stopped before it looks at each object as an installation would
+    (:mod:`wharfinger.packages.end_mark`): whether its kind is there, and whether it fits a schema, is not for a render to say.
     """
-    arguments = ["--dry-run=server", f"--kubeconfig={kubeconfig}"]
-    if not helm_version.startswith("v3."):
-        arguments += ["--take-ownership", "--disable-openapi-validation"]
-    return arguments
+    return ["--dry-run=server", f"--kubeconfig={kubeconfig}", f"--output-dir={out}", "--debug"]
 
 
 def helm_environment(work: Path, memory_bytes: int, kubeconfig: JsonObject | None = None) -> dict[str, str]:

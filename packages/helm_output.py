@@ -12,6 +12,7 @@ from typing import Final
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json_value import JsonObject, as_object, find, find_list, find_str
 from wharfinger.formats.yaml_reader import read_yaml
+from wharfinger.packages.end_mark import is_end
 from wharfinger.packages.errors import RenderError
 from wharfinger.packages.notes_template import is_notes, read_notes
 from wharfinger.packages.renderer import HOOK_ANNOTATION, Rendered
@@ -24,6 +25,8 @@ _SOURCE: Final = re.compile(r"\A# Source: ([^\n]+)\n?")
 _NOISE: Final = re.compile(
     r"^(?:WARNING: |level=|time=|coalesce\.go|walk\.go|\d{4}/\d\d/\d\d |Use --debug flag|I\d{4} |W\d{4} )", re.MULTILINE
 )
+_TRACE: Final = re.compile(r"^helm\.go:\d+: ", re.MULTILINE)
+"""What Helm 3 says after an error with ``--debug``: where in Helm that was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +46,17 @@ class Document:
 
 
 def split_documents(output: str) -> tuple[Document, ...]:
-    """The documents of the output. Raises RenderError for more than MAX_DOCUMENTS."""
+    """The documents of the output, letter by letter: empty lines at an end may be part of a block scalar (``|+``).
+
+    Raises RenderError for more than MAX_DOCUMENTS.
+    """
     found: list[Document] = []
     source = ""
     for text in _SEPARATOR.split(output):
         if match := _SOURCE.match(text):
             source = match[1].strip()
         if text.strip():
-            found.append(Document(source, text.rstrip() + "\n"))
+            found.append(Document(source, text))
         if len(found) > MAX_DOCUMENTS:
             raise RenderError(f"the chart renders to more than {MAX_DOCUMENTS} documents")
     return tuple(found)
@@ -68,17 +74,24 @@ def read_output(output: str) -> Rendered:
     objects: list[JsonObject] = []
     manifest: list[str] = []
     for document in split_documents(output):
+        if is_end(document.source):
+            continue
         found = document_objects(document)
         if document.is_crd:
             crds.extend(found)
         elif found and is_notes(document.source):
             notes = read_notes(found[0])
         elif found and isinstance(find(found[0], "metadata", "annotations", HOOK_ANNOTATION), str):
-            hooks.extend(found)
+            hooks.extend(document_objects(Document(document.source, _printed(document.text))))
         elif found:
             objects.extend(found)
             manifest.append("---\n" + document.text)
     return Rendered(tuple(crds), tuple(hooks), tuple(objects), "".join(manifest), notes)
+
+
+def _printed(text: str) -> str:
+    """A hook's text without the line end that Helm prints after it; a manifest's belongs to the text, and is kept."""
+    return text[:-1] if text.endswith("\n\n") else text
 
 
 def document_objects(document: Document) -> list[JsonObject]:
@@ -104,7 +117,7 @@ def document_objects(document: Document) -> list[JsonObject]:
 def clean_message(stderr: str, hide: dict[str, str]) -> str:
     """Helm's own words for why it failed: without warnings and hints, with paths of ours replaced, in one bounded line."""
     start = stderr.rfind("\nError: ")
-    told = stderr[start + 1 :] if start >= 0 else stderr
+    told = _TRACE.split(stderr[start + 1 :] if start >= 0 else stderr)[0]
     lines = [line.strip() for line in told.splitlines() if line.strip() and not _NOISE.match(line)]
     message = " ".join(lines).removeprefix("Error: ")
     for path, name in hide.items():

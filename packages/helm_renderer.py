@@ -6,7 +6,7 @@ a JSON schema with a remote ``$ref`` fails at once instead of making a request o
 read; of a package, Helm gets a folder of links to what is its chart (:mod:`wharfinger.packages.chart_folder`). Values travel in
 a file of mode 0600, never on the command line, where every user of the machine could read them.
 
-The exception is a chart that looks into the cluster (:mod:`wharfinger.packages.chart_lookups`). It gets a kubeconfig for that
+The exception is a chart that looks into the cluster (:mod:`wharfinger.packages.chart_use`). It gets a kubeconfig for that
 run, with the credentials of this moment, and never the same answer for sure. Without access to a cluster everything is rendered
 offline: a lookup finds nothing then, as in ``helm template`` by hand.
 
@@ -31,14 +31,18 @@ import trio
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json_value import JsonObject, ShapeError, encode_json
 from wharfinger.formats.yaml_writer import write_yaml
+from wharfinger.packages.added_templates import add_templates, link_chart
+from wharfinger.packages.chart import read_chart
 from wharfinger.packages.chart_folder import make_chart_folder
-from wharfinger.packages.chart_lookups import LookupUse, lookup_use
+from wharfinger.packages.chart_use import ChartUse, chart_use
 from wharfinger.packages.crd_files import read_crds
-from wharfinger.packages.errors import RenderError
+from wharfinger.packages.end_mark import END_FILE, END_TEMPLATE, block_end, read_written, stopped_at_end
+from wharfinger.packages.errors import ArtifactError, RenderError
 from wharfinger.packages.helm_command import server_arguments, template_arguments
 from wharfinger.packages.helm_output import clean_message, read_output
 from wharfinger.packages.helm_program import NOT_RUN, HelmProgram
-from wharfinger.packages.notes_template import add_notes_template, has_notes, link_chart
+from wharfinger.packages.module_folder import TEMPLATES_FOLDER
+from wharfinger.packages.notes_template import TEMPLATE, TEMPLATE_FILE, has_notes
 from wharfinger.packages.renderer import Rendered, RenderRequest
 from wharfinger.process.command import Ending, Limits, Outcome
 from wharfinger.process.errors import ProcessError
@@ -88,7 +92,7 @@ class HelmRenderer:
         self._limits = limits or RenderLimits()
         self._helm = HelmProgram(helm, self._limits.memory_bytes, ledger)
         self._access = access
-        self._known: OrderedDict[tuple[str, bool], LookupUse] = OrderedDict()
+        self._known: OrderedDict[tuple[str, bool], ChartUse] = OrderedDict()
         self._slots = trio.CapacityLimiter(self._limits.at_once)
         self._threads = trio.CapacityLimiter(self._limits.at_once)
         self._removals = trio.CapacityLimiter(MAX_REMOVALS)
@@ -111,7 +115,7 @@ class HelmRenderer:
             kubeconfig: JsonObject | None = None
             if access is not None:
                 kubeconfig = await access()
-                arguments += server_arguments(work / "kubeconfig", await self._helm.version(work))
+                arguments += server_arguments(work / "kubeconfig", work / "out")
             prepared = await trio.to_thread.run_sync(_prepare, work, request, kubeconfig, limiter=self._threads)
             values = work / "values.yaml"
             arguments = ["template", *arguments, f"--values={values}", str(prepared.chart)]
@@ -119,12 +123,13 @@ class HelmRenderer:
             hide = {
                 str(values): "values",
                 str(prepared.chart): "chart",
+                f"{work / 'out'}/": "",
                 str(work): "scratch",
                 str(request.chart): "chart",
             }
             try:
-                text = _text(outcome, request, self._limits, hide)
-                rendered = await trio.to_thread.run_sync(read_output, text, limiter=self._threads)
+                read = partial(_read, outcome, request, self._limits, hide, prepared)
+                rendered = await trio.to_thread.run_sync(read, limiter=self._threads)
             except RenderError as error:
                 error.transient = error.transient or access is not None
                 raise
@@ -138,7 +143,7 @@ class HelmRenderer:
         key = (request.chart_digest, is_package)
         use = self._known.get(key)
         if use is None:
-            look = partial(lookup_use, request.chart, is_package=is_package)
+            look = partial(chart_use, request.chart, is_package=is_package)
             use = await trio.to_thread.run_sync(look, limiter=self._threads)
             if request.chart_digest:
                 self._known[key] = use
@@ -147,7 +152,7 @@ class HelmRenderer:
         while len(self._known) > MAX_KNOWN:
             self._known.popitem(last=False)
         try:
-            return use.with_values(request.values)
+            return use.looks(request.values)
         except ShapeError:
             return False  # values that cannot be given to helm are refused where they are written
 
@@ -168,7 +173,7 @@ class HelmRenderer:
         """A folder of mode 0700 for one run, gone afterwards."""
         try:
             self._scratch.mkdir(parents=True, exist_ok=True, mode=0o700)
-            work = Path(tempfile.mkdtemp(prefix="render-", dir=self._scratch))
+            work = Path(tempfile.mkdtemp(prefix="render-", dir=self._scratch.absolute()))
         except OSError as error:
             raise RenderError(
                 f"{self._scratch}: no folder to render in: {error.strerror}; look at the disk and at the owner of the folder",
@@ -189,6 +194,9 @@ class _Prepared:
 
     chart: Path
     crds: tuple[JsonObject, ...]
+    out: Path | None = None
+    """Where a run that looks into the cluster writes what it renders; ``end`` is where that ends."""
+    end: Path = Path()
 
 
 def _prepare(work: Path, request: RenderRequest, kubeconfig: JsonObject | None) -> _Prepared:
@@ -208,7 +216,15 @@ def _prepare(work: Path, request: RenderRequest, kubeconfig: JsonObject | None) 
             f"release {request.release}: the values cannot be written: {error.strerror}; look at the disk",
             transient=True,
         ) from error
-    return _prepare_chart(work / "chart", request)
+    prepared = _prepare_chart(work / "chart", request)
+    if kubeconfig is None:
+        return prepared
+    try:
+        return replace(prepared, out=work / "out", end=block_end(work / "out", read_chart(prepared.chart).name))
+    except ArtifactError as error:
+        raise RenderError(f"release {request.release}: {error}") from error
+    except OSError as error:
+        raise _no_room(error) from error
 
 
 def _prepare_chart(made: Path, request: RenderRequest) -> _Prepared:
@@ -217,22 +233,47 @@ def _prepare_chart(made: Path, request: RenderRequest) -> _Prepared:
     if request.chart_file is not None:
         make_chart_folder(request.chart, request.chart_file, made)
         chart, crds = made, read_crds(request.chart)
-    if has_notes(chart):
+    added = {TEMPLATE_FILE: TEMPLATE} if has_notes(chart) else {}
+    if (chart / TEMPLATES_FOLDER).is_dir():
+        added[END_FILE] = END_TEMPLATE
         try:
             if chart != made:
                 link_chart(chart, made)
-            add_notes_template(made)
+            add_templates(made, added)
         except OSError as error:
-            raise RenderError(
-                f"the chart cannot be laid out for helm: {error.strerror}; look at the disk", transient=True
-            ) from error
+            raise _no_room(error) from error
         chart = made
     return _Prepared(chart, crds)
+
+
+def _no_room(error: OSError) -> RenderError:
+    return RenderError(f"the chart cannot be laid out for helm: {error.strerror}; look at the disk", transient=True)
 
 
 def _write(path: Path, data: bytes) -> None:
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as file:  # noqa: PTH123
         file.write(data)
+
+
+def _read(
+    outcome: Outcome, request: RenderRequest, limits: RenderLimits, hide: dict[str, str], prepared: _Prepared
+) -> Rendered:
+    """What helm rendered. Blocking. Raises RenderError."""
+    if prepared.out is None:
+        return read_output(_text(outcome, request, limits, hide))
+    if stopped_at_end(outcome.stderr.decode(errors="replace"), prepared.end):
+        outcome = replace(outcome, returncode=0)
+    said = _text(outcome, request, limits, hide)
+    try:
+        return read_output(read_written(prepared.out, said, limits.output_bytes))
+    except OSError as error:
+        raise _no_room(error) from error
+    except UnicodeDecodeError as error:
+        raise _no_text(request, error) from error
+
+
+def _no_text(request: RenderRequest, error: UnicodeDecodeError) -> RenderError:
+    return RenderError(f"release {request.release}: the chart renders to what is not UTF-8 (byte {error.start})")
 
 
 def _text(outcome: Outcome, request: RenderRequest, limits: RenderLimits, hide: dict[str, str]) -> str:
@@ -258,4 +299,4 @@ def _text(outcome: Outcome, request: RenderRequest, limits: RenderLimits, hide: 
     try:
         return outcome.stdout.decode()
     except UnicodeDecodeError as error:
-        raise RenderError(f"{release}: the chart renders to what is not UTF-8 (byte {error.start})") from error
+        raise _no_text(request, error) from error

@@ -11,14 +11,13 @@ change values, and are rendered twice now, do so when nobody is left to see it.
 
 import base64
 import binascii
-import os
 from pathlib import Path
 from typing import Final
 
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json_value import JsonObject, find_str
-from wharfinger.packages.chart import MAX_FILES
-from wharfinger.packages.errors import ArtifactError, RenderError
+from wharfinger.packages.added_templates import is_added
+from wharfinger.packages.errors import ArtifactError
 from wharfinger.packages.helmignore import FILE_NAME, MAX_BYTES, is_ignored, read_rules
 from wharfinger.packages.module_folder import TEMPLATES_FOLDER
 
@@ -52,25 +51,9 @@ def has_notes(chart: Path) -> bool:
     )
 
 
-def link_chart(chart: Path, into: Path) -> None:
-    """Make ``into``, a new folder of links to what is in the folder of a chart. Blocking. Raises OSError, RenderError."""
-    into.mkdir(mode=0o700)
-    _link_all(chart.resolve(strict=True), into, "")
-
-
-def add_notes_template(chart: Path) -> None:
-    """In a folder of links: its ``templates`` becomes one, too, with ours in it. Blocking. Raises OSError, RenderError."""
-    templates = chart / TEMPLATES_FOLDER
-    source = templates.resolve(strict=True)
-    templates.unlink()
-    templates.mkdir(mode=0o700)
-    _link_all(source, templates, TEMPLATE_FILE)
-    (templates / TEMPLATE_FILE).write_text(TEMPLATE)
-
-
 def is_notes(source: str) -> bool:
     """Whether a document came from our template, by the ``# Source`` above it."""
-    return source.partition("/")[2] == f"{TEMPLATES_FOLDER}/{TEMPLATE_FILE}"
+    return is_added(source, TEMPLATE_FILE)
 
 
 def read_notes(obj: JsonObject) -> str:
@@ -80,12 +63,3 @@ def read_notes(obj: JsonObject) -> str:
     except (FormatError, binascii.Error, UnicodeDecodeError):
         return ""
     return text.replace(_NO_VALUE, "")
-
-
-def _link_all(source: Path, into: Path, without: str) -> None:
-    with os.scandir(source) as entries:
-        for count, entry in enumerate(entries, 1):
-            if count > MAX_FILES:
-                raise RenderError(f"the chart has more than {MAX_FILES} files in its folder")
-            if entry.name != without:
-                (into / entry.name).symlink_to(entry.path)

@@ -8,8 +8,8 @@ There are two places. In memory a render is compressed JSON; on the disk it is t
 (:mod:`wharfinger.packages.render_folder`), so that a daemon that begins anew renders nothing again. Whoever is given a render
 gets objects of its own. Who comes second for a key waits for the first, and reads what that has rendered.
 
-A chart that draws lots (``randAlphaNum``, ``genCA``) draws once for each key: what was drawn stays until something of the request
-changes, or it is forgotten.
+A chart that draws lots (``randAlphaNum``, ``genCA``) draws once for each key, unless that is forgotten. What has to stay is with
+the record of its release (:mod:`wharfinger.runtime.recorded_render`).
 """
 
 from collections import OrderedDict

@@ -1,32 +1,37 @@
 """A package's chart in the cluster: rendered where its inputs changed, applied as one release, left alone where nothing changed.
 
 What was applied is known by its inputs (everything that a render depends on, but for whether it is an install or an upgrade) and
-by the release engine's fingerprint of what came of them: while both hold, neither helm nor the API server is asked. What a person
+by the release engine's fingerprint of what came of them: while both hold, neither helm nor the API server is asked. A daemon that
+starts anew finds the inputs at the record of the release, and looks at the objects without rendering them again. What a person
 made of the release with helm stays until something is asked for that was not applied before.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 from wharfinger.cluster.endpoints import endpoint_urls
 from wharfinger.cluster.object_waits import Laggards
 from wharfinger.cluster.ownership import Owner
-from wharfinger.cluster.release import ReleaseStatus
+from wharfinger.cluster.release import Release, ReleaseStatus
 from wharfinger.cluster.resource import kind_of, name_of
 from wharfinger.packages.definition import Definition
-from wharfinger.packages.renderer import RenderRequest
 from wharfinger.runtime.instance import Brought, Instance, Reporter, Tools
 from wharfinger.runtime.rendering import (
+    Wanted,
+    bring_subchart_crds,
     drift_of,
-    inputs_of,
     is_of_revision,
     is_unmanaged,
+    new_recorded,
     of_foreign_revision,
+    recorded,
     release_request,
     render,
-    render_request,
     waiting_for,
+    wanted_render,
 )
 from wharfinger.runtime.status import Stage
+from wharfinger.runtime.waits import waiting
 
 LEFT_TO_PEOPLE: Final = (
     "spec.maintenance: nothing is applied; settings and version that were changed since wait for its end"
@@ -68,21 +73,27 @@ async def apply(
         if not any(is_of_revision(warning, last.revision) for warning in instance.warnings.get("release", ())):
             reporter.warned(instance, "release", (told,))
         return last.revision
-    deployed = any(release.status is ReleaseStatus.DEPLOYED for release in history)
-    request = await render_request(instance, tools, reporter, upgrade=deployed)
-    inputs = inputs_of(request, instance.wanted)
-    known = instance.brought
-    same = tools.releases.as_applied(owner, known.fingerprint) if known is not None and known.inputs == inputs else None
-    if same is not None:
-        reporter.released(instance, same.revision)  # which may go by the name of another version now
-        return same.revision
-    return await _bring(instance, tools, reporter, definition, request)
+    wanted = await wanted_render(instance, tools, reporter, history)
+    inputs, known = wanted.brought_by(instance.wanted), instance.brought
+    same = known is not None and known.inputs == inputs
+    applied = tools.releases.as_applied(owner, known.fingerprint) if known is not None and same else None
+    if applied is not None:
+        reporter.released(instance, applied.revision)  # which may go by the name of another version now
+        return applied.revision
+    return await _bring(instance, tools, reporter, definition, wanted, history, unchanged=unchanged)
 
 
 async def _bring(
-    instance: Instance, tools: Tools, reporter: Reporter, definition: Definition, request: RenderRequest
+    instance: Instance,
+    tools: Tools,
+    reporter: Reporter,
+    definition: Definition,
+    wanted: Wanted,
+    history: Sequence[Release],
+    *,
+    unchanged: bool,
 ) -> int:
-    """Render a request and apply what comes of it; the revision that is deployed then."""
+    """Apply what a record holds for these inputs, or what they render to; the revision that is deployed then."""
     if definition.chart is None:
         raise AssertionError(f"{instance.id}: there is nothing to apply")
 
@@ -91,19 +102,25 @@ async def _bring(
             reporter.progressed(instance, Stage.APPLIED, "ApplyingManifests", instance.masked(waiting_for(laggards)))
 
     reporter.progressed(instance, Stage.APPLIED, "ApplyingManifests", "rendering the chart")
-    found = await render(request, instance, tools)
+    found = await recorded(wanted, instance, tools, history, unchanged=unchanged)
+    if found is None:
+        with waiting(tools):
+            if await bring_subchart_crds(tools, wanted, progress):
+                wanted = await wanted_render(instance, tools, reporter, history)  # the cluster serves more now
+        found = new_recorded(wanted, await render(wanted.request, instance, tools))
     unmatched = tuple(f"spec.resourceRequests: {name} is not in the chart" for name in instance.unmatched)
     reporter.warned(instance, "resourceRequests", unmatched)
-    reporter.progressed(instance, Stage.APPLIED, "ApplyingManifests", f"applying {len(found.objects)} objects")
-    reporter.tracked(instance, (), [f"{kind_of(obj)[1]} {name_of(obj)}" for obj in found.objects])
-    wish = release_request(request, found, definition.chart, instance)
+    objects = found.rendered.objects
+    reporter.progressed(instance, Stage.APPLIED, "ApplyingManifests", f"applying {len(objects)} objects")
+    reporter.tracked(instance, (), [f"{kind_of(obj)[1]} {name_of(obj)}" for obj in objects])
+    wish = release_request(wanted.request, found, definition.chart, instance)
     result = await tools.releases.upgrade(wish, progress=progress)
     reporter.warned(instance, "release", ())
     instance.objects = result.objects
-    known = Brought(inputs_of(request, instance.wanted), wish.fingerprint)
+    known = Brought(wanted.brought_by(instance.wanted), wish.fingerprint)
     if instance.brought is None or instance.brought.inputs != known.inputs:
         instance.fought = ()  # something else is wanted now, which nobody may be against
-    instance.brought = None if found.looked else known
+    instance.brought = None if found.rendered.looked or not known.inputs else known
     urls = [(instance.masked(found.url), instance.masked(found.description)) for found in endpoint_urls(wish.objects)]
     reporter.reachable(instance, urls)
     reporter.tracked(instance, [str(key) for key in result.objects], ())

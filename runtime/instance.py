@@ -28,6 +28,7 @@ from wharfinger.hooks.package_hooks import PackageHooks
 from wharfinger.hooks.runner import HookRunner
 from wharfinger.hooks.throttle import Throttle
 from wharfinger.packages.cel_pool import Rules
+from wharfinger.packages.chart_use import ChartUse
 from wharfinger.packages.definition import Definition
 from wharfinger.packages.registry import Manifest, Registry
 from wharfinger.packages.renderer import Renderer
@@ -191,6 +192,8 @@ class Instance:
     """Of hooks that say how often they may run."""
     crds: tuple[str, ...] | None = ()
     """``group/version/Kind`` of the definitions that it brought, established; None while they are not."""
+    chart_use: tuple[str, ChartUse] | None = None
+    """What the chart of that digest can depend on; it is looked through once."""
     mentions_webhooks: tuple[str, bool] | None = None
     """Whether the content of that digest mentions conversion webhooks; it is looked through once."""
     crds_changed: Signal = field(default_factory=Signal)

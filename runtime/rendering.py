@@ -2,30 +2,50 @@
 
 Everything that a render depends on is in the request. Over what the chart says go the user's overrides of replicas and resources
 (`spec.resourceRequests`), and under maintenance the label that says that nobody looks after the objects.
+
+A render that a record of the release holds is used again as long as its inputs are the same
+(:mod:`wharfinger.runtime.recorded_render`). The exception is a chart that looked into the cluster, which may find something else:
+it is rendered anew each time, but for the first time after a start of the daemon.
 """
 
-import hashlib
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 import trio
 
 from wharfinger.cluster.drift_policy import DriftMode, DriftPolicy
-from wharfinger.cluster.object_waits import Laggards
+from wharfinger.cluster.object_waits import Laggards, Progress
 from wharfinger.cluster.release import Release, ReleaseStatus
 from wharfinger.cluster.release_request import ReleaseRequest
-from wharfinger.formats.json_value import JsonObject, encode_json, find_object
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json_value import JsonObject, checksum, find_object
 from wharfinger.packages.address import RepositoryAddress
 from wharfinger.packages.chart import Chart
+from wharfinger.packages.chart_use import ChartUse, chart_use
+from wharfinger.packages.crd_files import read_crds
 from wharfinger.packages.errors import PackageError
 from wharfinger.packages.renderer import Rendered, RenderRequest
-from wharfinger.packages.resource_overrides import override_rendered, overrides_checksum
+from wharfinger.packages.resource_overrides import override_rendered
 from wharfinger.packages.rewriting import rewritten
 from wharfinger.packages.source import RegistrySource, source_text
+from wharfinger.packages.subchart_crds import subchart_crds
 from wharfinger.packages.values import RenderContext, helm_values
 from wharfinger.queue.slots import Kind
 from wharfinger.runtime.instance import Instance, Reporter, Tools
 from wharfinger.runtime.package_state import PACKAGE_LABEL
+from wharfinger.runtime.recorded_render import (
+    RENDER_LABEL,
+    Recorded,
+    has_looked,
+    is_sealed,
+    matching,
+    read_recorded,
+    render_inputs,
+    seal,
+    unsealed,
+)
 from wharfinger.runtime.resources import Directives
 
 MAINTENANCE_LABEL: Final = "wharfinger.dev/maintenance"
@@ -46,10 +66,96 @@ def is_unmanaged(release: Release) -> bool:
     return release.status is ReleaseStatus.DEPLOYED and release.labels.get(MAINTENANCE_LABEL) == "true"
 
 
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A request for a render, and the fingerprint of its inputs; "" where they have none."""
+
+    request: RenderRequest
+    inputs: str
+
+    def brought_by(self, directives: Directives) -> str:
+        """A fingerprint also of how the objects are looked after; "" where the inputs have none."""
+        return checksum([self.inputs, directives.upkeep.digest]) if self.inputs else ""
+
+
 async def rendered(instance: Instance, tools: Tools, reporter: Reporter) -> Rendered:
     """The manifests that the package would have now. Raises PackageError or ClusterError."""
     history = await tools.releases.history(instance.id.release, instance.id.namespace)
-    return await render(await render_request(instance, tools, reporter, upgrade=bool(history)), instance, tools)
+    wanted = await wanted_render(instance, tools, reporter, history)
+    found = await recorded(wanted, instance, tools, history)
+    return found.rendered if found is not None else await render(wanted.request, instance, tools)
+
+
+async def wanted_render(instance: Instance, tools: Tools, reporter: Reporter, history: Sequence[Release]) -> Wanted:
+    """What is to be rendered now. Raises PackageError or ClusterError."""
+    deployed = any(release.status is ReleaseStatus.DEPLOYED for release in history)
+    request = await render_request(instance, tools, reporter, upgrade=deployed)
+    use = await _chart_use(instance, tools)
+    inputs = partial(render_inputs, request, use, instance.wanted, instance.loaded().layout)
+    try:
+        return Wanted(request, await trio.to_thread.run_sync(inputs))
+    except FormatError:
+        return Wanted(request, "")
+
+
+async def recorded(
+    wanted: Wanted, instance: Instance, tools: Tools, history: Sequence[Release], *, unchanged: bool = False
+) -> Recorded | None:
+    """The render that a record of the release holds for the same inputs; None where there is none.
+
+    ``unchanged``: nothing is asked for that was not applied before, so a last revision without a label counts, too. Raises
+    PackageError or ClusterError.
+    """
+    found = matching(history, wanted.inputs) if wanted.inputs else None
+    if (
+        found is not None
+        and has_looked(found)
+        and (instance.verified or found is not history[-1] or found.status is not ReleaseStatus.DEPLOYED)
+    ):
+        return None
+    release = await tools.releases.whole(found) if found is not None else None
+    if release is not None and not await trio.to_thread.run_sync(is_sealed, release):
+        release = None
+    if release is None and unchanged and not instance.verified:
+        release = unsealed(history)
+    if release is None:
+        return None
+    read = partial(_read, instance, release, wanted.request)
+    return await trio.to_thread.run_sync(read)
+
+
+async def bring_subchart_crds(tools: Tools, wanted: Wanted, progress: Progress) -> bool:
+    """Apply the CRDs of the charts in the chart, and wait until they are established; whether there are any.
+
+    As `helm install` does before it renders, since templates may ask for kinds, or look them up. Raises PackageError or
+    ClusterError.
+    """
+    request = wanted.request
+    find = partial(subchart_crds, request.chart, request.values, is_package=request.chart_file is not None)
+    crds = await trio.to_thread.run_sync(find)
+    if crds:
+        await tools.releases.ensure_crds(request.release, request.namespace, crds, progress=progress)
+    return bool(crds)
+
+
+def _read(instance: Instance, release: Release, request: RenderRequest) -> Recorded:
+    crds = read_crds(request.chart) if instance.loaded().crds else ()
+    more = subchart_crds(request.chart, request.values, is_package=request.chart_file is not None)
+    found = read_recorded(release, (*crds, *more))
+    _, instance.unmatched = override_rendered(found.rendered, instance.wanted.overrides)
+    return found
+
+
+async def _chart_use(instance: Instance, tools: Tools) -> ChartUse:
+    """What the chart can depend on; it is looked through once for each digest."""
+    digest, tree = instance.fetched().descriptor.digest.text, instance.tree
+    if tree is None:
+        raise PackageError(f"package {instance.package} is not unpacked")
+    if instance.chart_use is None or instance.chart_use[0] != digest:
+        look = partial(chart_use, tree, is_package=instance.loaded().chart_file is not None)
+        async with tools.slots.use(Kind.LOAD, instance.id.name):
+            instance.chart_use = digest, await trio.to_thread.run_sync(look, abandon_on_cancel=True)
+    return instance.chart_use[1]
 
 
 async def render(request: RenderRequest, instance: Instance, tools: Tools) -> Rendered:
@@ -89,39 +195,34 @@ async def render_request(instance: Instance, tools: Tools, reporter: Reporter, *
     )
 
 
-def inputs_of(request: RenderRequest, wanted: Directives) -> str:
-    """Equal for what renders to the same and is kept in the same way; whether it is an install or an upgrade does not count."""
-    made = hashlib.blake2b(digest_size=16)
-    parts: JsonObject = {
-        "chart": [request.chart_digest, request.chart_file],
-        "release": [request.release, request.namespace],
-        "values": request.values,
-        "kubernetes": [request.kube_version, *request.api_versions],
-        "wanted": [overrides_checksum(wanted.overrides), wanted.maintenance, wanted.upkeep.digest],
-    }
-    made.update(encode_json(parts))
-    return made.hexdigest()
-
-
 def drift_of(wanted: Directives) -> DriftPolicy:
     """How drift is treated: what is left to people is not looked at."""
     return replace(wanted.upkeep.drift, mode=DriftMode.OFF) if wanted.maintenance else wanted.upkeep.drift
 
 
-def release_request(request: RenderRequest, found: Rendered, chart: Chart, instance: Instance) -> ReleaseRequest:
+def new_recorded(wanted: Wanted, found: Rendered) -> Recorded:
+    """A render that no record holds yet, with the label that its record is going to have. Raises ReleaseError."""
+    return Recorded(found, wanted.request.values, seal(wanted.inputs, found) if wanted.inputs else "")
+
+
+def release_request(request: RenderRequest, found: Recorded, chart: Chart, instance: Instance) -> ReleaseRequest:
     """What the release engine is asked for."""
-    maintenance = {MAINTENANCE_LABEL: "true"} if instance.wanted.maintenance else {}
+    labels = {PACKAGE_LABEL: instance.id.name}
+    if instance.wanted.maintenance:
+        labels[MAINTENANCE_LABEL] = "true"
+    if found.label:
+        labels[RENDER_LABEL] = found.label
     return ReleaseRequest(
         name=request.release,
         namespace=request.namespace,
         chart=chart.metadata,
-        values=request.values,
-        manifest=found.manifest,
-        crds=found.crds,
-        objects=found.objects,
-        hooks=found.hooks,
-        labels={PACKAGE_LABEL: instance.id.name, **maintenance},
-        notes=found.notes,
+        values=found.values,
+        manifest=found.rendered.manifest,
+        crds=found.rendered.crds,
+        objects=found.rendered.objects,
+        hooks=found.rendered.hooks,
+        labels=labels,
+        notes=found.rendered.notes,
         drift=drift_of(instance.wanted),
         health=instance.wanted.upkeep.health,
         prune_to_empty=instance.wanted.upkeep.allow_empty,

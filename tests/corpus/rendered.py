@@ -12,7 +12,7 @@ from wharfinger.packages.helm_output import read_output
 from wharfinger.packages.renderer import Rendered
 
 KUBE_VERSION = "v1.36.2"
-API_VERSIONS = ("gauges.example/v1/Gauge",)
+API_VERSIONS = ("gauges.example/v1/Gauge", "watch.example/v1/Watcher")
 """Beyond those that helm knows by itself: as if what the charts define were there."""
 
 

@@ -8,6 +8,7 @@ from wharfinger.formats.json_value import JsonObject, find_object, find_str
 
 MAKES = {
     "definitions in crds/": ("custom-resources", "umbrella", "layered", "assorted"),
+    "definitions in crds/ of subcharts, and objects of them": ("observing",),
     "definitions among templates": ("templated-definitions", "admission"),
     "hooks": ("hooked", "assorted"),
     "subcharts": ("umbrella", "layered", "helpers"),
@@ -19,7 +20,7 @@ MAKES = {
     "webhooks": ("admission",),
     "a StatefulSet with claims": ("database",),
     "a library": ("helpers",),
-    "lookups": ("remembering",),
+    "lookups": ("remembering", "observing"),
     "Secrets from text": ("secretive",),
     "Lists": ("bundled",),
     "namespaces and rights": ("tenants",),

@@ -16,7 +16,7 @@ from tests.corpus.charts import NAMES, Version, unpack
 from tests.corpus.engines import Engine, open_engine
 from tests.corpus.plainly import plainly
 from tests.corpus.rendering import render
-from tests.corpus.server import RELEASE, Server, open_server
+from tests.corpus.server import NAMESPACE, RELEASE, Server, open_server
 from tests.corpus.state import (
     State,
     chosen,
@@ -34,10 +34,11 @@ from wharfinger.cluster.release import Release, from_secret
 from wharfinger.formats.json_value import JsonObject, JsonValue, find, find_str
 from wharfinger.formats.yaml_reader import read_yaml_all
 from wharfinger.packages.renderer import Rendered
+from wharfinger.packages.subchart_crds import subchart_crds
 
 pytestmark = pytest.mark.unmeasured
 
-SAMPLE = ("bundled", "custom-resources", "hooked", "secretive", "tenants", "umbrella")
+SAMPLE = ("bundled", "custom-resources", "hooked", "observing", "secretive", "tenants", "umbrella")
 """Those of a default run: each of another make."""
 TOO_LARGE_FOR_HELM = "heavy"
 CHARTS = [name for name in (NAMES if FULL else SAMPLE) if name != TOO_LARGE_FOR_HELM]
@@ -61,8 +62,10 @@ class Pair:
         return await self.ours.settled(), await self.theirs.settled()
 
     async def rendered(self, version: Version, *, upgrade: bool = False) -> Rendered:
-        """For our server, by the same helm."""
+        """For our server, by the same helm, with the kinds there that charts in the chart define."""
         ours = self.ours
+        crds = subchart_crds(version.folder, version.values, is_package=False)
+        await self.engine.releases.ensure_crds(RELEASE, NAMESPACE, crds)
         return await render(version, ours.client, self.scratch, ours.kubeconfig, upgrade=upgrade, program=self.helm)
 
 

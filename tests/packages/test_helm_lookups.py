@@ -206,17 +206,44 @@ async def test_crds_hooks_and_notes_are_told_apart_there_too(program: str, tmp_p
         assert rendered.tests == rendered.hooks != ()
 
 
-async def test_a_kind_that_is_not_there_yet_may_come(program: str, tmp_path: Path) -> None:
-    """Helm 4 has to know it; Helm 3 does not ask."""
+async def test_a_kind_need_not_be_there(program: str, tmp_path: Path) -> None:
+    """Nor need an object fit its schema, or be nobody else's: a render is no installation."""
     custom = "---\napiVersion: wharf.example/v1\nkind: Pier\nmetadata: {name: a}\n"
-    folder = chart(tmp_path / "chart", files={"templates/report.yaml": REPORT % LOOK + custom})
+    taken = "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: seen, namespace: default}\nnonsense: 1\n"
+    hook = (
+        "---\napiVersion: wharf.example/v1\nkind: Pier\nmetadata: {name: h, annotations: {helm.sh/hook: pre-install}}\n"
+    )
+    folder = chart(tmp_path / "chart", files={"templates/report.yaml": REPORT % LOOK + custom + taken + hook})
     async with open_world(program, tmp_path) as world:
-        if program == "helm3":
-            assert (await report_of(world, asked(folder)))["found"] == "null"
-            return
-        with pytest.raises(RenderError, match='no matches for kind "Pier"') as caught:
-            await world.renderer.render(asked(folder))
-        assert caught.value.transient
+        await world.put("seen", a="here")
+        rendered = await world.renderer.render(asked(folder))
+        assert [find(obj, "metadata", "name") for obj in rendered.objects] == ["web", "report", "seen", "a"]
+        assert [find(obj, "metadata", "name") for obj in rendered.hooks] == ["h"]
+
+
+async def test_what_is_rendered_with_a_look_is_what_is_rendered_without(program: str, tmp_path: Path) -> None:
+    """Letter by letter: the order of documents of several templates, their ends, and the hooks."""
+    block = "data:\n  text: |+\n    a\n\n"
+    several = "---\n".join(
+        f"apiVersion: v1\nkind: {kind}\nmetadata: {{name: {kind.lower()}}}\n{block}\n"
+        for kind in ("Secret", "ConfigMap")
+    )
+    job = f"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {{name: h, annotations: {{helm.sh/hook: test}}}}\n{block}\n"
+    files = {
+        "templates/a.yaml": several,
+        "templates/deep/b.yaml": several.replace("name: ", "name: b-") + job,
+        "charts/db/Chart.yaml": "apiVersion: v2\nname: db\nversion: 1.0.0\n",
+        "charts/db/templates/a.yaml": several.replace("name: ", "name: db-"),
+        "charts/db/crds/a.yaml": "apiVersion: v1\nkind: Crd\nmetadata: {name: c}\n",
+        "templates/NOTES.txt": "notes",
+    }
+    plain = chart(tmp_path / "plain", files=files)
+    looking = chart(tmp_path / "looking", files={**files, "templates/_a.tpl": '{{ define "a" }}' + LOOK + "{{ end }}"})
+    async with open_world(program, tmp_path) as world:
+        one, other = await world.renderer.render(asked(plain)), await world.renderer.render(asked(looking, digest="l"))
+        assert (one.looked, other.looked) == (False, True)
+        assert replace(other, looked=False) == one
+        assert (len(one.objects), len(one.hooks), len(one.crds)) == (7, 1, 1)
 
 
 async def test_what_a_chart_refuses_of_what_it_found_may_change(program: str, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wharfinger.formats.json_value import JsonObject, JsonValue, find
+from wharfinger.packages.end_mark import END_FILE, END_TEMPLATE
 from wharfinger.packages.errors import RenderError
 from wharfinger.packages.helm_output import MAX_MESSAGE, Document, clean_message, read_output, split_documents
 
@@ -33,8 +34,9 @@ def test_crds_hooks_and_objects_each_in_their_order() -> None:
     assert rendered.manifest == (
         "---\n# Source: web/templates/b.yaml\n"
         + CONFIG.format(name="b")
-        + "---\n# Source: web/templates/crds/a.yaml\n"
+        + "\n---\n# Source: web/templates/crds/a.yaml\n"
         + CONFIG.format(name="a")
+        + "\n"
     )
 
 
@@ -66,9 +68,27 @@ def test_what_is_a_crd_by_where_it_lies(source: str, is_crd: bool) -> None:
 def test_dashes_inside_a_document_do_not_split_it() -> None:
     text = CONFIG.format(name="a") + "data:\n  x: |\n    ---\n    # Source: not/this\n  q: '--- z'\n"
     [document] = split_documents(doc("web/templates/a.yaml", text))
-    assert document.text.endswith(text)
+    assert document.text.endswith(text + "\n")
     rendered = read_output(doc("web/templates/a.yaml", text))
     assert rendered.objects[0]["data"] == {"x": "---\n# Source: not/this\n", "q": "--- z"}
+
+
+def test_lines_at_an_end_are_kept() -> None:
+    """They are part of the last block scalar. After a hook Helm prints a line end that is not the hook's."""
+    block = "data:\n  text: |+\n    a\n\n"
+    end = doc(f"web/templates/{END_FILE}", END_TEMPLATE)
+    rendered = read_output(
+        doc("web/templates/a.yaml", CONFIG.format(name="a") + block)
+        + doc("web/templates/b.yaml", CONFIG.format(name="b") + block)
+        + end
+        + doc("web/templates/h.yaml", HOOK.format(name="h") + block)
+    )
+    assert names(rendered.objects) == ["a", "b"]
+    assert [find(obj, "data", "text") for obj in rendered.objects] == ["a\n\n\n"] * 2
+    assert [find(obj, "data", "text") for obj in rendered.hooks] == ["a\n\n"]
+    assert rendered.manifest == "".join(
+        doc(f"web/templates/{name}.yaml", CONFIG.format(name=name) + block) for name in ("a", "b")
+    )
 
 
 def test_a_list_stands_for_what_is_in_it() -> None:

@@ -8,17 +8,9 @@ import pytest
 from tests.packages.charts import WEB_SERVICE, chart, helm, tool
 from tests.packages.renders import ASKED
 from wharfinger.formats.json_value import JsonObject, as_object, decode_json, find_str
-from wharfinger.packages import notes_template
 from wharfinger.packages.errors import RenderError
 from wharfinger.packages.helm_renderer import HelmRenderer
-from wharfinger.packages.notes_template import (
-    TEMPLATE_FILE,
-    add_notes_template,
-    has_notes,
-    is_notes,
-    link_chart,
-    read_notes,
-)
+from wharfinger.packages.notes_template import TEMPLATE_FILE, has_notes, is_notes, read_notes
 from wharfinger.packages.renderer import Rendered, RenderRequest
 
 NOTES = """\
@@ -135,7 +127,7 @@ async def test_a_chart_that_has_a_file_of_that_name_does_not_get_it_rendered(pro
 
 
 async def test_too_many_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(notes_template, "MAX_FILES", 2)
+    monkeypatch.setattr("wharfinger.packages.added_templates.MAX_FILES", 2)
     folder = chart(tmp_path / "chart", files=FILES)
     with pytest.raises(RenderError, match="more than 2 files"):
         await rendered("helm", folder, tmp_path)
@@ -163,19 +155,6 @@ def test_whether_there_are_notes(tmp_path: Path) -> None:
     (folder / ".helmignore").unlink()
     (folder / ".helmignore").mkdir()
     assert not has_notes(folder)
-
-
-def test_a_folder_of_links(tmp_path: Path) -> None:
-    folder = chart(tmp_path / "chart", files=FILES)
-    link_chart(folder, tmp_path / "made")
-    add_notes_template(tmp_path / "made")
-    assert sorted(path.name for path in (tmp_path / "made").iterdir()) == sorted(path.name for path in folder.iterdir())
-    templates = tmp_path / "made" / "templates"
-    assert not templates.is_symlink()
-    assert {path.name for path in templates.iterdir()} == {path.name for path in (folder / "templates").iterdir()} | {
-        TEMPLATE_FILE
-    }
-    assert not (folder / "templates" / TEMPLATE_FILE).exists()
 
 
 @pytest.mark.parametrize("data", [{}, {"notes": 1}, {"notes": "?"}, {"notes": "/w=="}, 1])

@@ -331,6 +331,8 @@ class Ground:
     backoff: BackoffPolicy | None = None
     engine_client: ClusterClient | None = None
     """What packages and the release engine speak to the cluster with, where that is not ``client``."""
+    renders: Path | None = None
+    """Where renders are kept, if not in ``folder``."""
 
     @asynccontextmanager
     async def open_world(self) -> AsyncIterator[World]:
@@ -353,7 +355,7 @@ class Ground:
         return Tools(
             open_source=self.open_source,
             store=self.store,
-            renderer=CachingRenderer(HelmRenderer(self.helm, scratch), self.folder / "renders"),
+            renderer=CachingRenderer(HelmRenderer(self.helm, scratch), self.renders or self.folder / "renders"),
             cluster=limited,
             releases=releases,
             hook_runner=ProcessHookRunner(scratch, Limits(wall_s=60, stdout_bytes=1024 * 1024)),

@@ -1,0 +1,142 @@
+"""The actions of Go templates (``{{ … }}``): which functions a text calls, and which fields it reads. Pure.
+
+Only what stands inside an action can have an effect, so prose, comments and string literals never count as calls. The text is
+read as Go's own lexer reads it, but nothing is parsed beyond tokens: an action that is never reached counts like any other.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+MAX_TOKENS: Final = 2_000_000
+"""Tokens that are read of one chart; a chart with more is taken to use everything."""
+
+_TOKEN: Final = re.compile(
+    r"""(?P<close>-?\}\})
+    |"(?P<string>(?:[^"\\\n]|\\.)*)"
+    |`(?P<raw>[^`]*)`
+    |'(?:[^'\\\n]|\\.)*'
+    |(?P<chain>\$?\w*(?:\.\w+)+)
+    |(?P<word>\$?\w+)
+    |\s+
+    |(?P<other>.)""",
+    re.VERBOSE | re.DOTALL,
+)
+_COMMENT: Final = re.compile(r"(?:-\s)?\s*/\*.*?\*/\s*-?\}\}", re.DOTALL)
+_CALL_IN_PROSE: Final = re.compile(r"(?<![\w.$])lookup\s+[(\"`$.']")
+_ESCAPE: Final = re.compile(r"\\(.)", re.DOTALL)
+_ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r"}
+
+CAPABILITIES: Final = "Capabilities"
+HAS: Final = ("APIVersions", "Has")
+
+
+@dataclass(slots=True)
+class TemplateUse:
+    """What actions call and read. ``functions`` are bare names; ``words`` every name in a field chain; ``ends`` the last of each.
+
+    ``asked`` are the API versions that ``.Capabilities.APIVersions.Has`` is called with. ``asks_more`` is True where its argument
+    is no literal. ``versions`` is True where the list itself is read, or the capabilities as a whole. ``kube`` is True where
+    anything else of the capabilities is read. ``builds`` is True where an action works with a literal that has ``{{`` in it, so a
+    template may be put together of parts.
+    """
+
+    functions: set[str] = field(default_factory=set)
+    words: set[str] = field(default_factory=set)
+    ends: set[str] = field(default_factory=set)
+    literals: set[str] = field(default_factory=set)
+    asked: set[str] = field(default_factory=set)
+    asks_more: bool = False
+    versions: bool = False
+    kube: bool = False
+    builds: bool = False
+    tokens: int = 0
+
+    @property
+    def overflowed(self) -> bool:
+        """There was more than is read."""
+        return self.tokens > MAX_TOKENS
+
+    def read(self, text: str) -> None:
+        """Add the actions of one text."""
+        at = text.find("{{")
+        while at >= 0 and not self.overflowed:
+            comment = _COMMENT.match(text, at + 2)
+            end = comment.end() if comment is not None else self._read_action(text, at + 2)
+            at = text.find("{{", end)
+
+    def read_part(self, text: str) -> None:
+        """Add what a text could mean that becomes part of an action. Prose is told from a call by the argument after it."""
+        self.read(text)
+        if _CALL_IN_PROSE.search(text):
+            self.functions.add("lookup")
+        if CAPABILITIES in text:
+            self.kube = self.versions = True
+        self.literals.add(text)
+
+    def _read_action(self, text: str, start: int) -> int:
+        """Read up to the end of an action; the position after it."""
+        literals: list[str] = []
+        others = 0
+        asking = False
+        for match in self._tokens(text, start):
+            if match["close"] is not None:
+                self._end_action(literals, others, asking=asking)
+                return match.end()
+            literal = _literal(match)
+            if literal is not None:
+                literals.append(literal)
+                if asking:
+                    self.asked.add(literal)
+                asking = False
+            elif not match[0].isspace():
+                others += match[0] != "-"
+                self.asks_more = self.asks_more or asking
+                asking = self._read_name(match)
+        self._end_action(literals, others, asking=asking)
+        return len(text)
+
+    def _tokens(self, text: str, start: int) -> Iterator[re.Match[str]]:
+        for match in _TOKEN.finditer(text, start):
+            self.tokens += 1
+            if self.overflowed:
+                return
+            yield match
+
+    def _end_action(self, literals: list[str], others: int, *, asking: bool) -> None:
+        self.asks_more = self.asks_more or asking
+        self.literals.update(literals)
+        # An action that is one literal writes it; one that does something with it may make a template of it.
+        if any("{{" in literal for literal in literals) and (others or len(literals) > 1):
+            self.builds = True
+
+    def _read_name(self, match: re.Match[str]) -> bool:
+        """Add a function or a field chain; whether the next token says which API version is asked for."""
+        if match["word"] is not None:
+            if not match[0].startswith("$"):
+                self.functions.add(match[0])
+            return False
+        if match["chain"] is None:
+            return False
+        names = tuple(name for name in match[0].split(".")[1:] if name)
+        self.words.update(names)
+        self.ends.update(names[-1:])
+        if CAPABILITIES not in names:
+            return False
+        after = names[names.index(CAPABILITIES) + 1 :]
+        if after == HAS:
+            return True
+        if not after or after[0] == HAS[0]:
+            self.versions = True
+        if not after or after[0] != HAS[0]:
+            self.kube = True
+        return False
+
+
+def _literal(match: re.Match[str]) -> str | None:
+    if match["raw"] is not None:
+        return match["raw"]
+    if match["string"] is None:
+        return None
+    return _ESCAPE.sub(lambda found: _ESCAPES.get(found[1], found[1]), match["string"])

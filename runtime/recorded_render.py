@@ -1,0 +1,142 @@
+"""The render that a release record holds: what a chart rendered to once stays with the record of its release.
+
+A chart may draw lots (``randAlphaNum``, ``genCA``), so rendering it again for the same inputs gives other passwords. The record
+has the manifest and the hooks, in the cluster, whatever becomes of the daemon's own files. A label on it seals them: a
+fingerprint of the inputs, and one of what they rendered to. A record whose inputs are those of now is used, and nothing is
+rendered.
+
+The label says nothing about who wrote a record, and need not: Helm copies it to a person's revision, where it does not fit the
+manifest unless that is the same. Annotations would not do, since Helm drops them when it writes a record anew.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from wharfinger.cluster.release import Release, ReleaseStatus
+from wharfinger.cluster.release_hooks import hook_entry, hooks_of, parse_hooks
+from wharfinger.formats.json_value import JsonObject, canonical_json, find_str
+from wharfinger.packages.chart_use import ChartUse
+from wharfinger.packages.definition import Layout
+from wharfinger.packages.helm_output import read_output
+from wharfinger.packages.renderer import Rendered, RenderRequest
+from wharfinger.packages.resource_overrides import overrides_checksum
+from wharfinger.runtime.resources import Directives
+
+RENDER_LABEL: Final = "wharfinger.dev/render"
+FORMAT: Final = 1
+"""To be raised where equal inputs come to something else than before: then every chart is rendered anew once."""
+PLATFORM: Final = ("global", "Platform")
+"""Keys of the values below which the daemon says what is on; not of a plain chart, whose values are all the user's."""
+OF_THE_PLATFORM: Final = ("enabledModules", "discovery", "modules")
+
+_DIGEST_BYTES: Final = 15
+"""Two of them in hexadecimal, and the mark, are as long as a label's value may be."""
+_LOOKED: Final = ".l"
+_SEAL: Final = re.compile(r"([0-9a-f]{30})\.([0-9a-f]{30})(\.l)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A render out of a record, with the values that the record has and the label it bears ("": none)."""
+
+    rendered: Rendered
+    values: JsonObject
+    label: str
+
+
+def render_inputs(request: RenderRequest, use: ChartUse, wanted: Directives, layout: Layout) -> str:
+    """Return the fingerprint of everything that a render depends on, as far as the chart's templates can ask for it.
+
+    Whether it is an install or an upgrade does not count, nor which Helm renders: what is installed is not drawn again for
+    either. Nor do versions of the cluster's API and values of the platform that no template reads, which change with every
+    package beside this one. Raises FormatError for values that have no canonical form.
+    """
+    use = use.with_values(request.values)
+    parts: JsonObject = {
+        "format": FORMAT,
+        "chart": [request.chart_digest, request.chart_file],
+        "release": [request.release, request.namespace],
+        "values": request.values if layout is Layout.CHART else _read_values(request.values, use),
+        "kubernetes": [request.kube_version if use.kube_version else "", *use.versions(request.api_versions)],
+        "wanted": [overrides_checksum(wanted.overrides), wanted.maintenance],
+    }
+    return _digest([canonical_json(parts)])
+
+
+def seal(inputs: str, rendered: Rendered) -> str:
+    """Return the label of a record that is going to hold this render of these inputs. Raises ReleaseError."""
+    hooks = (find_str(hook_entry(hook), "manifest") for hook in parse_hooks(rendered.hooks))
+    return f"{inputs}.{_content(rendered.manifest, hooks)}{_LOOKED if rendered.looked else ''}"
+
+
+def matching(history: Sequence[Release], inputs: str) -> Release | None:
+    """Return the newest revision that bears the label of these inputs, which may be a summary.
+
+    Revisions of ours that were deployed since count: what was rendered before them is out of date. Those of people do not.
+    """
+    for release in reversed(history):
+        found = _SEAL.fullmatch(release.labels.get(RENDER_LABEL, ""))
+        if found is not None and found[1] == inputs:
+            return release
+        if release.holder and release.status in {ReleaseStatus.DEPLOYED, ReleaseStatus.SUPERSEDED}:
+            return None
+    return None
+
+
+def unsealed(history: Sequence[Release]) -> Release | None:
+    """Return the last revision if an older daemon deployed it, which put no label on it."""
+    last = history[-1] if history else None
+    is_ours = last is not None and last.holder and last.status is ReleaseStatus.DEPLOYED
+    return last if last is not None and is_ours and RENDER_LABEL not in last.labels else None
+
+
+def has_looked(release: Release) -> bool:
+    """Whether the chart looked into the cluster when it was rendered."""
+    return release.labels.get(RENDER_LABEL, "").endswith(_LOOKED)
+
+
+def is_sealed(release: Release) -> bool:
+    """Whether the manifest and the hooks are those that the label was made for. Blocking."""
+    found = _SEAL.fullmatch(release.labels.get(RENDER_LABEL, ""))
+    hooks = (find_str(hook, "manifest") for hook in release.hooks)
+    return found is not None and found[2] == _content(release.manifest, hooks)
+
+
+def read_recorded(release: Release, crds: tuple[JsonObject, ...]) -> Recorded:
+    """Read the render out of a record. ``crds`` are not in it. Blocking. Raises RenderError and FormatError."""
+    found = read_output(release.manifest)
+    rendered = Rendered(
+        crds=crds,
+        hooks=tuple(hook.obj for hook in hooks_of(release)),
+        objects=found.objects,
+        manifest=release.manifest,
+        notes=find_str(release.document, "info", "notes"),
+        looked=has_looked(release),
+    )
+    return Recorded(rendered, release.values, release.labels.get(RENDER_LABEL, ""))
+
+
+def _read_values(values: JsonObject, use: ChartUse) -> JsonObject:
+    """The values without what the daemon says of the platform and no template reads."""
+    unread = [word for word in OF_THE_PLATFORM if not use.reads(word)]
+    kept = dict(values)
+    for key in PLATFORM:
+        section = values.get(key)
+        if isinstance(section, dict):
+            kept[key] = {name: value for name, value in section.items() if name not in unread}
+    return kept
+
+
+def _content(manifest: str, hooks: Iterable[str]) -> str:
+    return _digest([manifest.encode(), *(hook.encode() for hook in hooks)])
+
+
+def _digest(parts: Iterable[bytes]) -> str:
+    made = hashlib.blake2b(digest_size=_DIGEST_BYTES)
+    for part in parts:
+        made.update(len(part).to_bytes(8, "big"))
+        made.update(part)
+    return made.hexdigest()

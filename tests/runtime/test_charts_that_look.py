@@ -1,0 +1,99 @@
+"""Charts that look into the cluster and bring kinds of their own, installed by a daemon as a process."""
+
+import base64
+import shutil
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.packages.charts import ROOT, chart
+from tests.programs import run
+from tests.runtime.killing import Kubectl, application
+from tests.runtime.test_daemon import control_plane, daemon
+
+pytestmark = pytest.mark.unmeasured
+
+LOOK: Final = '{{ lookup "v1" "Namespace" "" .Release.Namespace | dig "metadata" "name" "nothing" }}'
+DEFINITION: Final = """\
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: sails.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {plural: sails, singular: sail, kind: Sail, listKind: SailList}
+  versions:
+    - name: v1
+      served: true
+      storage: true
+      schema:
+        openAPIV3Schema:
+          type: object
+          description: used to lookup "sails"
+          properties: {spec: {type: object, properties: {seen: {type: string}}}}
+"""
+SAIL: Final = f"apiVersion: example.com/v1\nkind: Sail\nmetadata: {{name: main}}\nspec: {{seen: {LOOK}}}\n"
+OWN_KIND: Final = '{{ $found := lookup "example.com/v1" "Sail" .Release.Namespace "main" }}\n'
+
+
+def install(folder: Path, kubeconfig: Path, package: str) -> Kubectl:
+    """Have a daemon install ``packages/<package>`` as ``app``, up to Ready."""
+    kubectl = Kubectl(kubeconfig)
+    packages = folder / "packages"
+    with daemon(folder, kubeconfig, "--local-packages", str(packages)) as running:
+        running.wait_line("ready:")
+        kubectl.apply(folder / "manifest", application(package, f"{{folder: {{path: '{packages}'}}}}"))
+        running.wait_line("default/app: Ready")
+        running.process.terminate()
+        assert running.wait() == 0
+    listed = run("helm", "list", "--namespace=default", "--output=json", env={"KUBECONFIG": str(kubeconfig)})
+    assert '"revision":"1"' in listed
+    return kubectl
+
+
+def test_definitions_of_subcharts_come_before_the_chart_is_rendered(tmp_path: Path) -> None:
+    """The shape of large operators' charts; the corpus compares the same chart with what helm makes of it."""
+    shutil.copytree(ROOT / "tests" / "charts" / "observing", tmp_path / "packages" / "observing")
+    with control_plane(tmp_path) as kubeconfig:
+        kubectl = install(tmp_path, kubeconfig, "observing")
+        assert kubectl.value("watchers.watch.example/app", ".spec.secret") == "app-password"
+        assert kubectl.value("configmap/app-rules", ".data.known") == "true"
+        assert kubectl("get", "crd", "--output=name").count("sleepers") == 0
+        password = base64.b64decode(kubectl.value("secret/app-password", ".data.password"))
+        assert password == b"of app"
+        settings = kubectl("get", "configmap/app-node-exporter", "--output=go-template={{.data.settings}}")
+        assert settings == "a: 1\n\n\n"
+
+
+@pytest.mark.parametrize(
+    "place", ["crds/a.yaml", "templates/a.yaml", "charts/db/crds/a.yaml", "charts/db/templates/a.yaml"]
+)
+def test_an_object_of_a_kind_of_the_charts_own(tmp_path: Path, place: str) -> None:
+    """One in ``crds/`` may even be looked up; one among templates comes with the release."""
+    looking = OWN_KIND if "crds" in place else ""
+    files = {
+        place: DEFINITION,
+        "templates/sail.yaml": looking + SAIL,
+        "charts/db/Chart.yaml": "apiVersion: v2\nname: db\nversion: 1.0.0\n",
+    }
+    chart(tmp_path / "packages" / "web", "web", "1.0.0", files)
+    with control_plane(tmp_path) as kubeconfig:
+        kubectl = install(tmp_path, kubeconfig, "web")
+        assert kubectl.value("sails.example.com/main", ".spec.seen") == "default"
+
+
+def test_a_word_in_a_description_is_no_look(tmp_path: Path) -> None:
+    """The chart needs nothing of the cluster, so it is rendered without it, and once."""
+    values = "text: '{{ .Release.Name }}'\nabout: used to lookup `that`\n"
+    files = {
+        "charts/db/crds/a.yaml": DEFINITION,
+        "charts/db/Chart.yaml": "apiVersion: v2\nname: db\nversion: 1.0.0\n",
+        "templates/sail.yaml": SAIL.replace(LOOK, "{{ tpl .Values.text . }}"),
+        "values.yaml": values,
+    }
+    chart(tmp_path / "packages" / "web", "web", "1.0.0", files)
+    with control_plane(tmp_path) as kubeconfig:
+        kubectl = install(tmp_path, kubeconfig, "web")
+        assert kubectl.value("sails.example.com/main", ".spec.seen") == "app"
+    assert list((tmp_path / "state" / "renders").iterdir())

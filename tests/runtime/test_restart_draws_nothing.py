@@ -1,0 +1,164 @@
+"""A stop and a start of the daemon with nothing changed: no render, no revision, no write; and nothing is drawn again."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.packages.charts import chart, tool, write
+from tests.programs import Program, run
+from tests.runtime.killing import Kubectl
+from tests.runtime.test_daemon import control_plane, daemon
+
+pytestmark = pytest.mark.unmeasured
+
+SECRET: Final = (
+    "apiVersion: v1\nkind: Secret\nmetadata: {name: {{ .Release.Name }}-drawn}\n"
+    "stringData: {password: {{ randAlphaNum 12 }}, text: {{ .Values.text | default `none` | quote }}}\n"
+)
+ASKING: Final = (
+    '{{ if .Capabilities.APIVersions.Has "example.com/v2" }}{{ fail "that is not there" }}{{ end }}\n'
+    "{{ if .Release.IsInstall }}\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Release.Name }}-first}\n{{ end }}\n"
+)
+LOOKING: Final = (
+    "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Release.Name }}-seen}\n"
+    'data: {seen: {{ lookup "v1" "Namespace" "" .Release.Namespace | dig "metadata" "name" "nothing" | quote }}}\n'
+)
+DEFINITION: Final = """\
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: sails.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {plural: sails, singular: sail, kind: Sail, listKind: SailList}
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]
+"""
+APPLICATION: Final = (
+    "apiVersion: wharfinger.dev/v1alpha1\nkind: Application\nmetadata: {{name: {name}, namespace: default}}\n"
+    "spec: {{packageName: {package}, packageVersion: 1.0.0}}\n---\n"
+)
+MODULES: Final = "".join(
+    f"apiVersion: wharfinger.dev/v1alpha1\nkind: Module\nmetadata: {{name: {name}}}\n"
+    f"spec: {{packageName: {name}, packageVersion: 1.0.0, enabled: true}}\n---\n"
+    for name in ("module-a", "module-b")
+)
+NAMES: Final = ("drawing", "asking", "looking", "plain")
+
+
+def packages(folder: Path) -> Path:
+    """Charts and packages that draw lots, each in its own way."""
+    chart(folder / "drawing", "drawing", "1.0.0", {"templates/drawn.yaml": SECRET})
+    chart(folder / "asking", "asking", "1.0.0", {"templates/drawn.yaml": SECRET, "templates/asking.yaml": ASKING})
+    chart(folder / "looking", "looking", "1.0.0", {"templates/drawn.yaml": SECRET, "templates/looking.yaml": LOOKING})
+    chart(folder / "plain", "plain", "1.0.0")
+    chart(folder / "later", "later", "1.0.0", {"crds/sails.yaml": DEFINITION})
+    for name in ("module-a", "module-b"):
+        text = f"apiVersion: v1\nname: {name}\nversion: 1.0.0\ntype: Module\n"
+        write(folder / name, {"package.yaml": text, "templates/drawn.yaml": SECRET})
+    return folder
+
+
+def counted_helm(folder: Path) -> Path:
+    """A helm that notes each of its calls."""
+    script = folder / "helm"
+    script.write_text(f'#!/bin/sh\necho "$1" >>"{folder}/calls"\nexec "{tool("helm")}" "$@"\n')
+    script.chmod(0o755)
+    (folder / "calls").touch()
+    return script
+
+
+def calls(folder: Path) -> list[str]:
+    """What helm was called for, but for its version."""
+    return [call for call in (folder / "calls").read_text().split() if call != "version"]
+
+
+@contextmanager
+def started(folder: Path, kubeconfig: Path, name: str = "state") -> Iterator[Program]:
+    """A daemon until SIGTERM; ``name`` is its state folder."""
+    helm = ("--helm", str(folder / "helm"))
+    with daemon(folder / name, kubeconfig, "--local-packages", str(folder / "packages"), *helm) as running:
+        yield running
+        running.process.terminate()
+        assert running.wait() == 0
+
+
+def written(kubectl: Kubectl) -> list[str]:
+    """The version of each object that packages have, and of the records; of all namespaces."""
+    kinds = "secrets,configmaps,customresourcedefinitions"
+    columns = "KIND:.kind,NAMESPACE:.metadata.namespace,NAME:.metadata.name,VERSION:.metadata.resourceVersion"
+    return kubectl("get", kinds, "--all-namespaces", f"--output=custom-columns={columns}").splitlines()
+
+
+def revisions(kubeconfig: Path) -> set[str]:
+    """The revisions of all releases."""
+    listed = json.loads(run("helm", "list", "-A", "--output=json", env={"KUBECONFIG": str(kubeconfig)}))
+    assert len(listed) == len(NAMES) + 3
+    return {one["revision"] for one in listed}
+
+
+def ready(running: Program, *names: str) -> None:
+    for name in names:
+        running.wait_line(f"{name}: Ready")
+
+
+def test_a_start_that_finds_nothing_changed_changes_nothing(tmp_path: Path) -> None:
+    """Also of packages that were installed before another one brought kinds of its own, or was switched on."""
+    packages(tmp_path / "packages")
+    counted_helm(tmp_path)
+    repository = f"{{folder: {{path: '{tmp_path / 'packages'}'}}}}"
+    text = (
+        "apiVersion: wharfinger.dev/v1alpha1\nkind: PackageRepository\nmetadata: {name: default}\n"
+        f"spec: {repository}\n---\n"
+    )
+    every = (*(f"default/{name}" for name in (*NAMES, "later")), "module-a", "module-b")
+    with control_plane(tmp_path) as kubeconfig:
+        kubectl = Kubectl(kubeconfig)
+        with started(tmp_path, kubeconfig) as first:
+            first.wait_line("ready:")
+            text += "".join(APPLICATION.format(name=name, package=name) for name in NAMES)
+            kubectl.apply(tmp_path / "manifest", text + MODULES.split("---\n")[0])
+            ready(first, *(f"default/{name}" for name in NAMES), "module-a")
+            kubectl.apply(tmp_path / "manifest", APPLICATION.format(name="later", package="later") + MODULES)
+            ready(first, *every)
+            assert calls(tmp_path)
+        before, drawn = written(kubectl), kubectl("get", "secret/drawing-drawn", "--output=json")
+        assert revisions(kubeconfig) == {"1"}
+        for name in ("state", "other"):
+            (tmp_path / "calls").write_text("")
+            with started(tmp_path, kubeconfig, name) as again:
+                ready(again, *every)
+            assert (calls(tmp_path), revisions(kubeconfig)) == ([], {"1"})
+            assert written(kubectl) == before
+            assert kubectl("get", "secret/drawing-drawn", "--output=json") == drawn
+
+
+def test_what_a_person_rolled_back_comes_again_as_it_was_drawn(tmp_path: Path) -> None:
+    """The last record of ours is then one that Helm has written anew, without annotations."""
+    packages(tmp_path / "packages")
+    counted_helm(tmp_path)
+    with control_plane(tmp_path) as kubeconfig:
+        kubectl = Kubectl(kubeconfig)
+        with started(tmp_path, kubeconfig) as first:
+            first.wait_line("ready:")
+            repository = f"{{folder: {{path: '{tmp_path / 'packages'}'}}}}"
+            text = (
+                "apiVersion: wharfinger.dev/v1alpha1\nkind: PackageRepository\nmetadata: {name: default}\n"
+                f"spec: {repository}\n---\n"
+            )
+            kubectl.apply(tmp_path / "manifest", text + APPLICATION.format(name="app", package="drawing"))
+            ready(first, "default/app")
+            kubectl("patch", "application/app", "--type=merge", '--patch={"spec":{"settings":{"text":"second"}}}')
+            kubectl.wait("application/app", "{.status.release.revision}=2")
+            kubectl.wait("secret/app-drawn", "{.data.text}=c2Vjb25k")
+        before = kubectl.value("secret/app-drawn", ".data.password")
+        run("helm", "rollback", "app", "1", env={"KUBECONFIG": str(kubeconfig)})
+        assert kubectl.value("secret/app-drawn", ".data.password") != before
+        with started(tmp_path, kubeconfig, "other") as again:
+            again.wait_line("had it last (revision 3)")
+            kubectl("annotate", "application/app", "wharfinger.dev/force-requested-at=now")
+            kubectl.wait("application/app", "{.status.release.revision}=4")
+            assert kubectl.value("secret/app-drawn", ".data.password") == before
