@@ -10,7 +10,7 @@ import os
 import signal
 import sys
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Final, cast
@@ -21,13 +21,13 @@ from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json_value import JsonObject, JsonValue, as_object
 from wharfinger.formats.yaml_reader import read_yaml
 from wharfinger.hooks.errors import HookError
+from wharfinger.hooks.hook_environment import AskedVariable, add_environment_option, hook_environment
 from wharfinger.hooks.hook_files import hook_file
 from wharfinger.hooks.own_package import section_of_hook
 from wharfinger.hooks.printing import add_output, refuse, rendered, say, tell
 from wharfinger.hooks.process_runner import ProcessHookRunner
 from wharfinger.hooks.run_report import ANSWERS, diff_of, document_of, report_on
 from wharfinger.hooks.runner import HookOutcome, HookRun
-from wharfinger.hooks.shell_library import environment
 from wharfinger.process.command import Limits
 
 DEFAULT_TIMEOUT_S: Final = 300.0
@@ -72,6 +72,7 @@ def add_run(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
         help="the hook and all it started are killed after that (default: %(default)g)",
     )
     run.add_argument("--diff", action="store_true", help="print what it changes in the given values, and nothing else")
+    add_environment_option(run)
     add_output(run, "form of the results")
     run.set_defaults(handler=_run)
 
@@ -79,7 +80,8 @@ def add_run(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
 def _run(args: argparse.Namespace) -> int:
     try:
         run = _read_run(args)
-        outcome = trio.run(_execute, run, cast("float", args.timeout))
+        given = hook_environment(os.environ, cast("list[AskedVariable]", args.hook_env)).variables
+        outcome = trio.run(_execute, run, cast("float", args.timeout), given)
     except (FormatError, OSError) as error:
         return refuse(error)
     if outcome is None:
@@ -105,7 +107,7 @@ def _read_run(args: argparse.Namespace) -> HookRun:
         name=file.name,
         executable=file.executable,
         argv=file.argv if index is None else (*file.argv, "hook", "run", str(index)),
-        environment={**environment(os.environ), **file.environment},
+        environment=file.environment,
         cwd=file.cwd if cwd is None else cwd.absolute(),
         contexts=_contexts(cast("Path | None", args.context)),
         values=_object(cast("Path | None", args.values)),
@@ -114,7 +116,7 @@ def _read_run(args: argparse.Namespace) -> HookRun:
     )
 
 
-async def _execute(run: HookRun, timeout_s: float) -> HookOutcome | HookError | None:
+async def _execute(run: HookRun, timeout_s: float, environment: Mapping[str, str]) -> HookOutcome | HookError | None:
     """The outcome, why there is none, or None when a signal came first."""
     limits = Limits(wall_s=timeout_s, stdout_bytes=MAX_OUTPUT_BYTES)
     outcome: HookOutcome | HookError | None = None
@@ -125,7 +127,9 @@ async def _execute(run: HookRun, timeout_s: float) -> HookOutcome | HookError | 
         async with trio.open_nursery() as nursery:
             nursery.start_soon(_cancel_on_signal, signals, nursery.cancel_scope)
             try:
-                outcome = await ProcessHookRunner(Path(scratch), limits).run(replace(run, on_line=tell))
+                outcome = await ProcessHookRunner(Path(scratch), limits, environment=environment).run(
+                    replace(run, on_line=tell)
+                )
             except HookError as error:
                 outcome = error
             nursery.cancel_scope.cancel()

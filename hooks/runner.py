@@ -37,6 +37,7 @@ class HookRun:
     ``argv`` are the arguments after the executable: none for most hooks, the hook's file where the executable is its
     interpreter. ``environment`` is added to what hooks inherit; the variables of the contract win over it. ``answers`` are
     further variables that name a file the run may write, handed back as they are. ``wall_s`` is a time limit below the runner's.
+    With ``credentials`` the hook may act on the daemon's cluster as the daemon does.
     """
 
     name: str
@@ -49,6 +50,7 @@ class HookRun:
     environment: Mapping[str, str] = field(default_factory=dict)
     answers: tuple[str, ...] = ()
     wall_s: float | None = None
+    credentials: bool = False
     on_line: Callable[[str], None] | None = field(default=None, compare=False, repr=False)
     """Told each line that this run prints, as it comes; must not block."""
     on_record: Callable[[LogRecord], None] | None = field(default=None, compare=False, repr=False)

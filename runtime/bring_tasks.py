@@ -229,7 +229,12 @@ async def ask_enabled_script(instance: Instance, tools: Tools, reporter: Reporte
         try:
             async with tools.slots.use(Kind.HOOK, instance.id.name):
                 answer = await run_enabled_script(
-                    tools.hook_runner, tree, values, config_values, masked=instance.masked
+                    tools.hook_runner,
+                    tree,
+                    values,
+                    config_values,
+                    masked=instance.masked,
+                    credentials=tools.hook_credentials.gives(instance.isolation),
                 )
         except HookError as error:
             reporter.voted(instance, None, instance.masked(str(error)), failed=True)

@@ -97,7 +97,7 @@ async def ask_hook(
     values: JsonObject,
 ) -> str:
     """Run a hook that answers with its exit status and changes nothing; empty for a yes, else what it said. Raises HookError."""
-    run = _run_of(instance, reporter, hook, contexts, settings, values)
+    run = _run_of(instance, tools, reporter, hook, contexts, settings, values)
     async with tools.slots.use(Kind.HOOK, instance.id.name):
         outcome = await tools.hook_runner.run(run)
     return "" if outcome.succeeded else instance.masked(outcome.exit_description)
@@ -157,7 +157,7 @@ async def _run(
     """``ended`` is given the outcome once the hook has ended, whatever comes after."""
     async with tools.slots.use(Kind.HOOK, instance.id.name):
         cause.begun = trio.current_time()
-        run = _run_of(instance, reporter, hook, telling(), instance.configured.settings, instance.values, cause)
+        run = _run_of(instance, tools, reporter, hook, telling(), instance.configured.settings, instance.values, cause)
         outcome = await tools.hook_runner.run(run)
     ended.append(outcome)
     # Before anything is applied: what is wrong with a file is wrong with the run.
@@ -180,6 +180,7 @@ async def _run(
 
 def _run_of(
     instance: Instance,
+    tools: Tools,
     reporter: Reporter,
     hook: Hook,
     contexts: Sequence[Context],
@@ -199,6 +200,7 @@ def _run_of(
         # A global hook sees what every package sees under `global`.
         values={GLOBAL: global_values} if is_global(instance.id) else hook_values(definition, global_values, values),
         config_values=hook_values(definition, reporter.global_settings(), settings),
+        credentials=tools.hook_credentials.gives(instance.isolation),
         on_record=HookLog(instance, hook, cause).record,
     )
 

@@ -19,6 +19,7 @@ from wharfinger.cluster.release_engine import ReleaseEngine
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.formats.json_value import JsonObject, JsonValue
 from wharfinger.formats.redaction_text import redact_text
+from wharfinger.hooks.cluster_access import CredentialsPolicy
 from wharfinger.hooks.discovery import ConfigReader, Hook
 from wharfinger.hooks.filters import Filters
 from wharfinger.hooks.hook_metrics import HookMetrics
@@ -83,6 +84,8 @@ class Tools:
     metrics: HookMetrics = field(default_factory=HookMetrics)
     on_startup: Repeat = Repeat.LAYOUT
     synchronization: Repeat = Repeat.LAYOUT
+    hook_credentials: CredentialsPolicy = CredentialsPolicy.MODULES
+    """Whose hooks may act on the cluster as the daemon does."""
 
 
 @dataclass(slots=True)

@@ -1,5 +1,6 @@
 """Hooks of packages in a world: real bash and Python processes, real events, values that flow into the release."""
 
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from tests.runtime.notes import Notes, instance
 from tests.runtime.world import SOON, World, open_ground, open_world
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.formats.json_value import JsonObject, find_str
+from wharfinger.hooks.cluster_access import CredentialsPolicy
 from wharfinger.hooks.config_bindings import UNBOUND
 from wharfinger.hooks.context_file import Context
 from wharfinger.hooks.discovery import Hook
@@ -22,6 +24,7 @@ from wharfinger.hooks.runner import HookOutcome, HookRun
 from wharfinger.packages.definition import read_definition
 from wharfinger.queue.slots import Kind, SlotLimits, Slots
 from wharfinger.runtime.hook_runs import Cause, run_hook
+from wharfinger.runtime.identity import AppId, ModuleId
 from wharfinger.runtime.instance import Tools
 from wharfinger.runtime.resources import CONFIG_MAP
 
@@ -201,6 +204,7 @@ class Watched:
     runs: list[HookRun] = field(default_factory=list)
     slots: Slots = field(default_factory=lambda: Slots(SlotLimits(hooks=1)))
     metrics: HookMetrics = field(default_factory=HookMetrics)
+    hook_credentials: CredentialsPolicy = CredentialsPolicy.MODULES
 
     @property
     def hook_runner(self) -> "Watched":
@@ -239,3 +243,20 @@ async def test_a_hook_is_told_what_there_is_when_its_turn_has_come(
     assert run.values["hooked"] == {"seen": 2}
     sums = [line for line in watched.metrics.exposition().splitlines() if "hook_run_seconds_sum" in line]
     assert [line.split()[-1] for line in sums] == ["0"]
+
+
+@pytest.mark.parametrize(
+    ("policy", "module", "application"),
+    [(CredentialsPolicy.MODULES, True, False), (CredentialsPolicy.ALL, True, True)],
+)
+async def test_hooks_of_an_application_act_as_the_daemon_only_where_that_was_asked_for(
+    tmp_path: Path, policy: CredentialsPolicy, module: bool, application: bool
+) -> None:
+    watched = Watched(hook_credentials=policy)
+    hook = Hook("hooks/a.sh", Path("a.sh"), (), Path(), UNBOUND)
+    for identity in (ModuleId("shop"), AppId("prod", "shop")):
+        one = instance(identity)
+        one.definition = read_definition(hooked(tmp_path / "hooked", {}), name="hooked", version="1.0.0")
+        await run_hook(one, cast("Tools", watched), Notes(), hook, tuple, Cause("maps"))
+        shutil.rmtree(tmp_path / "hooked")
+    assert [run.credentials for run in watched.runs] == [module, application]
