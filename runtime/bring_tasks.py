@@ -195,6 +195,8 @@ async def read_package(instance: Instance, tools: Tools) -> None:
     await check_package_rules(definition, tools.rules)
     await check_conversions(definition.conversions, tools.filters.of(instance.id.name))
     instance.definition, instance.hooks = definition, hooks
+    for gone in instance.log_budgets.keys() - {hook.name for hook in hooks}:
+        del instance.log_budgets[gone]
 
 
 async def _discovered(instance: Instance, tools: Tools, tree: Path, definition: Definition) -> tuple[Hook, ...]:

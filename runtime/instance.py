@@ -25,6 +25,7 @@ from wharfinger.hooks.filters import Filters
 from wharfinger.hooks.hook_metrics import HookMetrics
 from wharfinger.hooks.hook_services import HookServices
 from wharfinger.hooks.inbox import Inbox
+from wharfinger.hooks.log_budget import LogBudget
 from wharfinger.hooks.package_hooks import PackageHooks
 from wharfinger.hooks.runner import HookRunner
 from wharfinger.hooks.throttle import Throttle
@@ -175,6 +176,8 @@ class Instance:
     """The next download asks the registry, whatever is recorded."""
     run: int = 0
     """The scheduler's number of the reconciliation that runs."""
+    log_budgets: dict[str, LogBudget] = field(default_factory=dict)
+    """How much each of its hooks may still log."""
     failing: dict[tuple[str, str], str] = field(default_factory=dict)
     """Event hooks whose last run in a lane failed, and why."""
     dirty: bool = False
