@@ -6,7 +6,6 @@ is not a clear answer is an error, never a no: a no uninstalls.
 
 import logging
 import os
-import stat
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -68,16 +67,23 @@ async def run_enabled_script(
     return EnabledAnswer(_ANSWERS[said], reason[:_MAX_REASON_CHARS])
 
 
+def is_without_say(script: Path) -> str:
+    """Why an enabled script that is there is not asked; empty if it is, or if there is none. Blocking."""
+    if not script.exists() or (script.is_file() and os.access(script, os.X_OK)):
+        return ""
+    return "it is there but not executable, so it has no say; chmod +x makes it count"
+
+
 def _runnable(package: Path) -> Path | None:
     """The script, if there is one to ask. Blocking."""
     script = package.absolute() / SCRIPT
     try:
-        mode = script.stat().st_mode
+        script.stat()
     except FileNotFoundError:
         return None
     except OSError as error:
         raise HookError(SCRIPT, f"it cannot be looked at: {error}", transient=True) from error
-    if not stat.S_ISREG(mode) or not os.access(script, os.X_OK):
-        log.warning("%s: it is there but not executable, so it has no say; chmod +x makes it count", script)
+    if why := is_without_say(script):
+        log.warning("%s: %s", script, why)
         return None
     return script

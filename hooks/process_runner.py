@@ -251,6 +251,7 @@ def _outcome(outcome: Outcome, results: _Results, lines: LogLines) -> HookOutcom
         system_s=outcome.usage.system_s,
         max_rss_bytes=outcome.usage.max_rss_bytes,
         answers=results.answers,
+        ending=outcome.describe(),
     )
 
 

@@ -52,7 +52,7 @@ class HookRun:
     wall_s: float | None = None
     credentials: bool = False
     on_line: Callable[[str], None] | None = field(default=None, compare=False, repr=False)
-    """Told each line that this run prints, as it comes; must not block."""
+    """Told each line that this run prints, as it comes, its indentation kept; must not block."""
     on_record: Callable[[LogRecord], None] | None = field(default=None, compare=False, repr=False)
     """Told the same as records: a line, or the lines that are one JSON object; must not block."""
 
@@ -77,6 +77,8 @@ class HookOutcome:
     max_rss_bytes: int
     answers: Mapping[str, bytes] = field(default_factory=dict)
     wall_s: float = 0.0
+    ending: str = ""
+    """How it ended; ``exit_description`` is that and, after a failure, the last that it wrote to stderr."""
 
 
 class HookRunner(Protocol):
