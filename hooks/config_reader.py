@@ -22,6 +22,7 @@ from wharfinger.hooks.hook_environment import HOME, KUBECONFIG, NO_HOME, hook_en
 from wharfinger.hooks.hook_files import HookFile
 from wharfinger.hooks.hook_users import remove_remains_of
 from wharfinger.hooks.log_lines import last_words
+from wharfinger.hooks.shell_library import missing_library_advice
 from wharfinger.process.child import run_child
 from wharfinger.process.command import Ending, Limits, Outcome
 from wharfinger.process.environment import NO_BYTECODE
@@ -130,7 +131,8 @@ def _failed(hook: HookFile, outcome: Outcome) -> HookError:
     by_itself = outcome.ending is Ending.EXITED and outcome.returncode > 0
     return HookError(
         hook.name,
-        (f"{why}: {said}" if said else f"{why} and wrote nothing to stderr") + (_ADVICE if hook.batch else ""),
+        (f"{why}: {said}" if said else f"{why} and wrote nothing to stderr")
+        + (_ADVICE if hook.batch else missing_library_advice(said)),
         transient=not by_itself and outcome.ending is not Ending.OUTPUT_LIMIT,
     )
 

@@ -40,6 +40,7 @@ from wharfinger.hooks.results import (
 )
 from wharfinger.hooks.run_folder import RunFolder, fill_run_folder, name_run_folder
 from wharfinger.hooks.runner import HookOutcome, HookRun
+from wharfinger.hooks.shell_library import missing_library_advice
 from wharfinger.hooks.spare_folders import SpareFolders
 from wharfinger.process.child import run_child
 from wharfinger.process.command import Limits, Outcome, Sinks
@@ -258,4 +259,6 @@ def _outcome(outcome: Outcome, results: _Results, lines: LogLines) -> HookOutcom
 def _describe(outcome: Outcome) -> str:
     """How it ended and, after a failure, the last that it wrote to stderr."""
     said = last_words(outcome.stderr)
-    return outcome.describe() if outcome.ok or not said else f"{outcome.describe()}: {said}"
+    return (
+        outcome.describe() if outcome.ok or not said else f"{outcome.describe()}: {said}{missing_library_advice(said)}"
+    )
