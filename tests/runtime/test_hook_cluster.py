@@ -1,4 +1,4 @@
-"""Which cluster and which variables a hook gets from a real daemon, whatever the daemon itself was started with."""
+"""Which cluster, variables and files a hook finds in a real daemon, whatever the daemon itself was started with."""
 
 import json
 from collections.abc import Iterator
@@ -128,3 +128,19 @@ def own_and_other(own: Kubectl, other: Kubectl) -> str:
         ]
     merged["contexts"] = [{"name": name, "context": {"cluster": name, "user": name}} for name in NAMES]
     return json.dumps(merged)
+
+
+def test_a_hook_finds_what_is_beside_it_in_the_folder_that_was_given(tmp_path: Path) -> None:
+    """By a path relative to its working folder and to itself; what is outside of the folder is not there."""
+    given = tmp_path / "operator"
+    hook = given / "hooks" / "deep" / "ask.sh"
+    hook.parent.mkdir(parents=True)
+    (given / "shared").mkdir()
+    (given / "shared" / "word").write_text("found")
+    (tmp_path / "word").write_text("found")
+    body = 'echo "beside $(cat shared/word) $(cat "$(dirname "$0")/../../shared/word") [$(cat ../word || true)]."'
+    hook.write_text(bash("configVersion: v1\nonStartup: 1", body))
+    hook.chmod(0o755)
+    options = ("--embedded", "--state-dir", str(tmp_path / "state"), "--global-hooks-dir", str(given))
+    with program(*wharfinger("run", *options)) as running:
+        assert said(running, "beside").startswith("found found []. ")
