@@ -14,7 +14,7 @@ from urllib.parse import quote, urlsplit, urlunsplit
 
 import trio
 
-from wharfinger.cluster.connection import Connection, ConnectionConfigError, StaticAuthorization
+from wharfinger.cluster.connection import Connection, ConnectionConfigError, StaticAuthorization, without_userinfo
 from wharfinger.formats.json_value import JsonObject, JsonValue
 
 _NAME: Final = "wharfinger"
@@ -38,7 +38,12 @@ async def current_kubeconfig(connection: Connection, *, credentials: bool = True
 
 def _anonymous(connection: Connection) -> Connection:
     return replace(
-        connection, authorization=StaticAuthorization(), client_certificate=None, client_key=None, headers=()
+        connection,
+        authorization=StaticAuthorization(),
+        client_certificate=None,
+        client_key=None,
+        proxy=without_userinfo(connection.proxy)[0],
+        headers=(),
     )
 
 

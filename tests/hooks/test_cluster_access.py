@@ -75,10 +75,12 @@ async def test_who_gets_no_credentials_gets_nothing_of_them(tmp_path: Path) -> N
         client_certificate=tmp_path / "client.crt",
         client_key=tmp_path / "client.key",
         headers=(("Impersonate-User", "ann"),),
+        proxy="http://joe:jewel@proxy.example:3128",
     )
     given = await ClusterAccess(connection).kubeconfig("hook", credentials=False)
     assert b"api.example" in given
-    assert not [word for word in (b"jewel", b"client-", b"ann") if word in given]
+    assert b"http://proxy.example:3128" in given
+    assert not [word for word in (b"jewel", b"client-", b"ann", b"joe") if word in given]
 
 
 async def test_credentials_that_cannot_be_had_fail_the_run_for_now() -> None:
