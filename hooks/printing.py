@@ -28,8 +28,8 @@ def rendered(document: JsonValue, form: str) -> str:
 
 
 def say(text: str) -> None:
-    """Write to stdout, as far as its encoding goes."""
-    sys.stdout.write(encodable(text, sys.stdout.encoding or "utf-8"))
+    """Write to stdout, as far as its encoding goes, with escapes as in `tell`."""
+    sys.stdout.write(encodable(printable(text, allow="\n\t"), sys.stdout.encoding or "utf-8"))
 
 
 def tell(line: str) -> None:
