@@ -51,6 +51,11 @@ class AskedVariable:
     value: str | None = field(default=None, repr=False)
     is_prefix: bool = False
 
+    @property
+    def shown(self) -> str:
+        """The variable as it was named, without its value."""
+        return f"{self.name}{_ANY}" if self.is_prefix else self.name
+
     def takes(self, name: str) -> bool:
         """Return whether a variable of the daemon is one of those asked for."""
         if not self.is_prefix:
@@ -111,7 +116,7 @@ def hook_environment(environ: Mapping[str, str], asked: Sequence[AskedVariable] 
         )
         if not found:
             warnings.append(
-                f"--hook-env {one.name}: there is no such variable, so hooks do not get it; set it for the daemon"
+                f"--hook-env {one.shown}: there is no such variable to pass on to hooks; set it, or leave the option out"
             )
         variables |= found
     return HookEnvironment({**shell_library.environment(variables), **variables}, tuple(warnings))
@@ -121,7 +126,9 @@ def reach_directly(variables: Mapping[str, str], host: str) -> dict[str, str]:
     """``variables`` with this host excepted from the proxies, if they name any: the daemon reaches its cluster without one."""
     if not host or not any(variables.get(name) for name, _ in _proxies(variables) if name not in _DIRECT):
         return dict(variables)
-    excepted = {name: _with_host(variables.get(name, ""), host) for name in _DIRECT}
+    # Programs read one of the two: what only one of them says holds for both.
+    known = next((hosts for name in _DIRECT if (hosts := variables.get(name))), "")
+    excepted = {name: _with_host(variables.get(name) or known, host) for name in _DIRECT}
     return {**variables, **excepted}
 
 

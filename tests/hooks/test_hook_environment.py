@@ -82,8 +82,10 @@ def test_without_a_path_there_is_the_usual_one() -> None:
 def test_a_variable_that_is_not_there_is_a_warning() -> None:
     made = hook_environment({}, [AskedVariable("GONE")])
     assert made.warnings == (
-        "--hook-env GONE: there is no such variable, so hooks do not get it; set it for the daemon",
+        "--hook-env GONE: there is no such variable to pass on to hooks; set it, or leave the option out",
     )
+    (warning,) = hook_environment({"KUBECONFIG": "x"}, [asked_variable("KUBE*")]).warnings
+    assert warning.startswith("--hook-env KUBE*: ")
 
 
 def test_a_proxy_is_passed_on_unless_it_holds_a_password() -> None:
@@ -104,7 +106,7 @@ def test_the_cluster_is_reached_without_the_proxy() -> None:
     assert reach_directly(proxied, "10.0.0.1") == {
         "HTTPS_PROXY": "http://proxy:3128",
         "NO_PROXY": "a.example,b.example,10.0.0.1",
-        "no_proxy": "10.0.0.1",
+        "no_proxy": "a.example,b.example,10.0.0.1",
     }
     assert reach_directly(reach_directly(proxied, "10.0.0.1"), "10.0.0.1") == reach_directly(proxied, "10.0.0.1")
     assert reach_directly(proxied, "") == proxied
