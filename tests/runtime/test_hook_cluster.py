@@ -10,7 +10,7 @@ import pytest
 
 from tests.hooks.contained import IS_ROOT, no_sandbox, state_folder, users
 from tests.programs import Program, program, wharfinger
-from tests.runtime.killing import Kubectl
+from tests.runtime.killing import Kubectl, application
 from tests.runtime.test_hook_runs import bash
 
 NAMES: Final = ("mine", "theirs")
@@ -144,3 +144,23 @@ def test_a_hook_finds_what_is_beside_it_in_the_folder_that_was_given(tmp_path: P
     options = ("--embedded", "--state-dir", str(tmp_path / "state"), "--global-hooks-dir", str(given))
     with program(*wharfinger("run", *options)) as running:
         assert said(running, "beside").startswith("found found []. ")
+
+
+@pytest.mark.parametrize(("options", "may"), [((), False), (("--hook-credentials", "all"), True)])
+def test_an_applications_hook_does_not_act_as_the_daemon_unless_that_was_asked_for(
+    tmp_path: Path, options: tuple[str, ...], may: bool
+) -> None:
+    package = tmp_path / "packages" / "web"
+    (package / "hooks").mkdir(parents=True)
+    (package / "package.yaml").write_text("name: web\nversion: 1.0.0\ntype: Application\n")
+    hook = package / "hooks" / "ask.sh"
+    hook.write_text(bash("configVersion: v1\nonStartup: 1", SAID))
+    hook.chmod(0o755)
+    given = ("--state-dir", str(tmp_path / "state"), "--local-packages", str(package.parent), *options)
+    with program(*wharfinger("run", "--embedded", *given)) as running:
+        running.wait_line("ready:")
+        kubectl = Kubectl(tmp_path / "state" / "embedded" / "kubeconfig")
+        kubectl.apply(tmp_path / "app.yaml", application("web", f"{{folder: {{path: '{package.parent}'}}}}"))
+        namespaces = said(running, "namespaces")
+        assert ("namespace/kube-system" in namespaces) == may
+        assert ("Error from server (Forbidden)" in namespaces) != may
