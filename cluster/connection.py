@@ -71,6 +71,8 @@ class Connection:
     proxy: str = field(default="", repr=False)
     headers: tuple[tuple[str, str], ...] = ()
     """Sent with every request: impersonation."""
+    in_cluster: bool = False
+    """Made of a pod's service account."""
 
 
 def bearer(token: str) -> StaticAuthorization:
@@ -124,6 +126,7 @@ def load_service_account(folder: Path, environ: Mapping[str, str]) -> Connection
         authorization=TokenFileAuthorization(folder / "token"),
         namespace=namespace,
         ca_file=folder / "ca.crt",
+        in_cluster=True,
     )
 
 

@@ -1,37 +1,57 @@
-"""A connection as a kubeconfig, for a program that has to reach the same cluster: Helm, where a chart looks into it.
+"""A connection as a kubeconfig, for a program that has to reach the same cluster: Helm, where a chart looks into it, and hooks.
 
 What the daemon was given may have been many files, a plugin or a pod's service account; a child process in an environment of its
-own could use none of them. So it gets one document with the credentials of this moment. It is a secret for as long as they are
-valid: whoever writes it to a file deletes that soon.
+own, or as another user, could use none of them. So it gets one document, certificates in it, with the credentials of this moment.
+It is a secret for as long as they are valid: whoever writes it to a file deletes that soon.
 """
 
 import base64
 import binascii
-from functools import partial
+from dataclasses import replace
+from pathlib import Path
 from typing import Final
 from urllib.parse import quote, urlsplit, urlunsplit
 
 import trio
 
-from wharfinger.cluster.connection import Connection, ConnectionConfigError
+from wharfinger.cluster.connection import Connection, ConnectionConfigError, StaticAuthorization, without_userinfo
 from wharfinger.formats.json_value import JsonObject, JsonValue
 
 _NAME: Final = "wharfinger"
 _EXTRA: Final = "Impersonate-Extra-"
 
 
-async def current_kubeconfig(connection: Connection) -> JsonObject:
-    """A kubeconfig that is good now. Raises ConnectionConfigError."""
-    ask = partial(connection.authorization.header, renew=False)
+async def current_kubeconfig(connection: Connection, *, credentials: bool = True) -> JsonObject:
+    """A kubeconfig that is good now; without ``credentials`` it only says where the cluster is.
+
+    Raises ConnectionConfigError.
+    """
+
+    def made() -> JsonObject:
+        if not credentials:
+            return kubeconfig_document(_anonymous(connection), "")
+        return kubeconfig_document(connection, connection.authorization.header(renew=False))
+
     # Abandoned when cancelled: a plugin may hang for as long as it likes.
-    return kubeconfig_document(connection, await trio.to_thread.run_sync(ask, abandon_on_cancel=True))
+    return await trio.to_thread.run_sync(made, abandon_on_cancel=True)
+
+
+def _anonymous(connection: Connection) -> Connection:
+    return replace(
+        connection,
+        authorization=StaticAuthorization(),
+        client_certificate=None,
+        client_key=None,
+        proxy=without_userinfo(connection.proxy)[0],
+        headers=(),
+    )
 
 
 def kubeconfig_document(connection: Connection, authorization: str) -> JsonObject:
     """The kubeconfig of one cluster, one user and one context. ``authorization`` is the header's value, "" for none.
 
-    Over plain HTTP clients drop credentials, but send those in the address, so there they stand.
-    Raises ConnectionConfigError for a header that no kubeconfig can say.
+    Over plain HTTP clients drop credentials, but send those in the address, so there they stand. Reads the certificates, so it
+    blocks. Raises ConnectionConfigError for a header that no kubeconfig can say, and for a certificate that cannot be read.
     """
     name, secret, is_basic = _credentials(authorization)
     server = connection.server
@@ -42,7 +62,7 @@ def kubeconfig_document(connection: Connection, authorization: str) -> JsonObjec
     if not connection.verify_tls:
         cluster["insecure-skip-tls-verify"] = True
     elif connection.ca_file is not None:
-        cluster["certificate-authority"] = str(connection.ca_file.absolute())
+        cluster["certificate-authority-data"] = _inline(connection.ca_file)
     if connection.tls_server_name:
         cluster["tls-server-name"] = connection.tls_server_name
     if connection.proxy:
@@ -53,8 +73,8 @@ def kubeconfig_document(connection: Connection, authorization: str) -> JsonObjec
     elif secret:
         user["token"] = secret
     if connection.client_certificate is not None and connection.client_key is not None:
-        user["client-certificate"] = str(connection.client_certificate.absolute())
-        user["client-key"] = str(connection.client_key.absolute())
+        user["client-certificate-data"] = _inline(connection.client_certificate)
+        user["client-key-data"] = _inline(connection.client_key)
     user |= _impersonation(connection.headers)
     return {
         "apiVersion": "v1",
@@ -64,6 +84,15 @@ def kubeconfig_document(connection: Connection, authorization: str) -> JsonObjec
         "contexts": [{"name": _NAME, "context": {"cluster": _NAME, "user": _NAME, "namespace": connection.namespace}}],
         "current-context": _NAME,
     }
+
+
+def _inline(path: Path) -> str:
+    try:
+        return base64.b64encode(path.read_bytes()).decode()
+    except OSError as error:
+        raise ConnectionConfigError(
+            f"certificate {path}: {error.strerror}; put back what the kubeconfig names"
+        ) from error
 
 
 def _credentials(authorization: str) -> tuple[str, str, bool]:
@@ -80,7 +109,7 @@ def _credentials(authorization: str) -> tuple[str, str, bool]:
             raise ConnectionConfigError("the credentials for Basic authorization are not Base64 of text") from error
         return name, secret, True
     raise ConnectionConfigError(
-        "charts that look into the cluster can be given a token, a password or a certificate, and this is none of them"
+        "hooks, and charts that look into the cluster, can be given a token, a password or a certificate; this is none of them"
     )
 
 

@@ -1,36 +1,13 @@
-"""Text of strangers on a terminal: nothing in it may move the cursor, change colours, or reorder what is read.
+"""Text of strangers in columns: what is safe to show, and how wide it is. Pure."""
 
-Names, messages and settings come from charts, hooks and whoever may write a custom resource. Pure.
-"""
-
-import re
 import unicodedata
 from typing import Final
 
-_UNSAFE: Final = re.compile(
-    "["
-    "\x00-\x1f\x7f-\x9f"  # C0, DEL, C1 (0x9b begins an escape sequence on its own)
-    "\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"  # separators, what hides and what reorders text
-    "\ud800-\udfff\ufff9-\ufffb\ufffe\uffff\U000e0000-\U000e0fff"  # surrogates, interlinear marks, what is none, tags
-    "]"
-)
+from wharfinger.formats.terminal_text import is_safe, json_printable, printable
+
+__all__ = ["is_safe", "json_printable", "printable", "shorten", "width"]
+
 _ELLIPSIS: Final = "…"
-
-
-def is_safe(text: str, *, allow: str = "") -> bool:
-    """Whether a terminal shows ``text`` as what it is; characters in ``allow`` are fine."""
-    return all(match[0] in allow for match in _UNSAFE.finditer(text))
-
-
-def printable(text: str, *, allow: str = "") -> str:
-    r"""``text`` with everything that is not to be seen written as an escape: ``\n``, ``\x1b``, ``\u202e``."""
-    return _UNSAFE.sub(lambda match: match[0] if match[0] in allow else _escape(match[0]), text)
-
-
-def json_printable(document: str, *, yaml: bool = False) -> str:
-    r"""A JSON document with the same characters as escapes that JSON (or YAML) reads back; line breaks are kept."""
-    escape = _yaml_escape if yaml else _json_escape
-    return _UNSAFE.sub(lambda match: "\n" if match[0] == "\n" else escape(match[0]), document)
 
 
 def width(text: str) -> int:
@@ -58,22 +35,3 @@ def _columns(character: str) -> int:
     if unicodedata.category(character) in {"Mn", "Me", "Cf"}:  # joiners are safe: scripts and emoji need them
         return 0
     return 2 if unicodedata.east_asian_width(character) in {"W", "F"} else 1
-
-
-def _escape(character: str) -> str:
-    named = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
-    code = ord(character)
-    if character in named:
-        return named[character]
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
-
-
-def _json_escape(character: str) -> str:
-    units = character.encode("utf-16-be", "surrogatepass").hex()
-    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
-
-
-def _yaml_escape(character: str) -> str:
-    """YAML has no surrogate pairs."""
-    code = ord(character)
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

@@ -5,12 +5,18 @@ escaped for JSON, and line by line. Beyond that, what is recognisable as a crede
 bearer tokens, JSON web tokens, private keys in PEM, ``password=…`` and ``--token …``, ``"apiKey": "…"``, and YAML lines
 with such keys. The second is a net with holes, and meant as one: whoever knows the secret should name it.
 
+What stands behind such a key is left where it cannot be a secret: the fixed words of an error about a file of that name
+(``…/kubeconfig: Permission denied``), and the path of one (``KUBECONFIG=/…``, ``PWD=/…``). Only what is known beforehand, word
+by word, is left for being an error, so nothing secret can pass as one.
+
 Every pattern is linear: each run of text is scanned once from its start (hence the look-behinds), every repetition
 that could be retried is bounded.
 """
 
 import base64
+import errno
 import json
+import os
 import re
 from collections.abc import Collection, Iterator
 from typing import Final
@@ -54,6 +60,22 @@ _LINE_START: Final = re.compile(r"(?:^|\n)(?P<indent>[ \t+>#\-]*)[\"']?\Z")
 _LOOK_BACK: Final = 64
 _LONGEST_COMMON_WORD: Final = 4
 _HARMLESS: Final = frozenset({"", "null", "true", "false", "~", "{}", "[]"})
+_OF_FILES: Final = ("no such file", "not found", "does not exist", "already exists", "not a file", "not a folder")
+_FILE_ERROR: Final = re.compile(
+    "|".join(
+        re.escape(words) for words in sorted({*map(os.strerror, errno.errorcode), *_OF_FILES}, key=len, reverse=True)
+    )
+    + r"(?![\w\-])",
+    re.IGNORECASE,
+)
+_SYSTEM_CALL: Final = re.compile(
+    r"(?:open|stat|lstat|read|write|mkdir|unlink|remove|rename|chmod|chown|readlink)(?= /)"
+)
+_END_OF_LINE: Final = re.compile(r"[ \t\r]*(?:\n|\Z)")
+_ABSOLUTE: Final = re.compile(r"[\"']?~?/[^\s\"',;&=:]{0,4096}[\"']?(?![^\s,;:)\]}])")
+_WORKING_FOLDER: Final = "PWD"
+_VARIABLE_START: Final = re.compile(r"(?:^|\n)[ \t]*(?:export[ \t]+|declare[ \t]+-x[ \t]+)?\Z")
+_FILE_KEY: Final = "kubeconfig"
 _WORTH_A_LOOK: Final = re.compile(r"[:=]|--|eyJ|(?i:bearer)")
 
 
@@ -130,6 +152,8 @@ def _without_pairs(text: str) -> str:
         if match["sign"] == ":" and line is None and not is_member and _is_a_common_word(match["key"]):
             continue
         indent = len(line["indent"]) if line is not None and match["sign"] == ":" else None
+        if _is_an_error(text, match, is_line=indent is not None) or _is_a_path(text, match):
+            continue
         found = _value(text, at, indent)
         if found is None:
             continue
@@ -142,6 +166,30 @@ def _without_pairs(text: str) -> str:
 def _is_a_common_word(key: str) -> bool:
     """``invalid token: …`` and ``pass: …`` are prose, unless they stand where a member stands."""
     return len(key) <= _LONGEST_COMMON_WORD or may_be_a_reference(key)
+
+
+def _is_an_error(text: str, pair: re.Match[str], *, is_line: bool) -> bool:
+    """Return whether the fixed words of an error stand behind the key, which is then the name of a file."""
+    if pair["sign"] != ":":
+        return False
+    if text[max(0, pair.start() - 1) : pair.start()] == "/" and _SYSTEM_CALL.match(text, pair.end()):
+        return True
+    error = _FILE_ERROR.match(text, pair.end())
+    # On a line of its own a value may go on behind these words.
+    return error is not None and (not is_line or _END_OF_LINE.match(text, error.end()) is not None)
+
+
+def _is_a_path(text: str, pair: re.Match[str]) -> bool:
+    """Return whether the key says where a file or the working folder is, and the value is a path."""
+    key, at = pair["key"], pair.end()
+    path = _ABSOLUTE.match(text, at)
+    if path is None:
+        return False
+    if key == _WORKING_FOLDER:
+        before = text[max(0, pair.start() - _LOOK_BACK) : pair.start()]
+        starts = _VARIABLE_START.search(before) if len(before) < _LOOK_BACK or "\n" in before else None
+        return starts is not None and _END_OF_LINE.match(text, path.end()) is not None
+    return key.lower().endswith(_FILE_KEY)
 
 
 def _value(text: str, at: int, indent: int | None) -> tuple[str, int] | None:
@@ -179,7 +227,7 @@ def _without_flags(text: str) -> str:
     done = at = 0
     while match := _FLAG.search(text, at):
         at = match.end()
-        if not is_sensitive_key(match["key"]):
+        if not is_sensitive_key(match["key"]) or _is_a_path(text, match):
             continue
         found = _value(text, at, None)
         if found is None:

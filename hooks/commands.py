@@ -18,6 +18,7 @@ from wharfinger.hooks.config_document import config_document
 from wharfinger.hooks.discovery import ProcessConfigReader, read_hooks
 from wharfinger.hooks.errors import HookError
 from wharfinger.hooks.filters import FilterError
+from wharfinger.hooks.hook_environment import AskedVariable, add_environment_option, hook_environment
 from wharfinger.hooks.hook_files import hook_file
 from wharfinger.hooks.jq_pool import open_jq_pool
 from wharfinger.hooks.own_package import check_filters, hook_files_of
@@ -25,7 +26,7 @@ from wharfinger.hooks.printing import add_output, refuse, rendered, say, tell
 from wharfinger.hooks.run_command import add_run
 from wharfinger.hooks.sample_contexts import sample_contexts
 from wharfinger.hooks.shell_library import FOLDER as SHELL_FOLDER
-from wharfinger.hooks.shell_library import environment, install
+from wharfinger.hooks.shell_library import install
 from wharfinger.packages.errors import PackageError
 
 
@@ -48,6 +49,7 @@ def _add_config(commands: "argparse._SubParsersAction[argparse.ArgumentParser]")
     )
     config.add_argument("path", type=Path, metavar="FILE|FOLDER", help="the hook, or the package's folder")
     config.add_argument("--global", action="store_true", dest="is_global", help="the hooks are the operator's own ones")
+    add_environment_option(config)
     add_output(config, "form of the configuration")
     config.set_defaults(handler=_config)
 
@@ -67,6 +69,7 @@ def _add_context(commands: "argparse._SubParsersAction[argparse.ArgumentParser]"
     context.add_argument(
         "--global", action="store_true", dest="is_global", help="it is one of the operator's own hooks"
     )
+    add_environment_option(context)
     add_output(context, "form of the contexts")
     context.set_defaults(handler=_context)
 
@@ -86,7 +89,7 @@ def _add_shell_library(commands: "argparse._SubParsersAction[argparse.ArgumentPa
 
 def _config(args: argparse.Namespace) -> int:
     path, scope = cast("Path", args.path), _scope(args)
-    document, errors = trio.run(_ask_package if path.is_dir() else _ask_one, path, scope)
+    document, errors = trio.run(_ask_package if path.is_dir() else _ask_one, path, scope, _reader(args))
     for error in errors:
         refuse(error)
     if document:
@@ -94,19 +97,19 @@ def _config(args: argparse.Namespace) -> int:
     return 1 if errors else 0
 
 
-async def _ask_one(path: Path, scope: HookScope) -> tuple[JsonObject, list[Exception]]:
+async def _ask_one(path: Path, scope: HookScope, reader: ProcessConfigReader) -> tuple[JsonObject, list[Exception]]:
     """The configuration of a hook, as its own document has it."""
     file = hook_file(path)
     async with open_jq_pool(None, workers=1) as filters:
         try:
-            (hook,) = await read_hooks(file, _reader(), scope)
+            (hook,) = await read_hooks(file, reader, scope)
             await check_filters(hook, filters)
         except HookError as error:
             return {}, [error]
     return config_document(hook.config), []
 
 
-async def _ask_package(path: Path, scope: HookScope) -> tuple[JsonObject, list[Exception]]:
+async def _ask_package(path: Path, scope: HookScope, reader: ProcessConfigReader) -> tuple[JsonObject, list[Exception]]:
     """The configurations of a package's hooks, and why others have none."""
     try:
         files = await trio.to_thread.run_sync(hook_files_of, path, scope)
@@ -116,7 +119,6 @@ async def _ask_package(path: Path, scope: HookScope) -> tuple[JsonObject, list[E
         tell(f"warning: {warning}")
     found: list[JsonValue] = []
     errors: list[Exception] = []
-    reader = _reader()
     async with open_jq_pool(None, workers=1) as filters:
         for file in files.hooks:
             try:
@@ -129,7 +131,7 @@ async def _ask_package(path: Path, scope: HookScope) -> tuple[JsonObject, list[E
 
 
 def _context(args: argparse.Namespace) -> int:
-    made = trio.run(_samples, cast("Path", args.executable), _scope(args))
+    made = trio.run(_samples, cast("Path", args.executable), _scope(args), _reader(args))
     if isinstance(made, Exception):
         return refuse(made)
     wanted: list[JsonValue] = [
@@ -142,18 +144,19 @@ def _context(args: argparse.Namespace) -> int:
     return _print(wanted, cast("str", args.output))
 
 
-async def _samples(path: Path, scope: HookScope) -> tuple[JsonObject, ...] | Exception:
+async def _samples(path: Path, scope: HookScope, reader: ProcessConfigReader) -> tuple[JsonObject, ...] | Exception:
     async with open_jq_pool(None, workers=1) as filters:
         try:
-            (hook,) = await read_hooks(hook_file(path), _reader(), scope)
+            (hook,) = await read_hooks(hook_file(path), reader, scope)
             return await sample_contexts(hook.config, filters)
         except (HookError, FilterError) as error:
             return error
 
 
-def _reader() -> ProcessConfigReader:
+def _reader(args: argparse.Namespace) -> ProcessConfigReader:
     """Asks hooks as the daemon does."""
-    return ProcessConfigReader(environment={**os.environ, **environment(os.environ)})
+    asked = cast("list[AskedVariable]", args.hook_env)
+    return ProcessConfigReader(environment=hook_environment(os.environ, asked).variables)
 
 
 def _shell_library(args: argparse.Namespace) -> int:

@@ -1,8 +1,8 @@
 """Asking hooks for their configuration: ``--config``, or ``hook config`` of an executable with several (spec hook-protocol §1.3).
 
-It is running foreign code, so it is contained as a run is, and has a time limit, no input, bounded output and no variable of a
-run; and the same file is asked once, since packages are loaded far more often than they change. "The same" is its content, where
-it is asked, and what it is told.
+It is running foreign code, so it is contained as a run is, and has a time limit, no input, bounded output, no home, no cluster
+and no variable of a run; and the same file is asked once, since packages are loaded far more often than they change. "The same"
+is its content, where it is asked, and what it is told.
 """
 
 import hashlib
@@ -18,12 +18,14 @@ from wharfinger.hooks.cell import open_cell
 from wharfinger.hooks.config import MAX_BYTES
 from wharfinger.hooks.containment import NO_CONTAINMENT, Containment
 from wharfinger.hooks.errors import HookError
+from wharfinger.hooks.hook_environment import HOME, KUBECONFIG, NO_HOME, hook_environment
 from wharfinger.hooks.hook_files import HookFile
 from wharfinger.hooks.hook_users import remove_remains_of
 from wharfinger.hooks.log_lines import last_words
+from wharfinger.hooks.shell_library import missing_library_advice
 from wharfinger.process.child import run_child
 from wharfinger.process.command import Ending, Limits, Outcome
-from wharfinger.process.environment import NO_BYTECODE, child_environment
+from wharfinger.process.environment import NO_BYTECODE
 from wharfinger.process.errors import ProcessError, SpawnError
 from wharfinger.process.ledger import ProcessLedger
 
@@ -58,9 +60,10 @@ class ProcessConfigReader:
         limits: Limits = CONFIG_LIMITS,
         containment: Containment = NO_CONTAINMENT,
     ) -> None:
-        """``environment`` is what hooks inherit (default: this process's)."""
+        """``environment`` is what every hook gets (default: what it may have of this process's)."""
         self._ledger = ledger
-        self._environment = {**child_environment(os.environ if environment is None else environment), **NO_BYTECODE}
+        given = hook_environment(os.environ).variables if environment is None else environment
+        self._environment = {HOME: NO_HOME, KUBECONFIG: os.devnull, **given, **NO_BYTECODE}
         self._containment = containment
         self._limits = containment.limits(limits)
         self._kept: OrderedDict[tuple[str, ...], bytes] = OrderedDict()
@@ -128,7 +131,8 @@ def _failed(hook: HookFile, outcome: Outcome) -> HookError:
     by_itself = outcome.ending is Ending.EXITED and outcome.returncode > 0
     return HookError(
         hook.name,
-        (f"{why}: {said}" if said else f"{why} and wrote nothing to stderr") + (_ADVICE if hook.batch else ""),
+        (f"{why}: {said}" if said else f"{why} and wrote nothing to stderr")
+        + (_ADVICE if hook.batch else missing_library_advice(said)),
         transient=not by_itself and outcome.ending is not Ending.OUTPUT_LIMIT,
     )
 

@@ -6,9 +6,8 @@ is not a clear answer is an error, never a no: a no uninstalls.
 
 import logging
 import os
-import stat
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -38,21 +37,26 @@ class EnabledAnswer:
 
 
 async def run_enabled_script(
-    runner: HookRunner, package: Path, values: JsonObject, config_values: JsonObject, *, masked: Callable[[str], str]
+    runner: HookRunner,
+    package: Path,
+    values: JsonObject,
+    config_values: JsonObject,
+    *,
+    masked: Callable[[str], str],
+    credentials: bool = False,
 ) -> EnabledAnswer | None:
     """Ask the script of the package in this folder; None where it has none that can be run.
 
     ``masked`` takes what is secret out of a text. It is given what the script said as it was written: once that is one line, and
-    cut, a secret of several lines is not recognized in it any more.
+    cut, a secret of several lines is not recognized in it any more. ``credentials`` are those of the daemon's cluster.
 
     Raises HookError where the script fails, takes longer than WALL_S (or the runner allows), or answers anything else.
     """
     script = await trio.to_thread.run_sync(_runnable, package)
     if script is None:
         return None
-    outcome = await runner.run(
-        HookRun(SCRIPT, script, script.parent, (), values, config_values, answers=(RESULT, REASON), wall_s=WALL_S)
-    )
+    run = HookRun(SCRIPT, script, script.parent, (), values, config_values, answers=(RESULT, REASON), wall_s=WALL_S)
+    outcome = await runner.run(replace(run, credentials=credentials))
     if not outcome.succeeded:
         raise HookError(SCRIPT, f"the script failed: {outcome.exit_description}", transient=True)
     said = outcome.answers[RESULT].strip()
@@ -63,16 +67,23 @@ async def run_enabled_script(
     return EnabledAnswer(_ANSWERS[said], reason[:_MAX_REASON_CHARS])
 
 
+def is_without_say(script: Path) -> str:
+    """Why an enabled script that is there is not asked; empty if it is, or if there is none. Blocking."""
+    if not script.exists() or (script.is_file() and os.access(script, os.X_OK)):
+        return ""
+    return "it is there but not executable, so it has no say; chmod +x makes it count"
+
+
 def _runnable(package: Path) -> Path | None:
     """The script, if there is one to ask. Blocking."""
     script = package.absolute() / SCRIPT
     try:
-        mode = script.stat().st_mode
+        script.stat()
     except FileNotFoundError:
         return None
     except OSError as error:
         raise HookError(SCRIPT, f"it cannot be looked at: {error}", transient=True) from error
-    if not stat.S_ISREG(mode) or not os.access(script, os.X_OK):
-        log.warning("%s: it is there but not executable, so it has no say; chmod +x makes it count", script)
+    if why := is_without_say(script):
+        log.warning("%s: %s", script, why)
         return None
     return script

@@ -13,11 +13,11 @@ from wharfinger.formats.json_value import JsonObject
 from wharfinger.hooks.config_reader import ConfigReader, ProcessConfigReader
 from wharfinger.hooks.errors import HookError
 from wharfinger.hooks.filters import FilterError
+from wharfinger.hooks.hook_environment import AskedVariable, add_environment_option, hook_environment
 from wharfinger.hooks.jq_pool import open_jq_pool
 from wharfinger.hooks.lint_templates import KUBE_VERSION, Rendering
 from wharfinger.hooks.package_lint import LintReport, LintTools, lint_package
 from wharfinger.hooks.printing import say, tell
-from wharfinger.hooks.shell_library import environment
 from wharfinger.packages.cel_pool import open_cel_pool
 from wharfinger.packages.errors import ArtifactError, PackageError
 from wharfinger.packages.package_check import GivenSettings, Severity, read_given_settings
@@ -55,6 +55,7 @@ def add_lint(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
         metavar="VERSION",
         help="what templates are told of the cluster (default: %(default)s)",
     )
+    add_environment_option(lint)
     lint.add_argument("--strict", action="store_true", help="warnings count as errors")
     lint.add_argument("-o", "--output", choices=("text", "json"), default="text", help="text (default) or json")
     lint.set_defaults(handler=lint_command)
@@ -77,7 +78,7 @@ def lint_command(args: argparse.Namespace) -> int:
     rendering = None
     if helm is not None and not args.no_templates:
         rendering = Rendering(Path(helm), {} if given is None else given.settings, cast("str", args.kubernetes_version))
-    environ = {**os.environ, **environment(os.environ)}
+    environ = hook_environment(os.environ, cast("list[AskedVariable]", args.hook_env)).variables
     reader = None if args.no_hooks else ProcessConfigReader(environment=environ)
     report = trio.run(_lint, folder, rendering, given, reader)
     if isinstance(report, Exception):

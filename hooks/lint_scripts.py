@@ -14,6 +14,7 @@ from typing import Final
 import trio
 
 from wharfinger.hooks.enabled_script import SCRIPT as ENABLED
+from wharfinger.hooks.enabled_script import is_without_say
 from wharfinger.hooks.hook_files import HookFile, HookFiles
 from wharfinger.hooks.lint_sources import PACKAGE, LintFinding, finding
 from wharfinger.packages.package_check import Severity
@@ -28,7 +29,6 @@ _ELF: Final = b"\x7fELF"
 _LIMITS: Final = Limits(wall_s=10.0, stdout_bytes=64 * 1024)
 _SHELLS: Final = re.compile(rb"#!\s*(?:/usr/bin/env\s+(?:-S\s+)?)?(?:\S*/)?(bash|sh|dash)\b")
 _SAID_OF_LINE: Final = re.compile(r"^[^\n]*?: (?:line )?(\d+): ([^\n]*)$", re.MULTILINE)
-_EXECUTE_BITS: Final = 0o111
 
 
 async def lint_scripts(folder: Path, files: HookFiles) -> list[LintFinding]:
@@ -45,8 +45,7 @@ async def lint_enabled(folder: Path) -> list[LintFinding]:
     path = folder / ENABLED
     if not path.is_file():
         return []
-    if not path.stat().st_mode & _EXECUTE_BITS:
-        why = "it is there but not executable, so it has no say; chmod +x makes it count"
+    if why := is_without_say(path):
         return [finding(ENABLED, 1, Severity.WARNING, why)]
     return await lint_script(path, ENABLED)
 

@@ -1,8 +1,9 @@
 """What a hook prints, as log lines: a real line buffer for each stream, one bounded list for both.
 
 Pipes deliver bytes in pieces of any size; a line is what ends with a newline (spec hook-protocol §1.3, "Hook stdout/stderr"),
-however it was cut on the way. Lines are trimmed, empty ones left out, over-long ones cut and marked. Of too many lines the
-last are kept, because errors come last, and the first line then says how many are missing.
+however it was cut on the way. Lines are trimmed (only at their end for whoever follows a run), empty ones left out, over-long
+ones cut and marked. Of too many lines the last are kept, because errors come last, and the first line then says how many are
+missing.
 """
 
 from collections import deque
@@ -36,7 +37,7 @@ class LineBuffer:
     """Puts the lines of one stream together; holds at most one line of MAX_LINE_CHARS."""
 
     def __init__(self, on_line: Callable[[str], None]) -> None:
-        """``on_line`` is given each line once it is complete."""
+        """``on_line`` is given each line once it is complete, its indentation kept."""
         self._on_line = on_line
         self._kept = bytearray()
         self._cut = False
@@ -54,7 +55,7 @@ class LineBuffer:
         text = self._kept.decode(errors="replace")
         cut = self._cut or len(text) > MAX_LINE_CHARS
         self._kept, self._cut = bytearray(), False
-        if line := text[:MAX_LINE_CHARS].strip():
+        if line := text[:MAX_LINE_CHARS].rstrip():
             self._on_line(line + TRUNCATED if cut else line)
 
     def _add(self, piece: bytes) -> None:
@@ -106,13 +107,14 @@ class LogLines:
 
         def take(line: str) -> None:
             self._take(line)
-            also(line)
+            also(line.strip())
 
         return take
 
     def _take(self, line: str) -> None:
         if self._on_line is not None:
             self._on_line(line)
+        line = line.strip()
         self._lines.append(line)
         self._chars += len(line) + 1
         while len(self._lines) > 1 and (self._chars > self._max_chars or len(self._lines) > MAX_LINES):

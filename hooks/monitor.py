@@ -204,7 +204,7 @@ class Monitor:
         except (ClusterError, FilterError, HookError) as error:
             self._fail(error)
             return
-        wanted = selection(self.binding, resource, self._namespace)
+        wanted = selection(self.binding, self._namespace)
         async with open_sources(self._client, self._watches, resource, wanted, self._arrived) as sources:
             self._sources = sources
             try:
@@ -233,6 +233,12 @@ class Monitor:
             raise self._error(
                 f"{resource.group_kind} is in no namespace, and an Application's hooks see only their own "
                 f"({self._namespace}); only a Module may watch it",
+                transient=False,
+            )
+        if not resource.namespaced and (selector := _namespace_selector(self.binding)):
+            raise self._error(
+                f"{resource.group_kind} is in no namespace, so {selector} cannot select any of them; leave it out, and "
+                "select by labelSelector or nameSelector of the binding",
                 transient=False,
             )
         if self.binding.jq_filter:
@@ -345,6 +351,14 @@ class Monitor:
             self._gathered.add(Change(event.verb, key, event.item))
         else:
             self._emit(event)
+
+
+def _namespace_selector(binding: KubernetesBinding) -> str:
+    """The field by which a binding selects namespaces; empty if it selects all of them."""
+    asked = binding.namespaces
+    if asked is None:
+        return ""
+    return "namespace.labelSelector" if asked.labels else "namespace.nameSelector" if asked.names else ""
 
 
 def _shown(binding: KubernetesBinding, namespace: str | None) -> JsonValue:

@@ -66,12 +66,12 @@ class Selection:
         return tuple(",".join([f"metadata.name={name}", *own]) for name in self.names)
 
 
-def selection(binding: KubernetesBinding, resource: ResourceType, namespace: str | None) -> Selection:
+def selection(binding: KubernetesBinding, namespace: str | None) -> Selection:
     """What a binding selects; ``namespace`` is the only one that an Application's hook sees, whatever it asks for."""
     asked = binding.namespaces
     if namespace is not None:
         asked = NamespaceSelector((namespace,), "")
-    elif asked is None or not resource.namespaced:
+    elif asked is None:
         asked = NamespaceSelector(None, "")
     return Selection(
         asked.names or ("",),

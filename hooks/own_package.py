@@ -1,17 +1,28 @@
 """A package on its author's disk: its hooks, and which of them belongs to whom."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from wharfinger.formats.json_value import JsonObject, find_object
 from wharfinger.hooks.config import HookConfigError, HookScope
 from wharfinger.hooks.discovery import Hook
+from wharfinger.hooks.enabled_script import SCRIPT, is_without_say
+from wharfinger.hooks.errors import HookError
 from wharfinger.hooks.filters import FilterError, Filters
 from wharfinger.hooks.hook_files import FOLDER, HookFiles, find_hook_files
+from wharfinger.packages.chart import CHART_FILE
 from wharfinger.packages.definition import Layout, read_definition
 from wharfinger.packages.errors import PackageError
-from wharfinger.packages.package_check import own_name
+from wharfinger.packages.global_folder import GLOBAL_PACKAGE, read_global_definition
+from wharfinger.packages.module_folder import GLOBAL_NAME, VALUES_FILE
+from wharfinger.packages.package_check import CheckFinding, Severity, own_name
+from wharfinger.packages.package_file import MODULE_FILE, PACKAGE_FILE
+from wharfinger.packages.values import hook_values, merged_values
 
 _END_OF_LINE: Final = "\n"
+_WITH_VALUES: Final = (PACKAGE_FILE, MODULE_FILE, CHART_FILE, VALUES_FILE, "openapi")
+"""The files and folders of a package that say something of its values."""
 
 
 def package_around(hook: Path) -> Path | None:
@@ -28,6 +39,34 @@ def section_of_hook(hook: Path) -> str:
         return ""
 
 
+@dataclass(frozen=True, slots=True)
+class OwnValues:
+    """What a hook finds in its two files of values."""
+
+    values: JsonObject
+    config_values: JsonObject
+
+
+def values_of_hook(hook: Path, config_values: JsonObject) -> OwnValues:
+    """The values that the daemon would give a hook of its package, where the user's own are ``config_values``. Blocking.
+
+    None are made up where the hook lies in no package, and where nothing in its folder says anything of values. Raises
+    PackageError where the package is wrong.
+    """
+    folder = package_around(hook)
+    if folder is None or not any((folder / name).exists() for name in _WITH_VALUES):
+        return OwnValues({}, config_values)
+    settings = find_object(config_values, GLOBAL_NAME)
+    if folder.name == GLOBAL_PACKAGE:
+        definition = read_global_definition(folder, version="")
+        return OwnValues({GLOBAL_NAME: merged_values(definition, settings)}, {GLOBAL_NAME: settings})
+    definition = read_definition(folder, name=own_name(folder), version="")
+    own = find_object(config_values, definition.camel)
+    return OwnValues(
+        hook_values(definition, settings, merged_values(definition, own)), hook_values(definition, settings, own)
+    )
+
+
 def hook_files_of(folder: Path, scope: HookScope = HookScope.PACKAGE) -> HookFiles:
     """The hooks of the package in this folder, or of the folder of global hooks. Blocking.
 
@@ -37,6 +76,17 @@ def hook_files_of(folder: Path, scope: HookScope = HookScope.PACKAGE) -> HookFil
         return find_hook_files(folder, Layout.MODULE_FOLDER, scope=scope)
     definition = read_definition(folder, name=own_name(folder), version="")
     return find_hook_files(folder, definition.layout, batch=definition.batch_hooks)
+
+
+def check_hook_files(folder: Path) -> tuple[CheckFinding, ...]:
+    """What the daemon would refuse, and what it would warn of, in the files of the package's hooks. Runs none. Blocking."""
+    try:
+        warnings = list(hook_files_of(folder).warnings)
+    except (HookError, OSError) as error:
+        return (CheckFinding(Severity.ERROR, "", str(error)),)
+    if without_say := is_without_say(folder / SCRIPT):
+        warnings.append(f"{SCRIPT}: {without_say}")
+    return tuple(CheckFinding(Severity.WARNING, "", warning) for warning in warnings)
 
 
 async def check_filters(hook: Hook, filters: Filters) -> None:

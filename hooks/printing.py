@@ -7,6 +7,7 @@ from contextlib import suppress
 from wharfinger.formats.encodable import encodable
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json_value import JsonValue, encode_json
+from wharfinger.formats.terminal_text import is_safe, json_printable, printable
 from wharfinger.formats.yaml_writer import write_yaml
 
 
@@ -18,20 +19,27 @@ def add_output(parser: argparse.ArgumentParser, purpose: str) -> None:
 def rendered(document: JsonValue, form: str) -> str:
     """The document as YAML or JSON, with a newline at its end."""
     if form == "yaml":
-        with suppress(FormatError):  # what block style cannot say (nesting) is written as JSON, which is YAML too
-            return write_yaml(document)
-    return encode_json(document).decode() + "\n"
+        # What block style cannot say (nesting), or not safely for a terminal, is written as JSON, which is YAML too.
+        with suppress(FormatError):
+            text = write_yaml(document)
+            if is_safe(text, allow="\n"):
+                return text
+    return json_printable(encode_json(document).decode()) + "\n"
 
 
 def say(text: str) -> None:
-    """Write to stdout, as far as its encoding goes."""
-    sys.stdout.write(encodable(text, sys.stdout.encoding or "utf-8"))
+    """Write to stdout, as far as its encoding goes, with escapes as in `tell`."""
+    sys.stdout.write(encodable(printable(text, allow="\n\t"), sys.stdout.encoding or "utf-8"))
 
 
 def tell(line: str) -> None:
-    """A line to stderr, at once. Nobody may be reading it any more; the results still count."""
+    """Write a line to stderr, at once. Nobody may be reading it any more; the results still count.
+
+    It may be a hook's own, so what a terminal would take for a command is written as an escape.
+    """
     with suppress(BrokenPipeError):
-        sys.stderr.write(encodable(line, sys.stderr.encoding or "utf-8") + "\n")
+        safe = printable(line, allow="\n\t")
+        sys.stderr.write(encodable(safe, sys.stderr.encoding or "utf-8") + "\n")
         sys.stderr.flush()
 
 

@@ -1,9 +1,9 @@
 """Runs hooks as child processes: the contract's files before, the hook in between, its results after.
 
-The hook gets the daemon's environment (but what is not for children) and the file variables, its working folder, /dev/null as
-stdin, and a time limit; what it prints becomes log lines and records while it runs (spec hook-protocol §1.3, §1.6, §3). What
-else holds it is for :mod:`wharfinger.hooks.containment`. Its folder is removed on every way out, and with it whatever a user of
-the run's own left elsewhere.
+The hook gets a constructed environment (:mod:`wharfinger.hooks.hook_environment`) and the file variables, its home in the folder
+of its run, its working folder, /dev/null as stdin, and a time limit; what it prints becomes log lines and records while it runs
+(spec hook-protocol §1.3, §1.6, §3). What else holds it is for :mod:`wharfinger.hooks.containment`. Its folder is removed on every
+way out, and with it whatever a user of the run's own left elsewhere.
 
 What a failed run left behind. A hook that failed may still have asked for object patches that report its failure
 (spec/runtime §7.3), so results are read after a failure too; but then a file that cannot be read is a line in the log and
@@ -22,8 +22,10 @@ import trio
 
 from wharfinger.formats.json_value import JsonValue
 from wharfinger.hooks.cell import Cell, open_cell
+from wharfinger.hooks.cluster_access import ClusterAccess
 from wharfinger.hooks.containment import NO_CONTAINMENT, Containment
 from wharfinger.hooks.errors import HookError
+from wharfinger.hooks.hook_environment import HOME, KUBECONFIG, hook_environment
 from wharfinger.hooks.hook_users import open_way, remove_remains_of
 from wharfinger.hooks.log_lines import LogLines, last_words
 from wharfinger.hooks.log_records import RecordBuffer
@@ -38,10 +40,11 @@ from wharfinger.hooks.results import (
 )
 from wharfinger.hooks.run_folder import RunFolder, fill_run_folder, name_run_folder
 from wharfinger.hooks.runner import HookOutcome, HookRun
+from wharfinger.hooks.shell_library import missing_library_advice
 from wharfinger.hooks.spare_folders import SpareFolders
 from wharfinger.process.child import run_child
 from wharfinger.process.command import Limits, Outcome, Sinks
-from wharfinger.process.environment import NO_BYTECODE, child_environment
+from wharfinger.process.environment import NO_BYTECODE
 from wharfinger.process.errors import ProcessError
 from wharfinger.process.ledger import ProcessLedger
 
@@ -75,14 +78,21 @@ class ProcessHookRunner:
         ledger: ProcessLedger | None = None,
         *,
         environment: Mapping[str, str] | None = None,
+        cluster: ClusterAccess | None = None,
         containment: Containment = NO_CONTAINMENT,
     ) -> None:
-        """``scratch`` is where each run has its folder; ``environment`` what hooks inherit (default: this process's)."""
+        """``scratch`` is where each run has its folder; ``cluster`` the one that hooks may talk to, None for none.
+
+        ``environment`` is what every hook gets (default: what it may have of this process's); a variable in it that names a
+        cluster or a home counts more than what a run has.
+        """
         self._scratch = scratch
         self._containment = containment
         self._limits = containment.limits(limits)
         self._ledger = ledger
-        self._environment = {**child_environment(os.environ if environment is None else environment), **NO_BYTECODE}
+        given = hook_environment(os.environ).variables if environment is None else environment
+        self._environment = {**given, **NO_BYTECODE}
+        self._cluster = cluster if KUBECONFIG not in given else None
         self._spares = SpareFolders(scratch)
         self._file_workers = trio.CapacityLimiter(_MAX_FILE_WORKERS)
 
@@ -96,11 +106,14 @@ class ProcessHookRunner:
 
     async def _run(self, run: HookRun, cell: Cell) -> HookOutcome:
         there = False
-        folder = name_run_folder(self._scratch, run, cell.user)
+        kubeconfig = b""
+        if self._cluster is not None:
+            kubeconfig = await self._cluster.kubeconfig(run.name, credentials=run.credentials)
+        folder = name_run_folder(self._scratch, run, cell.user, has_kubeconfig=bool(kubeconfig))
 
         def make() -> None:
             nonlocal there
-            self._make(folder, run)
+            self._make(folder, run, kubeconfig)
             there = True
 
         try:
@@ -121,9 +134,9 @@ class ProcessHookRunner:
             lines.note(f"not read after the failure: {fault}")
         return replace(_outcome(outcome, results, lines), wall_s=wall_s)
 
-    def _make(self, folder: RunFolder, run: HookRun) -> None:
+    def _make(self, folder: RunFolder, run: HookRun, kubeconfig: bytes) -> None:
         """Blocking. Raises HookError; nothing is left then."""
-        fill_run_folder(folder, run, self._spares)
+        fill_run_folder(folder, run, self._spares, kubeconfig)
         if folder.user is not None:
             try:
                 open_way(self._scratch.absolute(), self._containment.state_dir or self._scratch.absolute())
@@ -142,7 +155,7 @@ class ProcessHookRunner:
         self, run: HookRun, cell: Cell, folder: RunFolder, lines: LogLines, make: Callable[[], None]
     ) -> Outcome:
         """``make`` puts the folder there, in the thread that starts the hook."""
-        environment = {**self._environment, **run.environment, **folder.variables()}
+        environment = {**self._places(run, folder), **self._environment, **run.environment, **folder.variables()}
         command = await cell.command((str(run.executable), *run.argv), run.cwd, environment, folder.path)
         sinks = Sinks(lines.stdout.feed, lines.stderr.feed)
         wall_s = self._limits.wall_s if run.wall_s is None else min(run.wall_s, self._limits.wall_s)
@@ -153,6 +166,11 @@ class ProcessHookRunner:
             raise HookError(run.name, str(error), transient=error.transient) from error
         cell.ended(outcome)
         return outcome
+
+    def _places(self, run: HookRun, folder: RunFolder) -> dict[str, str]:
+        """Its home, and where the cluster is: without one nothing that is found by itself counts as one."""
+        access = self._cluster.variables(credentials=run.credentials) if self._cluster is not None else {}
+        return {HOME: str(folder.path), KUBECONFIG: os.devnull, **access}
 
     async def _remove(self, folder: RunFolder, cell: Cell) -> None:
         """Wait for REMOVE_S, shielded; a cancellation, before or meanwhile, leaves REMOVE_CANCELLED_S of that."""
@@ -234,10 +252,13 @@ def _outcome(outcome: Outcome, results: _Results, lines: LogLines) -> HookOutcom
         system_s=outcome.usage.system_s,
         max_rss_bytes=outcome.usage.max_rss_bytes,
         answers=results.answers,
+        ending=outcome.describe(),
     )
 
 
 def _describe(outcome: Outcome) -> str:
     """How it ended and, after a failure, the last that it wrote to stderr."""
     said = last_words(outcome.stderr)
-    return outcome.describe() if outcome.ok or not said else f"{outcome.describe()}: {said}"
+    return (
+        outcome.describe() if outcome.ok or not said else f"{outcome.describe()}: {said}{missing_library_advice(said)}"
+    )

@@ -10,7 +10,7 @@ import os
 import signal
 import sys
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Final, cast
@@ -21,13 +21,14 @@ from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json_value import JsonObject, JsonValue, as_object
 from wharfinger.formats.yaml_reader import read_yaml
 from wharfinger.hooks.errors import HookError
+from wharfinger.hooks.hook_environment import AskedVariable, add_environment_option, hook_environment
 from wharfinger.hooks.hook_files import hook_file
-from wharfinger.hooks.own_package import section_of_hook
+from wharfinger.hooks.own_package import OwnValues, section_of_hook, values_of_hook
 from wharfinger.hooks.printing import add_output, refuse, rendered, say, tell
 from wharfinger.hooks.process_runner import ProcessHookRunner
 from wharfinger.hooks.run_report import ANSWERS, diff_of, document_of, report_on
 from wharfinger.hooks.runner import HookOutcome, HookRun
-from wharfinger.hooks.shell_library import environment
+from wharfinger.packages.errors import PackageError
 from wharfinger.process.command import Limits
 
 DEFAULT_TIMEOUT_S: Final = 300.0
@@ -55,7 +56,13 @@ def add_run(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
         help="binding contexts, YAML or JSON: a list, or one object; - is standard input; `wharfinger hook context` prints "
         "samples (default: onStartup)",
     )
-    run.add_argument("--values", type=Path, metavar="FILE", help="values, YAML or JSON (default: none)")
+    run.add_argument(
+        "--values",
+        type=Path,
+        metavar="FILE",
+        help="values, YAML or JSON (default: those of the package that the hook lies in: its static "
+        "values and the defaults of its schemas, with the user's own)",
+    )
     run.add_argument("--config-values", type=Path, metavar="FILE", help="the user's own values (default: none)")
     run.add_argument("--cwd", type=Path, metavar="FOLDER", help="where it runs (default: the hook's own folder)")
     run.add_argument(
@@ -72,6 +79,7 @@ def add_run(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
         help="the hook and all it started are killed after that (default: %(default)g)",
     )
     run.add_argument("--diff", action="store_true", help="print what it changes in the given values, and nothing else")
+    add_environment_option(run)
     add_output(run, "form of the results")
     run.set_defaults(handler=_run)
 
@@ -79,7 +87,10 @@ def add_run(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
 def _run(args: argparse.Namespace) -> int:
     try:
         run = _read_run(args)
-        outcome = trio.run(_execute, run, cast("float", args.timeout))
+        given = hook_environment(os.environ, cast("list[AskedVariable]", args.hook_env)).variables
+        outcome = trio.run(_execute, run, cast("float", args.timeout), given)
+    except PackageError as error:
+        return refuse(f"the values of the hook's package: {error}; correct that, or give values with --values")
     except (FormatError, OSError) as error:
         return refuse(error)
     if outcome is None:
@@ -93,28 +104,31 @@ def _run(args: argparse.Namespace) -> int:
     for problem in report.problems:
         refuse(problem)
     if not outcome.succeeded:
-        why = " ".join(outcome.exit_description.split())
-        refuse(f"the hook failed: {why}; its values patches are dropped")
+        refuse(f"the hook failed: {outcome.ending}; its values patches are dropped")  # it said why as it ran
     return 0 if outcome.succeeded and not report.problems else 1
 
 
 def _read_run(args: argparse.Namespace) -> HookRun:
     file = hook_file(cast("Path", args.executable))
     cwd, index = cast("Path | None", args.cwd), cast("int | None", args.batch)
+    config_values = None if args.config_values is None else _object(cast("Path", args.config_values))
+    own = OwnValues({}, {})
+    if args.values is None:
+        own = values_of_hook(cast("Path", args.executable), config_values or {})
     return HookRun(
         name=file.name,
         executable=file.executable,
         argv=file.argv if index is None else (*file.argv, "hook", "run", str(index)),
-        environment={**environment(os.environ), **file.environment},
+        environment=file.environment,
         cwd=file.cwd if cwd is None else cwd.absolute(),
         contexts=_contexts(cast("Path | None", args.context)),
-        values=_object(cast("Path | None", args.values)),
-        config_values=_object(cast("Path | None", args.config_values)),
+        values=own.values if args.values is None else _object(cast("Path", args.values)),
+        config_values=own.config_values if config_values is None else config_values,
         answers=ANSWERS,
     )
 
 
-async def _execute(run: HookRun, timeout_s: float) -> HookOutcome | HookError | None:
+async def _execute(run: HookRun, timeout_s: float, environment: Mapping[str, str]) -> HookOutcome | HookError | None:
     """The outcome, why there is none, or None when a signal came first."""
     limits = Limits(wall_s=timeout_s, stdout_bytes=MAX_OUTPUT_BYTES)
     outcome: HookOutcome | HookError | None = None
@@ -125,7 +139,9 @@ async def _execute(run: HookRun, timeout_s: float) -> HookOutcome | HookError | 
         async with trio.open_nursery() as nursery:
             nursery.start_soon(_cancel_on_signal, signals, nursery.cancel_scope)
             try:
-                outcome = await ProcessHookRunner(Path(scratch), limits).run(replace(run, on_line=tell))
+                outcome = await ProcessHookRunner(Path(scratch), limits, environment=environment).run(
+                    replace(run, on_line=tell)
+                )
             except HookError as error:
                 outcome = error
             nursery.cancel_scope.cancel()
@@ -147,8 +163,8 @@ def _contexts(path: Path | None) -> tuple[JsonObject, ...]:
     return tuple(as_object(context, f"{path}: context {number}") for number, context in enumerate(contexts, 1))
 
 
-def _object(path: Path | None) -> JsonObject:
-    found = None if path is None else _document_in(path)
+def _object(path: Path) -> JsonObject:
+    found = _document_in(path)
     return {} if found is None else as_object(found, str(path))
 
 

@@ -23,6 +23,7 @@ from wharfinger.formats.json_value import JsonValue, canonical_json
 from wharfinger.hooks.cell import TEMPORARY
 from wharfinger.hooks.context_file import write_contexts
 from wharfinger.hooks.errors import HookError
+from wharfinger.hooks.hook_environment import KUBECONFIG
 from wharfinger.hooks.json_stream import MAX_BYTES
 from wharfinger.hooks.results import CONFIG_VALUES_PATCH, METRICS, OBJECT_PATCHES, VALUES_PATCH
 from wharfinger.hooks.runner import HookRun
@@ -38,6 +39,7 @@ INPUTS: Final[Mapping[str, str]] = {
     "VALUES_PATH": "values.json",
     "CONFIG_VALUES_PATH": "config-values.json",
 }
+KUBECONFIG_FILE: Final = "kubeconfig"
 OUTPUTS: Final[Mapping[str, str]] = {
     OBJECT_PATCHES: "object-patches",
     METRICS: "metrics.json",
@@ -51,16 +53,24 @@ OUTPUTS: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class RunFolder:
-    """The folder of one run of ``hook``; ``answers`` are the variables of the output files it has beside OUTPUTS."""
+    """The folder of one run of ``hook``; ``answers`` are the variables of the output files it has beside OUTPUTS.
+
+    With ``has_kubeconfig`` there is one among its inputs.
+    """
 
     hook: str
     path: Path
     answers: tuple[str, ...] = ()
     user: User | None = None
+    has_kubeconfig: bool = False
 
     def variables(self) -> dict[str, str]:
         """The variables that tell the hook where its files are."""
-        return {variable: str(self.path / name) for variable, name in {**INPUTS, **self.outputs()}.items()}
+        return {variable: str(self.path / name) for variable, name in {**self.inputs(), **self.outputs()}.items()}
+
+    def inputs(self) -> dict[str, str]:
+        """The files that are written for the hook: variable to name in the folder."""
+        return {**INPUTS, **({KUBECONFIG: KUBECONFIG_FILE} if self.has_kubeconfig else {})}
 
     def outputs(self) -> dict[str, str]:
         """The files the hook may write: variable to name in the folder."""
@@ -98,7 +108,7 @@ class RunFolder:
         Never raises: what is in the way here is for `remove` to tell.
         """
         try:
-            for name in {*INPUTS.values(), *self.outputs().values()}:
+            for name in {*self.inputs().values(), *self.outputs().values()}:
                 (self.path / name).unlink(missing_ok=True)
             if any(self.path.iterdir()):
                 return False
@@ -113,15 +123,19 @@ class RunFolder:
 
         Raises OSError where that cannot be done.
         """
-        empty_tree(self.path, first=INPUTS.values())
+        empty_tree(self.path, first=self.inputs().values())
         if self.user is not None or spares is None or not spares.keep(self.path):
             self.path.rmdir()
 
 
-def name_run_folder(scratch: Path, run: HookRun, user: User | None = None) -> RunFolder:
+def name_run_folder(
+    scratch: Path, run: HookRun, user: User | None = None, *, has_kubeconfig: bool = False
+) -> RunFolder:
     """The folder that a run is going to have below ``scratch``; `fill_run_folder` makes it."""
     safe = re.sub(r"[^a-z0-9]+", "-", run.name.lower()).strip("-")[:_NAME_CHARS]
-    return RunFolder(run.name, scratch.absolute() / f"{PREFIX}{safe}-{secrets.token_hex(8)}", run.answers, user)
+    return RunFolder(
+        run.name, scratch.absolute() / f"{PREFIX}{safe}-{secrets.token_hex(8)}", run.answers, user, has_kubeconfig
+    )
 
 
 def make_run_folder(
@@ -133,7 +147,9 @@ def make_run_folder(
     return folder
 
 
-def fill_run_folder(folder: RunFolder, run: HookRun, spares: SpareFolders | None = None) -> None:
+def fill_run_folder(
+    folder: RunFolder, run: HookRun, spares: SpareFolders | None = None, kubeconfig: bytes = b""
+) -> None:
     """Make it (and what is above it, if that is missing) with all files of the run, which are its user's where it has one.
 
     It is one of ``spares`` where there is one. Raises HookError; nothing is left then.
@@ -143,6 +159,7 @@ def fill_run_folder(folder: RunFolder, run: HookRun, spares: SpareFolders | None
         "BINDING_CONTEXT_PATH": lambda file: write_contexts(file, run.contexts),
         "VALUES_PATH": lambda file: _write_json(file, run.values),
         "CONFIG_VALUES_PATH": lambda file: _write_json(file, run.config_values),
+        KUBECONFIG: lambda file: file.write(kubeconfig),
     }
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -151,7 +168,7 @@ def fill_run_folder(folder: RunFolder, run: HookRun, spares: SpareFolders | None
     except OSError as error:
         raise _unprepared(run, error) from error
     try:
-        for variable, name in INPUTS.items():
+        for variable, name in folder.inputs().items():
             _make(path / name, contents[variable])
         for name in set(folder.outputs().values()):
             os.close(_new(path / name))

@@ -68,7 +68,7 @@ def document_of(run: HookRun, report: RunReport) -> JsonObject:
     outcome = report.outcome
     document: JsonObject = {
         "succeeded": outcome.succeeded,
-        "exit": outcome.exit_description,
+        "exit": outcome.ending,
         "objectPatches": [*outcome.object_patches],
         "valuesPatch": [*outcome.values_patch] if outcome.succeeded else [],
         "configValuesPatch": [*outcome.config_values_patch] if outcome.succeeded else [],

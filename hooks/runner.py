@@ -37,6 +37,7 @@ class HookRun:
     ``argv`` are the arguments after the executable: none for most hooks, the hook's file where the executable is its
     interpreter. ``environment`` is added to what hooks inherit; the variables of the contract win over it. ``answers`` are
     further variables that name a file the run may write, handed back as they are. ``wall_s`` is a time limit below the runner's.
+    With ``credentials`` the hook may act on the daemon's cluster as the daemon does.
     """
 
     name: str
@@ -49,8 +50,9 @@ class HookRun:
     environment: Mapping[str, str] = field(default_factory=dict)
     answers: tuple[str, ...] = ()
     wall_s: float | None = None
+    credentials: bool = False
     on_line: Callable[[str], None] | None = field(default=None, compare=False, repr=False)
-    """Told each line that this run prints, as it comes; must not block."""
+    """Told each line that this run prints, as it comes, its indentation kept; must not block."""
     on_record: Callable[[LogRecord], None] | None = field(default=None, compare=False, repr=False)
     """Told the same as records: a line, or the lines that are one JSON object; must not block."""
 
@@ -75,6 +77,8 @@ class HookOutcome:
     max_rss_bytes: int
     answers: Mapping[str, bytes] = field(default_factory=dict)
     wall_s: float = 0.0
+    ending: str = ""
+    """How it ended; ``exit_description`` is that and, after a failure, the last that it wrote to stderr."""
 
 
 class HookRunner(Protocol):

@@ -9,6 +9,7 @@ binds it (:func:`binds`), an image has it copied to its root (:func:`install`), 
 shell-operator has its fragments in ``/frameworks``, addon-operator in ``/framework``; hooks find them under both names.
 """
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -17,6 +18,7 @@ FOLDER: Final = Path(__file__).resolve().with_name("shell")
 FRAMEWORK_DIR: Final = "FRAMEWORK_DIR"
 _LIBRARY: Final = "shell_lib.sh"
 _FRAGMENTS: Final = "frameworks"
+_AT_THE_ROOT: Final = re.compile(r"(?<![\w/.}])/(?:shell_lib\.sh|frameworks?/)")
 _OTHER_NAME: Final = "framework"
 
 
@@ -32,6 +34,19 @@ def binds() -> Mapping[str, Path]:
 def environment(inherited: Mapping[str, str]) -> dict[str, str]:
     """What is added to the variables that hooks inherit: FRAMEWORK_DIR, unless it is among them already."""
     return {} if FRAMEWORK_DIR in inherited else {FRAMEWORK_DIR: str(FOLDER)}
+
+
+def missing_library_advice(said: str, root: Path = Path("/")) -> str:
+    """What to do, to be put behind the error of a hook that said this: empty unless it misses the library at the root.
+
+    Blocking. Whatever language the shell speaks, it names the file.
+    """
+    if not _AT_THE_ROOT.search(said) or (root / _LIBRARY).exists():
+        return ""
+    return (
+        f"; /{_LIBRARY} is not on this machine: put it there with `wharfinger hook shell-lib --install /`, run hooks with "
+        f"--hook-sandbox, or source ${FRAMEWORK_DIR}/{_LIBRARY}"
+    )
 
 
 def install(root: Path) -> tuple[Path, ...]:

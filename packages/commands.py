@@ -27,7 +27,7 @@ from wharfinger.packages.errors import AddressError, ArtifactError, PackageError
 from wharfinger.packages.manifest import HELM_CONFIG, PACKAGE_CONFIG
 from wharfinger.packages.oci_layout import OciLayout
 from wharfinger.packages.oci_registry import open_registry
-from wharfinger.packages.package_check import CheckReport, GivenSettings, check_package, read_given_settings
+from wharfinger.packages.package_check import CheckReport, GivenSettings, HookCheck, check_package, read_given_settings
 from wharfinger.packages.pusher import Package, load_package, push_package
 from wharfinger.packages.registry import Manifest, Registry, WritableRegistry
 from wharfinger.packages.registry_wire import MAX_CA
@@ -98,13 +98,14 @@ def add_package(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_check(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """``open_jq`` is a default of the parser, set by who knows where jq runs."""
+    """``open_jq`` and ``check_hooks`` are defaults of the parser, set by who knows where jq runs and what a hook is."""
     check = actions.add_parser(
         "check",
         help="look a package's folder over, as the daemon would",
         description="Read a package as the daemon does when it loads one: what it says of itself, schemas and their rules, "
-        "conversions of settings; convert the examples that it brings (openapi/conversions/testcases.yaml); and, with "
-        "--settings, check settings against it. Exit code 0 without errors, else 1. Hooks are not run.",
+        "conversions of settings, which files are hooks; convert the examples that it brings "
+        "(openapi/conversions/testcases.yaml); and, with --settings, check settings against it. Exit code 0 without errors, "
+        "else 1. Hooks are not run.",
     )
     check.add_argument("folder", type=Path, metavar="FOLDER", help="the package's folder")
     check.add_argument(
@@ -156,18 +157,20 @@ def _check(args: argparse.Namespace) -> int:
         given = None if path is None else _given(path, cast("int", args.settings_version))
     except PackageError as error:
         return _failed(error)
-    report = trio.run(_check_async, folder, cast("OpenJq", args.open_jq), given)
+    report = trio.run(_check_async, folder, cast("OpenJq", args.open_jq), given, cast("HookCheck", args.check_hooks))
     if isinstance(report, PackageError):
         return _failed(report)
     _print(report_json(report) if args.output == "json" else report_text(report))
     return 0 if report.passed else 1
 
 
-async def _check_async(folder: Path, open_jq: OpenJq, given: GivenSettings | None) -> CheckReport | PackageError:
+async def _check_async(
+    folder: Path, open_jq: OpenJq, given: GivenSettings | None, hooks: HookCheck
+) -> CheckReport | PackageError:
     """The report, or why there is none: what is raised between the pools would come out of their nurseries wrapped."""
     async with open_jq() as jq, open_cel_pool(None, workers=1) as rules:
         try:
-            return await check_package(folder, SettingsChecker(jq, rules), given)
+            return await check_package(folder, SettingsChecker(jq, rules), given, hooks=hooks)
         except PackageError as error:
             return error
 

@@ -9,11 +9,11 @@ A program that takes too long is found, too: the daemon would try it again, in c
 be told.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 import trio
 
@@ -67,6 +67,10 @@ class CheckFinding:
         return f"{self.where}: {self.message}" if self.where else self.message
 
 
+HookCheck: TypeAlias = Callable[[Path], tuple[CheckFinding, ...]]
+"""Finds what is wrong with the files of the hooks in a package's folder, and runs none of them. Blocking."""
+
+
 @dataclass(frozen=True, slots=True)
 class GivenSettings:
     """Settings to be checked; ``version`` as ``spec.settingsVersion``, 0 for the newest."""
@@ -94,8 +98,13 @@ class CheckReport:
         return not self.count(Severity.ERROR)
 
 
-async def check_package(folder: Path, checker: SettingsChecker, given: GivenSettings | None = None) -> CheckReport:
-    """Look a package's folder over. Raises PackageError, transient, where that cannot be done now."""
+async def check_package(
+    folder: Path, checker: SettingsChecker, given: GivenSettings | None = None, *, hooks: HookCheck | None = None
+) -> CheckReport:
+    """Look a package's folder over, its hooks' files as well if there is who does that.
+
+    Raises PackageError, transient, where that cannot be done now.
+    """
     try:
         definition = await trio.to_thread.run_sync(_read, folder)
     except PackageError as error:
@@ -112,6 +121,10 @@ async def check_package(folder: Path, checker: SettingsChecker, given: GivenSett
             if why := await run_case(case, definition.conversions, checker.jq):
                 findings.append(CheckFinding(Severity.ERROR, f"{case.where} ({case.name})", why))
     findings += _untested(definition, cases)
+    if hooks is not None and definition.layout is not Layout.CHART:
+        found = await trio.to_thread.run_sync(hooks, folder)
+        findings += found
+        sound = sound and not any(finding.severity is Severity.ERROR for finding in found)
     if given is None or not sound:
         return CheckReport(definition, tuple(findings), len(cases))
     try:

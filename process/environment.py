@@ -1,8 +1,9 @@
 """What of this process's environment its children may have. Pure.
 
-Hooks, tools and the embedded control plane inherit the daemon's environment, since that is where people set proxies and paths.
-What systemd tells a service in it is for the service alone (sd_notify(3), sd_watchdog_enabled(3), sd_listen_fds(3)): a child
-that was told would report "ready" or "stopping" for the daemon, or take its sockets for its own.
+The embedded control plane inherits the daemon's environment, since that is where people set proxies and paths. Hooks and Helm get
+environments of their own, and what `--hook-env` passes on to hooks goes through here as well. What systemd tells a service in the
+environment is for the service alone (sd_notify(3), sd_watchdog_enabled(3), sd_listen_fds(3)): a child that was told would report
+"ready" or "stopping" for the daemon, or take its sockets for its own.
 """
 
 from collections.abc import Mapping

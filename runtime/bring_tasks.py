@@ -195,6 +195,8 @@ async def read_package(instance: Instance, tools: Tools) -> None:
     await check_package_rules(definition, tools.rules)
     await check_conversions(definition.conversions, tools.filters.of(instance.id.name))
     instance.definition, instance.hooks = definition, hooks
+    for gone in instance.log_budgets.keys() - {hook.name for hook in hooks}:
+        del instance.log_budgets[gone]
 
 
 async def _discovered(instance: Instance, tools: Tools, tree: Path, definition: Definition) -> tuple[Hook, ...]:
@@ -229,7 +231,12 @@ async def ask_enabled_script(instance: Instance, tools: Tools, reporter: Reporte
         try:
             async with tools.slots.use(Kind.HOOK, instance.id.name):
                 answer = await run_enabled_script(
-                    tools.hook_runner, tree, values, config_values, masked=instance.masked
+                    tools.hook_runner,
+                    tree,
+                    values,
+                    config_values,
+                    masked=instance.masked,
+                    credentials=tools.hook_credentials.gives(instance.isolation),
                 )
         except HookError as error:
             reporter.voted(instance, None, instance.masked(str(error)), failed=True)

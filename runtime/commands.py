@@ -17,6 +17,7 @@ from wharfinger.cluster.lease import LeaseLostError
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.hooks import shell_library
 from wharfinger.hooks.containment_options import ContainmentError, add_containment_options, containment_of
+from wharfinger.hooks.hook_environment import AskedVariable
 from wharfinger.packages.errors import StoreError
 from wharfinger.process.errors import LedgerError
 from wharfinger.queue.backoff import BackoffPolicy
@@ -200,6 +201,8 @@ def run(args: argparse.Namespace) -> int:
         on_startup=args.on_startup,
         synchronization=args.synchronization,
         containment=containment,
+        hook_env=tuple(cast("list[AskedVariable]", args.hook_env)),
+        hook_credentials=args.hook_credentials,
         metrics_address=args.metrics_address,
         slots=SlotLimits(**{field.name: getattr(args, f"max_{field.name}") for field in fields(SlotLimits)}),
         backoff=BackoffPolicy(initial_s=args.retry_first, max_s=args.retry_max),

@@ -36,11 +36,12 @@ from wharfinger.cluster.lease import Lease
 from wharfinger.cluster.release_engine import ReleaseEngine
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.cluster.work_queue import WorkKeys
-from wharfinger.hooks import shell_library
 from wharfinger.hooks.cell import try_cell
+from wharfinger.hooks.cluster_access import ClusterAccess, CredentialsPolicy
 from wharfinger.hooks.config_reader import ProcessConfigReader
 from wharfinger.hooks.containment import NO_CONTAINMENT, Containment
 from wharfinger.hooks.errors import HookError
+from wharfinger.hooks.hook_environment import AskedVariable, hook_environment, reach_directly
 from wharfinger.hooks.hook_metrics import HookMetrics
 from wharfinger.hooks.hook_services import HookServices
 from wharfinger.hooks.jq_pool import open_jq_pool
@@ -115,6 +116,9 @@ class DaemonConfig:
     on_startup: Repeat = Repeat.LAYOUT
     synchronization: Repeat = Repeat.LAYOUT
     containment: Containment = NO_CONTAINMENT
+    hook_env: tuple[AskedVariable, ...] = ()
+    """The variables that hooks get besides."""
+    hook_credentials: CredentialsPolicy = CredentialsPolicy.MODULES
     metrics_address: str = ""
     """Where scrapers find metrics, beside the debug socket; empty: nowhere."""
     backoff: BackoffPolicy = BackoffPolicy()  # noqa: RUF009 - frozen
@@ -273,7 +277,8 @@ async def _open_runtime(
         bundle=config.bundle,
         bootstrapped_by=config.bootstrapped_by,
     )
-    inherited = {**os.environ, **shell_library.environment(os.environ)}
+    access = ClusterAccess(connection, os.environ)
+    inherited = _environment_of_hooks(config, access)
     folders = await trio.to_thread.run_sync(_with_global, config.folders, state)
     slots, measured = Slots(config.slots), HookMetrics()
     inspector.measured = measured
@@ -296,7 +301,7 @@ async def _open_runtime(
                 cluster=limited,
                 releases=releases,
                 hook_runner=ProcessHookRunner(
-                    scratch, limits, ledger, environment=inherited, containment=config.containment
+                    scratch, limits, ledger, environment=inherited, cluster=access, containment=config.containment
                 ),
                 config_reader=ProcessConfigReader(ledger, environment=inherited, containment=config.containment),
                 filters=filters,
@@ -308,6 +313,7 @@ async def _open_runtime(
                 metrics=measured,
                 on_startup=config.on_startup,
                 synchronization=config.synchronization,
+                hook_credentials=config.hook_credentials,
             )
 
         async with (
@@ -344,6 +350,14 @@ async def _open_runtime(
                         )
                     )
                 yield
+
+
+def _environment_of_hooks(config: DaemonConfig, access: ClusterAccess) -> dict[str, str]:
+    """The variables that every hook gets; says what is odd about them."""
+    made = hook_environment(os.environ, config.hook_env)
+    for warning in made.warnings:
+        log.warning("hooks: %s", warning)
+    return reach_directly(made.variables, access.host)
 
 
 async def _try_containment(containment: Containment) -> None:

@@ -1,4 +1,5 @@
-"""Options of ``wharfinger run`` about hooks: where addon-operator's folders are, and what of a start is done again."""
+"""Options of ``wharfinger run`` about hooks: where addon-operator's folders are, what of a start is done again, and what hooks
+are given."""
 
 import argparse
 import os
@@ -8,6 +9,8 @@ from pathlib import Path
 from typing import Final, cast
 
 from wharfinger.cluster.resource import ObjectKey
+from wharfinger.hooks.cluster_access import CredentialsPolicy
+from wharfinger.hooks.hook_environment import add_environment_option
 from wharfinger.packages.requirements import is_package_name
 from wharfinger.runtime.resources import CONFIG_MAP, is_object_name
 from wharfinger.runtime.restart_policy import Repeat
@@ -36,7 +39,8 @@ class AddonFolders:
 
 
 def add_hooks(parser: argparse.ArgumentParser) -> None:
-    """``--modules-dir``, ``--global-hooks-dir``, ``--config-map``, ``--on-startup``, ``--synchronization``."""
+    """``--modules-dir``, ``--global-hooks-dir``, ``--config-map``, ``--on-startup``, ``--synchronization``, ``--hook-env``,
+    ``--hook-credentials``."""
     folders = parser.add_argument_group(
         "addon-operator folders",
         "modules and global hooks in the layout of addon-operator, kept installed from these folders",
@@ -82,6 +86,19 @@ def add_hooks(parser: argparse.ArgumentParser) -> None:
             metavar="|".join(Repeat),
             help=f"{what} (default: %(default)s)",
         )
+    given = parser.add_argument_group(
+        "environment of hooks",
+        "hooks get an environment of their own; of the daemon's only what is harmless or named here",
+    )
+    add_environment_option(given)
+    given.add_argument(
+        "--hook-credentials",
+        type=_policy,
+        default=CredentialsPolicy.MODULES,
+        metavar="|".join(CredentialsPolicy),
+        help="whose hooks get the daemon's credentials in their KUBECONFIG: those of Modules and global hooks, those of "
+        "Applications too, or nobody's (default: %(default)s)",
+    )
 
 
 def addon_folders(args: argparse.Namespace, environment: Mapping[str, str] = os.environ) -> AddonFolders:
@@ -129,6 +146,13 @@ def _repeat(text: str) -> Repeat:
         return Repeat(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(f"{text[:40]!r} is none of {', '.join(Repeat)}") from error
+
+
+def _policy(text: str) -> CredentialsPolicy:
+    try:
+        return CredentialsPolicy(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is none of {', '.join(CredentialsPolicy)}") from error
 
 
 def _first(environment: Mapping[str, str], names: tuple[str, ...]) -> str:

@@ -16,7 +16,7 @@ import trio
 from wharfinger.cluster.hook_made import Maker
 from wharfinger.cluster.ownership import Owner
 from wharfinger.cluster.resource import kind_of
-from wharfinger.formats.json_value import JsonObject
+from wharfinger.formats.json_value import JsonObject, canonical_json
 from wharfinger.formats.redaction import redact_object
 from wharfinger.formats.redaction_text import TextRedactor
 from wharfinger.hooks.config import MAIN_QUEUE
@@ -24,6 +24,7 @@ from wharfinger.hooks.context_file import Context
 from wharfinger.hooks.contexts import helm_binding
 from wharfinger.hooks.discovery import Hook
 from wharfinger.hooks.errors import HookError
+from wharfinger.hooks.log_budget import BURST_CHARS, BURST_LINES, CHARS_PER_S, LINES_PER_S, LogBudget
 from wharfinger.hooks.metric_operations import MetricOperation, read_metric_operations
 from wharfinger.hooks.monitor_core import Item
 from wharfinger.hooks.object_operations import Create, Operation, despite_failure, read_operations
@@ -39,10 +40,12 @@ from wharfinger.runtime.values_patches import check_values_patch, patch_settings
 
 log = logging.getLogger(__name__)
 
-MAX_LOGGED: Final = 1_000
-"""Lines of one run."""
 MAX_PROBLEMS: Final = 10
 """Operations of one run that are told to have failed."""
+_BOUND: Final = (
+    f"a hook may log {BURST_LINES} lines or {BURST_CHARS // 1024} KiB at once, and {LINES_PER_S:g} lines or "
+    f"{CHARS_PER_S / 1024:g} KiB a second after that"
+)
 _LEVELS: Final = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 
 
@@ -97,9 +100,10 @@ async def ask_hook(
     values: JsonObject,
 ) -> str:
     """Run a hook that answers with its exit status and changes nothing; empty for a yes, else what it said. Raises HookError."""
-    run = _run_of(instance, reporter, hook, contexts, settings, values)
+    lines = HookLog(instance, hook)
+    run = _run_of(instance, tools, reporter, hook, contexts, settings, values, lines)
     async with tools.slots.use(Kind.HOOK, instance.id.name):
-        outcome = await tools.hook_runner.run(run)
+        outcome = await _logged(tools, run, lines)
     return "" if outcome.succeeded else instance.masked(outcome.exit_description)
 
 
@@ -122,27 +126,38 @@ async def wait_hooks_quiet(instance: Instance) -> None:
 
 
 class HookLog:
-    """What a hook prints, logged while it runs: masked, and not without end."""
+    """What a hook prints in one run, logged while it runs: masked, and as much as the hook's budget has left."""
 
     def __init__(self, instance: Instance, hook: Hook, cause: Cause | None = None) -> None:
+        self._budgets = instance.log_budgets
         self._secrets = instance.secrets
         self._redact = TextRedactor(self._secrets).redact
         self._hook = hook.name
         self._about: JsonObject = {"hook": hook.name}
         if cause is not None:
             self._about |= {"binding": cause.binding, "queue": cause.queue}
-        self._records = 0
 
     def record(self, record: LogRecord) -> None:
-        """One more record: a line of text, or an object."""
-        self._records += 1
-        if self._records <= MAX_LOGGED:
-            said = redact_object(dict(record.fields), secrets=self._secrets) if record.fields else {}
-            fields = {**said, **self._about, "output": record.stream}
-            level = _LEVELS[record.level]
-            log.log(level, "%s: %s", self._hook, self._redact(record.message), extra={"fields": fields})
-        elif self._records == MAX_LOGGED + 1:
-            log.warning("%s: more than %d lines; the rest of this run is not logged", self._hook, MAX_LOGGED)
+        """Log one more record, a line of text or an object, or count it as left out."""
+        size = len(record.message) + (len(canonical_json(dict(record.fields))) if record.fields else 0)
+        budget, admitted = self._budget().admit(size, trio.current_time())
+        self._budgets[self._hook] = budget
+        if not admitted:
+            return
+        self.report()
+        said = redact_object(dict(record.fields), secrets=self._secrets) if record.fields else {}
+        fields = {**said, **self._about, "output": record.stream}
+        level = _LEVELS[record.level]
+        log.log(level, "%s: %s", self._hook, self._redact(record.message), extra={"fields": fields})
+
+    def report(self) -> None:
+        """Log how many lines were left out, if any were: before the next line that is not, and at the end of the run."""
+        self._budgets[self._hook], left_out = self._budget().report()
+        if left_out:
+            log.warning("%s: %d lines left out; %s", self._hook, left_out, _BOUND, extra={"fields": self._about})
+
+    def _budget(self) -> LogBudget:
+        return self._budgets.get(self._hook, LogBudget())
 
 
 async def _run(
@@ -157,8 +172,9 @@ async def _run(
     """``ended`` is given the outcome once the hook has ended, whatever comes after."""
     async with tools.slots.use(Kind.HOOK, instance.id.name):
         cause.begun = trio.current_time()
-        run = _run_of(instance, reporter, hook, telling(), instance.configured.settings, instance.values, cause)
-        outcome = await tools.hook_runner.run(run)
+        lines, settings = HookLog(instance, hook, cause), instance.configured.settings
+        run = _run_of(instance, tools, reporter, hook, telling(), settings, instance.values, lines)
+        outcome = await _logged(tools, run, lines)
     ended.append(outcome)
     # Before anything is applied: what is wrong with a file is wrong with the run.
     metrics = read_metric_operations(outcome.metrics, hook=hook.name) if outcome.succeeded else ()
@@ -178,14 +194,23 @@ async def _run(
     return bool(outcome.values_patch) and await patch_values(instance, tools, hook.name, outcome.values_patch)
 
 
+async def _logged(tools: Tools, run: HookRun, lines: HookLog) -> HookOutcome:
+    """Run it, and say what of its output was left out, however it ends."""
+    try:
+        return await tools.hook_runner.run(run)
+    finally:
+        lines.report()
+
+
 def _run_of(
     instance: Instance,
+    tools: Tools,
     reporter: Reporter,
     hook: Hook,
     contexts: Sequence[Context],
     settings: JsonObject,
     values: JsonObject,
-    cause: Cause | None = None,
+    lines: HookLog,
 ) -> HookRun:
     definition = instance.loaded()
     global_values = reporter.global_values()
@@ -199,7 +224,8 @@ def _run_of(
         # A global hook sees what every package sees under `global`.
         values={GLOBAL: global_values} if is_global(instance.id) else hook_values(definition, global_values, values),
         config_values=hook_values(definition, reporter.global_settings(), settings),
-        on_record=HookLog(instance, hook, cause).record,
+        credentials=tools.hook_credentials.gives(instance.isolation),
+        on_record=lines.record,
     )
 
 

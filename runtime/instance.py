@@ -19,11 +19,13 @@ from wharfinger.cluster.release_engine import ReleaseEngine
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.formats.json_value import JsonObject, JsonValue
 from wharfinger.formats.redaction_text import redact_text
+from wharfinger.hooks.cluster_access import CredentialsPolicy
 from wharfinger.hooks.discovery import ConfigReader, Hook
 from wharfinger.hooks.filters import Filters
 from wharfinger.hooks.hook_metrics import HookMetrics
 from wharfinger.hooks.hook_services import HookServices
 from wharfinger.hooks.inbox import Inbox
+from wharfinger.hooks.log_budget import LogBudget
 from wharfinger.hooks.package_hooks import PackageHooks
 from wharfinger.hooks.runner import HookRunner
 from wharfinger.hooks.throttle import Throttle
@@ -84,6 +86,8 @@ class Tools:
     metrics: HookMetrics = field(default_factory=HookMetrics)
     on_startup: Repeat = Repeat.LAYOUT
     synchronization: Repeat = Repeat.LAYOUT
+    hook_credentials: CredentialsPolicy = CredentialsPolicy.MODULES
+    """Whose hooks may act on the cluster as the daemon does."""
 
 
 @dataclass(slots=True)
@@ -173,6 +177,8 @@ class Instance:
     """The next download asks the registry, whatever is recorded."""
     run: int = 0
     """The scheduler's number of the reconciliation that runs."""
+    log_budgets: dict[str, LogBudget] = field(default_factory=dict)
+    """How much each of its hooks may still log."""
     failing: dict[tuple[str, str], str] = field(default_factory=dict)
     """Event hooks whose last run in a lane failed, and why."""
     dirty: bool = False

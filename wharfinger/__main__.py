@@ -19,6 +19,7 @@ import wharfinger
 
 if TYPE_CHECKING:
     from wharfinger.packages.conversions import JqRunner
+    from wharfinger.packages.package_check import CheckFinding
     from wharfinger.runtime.inspector import Inspector
 
 EXIT_FAILED: Final = 1
@@ -138,7 +139,7 @@ def _fill(command: Command, parser: argparse.ArgumentParser) -> None:
     if command.name == "run":
         parser.set_defaults(serve_inspector=_open_debug_server, serve_metrics=_open_metrics)
     if command.name == "package":
-        parser.set_defaults(open_jq=_open_jq, more_actions=(_add_lint,))
+        parser.set_defaults(open_jq=_open_jq, check_hooks=_check_hooks, more_actions=(_add_lint,))
     add(parser)
 
 
@@ -182,6 +183,13 @@ async def _open_jq() -> AsyncIterator["JqRunner"]:
 
     async with open_jq_pool(None, workers=1) as pool:
         yield pool
+
+
+def _check_hooks(folder: Path) -> "tuple[CheckFinding, ...]":
+    """What is wrong with the files of a package's hooks; `packages` is given it from here as well."""
+    from wharfinger.hooks.own_package import check_hook_files  # noqa: PLC0415 - only `package check` needs it
+
+    return check_hook_files(folder)
 
 
 def _add_lint(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

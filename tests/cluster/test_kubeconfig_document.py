@@ -68,9 +68,16 @@ def test_files_and_a_proxy(tmp_path: Path) -> None:
         proxy="http://proxy.example:3128",
     )
     again = read_again(connection, tmp_path)
-    assert again == connection
     assert again.proxy == connection.proxy
-    assert again.client_key == connection.client_key
+    files = (again.ca_file, again.client_certificate, again.client_key)
+    # Their content, since another user could not read the files.
+    assert [path.read_text() for path in files if path is not None] == ["ca.crt", "client.crt", "client.key"]
+    assert not [path for path in files if path is not None and path.is_relative_to(tmp_path)]
+
+
+def test_a_certificate_that_is_gone_is_an_error_that_names_it(tmp_path: Path) -> None:
+    with pytest.raises(ConnectionConfigError, match=r"certificate .*/ca\.crt: No such file or directory"):
+        kubeconfig_document(replace(PLAIN, ca_file=tmp_path / "ca.crt"), "")
 
 
 def test_over_plain_http_the_address_has_the_credentials() -> None:

@@ -44,6 +44,15 @@ JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.SflKxwRJSMeKKF2QT4"
         ("token: 'it''s'", "token: '***'"),
         ('password="never closed, so all', "password=***"),
         ("error: password: hunter2", "error: password: ***"),
+        ("Driver=x;UID=sa;PWD=/hunter2;", "Driver=x;UID=sa;PWD=***;"),
+        ("PWD=hunter2", "PWD=***"),
+        ("PWD=/a b", "PWD=*** b"),
+        ("password: Permission denied, said hunter2", "password: ***"),
+        ("password: /etc/hunter2", "password: ***"),
+        ("password: open /etc/hunter2", "password: ***"),
+        ("kubeconfig: YXBpVmVyc2lvbjogdjEK", "kubeconfig: ***"),
+        ('"kubeconfig": "apiVersion: v1"', '"kubeconfig": "***"'),
+        ("export KUBECONFIG=/a/kubeconfig TOKEN=hunter2", "export KUBECONFIG=/a/kubeconfig TOKEN=***"),
     ],
 )
 def test_what_is_found_by_its_form(text: str, expected: str) -> None:
@@ -57,6 +66,17 @@ def test_what_is_found_by_its_form(text: str, expected: str) -> None:
         "",
         "nothing to see",
         "invalid token: unexpected end of input",
+        "cat: /var/lib/wharfinger/embedded/kubeconfig: Permission denied",
+        "cat: /run/secrets/token: Permission denied",
+        "kubeconfig: No such file or directory",
+        'error loading config file "/a/kubeconfig": open /a/kubeconfig: permission denied',
+        "kubeconfig /a/kubeconfig: no such file; give one with --kubeconfig",
+        "cat: /root/.pgpass: Is a directory\nls: /root/.netrc: Permission denied (os error 13)",
+        "PWD=/var/lib/wharfinger/scratch",
+        'HOME=/root\nexport PWD=/root\ndeclare -x PWD="/root"\nOLDPWD=/',
+        "KUBECONFIG=/a/kubeconfig PATH=/bin",
+        "helm --kubeconfig /a/kubeconfig --kubeconfig=~/.kube/config list",
+        'kubeconfig: "/a/kubeconfig"',
         "https://host/path@1.2?x=user@example.com",
         "image registry/app@sha256:0123",
         "secretName: web-tls\ntokenExpirationSeconds: 3600",
@@ -207,6 +227,29 @@ def test_a_planted_credential_never_survives(secret: str, form: str, before: str
     assert secret not in redact_text(f"{before}\n{form.format(secret)}")
 
 
+ERRORS = st.sampled_from(["Permission denied", "No such file or directory", "is a directory", "no such file"])
+FILES = st.sampled_from(["kubeconfig", "token", "password", ".netrc", "id_rsa", "secret", "db.password", "auth"])
+
+
+@given(st.from_regex(r"(/[a-z0-9._]{1,8}){0,3}", fullmatch=True), FILES, ERRORS)
+def test_an_error_about_a_file_is_never_falsified(folder: str, name: str, error: str) -> None:
+    for line in (
+        f"cat: {folder}/{name}: {error}",
+        f"open {folder}/{name}: {error}",
+        f"x: {folder}/{name}: {error}; do y",
+    ):
+        assert redact_text(line) == line
+
+
+@given(PLANTED, st.sampled_from(["password", "/a/kubeconfig", "/a/dbPassword", "PWD"]), ERRORS, st.booleans())
+def test_nothing_planted_passes_for_an_error_or_a_path(secret: str, key: str, error: str, first: bool) -> None:
+    """Behind such words as well as without them, where a value takes its whole line, and in the place of a path."""
+    name = key.rpartition("/")[2]
+    assert secret not in redact_text(f"{name}: {error} {secret}" if first else f"{name}: {secret} {error}")
+    assert secret not in redact_text(f"x: {key}: {secret}: {error}") or len(name) <= 4
+    assert secret not in redact_text(f"{name}={secret}")
+
+
 @pytest.mark.unmeasured
 @pytest.mark.parametrize(
     "unit",
@@ -214,6 +257,9 @@ def test_a_planted_credential_never_survives(secret: str, form: str, before: str
         *(
             "eyJ-",
             "password=",
+            "PWD=/",
+            "kubeconfig=/a",
+            "/kubeconfig: open ",
             "a://",
             "-----BEGIN PRIVATE KEY-----",
             'password="',

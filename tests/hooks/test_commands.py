@@ -94,10 +94,10 @@ def test_a_failed_hook_is_exit_code_1_and_drops_its_values_patches(
     assert err.splitlines() == [
         "one",
         "two",
-        "error: the hook failed: exit status 7: one two; its values patches are dropped",
+        "error: the hook failed: exit status 7; its values patches are dropped",
     ]
     document = json.loads(out)
-    assert (document["succeeded"], document["exit"]) == (False, "exit status 7: one\ntwo")
+    assert (document["succeeded"], document["exit"]) == (False, "exit status 7")
     assert (document["valuesPatch"], document["configValuesPatch"]) == ([], [])
     assert document["metrics"] == [{"name": "a", "add": 1}]
 

@@ -204,12 +204,14 @@ async def test_a_ledger_that_fails_is_told(hooks: Path, tmp_path: Path) -> None:
     assert error.transient
 
 
-async def test_hooks_inherit_the_environment_of_the_process(hooks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_hook_that_is_asked_gets_no_credential_and_no_cluster(
+    hooks: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("FROM_THE_DAEMON", "5")
-    bash(hooks, 'echo "onStartup: $FROM_THE_DAEMON"')
+    monkeypatch.setenv("KUBECONFIG", "/somebody/elses")
+    bash(hooks, 'echo "onStartup: ${FROM_THE_DAEMON:-6}"; [ "$KUBECONFIG $HOME" = "/dev/null /nonexistent" ]')
     (hook,) = await discovered(hooks, ProcessConfigReader())
-    assert hook.config.on_startup == 5
-    assert "FROM_THE_DAEMON" in os.environ
+    assert hook.config.on_startup == 6
 
 
 QUICK = Limits(wall_s=60.0, stdout_bytes=1000, term_grace_s=0.05, drain_s=0.05)

@@ -29,7 +29,7 @@ def lines_of(*chunks: bytes) -> list[str]:
         ((b"one\ntwo\n",), ["one", "two"]),
         ((b"on", b"e\nt", b"wo"), ["one", "two"]),
         ((b"one\n", b"", b"\n \t\r\n", b"two"), ["one", "two"]),
-        ((b"  one \r\n",), ["one"]),
+        ((b"  one \r\n",), ["  one"]),
         (("ä".encode()[:1], "ä".encode()[1:] + b"\n"), ["ä"]),
         ((b"\xff\xfe\n",), ["\ufffd\ufffd"]),
         ((b'{"level":"info"}\n{"a":\n1}\n',), ['{"level":"info"}', '{"a":', "1}"]),

@@ -136,9 +136,24 @@ async def test_an_application_s_hook_does_not_see_what_is_in_no_namespace(autoju
         assert not caught.value.transient
 
 
+@pytest.mark.parametrize(
+    ("asked", "field"), [(HERE, "nameSelector"), (NamespaceSelector(None, "a=b"), "labelSelector")]
+)
+async def test_namespaces_are_not_selected_of_what_is_in_none(
+    autojump_clock: MockClock, asked: NamespaceSelector, field: str
+) -> None:
+    """It would watch all objects of the kind, where the hook asked for some."""
+    wanted = binding(kind="ns", namespaces=asked)
+    async with memory_cluster() as client, watching(client, wanted) as watched:
+        expected = rf"binding watched: Namespace is in no namespace, so namespace\.{field} cannot .*; leave it out"
+        with pytest.raises(HookError, match=expected) as caught:
+            await watched.monitor.wait_listed()
+        assert not caught.value.transient
+
+
 async def test_a_module_s_hook_does(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client:
-        for asked in (None, HERE, NamespaceSelector(None, "a=b")):
+        for asked in (None, NamespaceSelector((), "")):
             async with watching(client, binding(kind="namespaces", namespaces=asked)) as watched:
                 await watched.monitor.wait_listed()
                 assert "kube-public" in watched.shown()

@@ -90,12 +90,10 @@ async def label(client: HttpClusterClient, name: str, team: str | None) -> None:
     ],
 )
 def test_namespaces(asked: NamespaceSelector | None, namespaces: tuple[str, ...], labels: str) -> None:
-    wanted = selection(binding(namespaces=asked, labels="app=x"), CONFIG_MAP, None)
+    wanted = selection(binding(namespaces=asked, labels="app=x"), None)
     assert (wanted.namespaces, wanted.namespace_labels, wanted.label_selector) == (namespaces, labels, "app=x")
-    own = selection(binding(namespaces=asked), CONFIG_MAP, "prod")
+    own = selection(binding(namespaces=asked), "prod")
     assert (own.namespaces, own.namespace_labels) == (("prod",), "")
-    nowhere = selection(binding(namespaces=asked), NAMESPACE, None)
-    assert (nowhere.namespaces, nowhere.namespace_labels) == (("",), "")
 
 
 @pytest.mark.parametrize(
@@ -109,7 +107,7 @@ def test_namespaces(asked: NamespaceSelector | None, namespaces: tuple[str, ...]
     ],
 )
 def test_names_are_field_selectors(wanted: KubernetesBinding, selectors: tuple[str, ...]) -> None:
-    assert selection(wanted, CONFIG_MAP, None).field_selectors() == selectors
+    assert selection(wanted, None).field_selectors() == selectors
 
 
 # -- watches
@@ -128,9 +126,7 @@ async def test_a_source_is_silent_once_it_is_closed() -> None:
 
 async def test_one_watch_for_each_namespace_and_name(autojump_clock: MockClock) -> None:
     told = Told()
-    wanted = selection(
-        binding(names=("a", "b"), namespaces=NamespaceSelector(("default", "kube-public"), "")), CONFIG_MAP, None
-    )
+    wanted = selection(binding(names=("a", "b"), namespaces=NamespaceSelector(("default", "kube-public"), "")), None)
     async with memory_cluster() as client:
         for where in ("default", "kube-public", "kube-system"):
             for name in ("a", "c"):
@@ -153,7 +149,7 @@ async def test_namespaces_that_match_come_and_go(autojump_clock: MockClock) -> N
         for name, team in (("one", "a"), ("two", "")):
             await client.create(namespace(name, team))
             await client.create(config_map("x", name))
-        async with following(client, selection(binding(namespaces=TEAM), CONFIG_MAP, None), told) as sources:
+        async with following(client, selection(binding(namespaces=TEAM), None), told) as sources:
             await sources.wait_listed()
             assert told.take() == ["ADDED one/x"]
             await label(client, "two", "a")
@@ -178,7 +174,7 @@ async def test_a_namespace_that_flickers_ends_as_it_is(autojump_clock: MockClock
     async with memory_cluster() as client:
         await client.create(namespace("one", "a"))
         await client.create(config_map("x", "one"))
-        async with following(client, selection(binding(namespaces=TEAM), CONFIG_MAP, None), told) as sources:
+        async with following(client, selection(binding(namespaces=TEAM), None), told) as sources:
             await sources.wait_listed()
             for team in (None, "a", None, "a", None, "a"):
                 await label(client, "one", team)
@@ -192,7 +188,7 @@ async def test_a_namespace_that_flickers_ends_as_it_is(autojump_clock: MockClock
 
 async def test_no_namespace_that_matches_is_an_empty_list() -> None:
     async with memory_cluster() as client:
-        wanted = selection(binding(namespaces=TEAM), CONFIG_MAP, None)
+        wanted = selection(binding(namespaces=TEAM), None)
         async with following(client, wanted, Told()) as sources:
             await sources.wait_listed()
             assert len(sources) == 0
@@ -222,7 +218,7 @@ async def test_namespaces_that_cannot_be_listed_are_told() -> None:
 async def test_a_namespace_that_goes_while_it_is_listed_does_not_hold_the_list(autojump_clock: MockClock) -> None:
     async with memory_cluster() as client:
         await client.create(namespace("one", "a"))
-        wanted = selection(binding(namespaces=TEAM), CONFIG_MAP, None)
+        wanted = selection(binding(namespaces=TEAM), None)
         async with following(client, wanted, Told()) as sources, trio.open_nursery() as nursery:
             nursery.start_soon(sources.wait_listed)
             while not len(sources):
@@ -285,7 +281,7 @@ async def test_a_namespace_that_is_made_anew_is_another(autojump_clock: MockCloc
     async with memory_cluster() as client:
         await client.create(namespace("one", "a"))
         await client.create(config_map("x", "one"))
-        wanted = selection(binding(namespaces=TEAM), CONFIG_MAP, None)
+        wanted = selection(binding(namespaces=TEAM), None)
         async with following(client, wanted, told) as sources:
             await sources.wait_listed()
             there = RawObject(ObjectKey(NAMESPACE, "", "one"), "other", "9", b"{}")
@@ -296,8 +292,8 @@ async def test_a_namespace_that_is_made_anew_is_another(autojump_clock: MockCloc
 
 
 def test_how_often_a_binding_is_listed_anew() -> None:
-    assert selection(binding(), CONFIG_MAP, None).relist_s is None
-    assert selection(replace(binding(), resynchronization_s=90.0), CONFIG_MAP, "own").relist_s == 90.0
+    assert selection(binding(), None).relist_s is None
+    assert selection(replace(binding(), resynchronization_s=90.0), "own").relist_s == 90.0
 
 
 def test_how_many_watches_a_binding_needs() -> None:

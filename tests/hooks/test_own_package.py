@@ -6,8 +6,15 @@ import pytest
 
 from tests.hooks.linting import package
 from wharfinger.hooks.config import HookScope
-from wharfinger.hooks.own_package import hook_files_of, package_around, section_of_hook
+from wharfinger.hooks.own_package import (
+    check_hook_files,
+    hook_files_of,
+    package_around,
+    section_of_hook,
+    values_of_hook,
+)
 from wharfinger.packages.errors import PackageError
+from wharfinger.packages.package_check import Severity
 
 
 def test_a_hook_is_its_packages_whose_hooks_folder_is_nearest(tmp_path: Path) -> None:
@@ -35,3 +42,25 @@ def test_the_hooks_of_a_folder(tmp_path: Path) -> None:
     with pytest.raises(PackageError, match="nothing says what it is"):
         hook_files_of(lone)
     assert hook_files_of(lone, HookScope.GLOBAL).hooks == ()
+
+
+def test_what_check_says_of_the_files_of_hooks(tmp_path: Path) -> None:
+    folder = package(tmp_path, {"hooks/a.sh": "#!/bin/bash\n", "hooks/off.sh": "", "enabled": ""})
+    (folder / "enabled").chmod(0o644)
+    assert [str(finding) for finding in check_hook_files(folder)] == [
+        "hooks/off.sh: no executable permissions, chmod +x is required to run this hook",
+        "enabled: it is there but not executable, so it has no say; chmod +x makes it count",
+    ]
+    assert {finding.severity for finding in check_hook_files(folder)} == {Severity.WARNING}
+    declared = {"package.yaml": "name: web\nversion: 1.0.0\nbatchHooks: [hooks/gone]\n", "hooks/a.sh": ""}
+    (finding,) = check_hook_files(package(tmp_path, declared, name="other"))
+    assert finding.severity is Severity.ERROR
+    assert "declared in batchHooks" in finding.message
+
+
+def test_a_hook_in_no_package_has_no_values_of_its_own(tmp_path: Path) -> None:
+    folder = tmp_path / "Not A Name" / "hooks"
+    folder.mkdir(parents=True)
+    for hook in (folder / "a.sh", tmp_path / "a.sh"):
+        own = values_of_hook(hook, {"web": {"a": 1}})
+        assert (own.values, own.config_values) == ({}, {"web": {"a": 1}})

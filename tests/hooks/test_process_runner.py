@@ -87,12 +87,24 @@ async def test_every_variable_of_the_contract_names_a_private_file_of_the_run(ma
     }
 
 
-async def test_a_hook_inherits_the_environment_of_the_process(
+async def test_a_hook_gets_of_the_process_only_what_is_harmless(
     scratch: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("FROM_THE_DAEMON", "yes")
-    outcome = await ProcessHookRunner(scratch, limits(PATIENT)).run(run_of(bash(tmp_path, 'echo "$FROM_THE_DAEMON"')))
-    assert outcome.log_lines == ("yes",)
+    monkeypatch.setenv("A_CLOUDS_KEY", "crown-jewel")
+    monkeypatch.setenv("KUBECONFIG", "/somebody/elses")
+    monkeypatch.setenv("LC_TIME", "C.UTF-8")
+    hook = bash(tmp_path, 'echo "[${A_CLOUDS_KEY:-}] $KUBECONFIG $LC_TIME"; [ "$HOME/values.json" = "$VALUES_PATH" ]')
+    outcome = await ProcessHookRunner(scratch, limits(PATIENT)).run(run_of(hook))
+    assert outcome.succeeded
+    assert outcome.log_lines == ("[] /dev/null C.UTF-8",)
+
+
+async def test_a_home_and_a_cluster_that_were_asked_for_are_the_hooks(scratch: Path, tmp_path: Path) -> None:
+    environment = {"PATH": PATH, "HOME": "/home/ann", "KUBECONFIG": "/asked/for"}
+    outcome = await ProcessHookRunner(scratch, limits(PATIENT), environment=environment).run(
+        run_of(bash(tmp_path, 'echo "$HOME $KUBECONFIG"'))
+    )
+    assert outcome.log_lines == ("/home/ann /asked/for",)
 
 
 async def test_lines_are_told_while_the_hook_runs(scratch: Path, tmp_path: Path) -> None:

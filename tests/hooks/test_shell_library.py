@@ -8,8 +8,12 @@ import pytest
 from tests.hooks import contained
 from tests.hooks.scripts import run_of, write_hook
 from tests.hooks.shell_hooks import run_body, run_hook, sandbox, write_shell_hook
+from wharfinger.hooks.config_reader import ProcessConfigReader
 from wharfinger.hooks.containment import Containment
-from wharfinger.hooks.shell_library import FOLDER, FRAMEWORK_DIR, binds, environment, install
+from wharfinger.hooks.errors import HookError
+from wharfinger.hooks.hook_files import hook_file
+from wharfinger.hooks.process_runner import ProcessHookRunner
+from wharfinger.hooks.shell_library import FOLDER, FRAMEWORK_DIR, binds, environment, install, missing_library_advice
 
 MAIN = "__main__() { echo handled; }"
 FILES = [
@@ -48,6 +52,35 @@ async def test_a_hook_that_is_run_in_a_sandbox_finds_it_there() -> None:
         containment = Containment(sandbox=contained.sandbox(), state_dir=state, extra_binds=binds())
         outcome = await contained.runner(state, containment).run(run_of(hook, contexts=({"binding": "onStartup"},)))
         assert (outcome.succeeded, outcome.log_lines) == (True, ("onStartup",)), outcome.exit_description
+
+
+@pytest.mark.skipif(Path("/shell_lib.sh").exists(), reason="the library is on this machine")
+async def test_a_hook_that_misses_it_at_the_root_is_told_what_to_do(tmp_path: Path) -> None:
+    remedy = "/shell_lib.sh is not on this machine: put it there with `wharfinger hook shell-lib --install /`"
+    hook = write_shell_hook(tmp_path, MAIN, library="/shell_lib.sh")
+    with pytest.raises(HookError) as caught:
+        await ProcessConfigReader().config_of(hook_file(hook))
+    assert remedy in str(caught.value)
+    assert "--hook-sandbox" in str(caught.value)
+    outcome = await ProcessHookRunner(tmp_path / "scratch", contained.LIMITS).run(run_of(hook))
+    assert remedy in outcome.exit_description
+
+
+@pytest.mark.parametrize(
+    ("said", "there", "advised"),
+    [
+        ("a.sh: line 2: /shell_lib.sh: No such file or directory", False, True),
+        ("a.sh: Zeile 2: /shell_lib.sh: Datei oder Verzeichnis nicht gefunden", False, True),
+        ("a.sh: line 3: /frameworks/shell/context.sh: No such file or directory", False, True),
+        ("a.sh: line 2: /shell_lib.sh: No such file or directory", True, False),
+        ("a.sh: line 2: /opt/shell_lib.sh: No such file or directory", False, False),
+        ("no such pod", False, False),
+    ],
+)
+def test_only_who_misses_it_is_told(tmp_path: Path, said: str, there: bool, advised: bool) -> None:
+    if there:
+        install(tmp_path)
+    assert bool(missing_library_advice(said, tmp_path)) == advised
 
 
 def test_elsewhere_a_variable_says_where() -> None:

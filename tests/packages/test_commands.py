@@ -20,6 +20,8 @@ from tests.packages.faulty_registry import Reply, open_faulty_registry, sample
 from tests.packages.real_jq import RealJq
 from tests.packages.test_settings_check import FILES
 from tests.registry_server import PASSWORD, USER, make_certificate, open_registry_server
+from wharfinger.__main__ import main
+from wharfinger.hooks.own_package import check_hook_files
 from wharfinger.packages.address import RegistryAddress
 from wharfinger.packages.commands import add_package
 from wharfinger.packages.digest import digest_of
@@ -35,7 +37,7 @@ async def open_jq() -> AsyncIterator[RealJq]:
 def run(*arguments: str) -> int:
     """The command line in this thread; its exit code."""
     parser = argparse.ArgumentParser(prog="wharfinger package")
-    parser.set_defaults(open_jq=open_jq)
+    parser.set_defaults(open_jq=open_jq, check_hooks=check_hook_files)
     add_package(parser)
     args = parser.parse_args(arguments)
     code: int = args.handler(args)
@@ -351,3 +353,14 @@ def test_check_takes_versions_that_there_can_be(version: str, capsys: pytest.Cap
 def test_check_says_that_there_is_no_such_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("check", str(tmp_path / "nowhere")) == 1
     assert "nowhere: no such folder" in capsys.readouterr().err
+
+
+def test_check_says_which_hooks_the_daemon_would_leave_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "web" / "hooks").mkdir(parents=True)
+    (tmp_path / "web" / "package.yaml").write_text("name: web\nversion: 1.0.0\n")
+    (tmp_path / "web" / "hooks" / "a.sh").write_text("#!/bin/bash\n")
+    assert main(["package", "check", str(tmp_path / "web")]) == 0
+    assert "hooks/a.sh: no executable permissions, chmod +x is required" in capsys.readouterr().out
+    (tmp_path / "web" / "package.yaml").write_text("name: web\nversion: 1.0.0\nbatchHooks: [hooks/a.sh]\n")
+    assert main(["package", "check", str(tmp_path / "web")]) == 1
+    assert "declared in batchHooks" in capsys.readouterr().out

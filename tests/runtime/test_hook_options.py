@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from wharfinger.cluster.resource import ObjectKey
+from wharfinger.hooks.cluster_access import CredentialsPolicy
+from wharfinger.hooks.hook_environment import AskedVariable
 from wharfinger.runtime.hook_options import AddonFolders, add_hooks, addon_folders, folders_problem
 from wharfinger.runtime.resources import CONFIG_MAP
 from wharfinger.runtime.restart_policy import Repeat
@@ -76,3 +78,24 @@ def test_the_config_map_may_be_named_as_addon_operator_has_it(tmp_path: Path) ->
     assert folders(environment=environment).config_map is None
     alone = {"ADDON_OPERATOR_CONFIG_MAP": "settings"}
     assert folders("--modules-dir", str(tmp_path), environment=alone).config_map is None
+
+
+def test_what_hooks_are_given() -> None:
+    args = parsed()
+    assert (args.hook_env, args.hook_credentials) == ([], CredentialsPolicy.MODULES)
+    args = parsed("--hook-env", "A", "--hook-env", "B=1", "--hook-credentials", "all")
+    assert args.hook_env == [AskedVariable("A"), AskedVariable("B", "1")]
+    assert args.hook_credentials is CredentialsPolicy.ALL
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (("--hook-credentials", "some"), "'some' is none of modules, all, none"),
+        (("--hook-env", "A B"), "'A B' is not NAME, NAME=VALUE"),
+    ],
+)
+def test_what_hooks_cannot_be_given(arguments: tuple[str, ...], why: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        parsed(*arguments)
+    assert why in capsys.readouterr().err

@@ -13,7 +13,8 @@ from tests.runtime.test_start_tasks import notes, noting
 from tests.runtime.world import World, open_ground, open_world
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.formats.json_value import JsonObject, find_list, find_str
-from wharfinger.runtime.hook_runs import MAX_LOGGED, MAX_PROBLEMS
+from wharfinger.hooks.log_budget import BURST_LINES
+from wharfinger.runtime.hook_runs import MAX_PROBLEMS
 from wharfinger.runtime.instance import Instance
 from wharfinger.runtime.resources import APPLICATION, SECRET
 from wharfinger.runtime.snapshots import RuntimeInspector
@@ -115,10 +116,12 @@ async def test_a_hook_that_prints_without_end_is_not_logged_without_end(
 ) -> None:
     caplog.set_level(logging.INFO, logger="wharfinger")
     async with open_world(tmp_path) as world:
-        await installed(world, tmp_path, bash(ON_STARTUP, f"seq 1 {MAX_LOGGED + 50}"), state="Ready")
+        await installed(world, tmp_path, bash(ON_STARTUP, f"seq 1 {BURST_LINES + 50}"), state="Ready")
     said = [record.message for record in caplog.records if record.message.startswith("hooks/a.sh: ")]
-    assert len(said) == MAX_LOGGED + 1
-    assert said[-1] == f"hooks/a.sh: more than {MAX_LOGGED} lines; the rest of this run is not logged"
+    assert len(said) == BURST_LINES + 1
+    assert said[-1].startswith(
+        "hooks/a.sh: 50 lines left out; a hook may log 1000 lines or 1024 KiB at once, and 2 lines"
+    )
 
 
 SECRET_OF_ALL = {

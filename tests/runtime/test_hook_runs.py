@@ -1,5 +1,7 @@
 """Hooks of packages in a world: real bash and Python processes, real events, values that flow into the release."""
 
+import logging
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,14 +16,17 @@ from tests.runtime.notes import Notes, instance
 from tests.runtime.world import SOON, World, open_ground, open_world
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.formats.json_value import JsonObject, find_str
+from wharfinger.hooks.cluster_access import CredentialsPolicy
 from wharfinger.hooks.config_bindings import UNBOUND
 from wharfinger.hooks.context_file import Context
 from wharfinger.hooks.discovery import Hook
 from wharfinger.hooks.hook_metrics import HookMetrics
-from wharfinger.hooks.runner import HookOutcome, HookRun
+from wharfinger.hooks.log_budget import BURST_LINES, LINES_PER_S
+from wharfinger.hooks.runner import HookOutcome, HookRun, LogRecord
 from wharfinger.packages.definition import read_definition
 from wharfinger.queue.slots import Kind, SlotLimits, Slots
 from wharfinger.runtime.hook_runs import Cause, run_hook
+from wharfinger.runtime.identity import AppId, ModuleId
 from wharfinger.runtime.instance import Tools
 from wharfinger.runtime.resources import CONFIG_MAP
 
@@ -199,8 +204,10 @@ class Watched:
     """A runner of hooks that do nothing, and how they were run."""
 
     runs: list[HookRun] = field(default_factory=list)
+    prints: int = 0
     slots: Slots = field(default_factory=lambda: Slots(SlotLimits(hooks=1)))
     metrics: HookMetrics = field(default_factory=HookMetrics)
+    hook_credentials: CredentialsPolicy = CredentialsPolicy.MODULES
 
     @property
     def hook_runner(self) -> "Watched":
@@ -208,6 +215,9 @@ class Watched:
 
     async def run(self, run: HookRun) -> HookOutcome:
         self.runs.append(run)
+        for number in range(self.prints):
+            assert run.on_record is not None
+            run.on_record(LogRecord("stdout", "info", f"line {number}"))
         return HookOutcome(True, "", (), (), (), (), (), 0.0, 0.0, 0)
 
 
@@ -239,3 +249,42 @@ async def test_a_hook_is_told_what_there_is_when_its_turn_has_come(
     assert run.values["hooked"] == {"seen": 2}
     sums = [line for line in watched.metrics.exposition().splitlines() if "hook_run_seconds_sum" in line]
     assert [line.split()[-1] for line in sums] == ["0"]
+
+
+@pytest.mark.parametrize(
+    ("policy", "module", "application"),
+    [(CredentialsPolicy.MODULES, True, False), (CredentialsPolicy.ALL, True, True)],
+)
+async def test_hooks_of_an_application_act_as_the_daemon_only_where_that_was_asked_for(
+    tmp_path: Path, policy: CredentialsPolicy, module: bool, application: bool
+) -> None:
+    watched = Watched(hook_credentials=policy)
+    hook = Hook("hooks/a.sh", Path("a.sh"), (), Path(), UNBOUND)
+    for identity in (ModuleId("shop"), AppId("prod", "shop")):
+        one = instance(identity)
+        one.definition = read_definition(hooked(tmp_path / "hooked", {}), name="hooked", version="1.0.0")
+        await run_hook(one, cast("Tools", watched), Notes(), hook, tuple, Cause("maps"))
+        shutil.rmtree(tmp_path / "hooked")
+    assert [run.credentials for run in watched.runs] == [module, application]
+
+
+async def test_a_hook_that_floods_run_after_run_does_not_flood_the_log(
+    tmp_path: Path, autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, logger="wharfinger")
+    one, watched = instance(), Watched(prints=BURST_LINES)
+    one.definition = read_definition(hooked(tmp_path / "hooked", {}), name="hooked", version="1.0.0")
+    noisy, quiet = (Hook(f"hooks/{name}.sh", Path("a.sh"), (), Path(), UNBOUND) for name in ("noisy", "quiet"))
+    runs, pause = 43, 2.0
+    for _ in range(runs):
+        await run_hook(one, cast("Tools", watched), Notes(), noisy, tuple, Cause("maps"))
+        await trio.sleep(pause)
+    watched.prints = 1
+    await run_hook(one, cast("Tools", watched), Notes(), quiet, tuple, Cause("maps"))
+    said = [record.message for record in caplog.records]
+    lines = [message for message in said if message.startswith("hooks/noisy.sh: line ")]
+    reports = [message for message in said if " lines left out; a hook may log " in message]
+    assert BURST_LINES <= len(lines) <= BURST_LINES + LINES_PER_S * pause * runs
+    assert len(lines) + sum(int(report.split(": ")[1].split()[0]) for report in reports) == runs * BURST_LINES
+    assert len(reports) <= runs + 1
+    assert said[-1] == "hooks/quiet.sh: line 0"  # another hook has its own

@@ -1,0 +1,45 @@
+"""How much one hook may log, over all its runs: two token buckets, of lines and of characters. Pure.
+
+A run that fails is run again for ever, so a bound for each run alone bounds nothing. Once a bucket is empty, the hook's lines are
+left out and counted until a part of both has come back: so the log has whole stretches of lines and, between them, the number of
+those that are missing, and not one line each second. Moments are those of a clock that never goes back, in seconds.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+BURST_LINES: Final = 1_000
+BURST_CHARS: Final = 1024 * 1024
+LINES_PER_S: Final = 2.0
+CHARS_PER_S: Final = 2048.0
+OPEN_AGAIN: Final = 0.1
+"""The part of a full bucket that is there when lines are logged again."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogBudget:
+    """What is left for one hook at the moment ``at``, and how many lines were ``left_out`` since the last report."""
+
+    lines: float = BURST_LINES
+    chars: float = BURST_CHARS
+    at: float = 0.0
+    closed: bool = False
+    left_out: int = 0
+
+    def admit(self, chars: int, now: float) -> "tuple[LogBudget, bool]":
+        """The budget after one more line of so many characters, and whether that is logged."""
+        budget = self._refilled(now)
+        if budget.closed or budget.lines < 1 or budget.chars < chars:
+            return replace(budget, closed=True, left_out=budget.left_out + 1), False
+        return replace(budget, lines=budget.lines - 1, chars=budget.chars - chars), True
+
+    def report(self) -> "tuple[LogBudget, int]":
+        """The budget once somebody said how many lines were left out, and that number."""
+        return replace(self, left_out=0), self.left_out
+
+    def _refilled(self, now: float) -> "LogBudget":
+        passed = max(0.0, now - self.at)
+        lines = min(float(BURST_LINES), self.lines + passed * LINES_PER_S)
+        chars = min(float(BURST_CHARS), self.chars + passed * CHARS_PER_S)
+        opens = lines >= OPEN_AGAIN * BURST_LINES and chars >= OPEN_AGAIN * BURST_CHARS
+        return replace(self, lines=lines, chars=chars, at=max(self.at, now), closed=self.closed and not opens)

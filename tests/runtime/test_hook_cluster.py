@@ -1,0 +1,166 @@
+"""Which cluster, variables and files a hook finds in a real daemon, whatever the daemon itself was started with."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.hooks.contained import IS_ROOT, no_sandbox, state_folder, users
+from tests.programs import Program, program, wharfinger
+from tests.runtime.killing import Kubectl, application
+from tests.runtime.test_hook_runs import bash
+
+NAMES: Final = ("mine", "theirs")
+KEY = "FAKE_CLOUD_KEY"
+ASKED = "ASKED_FOR"
+SAID = f"""
+echo "server $(kubectl config view --minify --output 'jsonpath={{.clusters[0].cluster.server}}')."
+echo "namespaces $(kubectl get namespace --output name 2>&1 | tr '\\n' ' ')."
+echo "variables [${{{KEY}:-}}] [${{{ASKED}:-}}] [${{SET:-}}] [${{KUBERNETES_SERVICE_HOST:-}}]."
+echo "home ${{HOME#"$(dirname "$VALUES_PATH")"}}."
+"""
+
+
+@contextmanager
+def control_plane(folder: Path) -> Iterator[Kubectl]:
+    """A control plane beside the daemon's: that of the person who starts the daemon."""
+    kubeconfig = folder / "kubeconfig"
+    arguments = ("--listen", "127.0.0.1:0", "--data", str(folder / "data.db"), "--kubeconfig", str(kubeconfig))
+    with program(*wharfinger("control-plane", *arguments)) as running:
+        running.wait_line("control plane ready")
+        kubectl = Kubectl(kubeconfig)
+        kubectl("create", "namespace", "theirs")
+        yield kubectl
+
+
+@contextmanager
+def daemon(state: Path, hooks: Path, other: Kubectl, *more: str) -> Iterator[Program]:
+    """A daemon that is started in the environment of somebody who works on another cluster."""
+    theirs = {
+        "KUBECONFIG": str(other.kubeconfig),
+        "KUBERNETES_SERVICE_HOST": "192.0.2.1",
+        KEY: "crown-jewel",
+        ASKED: "passed-on",
+    }
+    command = wharfinger("run", "--state-dir", str(state), "--global-hooks-dir", str(hooks), *more)
+    with program(*command, env=theirs) as running:
+        yield running
+
+
+def global_hooks(folder: Path) -> Path:
+    hooks = folder / "global-hooks"
+    hooks.mkdir()
+    hook = hooks / "ask.sh"
+    hook.write_text(bash("configVersion: v1\nonStartup: 1", SAID))
+    hook.chmod(0o755)
+    return hooks
+
+
+def said(running: Program, word: str) -> str:
+    """What the hook said behind ``word``."""
+    line = running.wait_line(f"ask.sh: {word} ")
+    return line.split(f"ask.sh: {word} ", 1)[1]
+
+
+CONTAINED = {
+    "plain": (),
+    "users": ("--hook-users", f"{users().first}-{users().last}"),
+    "sandbox": ("--hook-sandbox",),
+}
+
+
+def contained(way: str) -> tuple[str, ...]:
+    """The options; skips where this machine cannot."""
+    if way == "users" and not IS_ROOT:
+        pytest.skip("only root can run hooks as other users")
+    if way == "sandbox" and (why := no_sandbox()):
+        pytest.skip(why)
+    return CONTAINED[way]
+
+
+@pytest.mark.parametrize("way", CONTAINED)
+def test_a_hook_works_on_the_cluster_of_its_daemon_and_sees_no_credential(tmp_path: Path, way: str) -> None:
+    options = ("--embedded", *contained(way), "--hook-env", ASKED, "--hook-env", "SET=by option")
+    hooks = global_hooks(tmp_path)
+    with (
+        control_plane(tmp_path) as other,
+        state_folder() as state,
+        daemon(state, hooks, other, *options) as running,
+    ):
+        running.wait_line("ask.sh: home ")
+        namespaces = said(running, "namespaces")
+        assert "namespace/kube-system" in namespaces
+        assert "theirs" not in namespaces
+        assert said(running, "variables").startswith("[] [passed-on] [by option] []. ")
+        assert said(running, "home").startswith("/tmp. " if way == "users" else ". ")
+        own = Kubectl(state / "embedded" / "kubeconfig")
+        server = own("config", "view", "--minify", "--output", "jsonpath={.clusters[0].cluster.server}")
+        assert said(running, "server").split(". ")[0].endswith(f"@{server.rpartition('@')[2]}")
+        assert "crown-jewel" not in "\n".join(running.lines)
+        running.process.terminate()
+        assert running.wait() == 0
+        assert not list((state / "scratch").glob("hook-*"))  # the credentials went with the folder of the run
+
+
+def test_a_hook_works_on_the_context_that_the_daemon_was_given(tmp_path: Path) -> None:
+    hooks, (mine, theirs) = global_hooks(tmp_path), (tmp_path / "mine", tmp_path / "theirs")
+    mine.mkdir()
+    theirs.mkdir()
+    with control_plane(mine) as own, control_plane(theirs) as other, state_folder() as state:
+        own("create", "namespace", "ours")
+        both = tmp_path / "both"
+        both.write_text(own_and_other(own, other))
+        given = ("--kubeconfig", str(both), "--context", "mine")
+        with daemon(state, hooks, other, *given) as running:
+            assert "namespace/ours" in said(running, "namespaces")
+
+
+def own_and_other(own: Kubectl, other: Kubectl) -> str:
+    """A kubeconfig with both clusters, the other one its current context, and a context ``mine``."""
+    documents = [json.loads(each("config", "view", "--raw", "--output", "json")) for each in (own, other)]
+    merged: dict[str, object] = {"apiVersion": "v1", "kind": "Config", "current-context": "theirs"}
+    for lists, field in (("clusters", "cluster"), ("users", "user")):
+        merged[lists] = [
+            {"name": name, field: document[lists][0][field]} for name, document in zip(NAMES, documents, strict=True)
+        ]
+    merged["contexts"] = [{"name": name, "context": {"cluster": name, "user": name}} for name in NAMES]
+    return json.dumps(merged)
+
+
+def test_a_hook_finds_what_is_beside_it_in_the_folder_that_was_given(tmp_path: Path) -> None:
+    """By a path relative to its working folder and to itself; what is outside of the folder is not there."""
+    given = tmp_path / "operator"
+    hook = given / "hooks" / "deep" / "ask.sh"
+    hook.parent.mkdir(parents=True)
+    (given / "shared").mkdir()
+    (given / "shared" / "word").write_text("found")
+    (tmp_path / "word").write_text("found")
+    body = 'echo "beside $(cat shared/word) $(cat "$(dirname "$0")/../../shared/word") [$(cat ../word || true)]."'
+    hook.write_text(bash("configVersion: v1\nonStartup: 1", body))
+    hook.chmod(0o755)
+    options = ("--embedded", "--state-dir", str(tmp_path / "state"), "--global-hooks-dir", str(given))
+    with program(*wharfinger("run", *options)) as running:
+        assert said(running, "beside").startswith("found found []. ")
+
+
+@pytest.mark.parametrize(("options", "may"), [((), False), (("--hook-credentials", "all"), True)])
+def test_an_applications_hook_does_not_act_as_the_daemon_unless_that_was_asked_for(
+    tmp_path: Path, options: tuple[str, ...], may: bool
+) -> None:
+    package = tmp_path / "packages" / "web"
+    (package / "hooks").mkdir(parents=True)
+    (package / "package.yaml").write_text("name: web\nversion: 1.0.0\ntype: Application\n")
+    hook = package / "hooks" / "ask.sh"
+    hook.write_text(bash("configVersion: v1\nonStartup: 1", SAID))
+    hook.chmod(0o755)
+    given = ("--state-dir", str(tmp_path / "state"), "--local-packages", str(package.parent), *options)
+    with program(*wharfinger("run", "--embedded", *given)) as running:
+        running.wait_line("ready:")
+        kubectl = Kubectl(tmp_path / "state" / "embedded" / "kubeconfig")
+        kubectl.apply(tmp_path / "app.yaml", application("web", f"{{folder: {{path: '{package.parent}'}}}}"))
+        namespaces = said(running, "namespaces")
+        assert ("namespace/kube-system" in namespaces) == may
+        assert ("Error from server (Forbidden)" in namespaces) != may
