@@ -110,6 +110,12 @@ class PackageStatus:
     """`Ready` as it stays while it is suspended; before that, as an earlier process told it, until this one begins to work."""
 
     @property
+    def rollout(self) -> Condition | None:
+        """What of it is being updated, scaled or replaced, while all of it was ready the last time that was judged."""
+        scaled = self.stages[Stage.SCALED]
+        return scaled if scaled.truth is Truth.TRUE and scaled.reason == Reason.ROLLING_OUT else None
+
+    @property
     def phase(self) -> Phase:
         """See :class:`Phase`."""
         if self.installed_since is None:

@@ -127,6 +127,17 @@ def progressing(status: PackageStatus, stage: Stage, reason: str, message: str, 
     return _with(status, stage, _moved(status.stages[stage], truth, reason, message, now), now)
 
 
+def rolling_out(status: PackageStatus, message: str, now: datetime) -> PackageStatus:
+    """What was ready is being updated, scaled or replaced by others: it is Reconciling, and still Ready.
+
+    What was not ready does not become so before all of it is.
+    """
+    before = status.stages[Stage.SCALED]
+    if before.truth is not Truth.TRUE:
+        return progressing(status, Stage.SCALED, Reason.UNHEALTHY, message, now)
+    return _with(status, Stage.SCALED, _moved(before, Truth.TRUE, Reason.ROLLING_OUT, message, now), now)
+
+
 def succeeded(status: PackageStatus, stage: Stage, now: datetime) -> PackageStatus:
     """A stage is done."""
     if stage is Stage.SCALED and status.removal is None:

@@ -358,6 +358,26 @@ def test_what_was_ready_and_is_not_any_more_is_degraded() -> None:
     assert statuses.summary(statuses.succeeded(status, Stage.SCALED, T2)).state == "Ready"
 
 
+def test_what_is_rolled_out_stays_ready_and_is_reconciling() -> None:
+    status = statuses.rolling_out(ready(), "Deployment a: 1 of 3", T1)
+    message = statuses.summary(ready()).message
+    assert statuses.summary(status)[:2] == ("Ready", f"{message}; Deployment a: 1 of 3")
+    told = {kind: (told.truth.value, told.reason, told.message) for kind, told in status.told.items()}
+    assert told["Ready"] == ("True", "Ready", message)
+    assert told["Reconciling"] == ("True", "RollingOut", "Deployment a: 1 of 3")
+    assert (told["Stalled"][0], told["Scaled"][0]) == ("False", "True")
+    assert status.told["Ready"].since == ready().told["Ready"].since
+    over = statuses.succeeded(status, Stage.SCALED, T2)
+    assert (statuses.summary(over), over.told["Reconciling"].truth) == (statuses.summary(ready()), Truth.FALSE)
+
+
+def test_what_broke_down_is_not_ready_because_it_moves() -> None:
+    broken = statuses.progressing(ready(), Stage.SCALED, Reason.UNHEALTHY, "Deployment a: 0 of 2", T1)
+    moves = statuses.rolling_out(broken, "Deployment a: 1 of 2", T2)
+    assert statuses.summary(moves)[:2] == ("Degraded", "Deployment a: 1 of 2")
+    assert moves.told["Ready"].truth is Truth.FALSE
+
+
 def test_what_somebody_else_wrote_is_told_in_so_many_characters_and_no_more() -> None:
     """A patch that is too large is refused, and would be tried for ever."""
     status = statuses.failed(ready(), Stage.REQUIREMENTS, Reason.ANY_OF_UNMET, "x" * 3_000_000, T1, permanent=False)
