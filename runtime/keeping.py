@@ -2,9 +2,9 @@
 
 The release engine watches what it applied and says what it sees; here each saying finds its package. Health is told only once a
 package was ready: until then the task that waits for it tells what it waits for. Objects that are unready for a while, as each
-scaling and each rollout makes them, leave the package Ready, and Reconciling; it is Degraded once one failed or stalled. Drift that
-is merely told, and revisions that somebody else made, are warnings: nothing is wrong that trying again would mend. Fields that
-somebody fights for make the package Degraded, with that writer's name, until he lets go.
+scaling and each rollout makes them, leave the package Ready, and Reconciling; it is Degraded once one failed or stalled. Drift
+that is merely told, and revisions that somebody else made, are warnings: nothing is wrong that trying again would mend. Fields
+that somebody fights for make the package Degraded, with that writer's name, until he lets go.
 """
 
 import logging
