@@ -111,7 +111,7 @@ def _verdicts(status: PackageStatus) -> Iterator[tuple[str, Verdict | Told | Non
 def _kstatus(status: PackageStatus, problem: Condition | None) -> Iterator[tuple[str, Verdict]]:
     """Ready, Reconciling and Stalled: of what is wanted, so they say the same as the summary."""
     message = summary(status).message
-    if problem is None:
+    if problem is None or status.stays_ready(problem):
         rollout = status.rollout
         if rollout is not None:
             yield "Ready", Verdict(Truth.TRUE, Reason.READY, ready_message(status))

@@ -107,13 +107,26 @@ class PackageStatus:
     told: Mapping[str, Told] = field(default_factory=dict)
     """The external conditions by type."""
     ready_kept: Told | None = None
-    """`Ready` as it stays while it is suspended; before that, as an earlier process told it, until this one begins to work."""
+    """`Ready` as it stays while it is suspended; else as an earlier process told it, until this one has judged for itself."""
 
     @property
     def rollout(self) -> Condition | None:
         """What of it is being updated, scaled or replaced, while all of it was ready the last time that was judged."""
         scaled = self.stages[Stage.SCALED]
-        return scaled if scaled.truth is Truth.TRUE and scaled.reason == Reason.ROLLING_OUT else None
+        if scaled.truth is Truth.TRUE:
+            return scaled if scaled.reason == Reason.ROLLING_OUT else None
+        found = first_open(self)
+        is_rollout = found is not None and found[0] is Stage.SCALED and self.stays_ready(scaled)
+        return replace(scaled, reason=Reason.ROLLING_OUT) if is_rollout and scaled.message else None
+
+    def stays_ready(self, problem: Condition) -> bool:
+        """Whether it is Ready although a stage is open: an earlier process told so of this generation, and nothing failed since.
+
+        What a process does after it was started to find everything as it was is no news for anybody.
+        """
+        kept = self.ready_kept
+        told = kept is not None and kept.truth is Truth.TRUE and kept.generation == self.generation
+        return told and not self.suspended and is_under_way(problem)
 
     @property
     def phase(self) -> Phase:
@@ -121,6 +134,11 @@ class PackageStatus:
         if self.installed_since is None:
             return Phase.INSTALL
         return Phase.UPDATE if self.wanted not in ("", self.version) else Phase.RECONCILE
+
+
+def is_under_way(condition: Condition) -> bool:
+    """Whether a stage that is not done is at work, or waits for objects to be ready; else it failed."""
+    return condition.truth is not Truth.FALSE or condition.reason == Reason.NOT_READY
 
 
 _STAGES: Final = tuple(Stage)

@@ -381,7 +381,9 @@ def _unless_removing(status: PackageStatus, now: datetime, after: PackageStatus)
     if status.removal is not None:
         return status
     if after.stages is not status.stages and not after.suspended and after.ready_kept is not None:
-        after = replace(after, ready_kept=None)  # this process has begun to work on it
+        problem = open_condition(after)
+        if problem is None or not after.stays_ready(problem):
+            after = replace(after, ready_kept=None)  # this process has judged for itself
     if after.installed_since is None and open_condition(after) is None:
         after = replace(after, installed_since=now)
     return _told(after, now)

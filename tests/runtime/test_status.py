@@ -156,8 +156,8 @@ def test_what_an_earlier_process_wrote_is_taken_up() -> None:
     assert (status.version, status.digest, status.revision) == ("1.0.0", "sha256:aa", 3)
     assert conditions(status)["Installed"][0] == "True"
     assert times(status)["Installed"] == statuses.timestamp(T0)
-    # Not ready until it was looked at, and a failure now is a degradation of what runs.
-    assert conditions(status)["Ready"][0] == "False"
+    # It stays Ready while it is looked at anew, and a failure now is a degradation of what runs.
+    assert statuses.difference(status, written) == {}
     failure = statuses.failed(status, Stage.FETCHED, "RegistryFailed", "down", T2, permanent=False)
     assert statuses.summary(failure)[0] == "Degraded"
 
@@ -300,9 +300,42 @@ def test_what_an_earlier_process_left_ready_and_suspended_stays_ready() -> None:
     status = statuses.suspended(statuses.restored(1, written, T2), T2, suspended=True)
     assert kstatus(status) == ["True", "False", "False"]
     assert times(status)["Ready"] == statuses.timestamp(T0)
-    # Once this process has worked on it, what it found counts.
+    # Once this process has found something else, that counts.
     begun = statuses.update_started(statuses.restored(1, written, T1), 1, T1)
-    assert kstatus(statuses.suspended(begun, T2, suspended=True)) == ["False", "False", "False"]
+    assert kstatus(statuses.suspended(begun, T2, suspended=True)) == ["True", "False", "False"]
+    failed = statuses.failed(begun, Stage.FETCHED, "RegistryFailed", "down", T2, permanent=False)
+    assert kstatus(statuses.suspended(failed, T2, suspended=True)) == ["False", "False", "False"]
+
+
+def test_what_a_restart_finds_as_it_was_is_written_nowhere() -> None:
+    """Every stage begins anew, and none of that shows: a Ready that is lost at each restart is an alarm for nothing."""
+    written = statuses.external(statuses.released(ready(T0), "1.0.0", "sha256:aa", 3))
+    status = statuses.update_started(statuses.restored(1, written, T1), 1, T1, version="1.0.0")
+    for stage in Stage:
+        assert statuses.difference(status, written) == {}
+        if stage is not Stage.SCALED:
+            status = statuses.progressing(status, stage, Reason.PENDING, "at work", T2)
+        status = statuses.succeeded(status, stage, T2)
+    assert statuses.difference(status, written) == {}
+    assert status.ready_kept is None
+
+
+def test_what_a_restart_finds_unready_is_a_rollout_until_it_failed() -> None:
+    written = statuses.external(statuses.released(ready(T0), "1.0.0", "sha256:aa", 3))
+    status = statuses.restored(1, written, T1)
+    for stage in list(Stage)[:-1]:
+        status = statuses.succeeded(status, stage, T1)
+    waits = statuses.progressing(status, Stage.SCALED, Reason.NOT_READY, "Deployment a: 1 of 2", T2)
+    assert kstatus(waits) == ["True", "True", "False"]
+    assert (waits.told["Reconciling"].reason, waits.told["Reconciling"].message) == ("RollingOut", "Deployment a: 1 of 2")
+    assert kstatus(statuses.succeeded(waits, Stage.SCALED, T2)) == ["True", "False", "False"]
+    failed = statuses.failed(waits, Stage.SCALED, Reason.WORKLOAD_FAILED, "Deployment a: late", T2, permanent=False)
+    assert (kstatus(failed), statuses.summary(failed).state) == (["False", "True", "False"], "Degraded")
+
+
+def test_what_a_restart_finds_to_be_wished_otherwise_is_not_ready() -> None:
+    written = statuses.external(statuses.released(ready(T0), "1.0.0", "sha256:aa", 3))
+    assert kstatus(statuses.restored(2, written, T1)) == ["False", "True", "False"]
 
 
 def test_a_restart_moves_no_condition_of_what_is_there() -> None:

@@ -58,6 +58,6 @@ async def test_hours_of_a_cluster(
             await daemon.stop(crash=False)
         nursery.cancel_scope.cancel()
     print(f"{len(script.done)} causes, {audit.writes} writes, {audit.leases} of the Lease, {daemon.lives} lives")
-    assert not audit.findings, "\n".join([f"{len(audit.findings)} findings", *audit.findings])
-    assert left_behind(server) == []
+    findings = [*audit.findings, *(f"left behind: {one}" for one in left_behind(server))]
+    assert not findings, "\n".join([f"{len(findings)} findings", *findings])
     assert audit.writes
