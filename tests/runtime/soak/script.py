@@ -5,7 +5,8 @@ nothing happens, and nothing may be written.
 """
 
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -94,6 +95,9 @@ class Script:
             (2, self.namespace_deleted_without_daemon),
             (1, self.namespace_deleted_without_server),
             (1, self.scaled_without_daemon),
+            (2, self.daemon_killed_at_work),
+            (2, self.server_lost_at_work),
+            (2, self.restarted_while_rolled_out),
         ]
         while trio.current_time() < until_s:
             (step,) = self.draw.choices([one for _, one in weights], [weight for weight, _ in weights])
@@ -236,7 +240,50 @@ class Script:
             self.daemon.start()
             await self._settled()
 
+    async def daemon_killed_at_work(self) -> None:
+        """A crash while one is installed, one is upgraded and one is removed."""
+        with self._work() as apps:
+            await self._begin_work(*apps)
+            await trio.sleep(self.draw.choice([0.0, 0.01, 0.1, 1.0, 3.0, 6.0]))
+            await self.daemon.stop(crash=True)
+            await trio.sleep(self.draw.uniform(0.0, 30.0))
+            self.daemon.start()
+            await self._settled()
+
+    async def server_lost_at_work(self) -> None:
+        """An outage of the API server while one is installed, one is upgraded and one is removed."""
+        with self._work() as apps:
+            await self._begin_work(*apps)
+            await trio.sleep(self.draw.choice([0.0, 0.01, 0.1, 1.0, 3.0, 6.0]))
+            self.server.stop(self.draw.uniform(0.5, 60.0))
+            await self.server.up.wait()
+            await self._settled()
+
+    async def restarted_while_rolled_out(self) -> None:
+        """A rollout, and a restart of the daemon in the midst of it."""
+        if (app := self._any(SCALED)) is not None:
+            with self._cause(f"a restart of the daemon while {'/'.join(app)} is scaled", start_of_daemon, status_of(app)):
+                await self._scale(app, self.draw.randint(1, 6))
+                await trio.sleep(self.draw.uniform(0.0, 5.0))
+                await self.daemon.stop(crash=self.draw.random() < 0.5)
+                self.daemon.start()
+                await self._settled()
+
     # -- how
+
+    @contextmanager
+    def _work(self) -> Iterator[tuple[App, App, App]]:
+        """Three Applications that something is done with: one that is new, one to be upgraded, one to be removed."""
+        new = (self._any_namespace(), f"app{self.names}")
+        changed, gone = self.draw.sample(sorted(self.wanted), 2)
+        words = "work on " + ", ".join(map("/".join, (new, changed, gone)))
+        with self._cause(words, start_of_daemon, all_of(new), all_of(changed), all_of(gone)):
+            yield new, changed, gone
+
+    async def _begin_work(self, new: App, changed: App, gone: App) -> None:
+        await self._create(new[0])
+        await (self._upgrade(changed) if self.draw.random() < 0.5 else self._change(changed))
+        await self._remove(gone)
 
     def _cause(self, words: str, *allows: Allows):  # noqa: ANN202
         self.done.append(f"{words} (at {trio.current_time():.0f} s)")
@@ -285,6 +332,7 @@ class Script:
     async def _delete_namespace(self, name: str) -> None:
         await self.people.delete(ObjectKey(NAMESPACE, "", name))
         for app in [app for app in self.wanted if app[0] == name]:
+            self.audit.excused.add(app)  # nothing of it is ready in a namespace that goes
             del self.wanted[app]
 
     async def _anew(self, namespace: str, apps: int) -> None:

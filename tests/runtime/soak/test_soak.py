@@ -28,6 +28,7 @@ pytestmark = pytest.mark.unmeasured
 
 HOURS = float(os.environ.get("SOAK_HOURS", scaled(24, 4)))
 APPS = int(os.environ.get("SOAK_APPS", scaled(50, 6)))
+QUIET_S = float(os.environ.get("SOAK_QUIET", scaled(1800, 400)))
 SEEDS = [int(os.environ["SOAK_SEED"])] if "SOAK_SEED" in os.environ else [1] if FULL else [1, 2]
 
 
@@ -51,7 +52,7 @@ async def test_hours_of_a_cluster(
                 kind = {"apiVersion": "wharfinger.dev/v1alpha1", "kind": "PackageRepository"}
                 await client.create({**kind, "metadata": {"name": f"v{version}"}, "spec": {**spec}})
             nursery.start_soon(daemon.run)
-            script = Script(seed, APPS, server, daemon, client, audit)
+            script = Script(seed, APPS, server, daemon, client, audit, quiet_s=QUIET_S)
             await script.begin()
             await script.run(HOURS * 3600)
             await script.end()
