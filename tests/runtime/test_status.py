@@ -327,7 +327,10 @@ def test_what_a_restart_finds_unready_is_a_rollout_until_it_failed() -> None:
         status = statuses.succeeded(status, stage, T1)
     waits = statuses.progressing(status, Stage.SCALED, Reason.NOT_READY, "Deployment a: 1 of 2", T2)
     assert kstatus(waits) == ["True", "True", "False"]
-    assert (waits.told["Reconciling"].reason, waits.told["Reconciling"].message) == ("RollingOut", "Deployment a: 1 of 2")
+    assert (waits.told["Reconciling"].reason, waits.told["Reconciling"].message) == (
+        "RollingOut",
+        "Deployment a: 1 of 2",
+    )
     assert kstatus(statuses.succeeded(waits, Stage.SCALED, T2)) == ["True", "False", "False"]
     failed = statuses.failed(waits, Stage.SCALED, Reason.WORKLOAD_FAILED, "Deployment a: late", T2, permanent=False)
     assert (kstatus(failed), statuses.summary(failed).state) == (["False", "True", "False"], "Degraded")

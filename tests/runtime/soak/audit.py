@@ -6,7 +6,7 @@ causes nothing may be written but the Lease.
 
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
@@ -17,7 +17,9 @@ from tests.runtime.soak.server import Write
 from wharfinger.formats.json_value import JsonObject, JsonValue, find, find_int, find_list, find_str
 
 LEASE: Final = "/apis/coordination.k8s.io/v1/namespaces/wharfinger-system/leases"
-OWN_DEFINITIONS: Final = re.compile(r"/apis/apiextensions\.k8s\.io/v1/customresourcedefinitions/[a-z]+\.wharfinger\.dev$")
+OWN_DEFINITIONS: Final = re.compile(
+    r"/apis/apiextensions\.k8s\.io/v1/customresourcedefinitions/[a-z]+\.wharfinger\.dev$"
+)
 _STATUS: Final = re.compile(r"/apis/wharfinger\.dev/v1alpha1/namespaces/([^/]+)/applications/([^/]+)/status$")
 
 App = tuple[str, str]
@@ -27,7 +29,7 @@ Allows = Callable[[str], bool]
 
 
 def all_of(app: App) -> Allows:
-    """Everything that a change of an Application calls for: its own objects, in its namespace and cluster-wide, and its status."""
+    """What a change of an Application calls for: writes of its own objects, in its namespace and cluster-wide, and its status."""
     namespace, name = app
     own = re.compile(rf"/namespaces/{namespace}/(.*[/.])?{name}(-[a-z]+|\.v\d+)?(/status)?$")
     made = re.compile(rf"/namespaces/{namespace}/(secrets|jobs)$")
@@ -84,7 +86,7 @@ class Audit:
         self.excused.discard(app)
 
     @contextmanager
-    def cause(self, words: str, *allows: Allows):  # noqa: ANN201
+    def cause(self, words: str, *allows: Allows) -> Iterator[None]:
         """While the block runs these may be written."""
         before, self.after, self.allowed = self.allowed, words, [*self.allowed, *allows]
         try:

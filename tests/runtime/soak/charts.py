@@ -1,11 +1,11 @@
 """Charts of the simulation, and what renders them: Helm is a child process, which virtual time does not wait for.
 
-`SimulatedHelm` stands below the seam of renderers: it knows values, release and namespace, draws lots, and prints what Helm would.
+`SimulatedHelm` is below the seam of renderers: it knows values, release and namespace, draws lots, and prints what Helm would.
 """
 
+import itertools
 import re
-from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -20,6 +20,7 @@ from wharfinger.packages.renderer import Rendered, RenderRequest
 from wharfinger.process.ledger import ProcessLedger
 
 VERSIONS: Final = ("1.0.0", "1.1.0")
+_lots = itertools.count(1)
 _SPOT: Final = re.compile(r"\{\{ *([^}]+?) *\}\}")
 
 _CONFIG: Final = """\
@@ -87,7 +88,10 @@ CHARTS: Final[Mapping[str, Mapping[str, str]]] = {
     "wide": {"roles.yaml": _ROLES, "hook.yaml": _HOOK},
     "drawn": {"secret.yaml": _DRAWN, "set.yaml": _WORKLOAD % "StatefulSet", "service.yaml": _SERVICE},
 }
-SCALED: Final[Mapping[str, tuple[str, str]]] = {"web": ("Deployment", "deployments"), "drawn": ("StatefulSet", "statefulsets")}
+SCALED: Final[Mapping[str, tuple[str, str]]] = {
+    "web": ("Deployment", "deployments"),
+    "drawn": ("StatefulSet", "statefulsets"),
+}
 """Charts with a workload, whose replicas they leave to others."""
 
 
@@ -103,10 +107,7 @@ def make_charts(folder: Path) -> dict[str, Path]:
 
 
 class SimulatedHelm:
-    """Takes the place of `HelmRenderer`; ``renders`` counts by release, over all that were made."""
-
-    renders: Counter[str] = Counter()
-    drawn = 0
+    """Takes the place of `HelmRenderer`."""
 
     def __init__(
         self,
@@ -118,7 +119,7 @@ class SimulatedHelm:
     ) -> None:
         """The parameters of the real one; a simulated one needs none of them."""
 
-    async def identity(self, request: RenderRequest) -> str | None:  # noqa: ARG002 - part of the protocol
+    async def identity(self, request: RenderRequest) -> str | None:
         """Always the same."""
         await trio.lowlevel.checkpoint()
         return "simulated"
@@ -126,7 +127,6 @@ class SimulatedHelm:
     async def render(self, request: RenderRequest) -> Rendered:
         """Render one chart."""
         await trio.lowlevel.checkpoint()
-        SimulatedHelm.renders[f"{request.namespace}/{request.release}"] += 1
         about = as_object(read_yaml((request.chart / "Chart.yaml").read_bytes(), what="Chart.yaml"), "Chart.yaml")
         values = as_object(read_yaml((request.chart / "values.yaml").read_bytes(), what="values.yaml"), "values.yaml")
         known: JsonObject = {
@@ -136,16 +136,15 @@ class SimulatedHelm:
         }
         printed = []
         for path in sorted((request.chart / "templates").glob("*.yaml")):
-            for document in path.read_text().split("---\n"):
-                printed.append(f"---\n# Source: chart/templates/{path.name}\n{_SPOT.sub(_filled(known), document)}")
+            source = f"---\n# Source: chart/templates/{path.name}\n"
+            printed += [source + _SPOT.sub(_filled(known), text) for text in path.read_text().split("---\n")]
         return read_output("".join(printed))
 
 
-def _filled(known: JsonObject):  # noqa: ANN202
+def _filled(known: JsonObject) -> Callable[[re.Match[str]], str]:
     def fill(spot: re.Match[str]) -> str:
         if spot[1].startswith("randAlphaNum"):
-            SimulatedHelm.drawn += 1
-            return f"drawn{SimulatedHelm.drawn:07}"
+            return f"drawn{next(_lots):07}"
         return str(find(known, *spot[1].removeprefix(".").split(".")))
 
     return fill

@@ -1,9 +1,9 @@
-"""The whole daemon in this process on virtual time: its own composition, with a client in memory and a renderer without children."""
+"""The whole daemon in this process on virtual time: its own composition, a client in memory, a renderer without children."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar, TypeVarTuple
 
 import httpx
 import pytest
@@ -23,12 +23,19 @@ from wharfinger.runtime.inspector import Inspector
 from wharfinger.runtime.service_manager import ServiceManager
 
 GRACE_S: Final = 30.0
+_Arguments = TypeVarTuple("_Arguments")
+_Result = TypeVar("_Result")
 SUPERVISOR_S: Final = 5.0
 """After so long a supervisor starts a daemon again that ended by itself."""
 
 
-async def _inline(function: Callable[..., object], *arguments: object, **_options: object) -> object:
-    """In place of a thread: virtual time waits for nobody, so what blocks is done at once."""
+async def _inline(
+    function: Callable[[*_Arguments], _Result],
+    *arguments: *_Arguments,
+    limiter: trio.CapacityLimiter | None = None,
+    abandon_on_cancel: bool = False,
+) -> _Result:
+    """In place of a thread: virtual time waits for no thread, so what blocks is done at once."""
     await trio.lowlevel.checkpoint()
     return function(*arguments)
 
@@ -39,7 +46,7 @@ async def _tried(_containment: Containment) -> None:
 
 
 def on_virtual_time(patch: pytest.MonkeyPatch, transport: Callable[[], httpx.AsyncBaseTransport]) -> None:
-    """Daemons that are opened from now on reach the cluster by this transport, start no thread and no child, and have no wall clock."""
+    """Have daemons that are opened from now on use this transport, no threads, no children and no wall clock."""
 
     @asynccontextmanager
     async def in_memory(connection: Connection, *, options: ClientOptions) -> AsyncIterator[HttpClusterClient]:

@@ -6,16 +6,15 @@ nothing happens, and nothing may be written.
 
 import random
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager, contextmanager
 from typing import Final
 
 import trio
 
-from tests.runtime.objects import application
 from tests.runtime.soak.audit import Allows, App, Audit, all_of, start_of_daemon, status_of
-from tests.runtime.soak.charts import CHARTS, SCALED, VERSIONS
+from tests.runtime.soak.charts import CHARTS, SCALED
 from tests.runtime.soak.daemon import Daemon
+from tests.runtime.soak.people import NAMESPACE, People
 from tests.runtime.soak.server import Server
 from wharfinger.cluster.client import ClusterClient
 from wharfinger.cluster.errors import NotFoundError
@@ -23,8 +22,6 @@ from wharfinger.cluster.resource import ObjectKey, ResourceType
 from wharfinger.formats.json_value import JsonObject, JsonValue, find, find_int, find_list, find_object, find_str
 from wharfinger.runtime.resources import APPLICATION
 
-POD: Final = ResourceType("", "v1", "Pod", "pods", namespaced=True)
-NAMESPACE: Final = ResourceType("", "v1", "Namespace", "namespaces", namespaced=False)
 CONFIG_MAP: Final = ResourceType("", "v1", "ConfigMap", "configmaps", namespaced=True)
 SECRET: Final = ResourceType("", "v1", "Secret", "secrets", namespaced=True)
 SETTLED_S: Final = 900.0
@@ -34,48 +31,40 @@ AFTERWARDS_S: Final = 30.0
 """What belongs to a cause may be written for so long after the world has settled."""
 
 
-@dataclass(slots=True)
-class Wanted:
-    """An Application as the script asked for it last."""
-
-    chart: str
-    version: str
-    text: str
-    drawn: str = ""
-    """What was drawn for it, once it is known."""
-
-
-@dataclass(slots=True)
 class Script:
-    """``apps``: how many there are to be; ``quiet_s``: the longest time in which nothing happens."""
+    """``apps``: how many there are to be; ``quiet_s``: the longest time in which nothing happens; ``done``: what was done."""
 
-    seed: int
-    apps: int
-    server: Server
-    daemon: Daemon
-    people: ClusterClient
-    audit: Audit
-    quiet_s: float = 2400.0
-    wanted: dict[App, Wanted] = field(default_factory=dict)
-    done: list[str] = field(default_factory=list)
-    draw: random.Random = field(init=False)
-    names: int = 0
-
-    def __post_init__(self) -> None:
-        """Everything follows from the seed."""
-        self.draw = random.Random(self.seed)  # noqa: S311 - the same run each time
+    def __init__(
+        self,
+        seed: int,
+        apps: int,
+        server: Server,
+        daemon: Daemon,
+        client: ClusterClient,
+        audit: Audit,
+        *,
+        quiet_s: float,
+    ) -> None:
+        self.draw = random.Random(seed)  # noqa: S311 - the same run each time
+        self.people = People(client, audit, self.draw, namespaces=max(2, apps // 5))
+        self.apps = apps
+        self.server = server
+        self.daemon = daemon
+        self.audit = audit
+        self.quiet_s = quiet_s
+        self.done: list[str] = []
 
     # -- the day
 
     async def begin(self) -> None:
         """Namespaces, and as many Applications as there are to be."""
-        for number in range(max(2, self.apps // 5)):
-            await self._make_namespace(f"team{number}")
+        for number in range(self.people.namespaces):
+            await self.people.make_namespace(f"team{number}")
         with self.audit.cause("the beginning", lambda _: True):
             self.daemon.start()
             for _ in range(self.apps):
-                await self._create()
-            await self._settled("the beginning")
+                await self.people.create()
+            await self._settled()
 
     async def run(self, until_s: float) -> None:
         """One thing after the other, until it is that late."""
@@ -109,35 +98,35 @@ class Script:
     async def end(self) -> None:
         """Remove everything, the namespaces too."""
         with self.audit.cause("the end", lambda _: True):
-            for app in sorted(self.wanted):
-                await self.people.delete(ObjectKey(APPLICATION, *app))
-            self.wanted.clear()
-            await self._settled("the end")
+            for app in sorted(self.people.wanted):
+                await self.people.client.delete(ObjectKey(APPLICATION, *app))
+            self.people.wanted.clear()
+            await self._settled()
 
     # -- what happens
 
     async def autoscaled(self) -> None:
         """An autoscaler writes the number of replicas."""
-        if (app := self._any(SCALED)) is not None:
+        if (app := self.people.any(SCALED)) is not None:
             replicas = self.draw.randint(1, 6)
             with self._cause(f"scaling {'/'.join(app)} to {replicas}", status_of(app)):
-                await self._scale(app, replicas)
+                await self.people.scale(app, replicas)
                 await self._settled()
 
     async def rolled_out(self) -> None:
         """``kubectl rollout restart``."""
-        if (app := self._any(SCALED)) is not None:
+        if (app := self.people.any(SCALED)) is not None:
             with self._cause(f"a rollout of {'/'.join(app)}", status_of(app)):
                 annotations: JsonObject = {"kubectl.kubernetes.io/restartedAt": f"{trio.current_time()}"}
                 template: JsonObject = {"metadata": {"annotations": annotations}}
-                await self.people.merge_patch(self._workload(app), {"spec": {"template": template}})
+                await self.people.client.merge_patch(self.people.workload(app), {"spec": {"template": template}})
                 await self._settled()
 
     async def pod_deleted(self) -> None:
         """A Pod goes, and its controller makes another one."""
-        if (pod := await self._any_pod()) is not None:
+        if (pod := await self.people.any_pod()) is not None:
             with self._cause(f"the loss of Pod {pod[1].name}", status_of(pod[0])):
-                await self.people.delete(pod[1])
+                await self.people.client.delete(pod[1])
                 await self._settled()
 
     async def pod_unready(self) -> None:
@@ -150,38 +139,40 @@ class Script:
 
     async def edited(self) -> None:
         """Somebody edits a field that the chart sets; it is taken back."""
-        if (app := self._any(CHARTS)) is not None:
-            with self._cause(f"an edit of ConfigMap {'/'.join(app)}", status_of(app), _ends(f"/configmaps/{app[1]}", app)):
-                await self.people.merge_patch(ObjectKey(CONFIG_MAP, *app), {"data": {"text": "edited"}})
+        if (app := self.people.any(CHARTS)) is not None:
+            with self._cause(
+                f"an edit of ConfigMap {'/'.join(app)}", status_of(app), _ends(f"/configmaps/{app[1]}", app)
+            ):
+                await self.people.client.merge_patch(ObjectKey(CONFIG_MAP, *app), {"data": {"text": "edited"}})
                 await self._settled()
 
     async def settings_changed(self) -> None:
         """Other settings."""
-        if (app := self._any(CHARTS)) is not None:
+        if (app := self.people.any(CHARTS)) is not None:
             with self._cause(f"other settings of {'/'.join(app)}", all_of(app)):
-                await self._change(app)
+                await self.people.change(app)
                 await self._settled()
 
     async def upgraded(self) -> None:
         """The other version."""
-        if (app := self._any(CHARTS)) is not None:
+        if (app := self.people.any(CHARTS)) is not None:
             with self._cause(f"another version of {'/'.join(app)}", all_of(app)):
-                await self._upgrade(app)
+                await self.people.upgrade(app)
                 await self._settled()
 
     async def created(self) -> None:
         """One more."""
-        namespace = self._any_namespace()
-        app = (namespace, f"app{self.names}")
+        namespace = self.people.any_namespace()
+        app = (namespace, f"app{self.people.names}")
         with self._cause(f"the creation of {'/'.join(app)}", all_of(app)):
-            await self._create(namespace)
+            await self.people.create(namespace)
             await self._settled()
 
     async def removed(self) -> None:
         """One less."""
-        if len(self.wanted) > self.apps // 2 and (app := self._any(CHARTS)) is not None:
+        if len(self.people.wanted) > self.apps // 2 and (app := self.people.any(CHARTS)) is not None:
             with self._cause(f"the removal of {'/'.join(app)}", all_of(app)):
-                await self._remove(app)
+                await self.people.remove(app)
                 await self._settled()
 
     async def daemon_restarted(self) -> None:
@@ -203,11 +194,11 @@ class Script:
 
     async def namespace_deleted_without_daemon(self) -> None:
         """A namespace goes while the daemon is away."""
-        namespace = self._any_namespace()
-        apps = [app for app in sorted(self.wanted) if app[0] == namespace]
+        namespace = self.people.any_namespace()
+        apps = [app for app in sorted(self.people.wanted) if app[0] == namespace]
         with self._cause(f"the deletion of {namespace} without a daemon", start_of_daemon, *map(all_of, apps)):
             await self.daemon.stop(crash=self.draw.random() < 0.5)
-            await self._delete_namespace(namespace)
+            await self.people.delete_namespace(namespace)
             await trio.sleep(self.draw.uniform(1.0, 300.0))
             self.daemon.start()
             await self._settled()
@@ -215,10 +206,10 @@ class Script:
 
     async def namespace_deleted_without_server(self) -> None:
         """A namespace goes, and right away the API server, too."""
-        namespace = self._any_namespace()
-        apps = [app for app in sorted(self.wanted) if app[0] == namespace]
+        namespace = self.people.any_namespace()
+        apps = [app for app in sorted(self.people.wanted) if app[0] == namespace]
         with self._cause(f"the deletion of {namespace} before an outage", start_of_daemon, *map(all_of, apps)):
-            await self._delete_namespace(namespace)
+            await self.people.delete_namespace(namespace)
             await trio.sleep(self.draw.choice([0.0, 0.1, 1.0, 3.0]))
             self.server.stop(self.draw.uniform(0.5, 60.0))
             await self.server.up.wait()
@@ -227,15 +218,19 @@ class Script:
 
     async def scaled_without_daemon(self) -> None:
         """While the daemon is away one is scaled, one gets other settings, one is removed."""
-        apps = [app for app in (self._any(SCALED), self._any(CHARTS), self._any(CHARTS)) if app is not None]
+        apps = [
+            app
+            for app in (self.people.any(SCALED), self.people.any(CHARTS), self.people.any(CHARTS))
+            if app is not None
+        ]
         if len(set(apps)) < 3:
             return
         words = "changes without a daemon of " + ", ".join(map("/".join, apps))
         with self._cause(words, start_of_daemon, status_of(apps[0]), all_of(apps[1]), all_of(apps[2])):
             await self.daemon.stop(crash=self.draw.random() < 0.5)
-            await self._scale(apps[0], self.draw.randint(1, 6))
-            await self._change(apps[1])
-            await self._remove(apps[2])
+            await self.people.scale(apps[0], self.draw.randint(1, 6))
+            await self.people.change(apps[1])
+            await self.people.remove(apps[2])
             await trio.sleep(self.draw.choice([0.0, 2.0, 60.0]))
             self.daemon.start()
             await self._settled()
@@ -261,9 +256,11 @@ class Script:
 
     async def restarted_while_rolled_out(self) -> None:
         """A rollout, and a restart of the daemon in the midst of it."""
-        if (app := self._any(SCALED)) is not None:
-            with self._cause(f"a restart of the daemon while {'/'.join(app)} is scaled", start_of_daemon, status_of(app)):
-                await self._scale(app, self.draw.randint(1, 6))
+        if (app := self.people.any(SCALED)) is not None:
+            with self._cause(
+                f"a restart of the daemon while {'/'.join(app)} is scaled", start_of_daemon, status_of(app)
+            ):
+                await self.people.scale(app, self.draw.randint(1, 6))
                 await trio.sleep(self.draw.uniform(0.0, 5.0))
                 await self.daemon.stop(crash=self.draw.random() < 0.5)
                 self.daemon.start()
@@ -274,42 +271,23 @@ class Script:
     @contextmanager
     def _work(self) -> Iterator[tuple[App, App, App]]:
         """Three Applications that something is done with: one that is new, one to be upgraded, one to be removed."""
-        new = (self._any_namespace(), f"app{self.names}")
-        changed, gone = self.draw.sample(sorted(self.wanted), 2)
+        new = (self.people.any_namespace(), f"app{self.people.names}")
+        changed, gone = self.draw.sample(sorted(self.people.wanted), 2)
         words = "work on " + ", ".join(map("/".join, (new, changed, gone)))
         with self._cause(words, start_of_daemon, all_of(new), all_of(changed), all_of(gone)):
             yield new, changed, gone
 
     async def _begin_work(self, new: App, changed: App, gone: App) -> None:
-        await self._create(new[0])
-        await (self._upgrade(changed) if self.draw.random() < 0.5 else self._change(changed))
-        await self._remove(gone)
+        await self.people.create(new[0])
+        await (self.people.upgrade(changed) if self.draw.random() < 0.5 else self.people.change(changed))
+        await self.people.remove(gone)
 
-    def _cause(self, words: str, *allows: Allows):  # noqa: ANN202
+    def _cause(self, words: str, *allows: Allows) -> AbstractContextManager[None]:
         self.done.append(f"{words} (at {trio.current_time():.0f} s)")
         return self.audit.cause(self.done[-1], *allows)
 
-    def _any(self, charts: object) -> App | None:
-        found = [app for app, wanted in sorted(self.wanted.items()) if wanted.chart in charts]  # type: ignore[operator]
-        return self.draw.choice(found) if found else None
-
-    def _any_namespace(self) -> str:
-        return f"team{self.draw.randrange(max(2, self.apps // 5))}"
-
-    def _workload(self, app: App) -> ObjectKey:
-        kind, plural = SCALED[self.wanted[app].chart]
-        return ObjectKey(ResourceType("apps", "v1", kind, plural, namespaced=True), *app)
-
-    async def _any_pod(self) -> tuple[App, ObjectKey] | None:
-        app = self._any(SCALED)
-        if app is None:
-            return None
-        pods = await self.people.list(POD, app[0], label_selector=f"app={app[1]}")
-        names = sorted(find_str(pod, "metadata", "name") for pod in pods.items)
-        return (app, ObjectKey(POD, app[0], self.draw.choice(names))) if names else None
-
     async def _unready(self, for_s: float, *, lasts: bool) -> None:
-        if (found := await self._any_pod()) is None:
+        if (found := await self.people.any_pod()) is None:
             return
         app, pod = found
         with self._cause(f"Pod {pod.name} not ready for {for_s:.0f} s", status_of(app)):
@@ -317,71 +295,23 @@ class Script:
                 self.audit.excused.add(app)
             for knob in ("true", None):
                 annotations: JsonObject = {"wharfinger.dev/never-ready": knob}
-                await self.people.merge_patch(pod, {"metadata": {"annotations": annotations}})
+                await self.people.client.merge_patch(pod, {"metadata": {"annotations": annotations}})
                 if knob:
                     await trio.sleep(for_s)
             await self._settled()
             self.audit.excused.discard(app)
 
-    async def _scale(self, app: App, replicas: int) -> None:
-        await self.people.merge_patch(self._workload(app), {"spec": {"replicas": replicas}}, subresource="scale")
-
-    async def _make_namespace(self, name: str) -> None:
-        await self.people.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
-
-    async def _delete_namespace(self, name: str) -> None:
-        await self.people.delete(ObjectKey(NAMESPACE, "", name))
-        for app in [app for app in self.wanted if app[0] == name]:
-            self.audit.excused.add(app)  # nothing of it is ready in a namespace that goes
-            del self.wanted[app]
-
     async def _anew(self, namespace: str, apps: int) -> None:
         """The namespace comes back, with as many Applications as it had."""
         with self.audit.cause(f"the new {namespace}", _within(namespace)):
-            await self._make_namespace(namespace)
+            await self.people.make_namespace(namespace)
             for _ in range(apps):
-                await self._create(namespace)
+                await self.people.create(namespace)
             await self._settled()
-
-    async def _create(self, namespace: str = "") -> None:
-        namespace = namespace or self._any_namespace()
-        name = f"app{self.names}"
-        self.names += 1
-        wanted = Wanted(self.draw.choice(sorted(CHARTS)), self.draw.choice(VERSIONS), "first")
-        obj = application(namespace, name, package=wanted.chart, **_at(wanted.version), settings={"text": wanted.text})
-        for made_by_the_server in ("uid", "generation"):
-            find_object(obj, "metadata").pop(made_by_the_server)
-        while True:
-            try:
-                await self.people.create(obj)
-            except NotFoundError:
-                await trio.sleep(1)  # the daemon has not made its kinds yet
-            else:
-                break
-        self.audit.gone((namespace, name))
-        self.wanted[namespace, name] = wanted
-
-    async def _change(self, app: App) -> None:
-        wanted = self.wanted[app]
-        wanted.text, wanted.drawn = f"text{len(self.done)}", ""
-        await self.people.merge_patch(ObjectKey(APPLICATION, *app), {"spec": {"settings": {"text": wanted.text}}})
-
-    async def _upgrade(self, app: App) -> None:
-        wanted = self.wanted[app]
-        wanted.version, wanted.drawn = next(one for one in VERSIONS if one != wanted.version), ""
-        spec: JsonObject = {
-            "packageVersion": wanted.version,
-            "packageRepositoryName": f"v{wanted.version}",
-        }
-        await self.people.merge_patch(ObjectKey(APPLICATION, *app), {"spec": spec})
-
-    async def _remove(self, app: App) -> None:
-        del self.wanted[app]
-        await self.people.delete(ObjectKey(APPLICATION, *app))
 
     # -- what has to hold
 
-    async def _settled(self, _after: str = "") -> None:
+    async def _settled(self) -> None:
         """Wait until all is as wanted, and somewhat longer; a finding where it never is."""
         why = "the world was not looked at"
         with trio.move_on_after(SETTLED_S) as patience:
@@ -394,36 +324,34 @@ class Script:
 
     async def _unsettled(self) -> str:
         try:
-            found = (await self.people.list(APPLICATION)).items
-            namespaces = (await self.people.list(NAMESPACE)).items
+            found = (await self.people.client.list(APPLICATION)).items
+            namespaces = (await self.people.client.list(NAMESPACE)).items
         except NotFoundError:
             return "the daemon has not made its kinds yet"
         there = {(find_str(one, "metadata", "namespace"), find_str(one, "metadata", "name")): one for one in found}
-        if set(there) != set(self.wanted):
-            return f"there are {sorted(set(there) ^ set(self.wanted))}"
+        if set(there) != set(self.people.wanted):
+            return f"there are {sorted(set(there) ^ set(self.people.wanted))}"
         if any(find_str(one, "status", "phase") == "Terminating" for one in namespaces):
             return "a namespace is being deleted"
         for app, one in there.items():
-            truths = {find_str(each, "type"): find_str(each, "status") for each in find_list(one, "status", "conditions")}
+            truths = {
+                find_str(each, "type"): find_str(each, "status") for each in find_list(one, "status", "conditions")
+            }
             seen = find_int(one, "status", "observedGeneration") == find_int(one, "metadata", "generation")
             if not seen or (truths.get("Ready"), truths.get("Reconciling")) != ("True", "False"):
                 return f"{'/'.join(app)}: {find(one, 'status', 'summary')}"
-            data = find_object(await self.people.get(ObjectKey(CONFIG_MAP, *app)), "data")
-            if data != {"text": self.wanted[app].text, "version": self.wanted[app].version}:
+            data = find_object(await self.people.client.get(ObjectKey(CONFIG_MAP, *app)), "data")
+            if data != {"text": self.people.wanted[app].text, "version": self.people.wanted[app].version}:
                 return f"{'/'.join(app)}: {data}"
         return ""
 
     async def _look_at_what_was_drawn(self) -> None:
-        for app, wanted in self.wanted.items():
+        for app, wanted in self.people.wanted.items():
             if wanted.chart == "drawn":
-                drawn = str(find(await self.people.get(ObjectKey(SECRET, *app)), "data", "password"))
+                drawn = str(find(await self.people.client.get(ObjectKey(SECRET, *app)), "data", "password"))
                 if wanted.drawn and wanted.drawn != drawn:
                     self.audit.findings.append(f"after {self.audit.after}: {'/'.join(app)}: drawn anew")
                 wanted.drawn = drawn
-
-
-def _at(version: str) -> dict[str, str]:
-    return {"version": version, "repository": f"v{version}"}
 
 
 def _ends(end: str, app: App) -> Allows:

@@ -4,6 +4,7 @@ What has to hold: no write that nothing asked for, no package that is unready wi
 scale it is a day of 50 packages.
 """
 
+import logging
 import os
 import random
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
+from tests.runtime.objects import repository
 from tests.runtime.soak.audit import Audit
 from tests.runtime.soak.charts import make_charts
 from tests.runtime.soak.daemon import Daemon, on_virtual_time
@@ -22,14 +24,16 @@ from wharfinger.cluster.connection import Connection, bearer
 from wharfinger.cluster.control_plane.service import LOCAL
 from wharfinger.cluster.http_client import open_client
 from wharfinger.cluster.http_session import ClientOptions
+from wharfinger.formats.json_value import JsonObject
 from wharfinger.runtime.own_crds import ensure_crds
 
+log = logging.getLogger(__name__)
 pytestmark = pytest.mark.unmeasured
 
-HOURS = float(os.environ.get("SOAK_HOURS", scaled(24, 4)))
+HOURS = float(os.environ.get("SOAK_HOURS", scaled(24, 2)))
 APPS = int(os.environ.get("SOAK_APPS", scaled(50, 6)))
 QUIET_S = float(os.environ.get("SOAK_QUIET", scaled(1800, 400)))
-SEEDS = [int(os.environ["SOAK_SEED"])] if "SOAK_SEED" in os.environ else [1] if FULL else [1, 2]
+SEEDS = [int(os.environ["SOAK_SEED"])] if "SOAK_SEED" in os.environ else [1] if FULL else [1, 5]
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -48,9 +52,8 @@ async def test_hours_of_a_cluster(
         async with open_client(Connection(LOCAL, bearer("")), transport=Network(server), options=people) as client:
             await ensure_crds(client, "wharfinger")
             for version, folder in folders.items():
-                spec = {"folder": {"path": str(folder)}}
-                kind = {"apiVersion": "wharfinger.dev/v1alpha1", "kind": "PackageRepository"}
-                await client.create({**kind, "metadata": {"name": f"v{version}"}, "spec": {**spec}})
+                spec: JsonObject = {"folder": {"path": str(folder)}}
+                await client.create({**repository("", name=f"v{version}"), "spec": spec})
             nursery.start_soon(daemon.run)
             script = Script(seed, APPS, server, daemon, client, audit, quiet_s=QUIET_S)
             await script.begin()
@@ -58,7 +61,9 @@ async def test_hours_of_a_cluster(
             await script.end()
             await daemon.stop(crash=False)
         nursery.cancel_scope.cancel()
-    print(f"{len(script.done)} causes, {audit.writes} writes, {audit.leases} of the Lease, {daemon.lives} lives")
+    log.info(
+        "%d causes, %d writes, %d of the Lease, %d lives", len(script.done), audit.writes, audit.leases, daemon.lives
+    )
     findings = [*audit.findings, *(f"left behind: {one}" for one in left_behind(server))]
     assert not findings, "\n".join([f"{len(findings)} findings", *findings])
     assert audit.writes
