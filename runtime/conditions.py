@@ -4,8 +4,8 @@ Programs read two kinds of them, which answer different questions:
 
 * ``Ready``, ``Reconciling``, ``Stalled`` (kstatus): is what is *wanted* there? Always told, judged anew for each generation.
   At most one of them is True, but for a rollout: a package that was ready, and whose objects are being updated, scaled or
-  replaced, is Ready and Reconciling (kstatus: in progress). None is only for what is at rest without being Ready: suspended, or
-  not wanted and gone.
+  replaced, or are looked at anew after a restart, is Ready and Reconciling (kstatus: in progress). None is only for what is at
+  rest without being Ready: suspended, or not wanted and gone.
 * ``Installed``, ``UpdateInstalled``, ``Scaled``, ``Managed``, ``ConfigurationApplied``: how far did what is *there* get? Each has
   a mapper, which says what is to be told now, or nothing: then the condition is left wholly as it was, with the generation it was
   said of, and absent if it never was said. Failures are looked for before successes.
@@ -111,14 +111,15 @@ def _verdicts(status: PackageStatus) -> Iterator[tuple[str, Verdict | Told | Non
 def _kstatus(status: PackageStatus, problem: Condition | None) -> Iterator[tuple[str, Verdict]]:
     """Ready, Reconciling and Stalled: of what is wanted, so they say the same as the summary."""
     message = summary(status).message
-    if problem is None or status.stays_ready(problem):
-        rollout = status.rollout
-        if rollout is not None:
-            yield "Ready", Verdict(Truth.TRUE, Reason.READY, ready_message(status))
-            yield "Reconciling", Verdict(Truth.TRUE, rollout.reason, rollout.message)
-        else:
-            yield "Ready", Verdict(Truth.TRUE, Reason.READY, message)
-            yield "Reconciling", Verdict(Truth.FALSE, Reason.IDLE)
+    work = status.rollout if problem is None else problem
+    if work is not None and (problem is None or status.stays_ready(problem)):
+        yield "Ready", Verdict(Truth.TRUE, Reason.READY, ready_message(status))
+        yield "Reconciling", Verdict(Truth.TRUE, work.reason, work.message)
+        yield "Stalled", Verdict(Truth.FALSE, Reason.NOT_STALLED)
+        return
+    if problem is None:
+        yield "Ready", Verdict(Truth.TRUE, Reason.READY, message)
+        yield "Reconciling", Verdict(Truth.FALSE, Reason.IDLE)
         yield "Stalled", Verdict(Truth.FALSE, Reason.NOT_STALLED)
         return
     at_rest = problem.reason in OFF and not status.version

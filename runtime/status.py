@@ -83,6 +83,7 @@ def restored(generation: int, written: JsonObject, now: datetime) -> PackageStat
             installed_since=installed.since if installed is not None and installed.truth is Truth.TRUE else None,
             told={**status.told, **told},
             ready_kept=told.get("Ready"),
+            reconciling_kept=told.get("Reconciling"),
         ),
         now,
     )
@@ -382,11 +383,22 @@ def _unless_removing(status: PackageStatus, now: datetime, after: PackageStatus)
         return status
     if after.stages is not status.stages and not after.suspended and after.ready_kept is not None:
         problem = open_condition(after)
-        if problem is None or not after.stays_ready(problem):
+        if problem is None:
+            return _verified(status, after, now)
+        if not after.stays_ready(problem):
             after = replace(after, ready_kept=None)  # this process has judged for itself
     if after.installed_since is None and open_condition(after) is None:
         after = replace(after, installed_since=now)
     return _told(after, now)
+
+
+def _verified(before: PackageStatus, after: PackageStatus, now: datetime) -> PackageStatus:
+    """All stages are done; where that is as an earlier process left it, no condition has moved."""
+    told = _told(replace(after, ready_kept=None), now)
+    found, kept = told.told["Reconciling"], after.reconciling_kept
+    if before.is_being_verified and kept is not None and replace(found, since=kept.since) == kept:
+        told = replace(told, told={**told.told, "Reconciling": kept})
+    return told
 
 
 def _told(status: PackageStatus, now: datetime) -> PackageStatus:

@@ -65,7 +65,7 @@ def summary(status: PackageStatus) -> Summary:
     if status.suspended:
         return Summary(State.SUSPENDED, explanation(Reason.SUSPENDED), advice(Reason.SUSPENDED))
     found = first_open(status)
-    if found is None or status.stays_ready(found[1]):
+    if found is None:
         return _ready(status)
     stage, problem = found
     if problem.truth is not Truth.FALSE:

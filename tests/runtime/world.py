@@ -187,10 +187,17 @@ class World:
 
         runtime_name = f"{namespace}.{name}" if namespace else name
         with trio.fail_after(PATIENCE_S):
+            # After a restart what is written is what an earlier daemon wrote, until this one has found something else.
+            while state == "Ready" and self._is_unverified(runtime_name):
+                await trio.testing.wait_all_tasks_blocked(0.005)
             # After a request that changes nothing, what is written is what was written: only the runtime knows of it.
             while self.requests and self._state_of(runtime_name) != state:
                 await trio.testing.wait_all_tasks_blocked(0.005)
         return await self.until(namespace, name, holds)
+
+    def _is_unverified(self, name: str) -> bool:
+        status = self.runtime.status(name)
+        return status is None or status.is_being_verified
 
     def _state_of(self, name: str) -> str:
         status = self.runtime.status(name)
