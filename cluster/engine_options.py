@@ -18,6 +18,7 @@ from wharfinger.cluster.ownership import Owner
 from wharfinger.cluster.reconciler.options import ReconcilerOptions
 from wharfinger.cluster.reconciler.statistics import ReconcilerStatistics
 from wharfinger.cluster.release_store import HISTORY
+from wharfinger.cluster.stall import GRACE_S
 from wharfinger.cluster.tables.statistics import TableStatistics
 
 
@@ -37,7 +38,8 @@ class EngineOptions:
 
     ``holder`` is written into records; ``force`` takes every field from everybody; ``history``: revisions kept; ``during``
     surrounds each operation with whose work it is; ``expressions`` evaluates packages' own health rules, which are passed over
-    without; ``full_s``: between two full comparisons; ``prune_s``: between two prunes, 0 for on demand only.
+    without; ``grace_s``: for so long an object of a healthy release may be unready without moving; ``full_s``: between two full
+    comparisons; ``prune_s``: between two prunes, 0 for on demand only.
     """
 
     field_manager: str = "wharfinger"
@@ -47,6 +49,7 @@ class EngineOptions:
     history: int = HISTORY
     during: Callable[[Owner], AbstractContextManager[None]] = nobodys
     expressions: Expressions | None = None
+    grace_s: float = GRACE_S
     full_s: float = 600.0
     prune_s: float = 3600.0
     reconciler: ReconcilerOptions = field(default_factory=lambda: ReconcilerOptions(prune_limit_s=60.0))

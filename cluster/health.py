@@ -29,36 +29,47 @@ class HealthState(StrEnum):
     RECONCILING = "Reconciling"
     """Some are on their way."""
     DEGRADED = "Degraded"
-    """One has failed."""
+    """One has failed, or has stalled."""
 
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """``laggards`` are sorted; ``known`` is False until everything was looked up once, and they may all be ready."""
+    """``laggards`` are sorted; ``known`` is False until everything was looked up once, and they may all be ready.
+
+    ``stalled``: laggards that have been on their way for too long (:mod:`~wharfinger.cluster.stall`).
+    """
 
     ready: tuple[ObjectKey, ...] = ()
     laggards: Laggards = field(default_factory=lambda: MappingProxyType({}))
     known: bool = True
+    stalled: frozenset[ObjectKey] = frozenset()
 
     @property
     def state(self) -> HealthState:
         """In one word."""
         if not self.known or not (self.ready or self.laggards):
             return HealthState.UNKNOWN
-        if any(isinstance(state, Failed) for state in self.laggards.values()):
+        if self.stalled or any(isinstance(state, Failed) for state in self.laggards.values()):
             return HealthState.DEGRADED
         return HealthState.RECONCILING if self.laggards else HealthState.CURRENT
 
     def differs(self, other: "Health | None") -> bool:
         """Whether somebody who was told the other has something to learn."""
-        return other is None or (self.state, self.laggards) != (other.state, other.laggards)
+        return other is None or (self.state, self.laggards, self.stalled) != (
+            other.state,
+            other.laggards,
+            other.stalled,
+        )
 
 
-def health_of(states: Mapping[ObjectKey, Readiness], unknown: Iterable[ObjectKey] = ()) -> Health:
+def health_of(
+    states: Mapping[ObjectKey, Readiness], unknown: Iterable[ObjectKey] = (), stalled: Iterable[ObjectKey] = ()
+) -> Health:
     """The health of a release whose objects are in these states, all but the unknown ones."""
     laggards = {key: state for key, state in sorted(states.items()) if not isinstance(state, Current)}
     ready = tuple(sorted(key for key, state in states.items() if isinstance(state, Current)))
-    return Health(ready, MappingProxyType(laggards), known=not any(True for _ in unknown))
+    late = frozenset(key for key in stalled if key in laggards)
+    return Health(ready, MappingProxyType(laggards), known=not any(True for _ in unknown), stalled=late)
 
 
 @dataclass(frozen=True, slots=True)

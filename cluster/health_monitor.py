@@ -12,6 +12,8 @@ have no answer today. Invariants:
   was told last, is told again: it may be over as fast as it came.
 * A wait ends on what is certain: never on a state from before an apply that was told by :meth:`HealthMonitor.applied`, nor on one
   that is being found out anew. It ends at the first failure; cancelling it leaves nothing behind.
+* A release is Degraded only for a cause that lasts: an object that failed, or one that stalled
+  (:mod:`~wharfinger.cluster.stall`). An object that becomes unready is Reconciling until then.
 * Nothing hangs on a kind that cannot be looked up: its objects are laggards, and the message says why.
 * A custom kind that declares a status is given :data:`GRACE_S` from an object's creation to write one, then it counts as one
   that never does.
@@ -19,8 +21,9 @@ have no answer today. Invariants:
 
 from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from math import inf
 from typing import Final, TypeAlias
 
 import trio
@@ -37,6 +40,7 @@ from wharfinger.cluster.object_waits import Laggards, Progress, WaitReport, sile
 from wharfinger.cluster.ownership import Owner
 from wharfinger.cluster.readiness import Failed, InProgress, Readiness
 from wharfinger.cluster.resource import ObjectKey, ResourceType
+from wharfinger.cluster.stall import GRACE_S, Unready, followed
 from wharfinger.cluster.tables.errors import TrackerExpiredError
 from wharfinger.formats.json_value import JsonObject
 
@@ -87,6 +91,7 @@ class HealthMonitor:
         expressions: Expressions | None,
         told: OnHealth | None,
         now: Callable[[], datetime],
+        grace_s: float = GRACE_S,
     ) -> None:
         self._table = table
         self._client = client
@@ -96,6 +101,9 @@ class HealthMonitor:
         self._looked_up: dict[ResourceType, str] = {}
         self._owners: dict[Identity, Owner] = {}
         self._told: dict[Owner, Health] = {}
+        self._grace_s = grace_s
+        self._unready: dict[Owner, dict[ObjectKey, Unready]] = {}
+        self._stalls: dict[Owner, float] = {}
         self._dirty: set[Owner] = set()
         self._wake = trio.Event()
         self._waits: list[_Wait] = []
@@ -149,8 +157,12 @@ class HealthMonitor:
 
     def _health(self, owner: Owner) -> Health:
         rows = self._rows(owner)
-        unknown = [row for row in rows if not self._is_known(row)]
-        return health_of({row.key: self._state(row) for row in rows}, [row.key for row in unknown])
+        unknown = [row.key for row in rows if not self._is_known(row)]
+        health = health_of({row.key: self._state(row) for row in rows}, unknown)
+        now = trio.current_time()
+        unready = followed(self._unready.get(owner, {}), health.laggards, now)
+        late = {key for key, one in unready.items() if one.stalls_at(self._grace_s) <= now}
+        return replace(health, stalled=frozenset(late)) if late else health
 
     async def wait_ready(
         self, owner: Owner, keys: Iterable[ObjectKey] | None = None, *, progress: Progress = silent
@@ -208,10 +220,11 @@ class HealthMonitor:
 
     async def _tell_all(self) -> None:
         while True:
-            with trio.move_on_at(self._facts.next_grace):
+            with trio.move_on_at(min((self._facts.next_grace, *self._stalls.values()))):
                 await self._wake.wait()
             self._facts.end_graces()
             self._wake = trio.Event()
+            self._dirty |= {owner for owner, due in self._stalls.items() if due <= trio.current_time()}
             dirty, self._dirty = self._dirty, set()
             for owner in sorted(dirty, key=str):
                 self._tell(owner)
@@ -219,6 +232,7 @@ class HealthMonitor:
 
     def _tell(self, owner: Owner) -> None:
         health = self._health(owner)
+        self._follow_unready(owner, health)
         if not (health.ready or health.laggards):
             self._told.pop(owner, None)
             return
@@ -226,6 +240,19 @@ class HealthMonitor:
             self._told[owner] = health
             if self._on_health is not None:
                 self._on_health(owner, health)
+
+    def _follow_unready(self, owner: Owner, health: Health) -> None:
+        """Keep since when its laggards are as they are, and when the next of them stalls."""
+        self._stalls.pop(owner, None)
+        if not health.known:
+            return  # what was known before goes on when everything is looked up again
+        now = trio.current_time()
+        unready = followed(self._unready.pop(owner, {}), health.laggards, now)
+        if unready:
+            self._unready[owner] = unready
+            due = min((at for one in unready.values() if (at := one.stalls_at(self._grace_s)) > now), default=inf)
+            if due < inf:
+                self._stalls[owner] = due
 
     # -- waiting
 
@@ -306,13 +333,15 @@ async def open_health_monitor(
     expressions: Expressions | None = None,
     told: OnHealth | None = None,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    grace_s: float = GRACE_S,
 ) -> AsyncGenerator[HealthMonitor, None]:
     """The health of all releases in ``table``, for as long as the block runs.
 
     ``expressions`` evaluates the rules of releases; without, they are passed over. ``now`` is what ages are measured against.
+    ``grace_s``: for so long an object may be unready without moving before it counts as stalled.
     Kinds must be attended after it was opened, or it does not learn what is there.
     """
-    monitor = HealthMonitor(table, client, expressions, told, now)
+    monitor = HealthMonitor(table, client, expressions, told, now, grace_s)
     live.listen(monitor.changed, monitor.looked_up)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(monitor.run, name="health monitor")

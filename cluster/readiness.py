@@ -30,9 +30,10 @@ class Current:
 
 @dataclass(frozen=True, slots=True)
 class InProgress:
-    """On the way."""
+    """On the way. ``at_work``: its own controller reports progress, and has a deadline after which it reports a failure."""
 
     message: str
+    at_work: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +86,10 @@ def _group_kind(obj: JsonObject) -> tuple[str, str]:
     return split_api_version(api_version)[0], kind
 
 
+_ROLLING: Final = frozenset({"FoundNewReplicaSet", "NewReplicaSetCreated", "ReplicaSetUpdated"})
+"""Reasons of a Deployment's condition Progressing during a rollout, which its progress deadline bounds."""
+
+
 def _deployment(obj: JsonObject) -> Readiness:
     if (waiting := _unobserved(obj)) is not None:
         return waiting
@@ -95,14 +100,15 @@ def _deployment(obj: JsonObject) -> Readiness:
     why = f": {find_str(failure, 'message')}" if find_str(failure, "status") == "True" else ""
     if find(obj, "spec", "paused") is True:
         return InProgress("paused")
+    at_work = find_str(progressing, "status") == "True" and find_str(progressing, "reason") in _ROLLING
     wanted = find_int(obj, "spec", "replicas", default=1)
     updated, total, available = (_count(obj, name) for name in ("updatedReplicas", "replicas", "availableReplicas"))
     if updated < wanted:
-        return InProgress(f"{updated} of {wanted} replicas updated{why}")
+        return InProgress(f"{updated} of {wanted} replicas updated{why}", at_work)
     if total > updated:
-        return InProgress(f"{total - updated} old replicas still there")
+        return InProgress(f"{total - updated} old replicas still there", at_work)
     if available < wanted:
-        return InProgress(f"{available} of {wanted} replicas available{why}")
+        return InProgress(f"{available} of {wanted} replicas available{why}", at_work)
     return Current()
 
 

@@ -336,7 +336,13 @@ async def open_release_engine(
         open_live_objects(client, watches) as live,
         open_release_heads(watches, holder) as heads,
         open_health_monitor(
-            table, client, live, expressions=options.expressions, told=board.tell_health, now=options.now
+            table,
+            client,
+            live,
+            expressions=options.expressions,
+            told=board.tell_health,
+            now=options.now,
+            grace_s=options.grace_s,
         ) as health,
         _applying(client, table, writer, applied, health, board, options) as (operations, reconciler),
         trio.open_nursery() as nursery,

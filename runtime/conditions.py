@@ -3,7 +3,9 @@
 Programs read two kinds of them, which answer different questions:
 
 * ``Ready``, ``Reconciling``, ``Stalled`` (kstatus): is what is *wanted* there? Always told, judged anew for each generation.
-  At most one of them is True; none is only for what is at rest without being Ready: suspended, or not wanted and gone.
+  At most one of them is True, but for a rollout: a package that was ready, and whose objects are being updated, scaled or
+  replaced, or are looked at anew after a restart, is Ready and Reconciling (kstatus: in progress). None is only for what is at
+  rest without being Ready: suspended, or not wanted and gone.
 * ``Installed``, ``UpdateInstalled``, ``Scaled``, ``Managed``, ``ConfigurationApplied``: how far did what is *there* get? Each has
   a mapper, which says what is to be told now, or nothing: then the condition is left wholly as it was, with the generation it was
   said of, and absent if it never was said. Failures are looked for before successes.
@@ -37,7 +39,7 @@ from wharfinger.runtime.package_status import (
     open_condition,
 )
 from wharfinger.runtime.reasons import OFF, Reason, explanation
-from wharfinger.runtime.summary import summary
+from wharfinger.runtime.summary import ready_message, summary
 
 
 class Verdict(NamedTuple):
@@ -109,6 +111,12 @@ def _verdicts(status: PackageStatus) -> Iterator[tuple[str, Verdict | Told | Non
 def _kstatus(status: PackageStatus, problem: Condition | None) -> Iterator[tuple[str, Verdict]]:
     """Ready, Reconciling and Stalled: of what is wanted, so they say the same as the summary."""
     message = summary(status).message
+    work = status.rollout if problem is None else problem
+    if work is not None and (problem is None or status.stays_ready(problem)):
+        yield "Ready", Verdict(Truth.TRUE, Reason.READY, ready_message(status))
+        yield "Reconciling", Verdict(Truth.TRUE, work.reason, work.message)
+        yield "Stalled", Verdict(Truth.FALSE, Reason.NOT_STALLED)
+        return
     if problem is None:
         yield "Ready", Verdict(Truth.TRUE, Reason.READY, message)
         yield "Reconciling", Verdict(Truth.FALSE, Reason.IDLE)

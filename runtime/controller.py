@@ -69,6 +69,8 @@ RETRY_FIRST_S: Final = 0.5
 RETRY_MAX_S: Final = 30.0
 STALLED_LOOK_S: Final = 60.0
 """How often a parked package is looked at: the runtime says when it is time to try again."""
+VERIFY_S: Final = 10.0
+"""For so long after a start nothing is written of packages that were Ready, and are still being looked at."""
 SYNC_PATIENCE_S: Final = 5.0
 """After so long without a first list the log says why."""
 
@@ -89,6 +91,7 @@ class Controller:
     guard: Guard = field(init=False)
     resting: Resting = field(init=False)
     failures: dict[str, int] = field(default_factory=dict)
+    started: float = field(default_factory=trio.current_time)
     takeover: Takeover = field(init=False)
 
     def __post_init__(self) -> None:
@@ -272,6 +275,9 @@ class Controller:
         status = self.runtime.status(name)
         if status is None:
             return
+        if status.is_being_verified and (left_s := self.started + VERIFY_S - trio.current_time()) > 0:
+            self.keys.add_later(name, left_s)
+            return  # most of the time it is found to be as it was, and there is nothing to be said
         patch = statuses.difference(status, find_object(obj, "status"))
         if not patch:
             return

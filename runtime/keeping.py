@@ -1,9 +1,10 @@
 """What becomes of releases after they were applied: health, drift, and people who use helm beside us, told as status.
 
 The release engine watches what it applied and says what it sees; here each saying finds its package. Health is told only once a
-package was ready: until then the task that waits for it tells what it waits for. Drift that is merely told, and revisions that
-somebody else made, are warnings: nothing is wrong that trying again would mend. Fields that somebody fights for make the package
-Degraded, with that writer's name, until he lets go.
+package was ready: until then the task that waits for it tells what it waits for. Objects that are unready for a while, as each
+scaling and each rollout makes them, leave the package Ready, and Reconciling; it is Degraded once one failed or stalled. Drift
+that is merely told, and revisions that somebody else made, are warnings: nothing is wrong that trying again would mend. Fields
+that somebody fights for make the package Degraded, with that writer's name, until he lets go.
 """
 
 import logging
@@ -78,13 +79,16 @@ class Keeping:
                 self._unhealthy(instance, health)
 
     def _unhealthy(self, instance: Instance, health: Health) -> None:
+        """Degraded where something failed or stalled; what else is not ready is rolled out, and the package stays Ready."""
         now, laggards = self.runtime.now(), health.laggards
         if failed := {key: state for key, state in laggards.items() if isinstance(state, Failed)}:
             text = instance.masked(waiting_for(failed))
             status = statuses.failed(instance.status, Stage.SCALED, Reason.WORKLOAD_FAILED, text, now, permanent=False)
-        else:
-            text = instance.masked(waiting_for(laggards))
+        elif stalled := {key: state for key, state in laggards.items() if key in health.stalled}:
+            text = instance.masked(waiting_for(stalled))
             status = statuses.progressing(instance.status, Stage.SCALED, Reason.UNHEALTHY, text, now)
+        else:
+            status = statuses.rolling_out(instance.status, instance.masked(waiting_for(laggards)), now)
         self.runtime.set_status(instance, status)
 
     def _fought_for(self, instance: Instance) -> None:

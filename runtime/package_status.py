@@ -107,7 +107,32 @@ class PackageStatus:
     told: Mapping[str, Told] = field(default_factory=dict)
     """The external conditions by type."""
     ready_kept: Told | None = None
-    """`Ready` as it stays while it is suspended; before that, as an earlier process told it, until this one begins to work."""
+    """`Ready` as it stays while it is suspended; else as an earlier process told it, until this one has judged for itself."""
+
+    @property
+    def is_being_verified(self) -> bool:
+        """Whether it is Ready as an earlier process told it, and this one is still finding out.
+
+        That a process which was started looks at what it finds is no news for anybody, unless it takes long.
+        """
+        aside = self.removal is not None or self.held is not None or self.blocked is not None
+        problem = open_condition(self)
+        return not aside and problem is not None and self.stays_ready(problem)
+
+    @property
+    def rollout(self) -> Condition | None:
+        """What of it is being updated, scaled or replaced, while all of it was ready the last time that was judged."""
+        scaled = self.stages[Stage.SCALED]
+        return scaled if scaled.truth is Truth.TRUE and scaled.reason == Reason.ROLLING_OUT else None
+
+    def stays_ready(self, problem: Condition) -> bool:
+        """Whether it is Ready although a stage is open: an earlier process said so of this generation, and nothing failed."""
+        kept = self.ready_kept
+        told = kept is not None and kept.truth is Truth.TRUE and kept.generation == self.generation
+        return told and not self.suspended and is_under_way(problem)
+
+    reconciling_kept: Told | None = None
+    """`Reconciling` as an earlier process told it: nothing has happened where this one finds all as it was."""
 
     @property
     def phase(self) -> Phase:
@@ -115,6 +140,11 @@ class PackageStatus:
         if self.installed_since is None:
             return Phase.INSTALL
         return Phase.UPDATE if self.wanted not in ("", self.version) else Phase.RECONCILE
+
+
+def is_under_way(condition: Condition) -> bool:
+    """Whether a stage that is not done is at work, or waits for objects to be ready; else it failed."""
+    return condition.truth is not Truth.FALSE or condition.reason == Reason.NOT_READY
 
 
 _STAGES: Final = tuple(Stage)

@@ -334,10 +334,15 @@ class Reason(StrEnum):
         "applied, and a workload failed for good",
         "look at the failed workload; an edit or its recovery helps",
     )
+    ROLLING_OUT = (
+        "RollingOut",
+        Again.NOTHING,
+        "installed and ready; some of its objects are being updated, scaled or replaced",
+    )
     UNHEALTHY = (
         "Unhealthy",
         Again.OTHERS,
-        "it was ready, and part of it is not any more",
+        "it was ready, and part of it has not been for a minute or more",
         "look at the objects named, and at their events",
     )
     DRIFT_FOUGHT = (

@@ -83,6 +83,7 @@ def restored(generation: int, written: JsonObject, now: datetime) -> PackageStat
             installed_since=installed.since if installed is not None and installed.truth is Truth.TRUE else None,
             told={**status.told, **told},
             ready_kept=told.get("Ready"),
+            reconciling_kept=told.get("Reconciling"),
         ),
         now,
     )
@@ -125,6 +126,17 @@ def progressing(status: PackageStatus, stage: Stage, reason: str, message: str, 
         status = replace(status, scale_checked=False)
     truth = Truth.FALSE if stage is Stage.SCALED else Truth.UNKNOWN
     return _with(status, stage, _moved(status.stages[stage], truth, reason, message, now), now)
+
+
+def rolling_out(status: PackageStatus, message: str, now: datetime) -> PackageStatus:
+    """What was ready is being updated, scaled or replaced by others: it is Reconciling, and still Ready.
+
+    What was not ready does not become so before all of it is.
+    """
+    before = status.stages[Stage.SCALED]
+    if before.truth is not Truth.TRUE:
+        return progressing(status, Stage.SCALED, Reason.UNHEALTHY, message, now)
+    return _with(status, Stage.SCALED, _moved(before, Truth.TRUE, Reason.ROLLING_OUT, message, now), now)
 
 
 def succeeded(status: PackageStatus, stage: Stage, now: datetime) -> PackageStatus:
@@ -370,10 +382,23 @@ def _unless_removing(status: PackageStatus, now: datetime, after: PackageStatus)
     if status.removal is not None:
         return status
     if after.stages is not status.stages and not after.suspended and after.ready_kept is not None:
-        after = replace(after, ready_kept=None)  # this process has begun to work on it
+        problem = open_condition(after)
+        if problem is None:
+            return _verified(status, after, now)
+        if not after.stays_ready(problem):
+            after = replace(after, ready_kept=None)  # this process has judged for itself
     if after.installed_since is None and open_condition(after) is None:
         after = replace(after, installed_since=now)
     return _told(after, now)
+
+
+def _verified(before: PackageStatus, after: PackageStatus, now: datetime) -> PackageStatus:
+    """All stages are done; where that is as an earlier process left it, no condition has moved."""
+    told = _told(replace(after, ready_kept=None), now)
+    found, kept = told.told["Reconciling"], after.reconciling_kept
+    if before.is_being_verified and kept is not None and replace(found, since=kept.since) == kept:
+        told = replace(told, told={**told.told, "Reconciling": kept})
+    return told
 
 
 def _told(status: PackageStatus, now: datetime) -> PackageStatus:

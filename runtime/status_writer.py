@@ -23,7 +23,8 @@ Looked      always                          as it was              look again af
 * Of minor changes at most one a PAUSE_S is written; what is urgent waits for nothing: another state than before where one of the
   two is Ready, Failed, Degraded, Suspended, Disabled or Removing, and the first sight of a generation.
 * Who only looks again at what is Ready does not say so at once (`Left`): most of the time nothing is found to do, and nothing was
-  said then. Another generation of a wish is said at once all the same.
+  said then. Nor does a rollout of what is Ready: many are over at once. Another generation of a wish is said at once all the
+  same.
 * A change that does not show outside asks for nothing.
 * Every package is looked at again RESYNC_S after its last look, whatever was missed.
 * PAUSE_S is for a few: of many packages that change all the time each pauses for longer, so that minor changes of all of them
@@ -201,8 +202,10 @@ def _is_urgent(before: PackageStatus, after: PackageStatus) -> bool:
 
 
 def _is_second_look(before: PackageStatus, after: PackageStatus) -> bool:
-    same = before.generation == after.generation
-    return same and (summary(before).state, summary(after).state) == (State.READY, State.UPDATING)
+    if before.generation != after.generation or summary(before).state != State.READY:
+        return False
+    rolls_out = after.rollout is not None and before.rollout is None
+    return rolls_out or summary(after).state == State.UPDATING
 
 
 def _shown(status: PackageStatus) -> tuple[object, ...]:

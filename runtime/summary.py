@@ -8,6 +8,7 @@ what is first not as it should be   never whole    another version is wanted    
 a stage is at work, or waits        Pending        Updating                               Updating
 what was applied is not ready yet   Pending        Updating                               Updating
 what it requires is not there       Pending        Suspended                              Suspended
+it is ready, and is rolled out anew Ready          Ready                                  Ready
 whether it may be on is not known   Failed         Degraded                               Degraded
 it is not wanted, something is left Disabling      Disabling                              Disabling
 it is not wanted, nothing is left   Disabled       Disabled                               Disabled
@@ -96,8 +97,15 @@ def _under_way(status: PackageStatus) -> State:
     return State.PENDING if status.phase is Phase.INSTALL else State.UPDATING
 
 
+def ready_message(status: PackageStatus) -> str:
+    """What a package says that is Ready, whatever else there is to say of it."""
+    return f"version {status.version} is installed and ready"
+
+
 def _ready(status: PackageStatus) -> Summary:
-    message = f"version {status.version} is installed and ready"
+    message = ready_message(status)
+    if status.rollout is not None:
+        message += f"; {status.rollout.message}"
     if status.maintenance is None:
         return Summary(State.READY, message, "")
     return Summary(State.READY, f"{message}; {status.maintenance.message}", advice(status.maintenance.reason))

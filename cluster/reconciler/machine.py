@@ -267,6 +267,15 @@ class Machine(Generic[K, R]):
             self._retries.clear(key)
             self._rest(record, now)
 
+    def is_assumed(self, key: K, revision: int) -> bool:
+        """Whether a row that was not taken in yet is going to be Done then, since it was assumed to be.
+
+        What a worker has, or what is on its way back to one, is attempted again all the same.
+        """
+        record = self._records.get(key)
+        busy = record is not None and record.place in {Place.RUNNING, Place.AWAITING}
+        return not busy and self._assumed.get(key) == revision
+
     def _rest(self, record: Record[K, R], now: float) -> None:
         """It is Done."""
         self._leave(record)

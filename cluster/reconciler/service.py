@@ -151,7 +151,8 @@ class Reconciler(Generic[K, R]):
         status = self._machine.status(key)
         if (entry.revision if entry else 0) == self._machine.revision(key):
             return status
-        return Status(Kind.PENDING, 0 if status is None else status.id, trio.current_time())
+        assumed = entry is not None and self._machine.is_assumed(key, entry.revision)
+        return Status(Kind.DONE if assumed else Kind.PENDING, 0 if status is None else status.id, trio.current_time())
 
     def statistics(self) -> ReconcilerStatistics:
         """For metrics."""

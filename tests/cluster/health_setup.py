@@ -19,6 +19,7 @@ from wharfinger.cluster.object_waits import wait_ready
 from wharfinger.cluster.ownership import Owner, owned
 from wharfinger.cluster.resource import ObjectKey, ResourceType, name_of, namespace_of
 from wharfinger.cluster.shared_watches import open_shared_watches
+from wharfinger.cluster.stall import GRACE_S
 from wharfinger.cluster.tables.transaction import write
 from wharfinger.formats.errors import ProgramError
 from wharfinger.formats.json_value import JsonObject, encode_json, find_str
@@ -124,6 +125,7 @@ async def health_setup(
     *,
     table: DesiredTable | None = None,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    grace_s: float = GRACE_S,
 ) -> AsyncIterator[Setup]:
     """Everything open."""
     table = desired_table() if table is None else table
@@ -136,6 +138,8 @@ async def health_setup(
     async with (
         open_shared_watches(client, jitter=lambda: 0.0) as watches,
         open_live_objects(client, watches) as live,
-        open_health_monitor(table, client, live, expressions=expressions, told=listen, now=now) as monitor,
+        open_health_monitor(
+            table, client, live, expressions=expressions, told=listen, now=now, grace_s=grace_s
+        ) as monitor,
     ):
         yield Setup(client, table, live, monitor, told)

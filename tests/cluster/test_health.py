@@ -24,6 +24,13 @@ def test_a_release_in_one_word(states: list[Readiness], expected: HealthState) -
     assert health_of(made, [key("x")]).state is HealthState.UNKNOWN
 
 
+def test_what_is_stalled_is_degraded_and_a_difference() -> None:
+    slow = health_of({key("a"): InProgress("0 of 2"), key("b"): Current()})
+    stalled = health_of({key("a"): InProgress("0 of 2"), key("b"): Current()}, stalled=[key("a"), key("b")])
+    assert (stalled.state, set(stalled.stalled)) == (HealthState.DEGRADED, {key("a")})
+    assert stalled.differs(slow)
+
+
 def test_it_is_sorted_and_says_who_is_late() -> None:
     health = health_of({key("b"): InProgress("soon"), key("c"): Current(), key("a"): Failed("no")})
     assert list(health.laggards) == [key("a"), key("b")]

@@ -5,6 +5,7 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from tests.cluster.client_contract import CONFIG_MAP, config_map
 from tests.cluster.clusters import memory_cluster
+from tests.cluster.control_plane.controllers.harness import open_cluster
 from tests.cluster.health_setup import (
     CRD,
     OTHER,
@@ -24,6 +25,7 @@ from wharfinger.cluster.health_rules import HealthRule
 from wharfinger.cluster.object_waits import Laggards, WaitReport
 from wharfinger.cluster.readiness import Current, Failed
 from wharfinger.cluster.resource import ObjectKey, ResourceType
+from wharfinger.cluster.stall import GRACE_S
 from wharfinger.cluster.tables.table import Index, Table
 from wharfinger.formats.json_value import JsonObject, find_object
 
@@ -137,6 +139,88 @@ async def test_who_asked_while_nothing_was_told_hears_that_it_is_over(autojump_c
             await trio.sleep(2 * QUIET_S)
 
 
+# -- updates in progress, and what lasts
+
+
+def scaled_web(**annotations: str) -> JsonObject:
+    """A Deployment whose controller takes a second to observe a change, and whose Pods take five to be ready."""
+    made = web("5")
+    find_object(made, "metadata", "annotations").update({"wharfinger.dev/observed-after": "1", **annotations})
+    return made
+
+
+async def test_a_deployment_that_is_scaled_is_reconciling_and_never_degraded(autojump_clock: MockClock) -> None:
+    """As a real API server does it: the generation moves, its controller observes that later, Pods are ready later still."""
+    async with memory_cluster(simulate=True) as client, health_setup(client) as setup:
+        await setup.install(row(scaled_web(), DEPLOYMENT))
+        assert (await setup.monitor.wait_ready(OWNER)).done
+        await trio.sleep(1)
+        setup.take()
+        key = ObjectKey(DEPLOYMENT, "default", "web")
+        await client.merge_patch(key, {"spec": {"replicas": 3}}, subresource="scale")
+        await trio.sleep(10)
+        assert setup.take() == [
+            "web Reconciling (web: generation 2 is not observed yet)",
+            "web Reconciling (web: 1 of 3 replicas available)",
+            "web Current",
+        ]
+
+
+async def test_what_stays_unready_is_degraded_after_the_grace_period(autojump_clock: MockClock) -> None:
+    async with memory_cluster(simulate=True) as client, health_setup(client) as setup:
+        await setup.install(row(web("5"), DEPLOYMENT))
+        assert (await setup.monitor.wait_ready(OWNER)).done
+        await trio.sleep(1)
+        setup.take()
+        key = ObjectKey(DEPLOYMENT, "default", "web")
+        annotations: JsonObject = {"wharfinger.dev/never-ready": "true"}
+        await client.merge_patch(key, {"metadata": {"annotations": annotations}, "spec": {"replicas": 2}})
+        await trio.sleep(GRACE_S - 1)
+        told = setup.take()
+        assert told[-1] == "web Reconciling (web: 1 of 2 replicas available)"
+        assert not any("Degraded" in one for one in told)
+        assert setup.monitor.health(OWNER).state is HealthState.RECONCILING
+        await trio.sleep(2)
+        assert setup.take() == ["web Degraded (web: 1 of 2 replicas available)"]
+        assert setup.monitor.health(OWNER).stalled == {key}
+        await trio.sleep(1000)
+        assert setup.take() == []
+        await client.merge_patch(key, {"metadata": {"annotations": {"wharfinger.dev/never-ready": None}}})
+        await trio.sleep(10)
+        assert setup.take() == ["web Current"]
+
+
+async def test_a_rollout_has_the_deadline_of_its_deployment(autojump_clock: MockClock) -> None:
+    """Longer than the grace period nothing moves, and its controller says that it is at work; then it has failed."""
+    async with open_cluster() as client, health_setup(client) as setup:
+        await setup.install(row(web("5"), DEPLOYMENT))
+        assert (await setup.monitor.wait_ready(OWNER)).done
+        await trio.sleep(1)
+        setup.take()
+        key = ObjectKey(DEPLOYMENT, "default", "web")
+        annotations: JsonObject = {"wharfinger.dev/never-ready": "true"}
+        template: JsonObject = {"metadata": {"annotations": {"restarted": "now"}}}
+        await client.merge_patch(key, {"metadata": {"annotations": annotations}, "spec": {"template": template}})
+        await trio.sleep(590)
+        assert not any("Degraded" in one for one in setup.take())
+        await trio.sleep(20)
+        (told,) = setup.take()
+        assert told.startswith("web Degraded (web: ReplicaSet")
+        assert "has timed out progressing" in told
+
+
+async def test_an_object_that_is_missing_for_long_is_degraded(autojump_clock: MockClock) -> None:
+    async with memory_cluster() as client, health_setup(client, grace_s=7) as setup:
+        await setup.install(row(config_map("a")))
+        await trio.sleep(1)
+        setup.take()
+        await client.delete(ObjectKey(CONFIG_MAP, "default", "a"))
+        await trio.sleep(6)
+        assert setup.take() == ["web Reconciling (a: not there)"]
+        await trio.sleep(2)
+        assert setup.take() == ["web Degraded (a: not there)"]
+
+
 # -- waits
 
 
@@ -247,7 +331,7 @@ async def test_a_kind_that_is_no_longer_served_holds_nothing_up(autojump_clock: 
         await client.delete(ObjectKey(CRD, "", "widgets.example.test"))
         await trio.sleep(120)
         assert setup.take()[-1].startswith(
-            "web Reconciling (a: cannot be looked up: list Widget.example.test: the server does not"
+            "web Degraded (a: cannot be looked up: list Widget.example.test: the server does not"
         )
         with trio.move_on_after(60) as patience:
             await setup.monitor.wait_ready(OWNER)

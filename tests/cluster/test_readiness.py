@@ -56,6 +56,14 @@ CASES: list[tuple[JsonObject, Readiness]] = [
     (obj("Deployment", {"replicas": 3}, {**FULL, "replicas": 4}), InProgress("1 old replicas still there")),
     (obj("Deployment", {"replicas": 3}, {**FULL, "availableReplicas": 2}), InProgress("2 of 3 replicas available")),
     (obj("Deployment", {}, with_conditions(QUOTA)), InProgress("0 of 1 replicas updated: exceeded quota")),
+    (
+        obj("Deployment", {"replicas": 2}, with_conditions(condition("Progressing", reason="ReplicaSetUpdated"))),
+        InProgress("0 of 2 replicas updated", at_work=True),
+    ),
+    (
+        obj("Deployment", {"replicas": 2}, with_conditions(condition("Progressing", reason="NewReplicaSetAvailable"))),
+        InProgress("0 of 2 replicas updated"),
+    ),
     (obj("Deployment", {}, with_conditions(LATE)), Failed("has timed out progressing.")),
     (obj("Deployment", {"replicas": 3, "paused": True}, FULL), InProgress("paused")),
     # CronJob, autoscaler, volume, Ingress

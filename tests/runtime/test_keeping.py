@@ -49,6 +49,19 @@ spec:
     schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
 """
 THING_YAML = "apiVersion: example.com/v1\nkind: Thing\nmetadata: {name: front}\nspec: {copies: 1}\n"
+DEPLOYMENT = ResourceType("apps", "v1", "Deployment", "deployments", namespaced=True)
+DEPLOYMENT_YAML = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: front
+  annotations: {wharfinger.dev/observed-after: "1.5", wharfinger.dev/ready-after: "1.5"}
+spec:
+  selector: {matchLabels: {app: front}}
+  template:
+    metadata: {labels: {app: front}}
+    spec: {containers: [{name: main, image: "registry.example/front:1"}]}
+"""
 RULE: JsonObject = {
     "apiVersion": "example.com/v1",
     "kind": "Thing",
@@ -107,8 +120,8 @@ async def set_phase(world: World, phase: str) -> None:
 
 @asynccontextmanager
 async def open_thing(folder: Path) -> AsyncIterator[World]:
-    """A world with a package that has an object of a kind of its own, which is ready."""
-    async with open_world(folder) as world:
+    """A world with a package that has an object of a kind of its own, which is ready, and may be unready for half a second."""
+    async with open_world(folder, grace_s=0.5) as world:
         await world.push("web", "1.0.0", {"crds/things.yaml": DEFINITION, "templates/thing.yaml": THING_YAML})
         await world.repository()
         await world.create("prod", "shop", more={"healthChecks": [RULE]})
@@ -252,10 +265,14 @@ async def test_what_the_cluster_says_shows_no_secret(tmp_path: Path) -> None:
         await world.until_state("prod", "shop", "Ready")
         keeping, instance = world.runtime.keeping, instance_of(world)
         assert secret in instance.secrets
-        said: list[Readiness] = [Failed(f"exec: {secret}: not found"), InProgress(f"waiting for {secret}")]
-        for state in said:
-            keeping.health_changed(OWNER, health_of({SHOP: state}))
-            assert summary(instance.status).state == "Degraded"
+        said: list[tuple[Readiness, list[ObjectKey], str]] = [
+            (Failed(f"exec: {secret}: not found"), [], "Degraded"),
+            (InProgress(f"waiting for {secret}"), [], "Ready"),
+            (InProgress(f"waiting for {secret}"), [SHOP], "Degraded"),
+        ]
+        for state, stalled, expected in said:
+            keeping.health_changed(OWNER, health_of({SHOP: state}, stalled=stalled))
+            assert summary(instance.status).state == expected
             assert secret not in str(instance.status)
             keeping.health_changed(OWNER, health_of({SHOP: Current()}))
         drift = Drift(SHOP_ID, missing=False, fields=(DriftedField(f"/data/{secret}", secret),))
@@ -283,6 +300,27 @@ async def test_what_breaks_down_is_told_until_it_is_back(tmp_path: Path) -> None
             assert find_str(world.condition(up, "Scaled"), "status") == "True"
 
 
+async def test_a_deployment_that_is_scaled_leaves_its_package_ready(tmp_path: Path) -> None:
+    """An HPA on a busy API server: the generation moves, is observed later, and Pods are ready later still."""
+    async with open_shop(tmp_path, files={"templates/web.yaml": DEPLOYMENT_YAML}) as world:
+        deployment = ObjectKey(DEPLOYMENT, "prod", "front")
+        seen: list[tuple[str, str, str, str]] = []
+        rolling = "version 1.0.0 is installed and ready; Deployment.apps prod/front: "
+        with world.applications.changes() as changes:
+            await world.client.merge_patch(deployment, {"spec": {"replicas": 3}}, subresource="scale")
+            with trio.fail_after(PATIENCE_S):
+                while not seen or seen[-1][2] == "True" or len(seen) < 2:
+                    await changes.wait()
+                    (shop,) = world.applications.objects().values()
+                    is_ready = find_str(world.condition(shop, "Ready"), "status")
+                    reconciles = find_str(world.condition(shop, "Reconciling"), "status")
+                    seen.append((find_str(shop, "status", "summary", "state"), is_ready, reconciles, message_of(shop)))
+        assert {one[:2] for one in seen} == {("Ready", "True")}
+        assert any(one[2:] == ("True", f"{rolling}generation 2 is not observed yet") for one in seen)
+        assert any(one[2:] == ("True", f"{rolling}1 of 3 replicas available") for one in seen)
+        assert seen[-1] == ("Ready", "True", "False", "version 1.0.0 is installed and ready")
+
+
 async def test_what_breaks_down_before_it_was_judged_is_told_when_it_is(tmp_path: Path) -> None:
     """A wait that is over, and a hook that still has a say: what happened between must not be lost."""
     async with open_thing(tmp_path) as world:
@@ -294,7 +332,9 @@ async def test_what_breaks_down_before_it_was_judged_is_told_when_it_is(tmp_path
         await until(lambda: bool(runtime.tools.releases.health(OWNER).laggards))
         assert summary(instance.status).state == "Updating"
         runtime.reports.succeeded(instance, Stage.SCALED)
-        assert instance.status.stages[Stage.SCALED].reason == "Unhealthy"
+        assert instance.status.stages[Stage.SCALED].reason == "RollingOut"
+        down = await world.until_state("prod", "shop", "Degraded")
+        assert reason_of(world, down) == "Unhealthy"
         await set_phase(world, "Done")
         await world.until_state("prod", "shop", "Ready")
 

@@ -156,8 +156,8 @@ def test_what_an_earlier_process_wrote_is_taken_up() -> None:
     assert (status.version, status.digest, status.revision) == ("1.0.0", "sha256:aa", 3)
     assert conditions(status)["Installed"][0] == "True"
     assert times(status)["Installed"] == statuses.timestamp(T0)
-    # Not ready until it was looked at, and a failure now is a degradation of what runs.
-    assert conditions(status)["Ready"][0] == "False"
+    # It stays Ready while it is looked at anew, and a failure now is a degradation of what runs.
+    assert (conditions(status)["Ready"][0], times(status)["Ready"]) == ("True", statuses.timestamp(T0))
     failure = statuses.failed(status, Stage.FETCHED, "RegistryFailed", "down", T2, permanent=False)
     assert statuses.summary(failure)[0] == "Degraded"
 
@@ -300,9 +300,46 @@ def test_what_an_earlier_process_left_ready_and_suspended_stays_ready() -> None:
     status = statuses.suspended(statuses.restored(1, written, T2), T2, suspended=True)
     assert kstatus(status) == ["True", "False", "False"]
     assert times(status)["Ready"] == statuses.timestamp(T0)
-    # Once this process has worked on it, what it found counts.
+    # Once this process has found something else, that counts.
     begun = statuses.update_started(statuses.restored(1, written, T1), 1, T1)
-    assert kstatus(statuses.suspended(begun, T2, suspended=True)) == ["False", "False", "False"]
+    assert kstatus(statuses.suspended(begun, T2, suspended=True)) == ["True", "False", "False"]
+    failed = statuses.failed(begun, Stage.FETCHED, "RegistryFailed", "down", T2, permanent=False)
+    assert kstatus(statuses.suspended(failed, T2, suspended=True)) == ["False", "False", "False"]
+
+
+def test_what_a_restart_finds_as_it_was_never_loses_its_ready() -> None:
+    """Every stage begins anew: a Ready that is lost at each restart is an alarm for nothing."""
+    written = statuses.external(statuses.released(ready(T0), "1.0.0", "sha256:aa", 3))
+    status = statuses.update_started(statuses.restored(1, written, T1), 1, T1, version="1.0.0")
+    for stage in Stage:
+        assert status.is_being_verified
+        assert kstatus(status) == ["True", "True", "False"]
+        if stage is not Stage.SCALED:
+            status = statuses.progressing(status, stage, Reason.PENDING, "at work", T2)
+        status = statuses.succeeded(status, stage, T2)
+    assert statuses.difference(status, written) == {}
+    assert not status.is_being_verified
+
+
+def test_what_a_restart_finds_unready_is_reconciling_until_it_failed() -> None:
+    written = statuses.external(statuses.released(ready(T0), "1.0.0", "sha256:aa", 3))
+    status = statuses.restored(1, written, T1)
+    for stage in list(Stage)[:-1]:
+        status = statuses.succeeded(status, stage, T1)
+    waits = statuses.progressing(status, Stage.SCALED, Reason.NOT_READY, "Deployment a: 1 of 2", T2)
+    assert kstatus(waits) == ["True", "True", "False"]
+    assert (waits.told["Reconciling"].reason, waits.told["Reconciling"].message) == (
+        "NotReady",
+        "Deployment a: 1 of 2",
+    )
+    assert kstatus(statuses.succeeded(waits, Stage.SCALED, T2)) == ["True", "False", "False"]
+    failed = statuses.failed(waits, Stage.SCALED, Reason.WORKLOAD_FAILED, "Deployment a: late", T2, permanent=False)
+    assert (kstatus(failed), statuses.summary(failed).state) == (["False", "True", "False"], "Degraded")
+
+
+def test_what_a_restart_finds_to_be_wished_otherwise_is_not_ready() -> None:
+    written = statuses.external(statuses.released(ready(T0), "1.0.0", "sha256:aa", 3))
+    assert kstatus(statuses.restored(2, written, T1)) == ["False", "True", "False"]
 
 
 def test_a_restart_moves_no_condition_of_what_is_there() -> None:
@@ -356,6 +393,26 @@ def test_what_was_ready_and_is_not_any_more_is_degraded() -> None:
     told = {kind: condition.truth.value for kind, condition in status.told.items()}
     assert (told["Ready"], told["Scaled"], told["Installed"]) == ("False", "False", "True")
     assert statuses.summary(statuses.succeeded(status, Stage.SCALED, T2)).state == "Ready"
+
+
+def test_what_is_rolled_out_stays_ready_and_is_reconciling() -> None:
+    status = statuses.rolling_out(ready(), "Deployment a: 1 of 3", T1)
+    message = statuses.summary(ready()).message
+    assert statuses.summary(status)[:2] == ("Ready", f"{message}; Deployment a: 1 of 3")
+    told = {kind: (told.truth.value, told.reason, told.message) for kind, told in status.told.items()}
+    assert told["Ready"] == ("True", "Ready", message)
+    assert told["Reconciling"] == ("True", "RollingOut", "Deployment a: 1 of 3")
+    assert (told["Stalled"][0], told["Scaled"][0]) == ("False", "True")
+    assert status.told["Ready"].since == ready().told["Ready"].since
+    over = statuses.succeeded(status, Stage.SCALED, T2)
+    assert (statuses.summary(over), over.told["Reconciling"].truth) == (statuses.summary(ready()), Truth.FALSE)
+
+
+def test_what_broke_down_is_not_ready_because_it_moves() -> None:
+    broken = statuses.progressing(ready(), Stage.SCALED, Reason.UNHEALTHY, "Deployment a: 0 of 2", T1)
+    moves = statuses.rolling_out(broken, "Deployment a: 1 of 2", T2)
+    assert statuses.summary(moves)[:2] == ("Degraded", "Deployment a: 1 of 2")
+    assert moves.told["Ready"].truth is Truth.FALSE
 
 
 def test_what_somebody_else_wrote_is_told_in_so_many_characters_and_no_more() -> None:

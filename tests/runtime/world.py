@@ -7,7 +7,7 @@ import base64
 import shutil
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -27,6 +27,7 @@ from wharfinger.cluster.http_client import HttpClusterClient, open_client
 from wharfinger.cluster.informer import Informer, open_informer
 from wharfinger.cluster.release_engine import ReleaseEngine
 from wharfinger.cluster.resource import ObjectKey
+from wharfinger.cluster.stall import GRACE_S
 from wharfinger.cluster.work_queue import WorkKeys
 from wharfinger.formats.json_value import JsonObject, JsonValue, find_int, find_list, find_object, find_str
 from wharfinger.hooks.discovery import ProcessConfigReader
@@ -186,10 +187,17 @@ class World:
 
         runtime_name = f"{namespace}.{name}" if namespace else name
         with trio.fail_after(PATIENCE_S):
+            # After a restart what is written is what an earlier daemon wrote, until this one has found something else.
+            while state == "Ready" and self._is_unverified(runtime_name):
+                await trio.testing.wait_all_tasks_blocked(0.005)
             # After a request that changes nothing, what is written is what was written: only the runtime knows of it.
             while self.requests and self._state_of(runtime_name) != state:
                 await trio.testing.wait_all_tasks_blocked(0.005)
         return await self.until(namespace, name, holds)
+
+    def _is_unverified(self, name: str) -> bool:
+        status = self.runtime.status(name)
+        return status is None or status.is_being_verified
 
     def _state_of(self, name: str) -> str:
         status = self.runtime.status(name)
@@ -251,10 +259,14 @@ async def open_world(
     through: Callable[[ClusterClient], ClusterClient] = lambda client: client,
     *,
     with_password: bool = False,
+    grace_s: float = GRACE_S,
 ) -> AsyncIterator[World]:
     """Everything up, the namespace ``prod`` there, nothing installed. The controllers' calls go ``through`` a wrapper."""
     with one_error():
-        async with open_ground(folder, through, with_password=with_password) as ground, ground.open_world() as world:
+        async with (
+            open_ground(folder, through, with_password=with_password) as ground,
+            replace(ground, grace_s=grace_s).open_world() as world,
+        ):
             yield world
 
 
@@ -328,6 +340,8 @@ class Ground:
     login: Credentials | None
     journal: Journal
     bootstrapped_by: ObjectKey | None = None
+    grace_s: float = GRACE_S
+    """For so long an object of a healthy release may be unready without moving."""
     backoff: BackoffPolicy | None = None
     engine_client: ClusterClient | None = None
     """What packages and the release engine speak to the cluster with, where that is not ``client``."""
@@ -388,7 +402,7 @@ class Ground:
                 on_status=changed,
                 backoff=self.backoff,
                 limited=self.engine_client,
-                engine=EngineOptions(expressions=HealthExpressions(self.rules)),
+                engine=EngineOptions(expressions=HealthExpressions(self.rules), grace_s=self.grace_s),
             ) as runtime,
             open_controller(self.through, runtime, keys, writer, local_packages=[self.folder]),
         ):

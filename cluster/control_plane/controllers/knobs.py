@@ -13,6 +13,7 @@ from wharfinger.cluster.control_plane.controllers.state import ClusterState
 from wharfinger.formats.json_value import JsonObject, JsonValue, find_object, find_str
 
 PREFIX: Final = "wharfinger.dev/"
+OBSERVED_AFTER: Final = "wharfinger.dev/observed-after"
 READY_AFTER: Final = "wharfinger.dev/ready-after"
 NEVER_READY: Final = "wharfinger.dev/never-ready"
 FAIL: Final = "wharfinger.dev/fail"
@@ -20,13 +21,14 @@ EXIT_CODE: Final = "wharfinger.dev/exit-code"
 CRASH_LOOP: Final = "wharfinger.dev/crash-loop"
 PULL_FAILURE: Final = "wharfinger.dev/image-pull-failure"
 NEVER_SCHEDULED: Final = "wharfinger.dev/never-scheduled"
-ALL: Final = (READY_AFTER, NEVER_READY, FAIL, EXIT_CODE, CRASH_LOOP, PULL_FAILURE, NEVER_SCHEDULED)
+ALL: Final = (OBSERVED_AFTER, READY_AFTER, NEVER_READY, FAIL, EXIT_CODE, CRASH_LOOP, PULL_FAILURE, NEVER_SCHEDULED)
 
 
 @dataclass(frozen=True, slots=True)
 class Knobs:
     """What the annotations say; ``given`` is whether there are any."""
 
+    observed_after_s: float = 0.0
     ready_after_s: float = 0.0
     never_ready: bool = False
     exit_code: int = 0
@@ -44,6 +46,7 @@ def read_knobs(annotations: JsonObject) -> Knobs:
     code = find_str(given, EXIT_CODE)
     exit_code = int(code) if code.isascii() and code.isdigit() and len(code) < 4 else 1 if code else 0
     return Knobs(
+        observed_after_s=_seconds(find_str(given, OBSERVED_AFTER)),
         ready_after_s=_seconds(find_str(given, READY_AFTER)),
         never_ready=_says(given, NEVER_READY),
         exit_code=exit_code or int(_says(given, FAIL)),

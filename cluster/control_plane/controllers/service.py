@@ -21,6 +21,7 @@ from wharfinger.cluster.control_plane.controllers.flow_schemas import FlowSchema
 from wharfinger.cluster.control_plane.controllers.garbage import GarbageController
 from wharfinger.cluster.control_plane.controllers.group_availability import AvailabilityController
 from wharfinger.cluster.control_plane.controllers.jobs import JobController
+from wharfinger.cluster.control_plane.controllers.late_observation import observing_late
 from wharfinger.cluster.control_plane.controllers.namespaces import NamespaceController
 from wharfinger.cluster.control_plane.controllers.nodes import NodeController
 from wharfinger.cluster.control_plane.controllers.pods import PodController
@@ -57,11 +58,11 @@ def controllers(state: ClusterState, root_ca: str) -> list[Controller]:
         NodeController(state).controller(),
         PodController(state).controller(),
         *replica_set_controllers(state),
-        StatefulSetController(state).controller(),
-        DaemonSetController(state).controller(),
+        observing_late(state, StatefulSetController(state).controller()),
+        observing_late(state, DaemonSetController(state).controller()),
         JobController(state).controller(),
         CronJobController(state).controller(),
-        DeploymentController(state).controller(),
+        observing_late(state, DeploymentController(state).controller()),
         ServiceController(state).controller(),
         BudgetController(state).controller(),
         QuotaController(state).controller(),

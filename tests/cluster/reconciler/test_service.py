@@ -347,6 +347,9 @@ async def test_after_a_restart_what_is_known_to_be_done_is_not_done_again(autoju
         put(table, 1, 2)
         for key, revision in ((1, 1), (2, 1), (3, 3)):
             reconciler.assume_done(key, revision)
+        told = reconciler.status(1)
+        assert told is not None  # although the row was not taken in yet
+        assert told.kind is Kind.DONE
         filling.done()
         await reconciler.wait_until_reconciled(2, "a", until_settled=True)
         await trio.sleep(1)

@@ -12,6 +12,7 @@ from wharfinger.formats.json_value import JsonObject
         ({}, Knobs()),
         ({"note": "x"}, Knobs()),
         ({"wharfinger.dev/ready-after": "2.5"}, Knobs(ready_after_s=2.5, given=True)),
+        ({"wharfinger.dev/observed-after": "1.5"}, Knobs(observed_after_s=1.5, given=True)),
         ({"wharfinger.dev/ready-after": "-1"}, Knobs(given=True)),
         ({"wharfinger.dev/ready-after": "inf"}, Knobs(given=True)),
         ({"wharfinger.dev/ready-after": "soon"}, Knobs(given=True)),

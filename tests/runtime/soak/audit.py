@@ -1,0 +1,118 @@
+"""What the daemon writes, judged as it comes: each write needs a cause, and a package that is ready stays so unless it has one.
+
+A cause is something that the script did: it names what may be written because of it, until the world has settled. Between the
+causes nothing may be written but the Lease.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Final
+
+import trio
+
+from tests.runtime.soak.server import Write
+from wharfinger.formats.json_value import JsonObject, JsonValue, find, find_int, find_list, find_str
+
+LEASE: Final = "/apis/coordination.k8s.io/v1/namespaces/wharfinger-system/leases"
+OWN_DEFINITIONS: Final = re.compile(
+    r"/apis/apiextensions\.k8s\.io/v1/customresourcedefinitions/[a-z]+\.wharfinger\.dev$"
+)
+_STATUS: Final = re.compile(r"/apis/wharfinger\.dev/v1alpha1/namespaces/([^/]+)/applications/([^/]+)/status$")
+
+App = tuple[str, str]
+"""Namespace and name of an Application."""
+Allows = Callable[[str], bool]
+"""Whether a path may be written."""
+
+
+def all_of(app: App) -> Allows:
+    """What a change of an Application calls for: writes of its own objects, in its namespace and cluster-wide, and its status."""
+    namespace, name = app
+    own = re.compile(rf"/namespaces/{namespace}/(.*[/.])?{name}(-[a-z]+|\.v\d+)?(/status)?$")
+    made = re.compile(rf"/namespaces/{namespace}/(secrets|jobs)$")
+    return lambda path: bool(own.search(path) or made.search(path)) or path.endswith(f"/{namespace}-{name}")
+
+
+def status_of(app: App) -> Allows:
+    """Its status, and no more."""
+    namespace, name = app
+    return lambda path: path.endswith(f"/namespaces/{namespace}/applications/{name}/status")
+
+
+def start_of_daemon(path: str) -> bool:
+    """A daemon that starts applies its own definitions."""
+    return bool(OWN_DEFINITIONS.search(path))
+
+
+@dataclass(slots=True)
+class Told:
+    """The status of one Application as it was written last."""
+
+    ready: str = ""
+    generation: int = 0
+    state: str = ""
+
+
+@dataclass(slots=True)
+class Audit:
+    """``findings``: what had no cause, in words. ``after``: what the script did last."""
+
+    findings: list[str] = field(default_factory=list)
+    writes: int = 0
+    leases: int = 0
+    after: str = "nothing"
+    allowed: list[Allows] = field(default_factory=list)
+    excused: set[App] = field(default_factory=set)
+    """Those that may become unready without another wish, since something of them is broken for long."""
+    told: dict[App, Told] = field(default_factory=dict)
+
+    def noted(self, write: Write) -> None:
+        """One write of the daemon."""
+        if write.path.startswith(LEASE):
+            self.leases += 1
+            return
+        self.writes += 1
+        if not any(allows(write.path) for allows in self.allowed):
+            self._find("a write without a cause", str(write))
+        if (about := _STATUS.search(write.path)) is not None:
+            self._status((about[1], about[2]), json.loads(write.body))
+
+    def gone(self, app: App) -> None:
+        """An Application of that name is another one from now on."""
+        self.told.pop(app, None)
+        self.excused.discard(app)
+
+    @contextmanager
+    def cause(self, words: str, *allows: Allows) -> Iterator[None]:
+        """While the block runs these may be written."""
+        before, self.after, self.allowed = self.allowed, words, [*self.allowed, *allows]
+        try:
+            yield
+        finally:
+            self.allowed = before
+
+    def _status(self, app: App, body: JsonObject) -> None:
+        before = self.told.get(app, Told())
+        now = Told(
+            _truth(find_list(body, "status", "conditions"), "Ready"),
+            find_int(body, "status", "observedGeneration"),
+            find_str(body, "status", "summary", "state"),
+        )
+        self.told[app] = now
+        if now.generation != before.generation or now.state == "Removing" or app in self.excused:
+            return
+        said = f"{'/'.join(app)}: {before.ready} -> {now.ready} ({now.state}: {find(body, 'status', 'summary', 'message')})"
+        if before.ready == "True" and now.ready != "True":
+            self._find("Ready was lost without a cause that lasts", said)
+        elif before.ready == "True" and now.state != "Ready":
+            self._find("a state without a cause that lasts", said)
+
+    def _find(self, what: str, which: str) -> None:
+        self.findings.append(f"{trio.current_time():.1f} s, after {self.after}: {what}: {which}")
+
+
+def _truth(conditions: Iterable[JsonValue], kind: str) -> str:
+    return next((find_str(one, "status") for one in conditions if find_str(one, "type") == kind), "")

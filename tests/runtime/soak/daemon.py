@@ -1,0 +1,117 @@
+"""The whole daemon in this process on virtual time: its own composition, a client in memory, a renderer without children."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final, TypeVar, TypeVarTuple
+
+import httpx
+import pytest
+import trio
+
+from tests.runtime.soak.charts import SimulatedHelm
+from tests.runtime.soak.server import virtual_now
+from wharfinger.cluster.connection import Connection, bearer
+from wharfinger.cluster.control_plane.service import LOCAL
+from wharfinger.cluster.http_client import HttpClusterClient, open_client
+from wharfinger.cluster.http_session import ClientOptions
+from wharfinger.cluster.lease import LeaseLostError
+from wharfinger.hooks.containment import Containment
+from wharfinger.runtime import daemon
+from wharfinger.runtime.daemon import DaemonConfig, open_daemon
+from wharfinger.runtime.inspector import Inspector
+from wharfinger.runtime.service_manager import ServiceManager
+
+GRACE_S: Final = 30.0
+_Arguments = TypeVarTuple("_Arguments")
+_Result = TypeVar("_Result")
+SUPERVISOR_S: Final = 5.0
+"""After so long a supervisor starts a daemon again that ended by itself."""
+
+
+async def _inline(
+    function: Callable[[*_Arguments], _Result],
+    *arguments: *_Arguments,
+    limiter: trio.CapacityLimiter | None = None,
+    abandon_on_cancel: bool = False,
+) -> _Result:
+    """In place of a thread: virtual time waits for no thread, so what blocks is done at once."""
+    await trio.lowlevel.checkpoint()
+    return function(*arguments)
+
+
+async def _tried(_containment: Containment) -> None:
+    """In place of a child that shows that hooks can be run: no package of the simulation has any."""
+    await trio.lowlevel.checkpoint()
+
+
+def on_virtual_time(patch: pytest.MonkeyPatch, transport: Callable[[], httpx.AsyncBaseTransport]) -> None:
+    """Have daemons that are opened from now on use this transport, no threads, no children and no wall clock."""
+
+    @asynccontextmanager
+    async def in_memory(connection: Connection, *, options: ClientOptions) -> AsyncIterator[HttpClusterClient]:
+        async with open_client(connection, transport=transport(), options=options) as client:
+            yield client
+
+    patch.setattr(trio.to_thread, "run_sync", _inline)
+    patch.setattr(trio.from_thread, "check_cancelled", lambda: None)
+    patch.setattr(daemon, "try_cell", _tried)
+    patch.setattr(daemon, "open_client", in_memory)
+    patch.setattr(daemon, "load_connection", lambda *_: Connection(LOCAL, bearer("")))
+    patch.setattr(daemon, "HelmRenderer", SimulatedHelm)
+    patch.setattr(daemon, "now", virtual_now)
+
+
+@asynccontextmanager
+async def _nowhere(_place: object, _inspector: Inspector) -> AsyncIterator[None]:
+    yield
+
+
+class Daemon:
+    """One host's daemon, of which one life follows another on the same state folder."""
+
+    def __init__(self, state: Path, packages: list[Path]) -> None:
+        self._config = DaemonConfig(
+            kubeconfig=None,
+            context="",
+            state_dir=state,
+            socket=state / "socket",
+            helm=Path("helm"),
+            grace_s=GRACE_S,
+            local_packages=tuple(packages),
+        )
+        self.lives = 0
+        self._wanted = trio.Event()
+        self._stop = trio.Event()
+        self._ended = trio.Event()
+        self._life = trio.CancelScope()
+
+    def start(self) -> None:
+        """Have it live."""
+        self._ended = trio.Event()
+        self._wanted.set()
+
+    async def stop(self, *, crash: bool) -> None:
+        """As SIGTERM does, or so that nothing more of it is done; returns when it is gone."""
+        self._wanted = trio.Event()
+        if crash:
+            self._life.cancel()
+        else:
+            self._life.deadline = trio.current_time() + GRACE_S
+            self._stop.set()
+        await self._ended.wait()
+
+    async def run(self) -> None:
+        """Be its supervisor."""
+        while True:
+            await self._wanted.wait()
+            self.lives += 1
+            self._stop, self._life = trio.Event(), trio.CancelScope()
+            try:
+                with self._life:
+                    async with open_daemon(self._config, _nowhere, ServiceManager(), _nowhere):
+                        await self._stop.wait()
+            except* LeaseLostError:
+                await trio.sleep(SUPERVISOR_S)
+            if not self._wanted.is_set():
+                self._ended.set()

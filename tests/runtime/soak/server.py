@@ -1,0 +1,151 @@
+"""An API server in memory that can be stopped and started again on what it keeps, and networks to it that note what is written.
+
+While it is down connections are refused, and what was under way is cut off. A server that starts has forgotten all changes, so
+every watch has to begin anew.
+"""
+
+from collections.abc import AsyncIterator, Callable
+from datetime import UTC, datetime, timedelta
+from typing import Final, NamedTuple
+
+import httpx
+import trio
+
+from wharfinger.cluster.control_plane.memory_storage import MemoryStorage
+from wharfinger.cluster.control_plane.service import open_control_plane
+from wharfinger.cluster.control_plane.storage import Change, Key
+from wharfinger.formats.json_value import JsonObject
+
+START: Final = datetime(2026, 11, 23, tzinfo=UTC)
+
+
+def virtual_now() -> datetime:
+    """The wall clock of the simulation."""
+    return START + timedelta(seconds=trio.current_time())
+
+
+class Write(NamedTuple):
+    """A request that was not to read, and when it came (virtual seconds)."""
+
+    at: float
+    method: str
+    path: str
+    body: bytes
+
+    def __str__(self) -> str:
+        return f"{self.at:.1f} {self.method} {self.path} {self.body[:300].decode(errors='replace')}"
+
+
+class KnownStorage(MemoryStorage):
+    """Knows what there is."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.keys: set[Key] = set()
+
+    def put(self, key: Key, obj: JsonObject) -> Change:
+        self.keys.add(key)
+        return super().put(key, obj)
+
+    def delete(self, key: Key) -> Change:
+        self.keys.discard(key)
+        return super().delete(key)
+
+
+class Server:
+    """One API server; `run` serves until cancelled."""
+
+    def __init__(self) -> None:
+        self.storage = KnownStorage()
+        self.up = trio.Event()
+        self._stop = trio.Event()
+        self._down_s = 0.0
+        self._transport: httpx.AsyncBaseTransport | None = None
+        self._open: set[trio.CancelScope] = set()
+
+    async def run(self) -> None:
+        """Serve, be away for as long as was asked for, and serve again."""
+        while True:
+            async with open_control_plane(storage=self.storage, now=virtual_now, root_ca="PEM") as plane:
+                self._transport = plane.transport()
+                self.up.set()
+                await self._stop.wait()
+                self._transport = None
+                for scope in tuple(self._open):
+                    scope.cancel()
+            self._stop = trio.Event()
+            await trio.sleep(self._down_s)
+
+    def stop(self, down_s: float) -> None:
+        """Go away for so long."""
+        self.up = trio.Event()
+        self._down_s = down_s
+        self._stop.set()
+
+    def transport(self) -> httpx.AsyncBaseTransport:
+        """Raises ConnectError while it is down."""
+        if self._transport is None:
+            raise httpx.ConnectError("connection refused")
+        return self._transport
+
+    def enter(self, scope: trio.CancelScope) -> None:
+        """This is cut off when the server stops."""
+        self._open.add(scope)
+
+    def leave(self, scope: trio.CancelScope) -> None:
+        """It is over."""
+        self._open.discard(scope)
+
+
+class Network(httpx.AsyncBaseTransport):
+    """The way of one client to the server; notes each request that is not to read when it was answered, or cut off."""
+
+    def __init__(self, server: Server, noted: Callable[[Write], None] = lambda _: None) -> None:
+        self._server = server
+        self._noted = noted
+        self.requests = 0
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """One request."""
+        await trio.lowlevel.checkpoint()
+        self.requests += 1
+        transport = self._server.transport()
+        if request.method != "GET" and "/apis/authorization.k8s.io/" not in request.url.path:
+            body = await request.aread()
+            self._noted(Write(trio.current_time(), request.method, request.url.path, body))
+        response: httpx.Response | None = None
+        with trio.CancelScope() as scope:
+            self._server.enter(scope)
+            try:
+                response = await transport.handle_async_request(request)
+            finally:
+                self._server.leave(scope)
+        if response is None:
+            raise httpx.ReadError("connection reset by peer")
+        stream = response.stream
+        assert isinstance(stream, httpx.AsyncByteStream)
+        return httpx.Response(response.status_code, headers=response.headers, stream=_Cut(self._server, stream))
+
+
+class _Cut(httpx.AsyncByteStream):
+    """A body whose reader is cut off when the server stops."""
+
+    def __init__(self, server: Server, stream: httpx.AsyncByteStream) -> None:
+        self._server = server
+        self._stream = stream
+        self._chunks = aiter(stream)
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self
+
+    async def __anext__(self) -> bytes:
+        with trio.CancelScope() as scope:
+            self._server.enter(scope)
+            try:
+                return await anext(self._chunks)
+            finally:
+                self._server.leave(scope)
+        raise httpx.ReadError("connection reset by peer")
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
