@@ -17,6 +17,7 @@ from wharfinger.cluster.live_objects import LiveStatistics
 from wharfinger.cluster.ownership import Owner
 from wharfinger.cluster.reconciler.options import ReconcilerOptions
 from wharfinger.cluster.reconciler.statistics import ReconcilerStatistics
+from wharfinger.cluster.release_scope import Confined, unconfined
 from wharfinger.cluster.release_store import HISTORY
 from wharfinger.cluster.tables.statistics import TableStatistics
 
@@ -37,7 +38,8 @@ class EngineOptions:
 
     ``holder`` is written into records; ``force`` takes every field from everybody; ``history``: revisions kept; ``during``
     surrounds each operation with whose work it is; ``expressions`` evaluates packages' own health rules, which are passed over
-    without; ``full_s``: between two full comparisons; ``prune_s``: between two prunes, 0 for on demand only.
+    without; ``full_s``: between two full comparisons; ``prune_s``: between two prunes, 0 for on demand only; ``confined``: which
+    releases may hold objects of their own namespace only.
     """
 
     field_manager: str = "wharfinger"
@@ -47,6 +49,7 @@ class EngineOptions:
     history: int = HISTORY
     during: Callable[[Owner], AbstractContextManager[None]] = nobodys
     expressions: Expressions | None = None
+    confined: Confined = unconfined
     full_s: float = 600.0
     prune_s: float = 3600.0
     reconciler: ReconcilerOptions = field(default_factory=lambda: ReconcilerOptions(prune_limit_s=60.0))
