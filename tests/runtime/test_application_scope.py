@@ -194,7 +194,9 @@ async def test_a_later_version_that_reaches_out_is_refused_and_the_label_lets_it
         # Without the label it is said at once; what is there stays, is not corrected, and goes with the Application.
         await world.allow_cluster(allowed=False)
         await world.until("prod", "app", lambda obj: refused(obj, "ConfigMap kube-system/far"))
-        await world.client.merge_patch(FAR_KEY, {"data": {"a": "changed"}})
+        theirs: JsonObject = {"name": "far", "namespace": "kube-system"}
+        changed: JsonObject = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": theirs, "data": {"a": "changed"}}
+        await world.client.apply(changed, field_manager="ann", force=True)
         await world.request("prod", "app")
         await world.until("prod", "app", lambda obj: refused(obj, "ConfigMap kube-system/far"))
         assert find(await world.client.get(FAR_KEY), "data", "a") == "changed"
