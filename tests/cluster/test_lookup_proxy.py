@@ -128,7 +128,7 @@ async def test_nothing_is_said_without_the_token_of_the_run(tmp_path: Path) -> N
             assert len(login[1]) > 40
             assert (await client.get(base + path)).status_code == 401
             assert (await client.get(base + path, auth=(login[0], login[1] + "x"))).status_code == 401
-            assert (await client.get(base + path, headers={"authorization": "Basic é".encode()})).status_code == 401
+            assert (await client.get(base + path, headers={b"authorization": "Basic é".encode()})).status_code == 401
             answer = await client.get(base + path, auth=login)
             assert (answer.status_code, answer.json()["kind"]) == (200, "Secret")
             assert (await client.get(base + path + "x", auth=login)).json()["reason"] == "NotFound"

@@ -1,4 +1,4 @@
-"""The attack of a namespaced Application's chart on other namespaces, through the command line: refused, and let through where asked."""
+"""A namespaced Application's chart attacks other namespaces, through the command line: refused, and let through where asked."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
