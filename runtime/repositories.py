@@ -110,9 +110,7 @@ def _realms(obj: JsonObject) -> tuple[str, ...]:
     realms: list[str] = []
     for host in named:
         if not isinstance(host, str) or not _HOST.match(host):
-            raise SpecError(
-                "spec.registry.tokenRealms: each is a host, such as auth.example, without scheme and port"
-            )
+            raise SpecError("spec.registry.tokenRealms: each is a host, such as auth.example, without scheme and port")
         realms.append(host.lower())
     return tuple(realms)
 
