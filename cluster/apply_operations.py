@@ -19,6 +19,7 @@ from wharfinger.cluster.desired import DesiredObject, Identity
 from wharfinger.cluster.errors import ClusterError
 from wharfinger.cluster.ownership import Owner, check_owner, owner_of
 from wharfinger.cluster.reconciler.operations import Attempt
+from wharfinger.cluster.release_scope import Confined, check_key, unconfined
 from wharfinger.cluster.removal import Pruner, delete_exactly, why_kept
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.cluster.survey import look_up
@@ -51,7 +52,7 @@ class Sight:
 class ApplyOperations:
     """Operations of the desired table. ``answered`` is told each object as it was applied; ``whole`` as in `Pruner`.
 
-    ``rests``: releases whose drift is not corrected now.
+    ``rests``: releases whose drift is not corrected now. ``confined``: releases that write in their own namespace only.
     """
 
     def __init__(
@@ -62,12 +63,14 @@ class ApplyOperations:
         answered: Callable[[ObjectKey, JsonObject], None],
         whole: Callable[[Owner], bool],
         rests: Callable[[Owner], bool],
+        confined: Confined = unconfined,
     ) -> None:
         self._client = client
         self._writer = writer
         self._applied = applied
         self._answered = answered
         self._rests = rests
+        self._confined = confined
         self._pruner = Pruner(client, whole, writer.manager)
         self._sights: dict[Identity, Sight] = {}
         self._before: dict[Identity, PackedJson] = {}
@@ -105,11 +108,13 @@ class ApplyOperations:
         self._applied.forget(identity)
 
     async def update(self, attempt: Attempt[Identity, DesiredObject]) -> None:
-        """Apply. Raises ForeignObjectError, FieldConflictError, GoingError, and what the client raises."""
+        """Apply. Raises OutsideNamespaceError, ForeignObjectError, FieldConflictError, GoingError, and what the client raises."""
         self._doomed.pop(attempt.key, None)
         if attempt.refreshing and self._rests(attempt.row.owner):
             await trio.lowlevel.checkpoint()  # asked for, or failed, before its release was to rest
             return
+        if self._confined(attempt.row.owner):
+            check_key(attempt.row.key, attempt.row.owner)
         with trio.CancelScope() as scope:
             self._running[attempt.key] = scope
             try:

@@ -21,6 +21,8 @@ class Known:
     fingerprint: str
     result: ReleaseResult
     groups: tuple[Hashable, ...]
+    confined: bool = False
+    """Whether it could hold objects of its own namespace only."""
 
 
 @dataclass(slots=True)

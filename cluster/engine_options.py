@@ -17,6 +17,7 @@ from wharfinger.cluster.live_objects import LiveStatistics
 from wharfinger.cluster.ownership import Owner
 from wharfinger.cluster.reconciler.options import ReconcilerOptions
 from wharfinger.cluster.reconciler.statistics import ReconcilerStatistics
+from wharfinger.cluster.release_scope import Confined, unconfined
 from wharfinger.cluster.release_store import HISTORY
 from wharfinger.cluster.stall import GRACE_S
 from wharfinger.cluster.tables.statistics import TableStatistics
@@ -39,7 +40,8 @@ class EngineOptions:
     ``holder`` is written into records; ``force`` takes every field from everybody; ``history``: revisions kept; ``during``
     surrounds each operation with whose work it is; ``expressions`` evaluates packages' own health rules, which are passed over
     without; ``grace_s``: for so long an object of a healthy release may be unready without moving; ``full_s``: between two full
-    comparisons; ``prune_s``: between two prunes, 0 for on demand only.
+    comparisons; ``prune_s``: between two prunes, 0 for on demand only; ``confined``: which releases may hold objects of their own
+    namespace only.
     """
 
     field_manager: str = "wharfinger"
@@ -50,6 +52,7 @@ class EngineOptions:
     during: Callable[[Owner], AbstractContextManager[None]] = nobodys
     expressions: Expressions | None = None
     grace_s: float = GRACE_S
+    confined: Confined = unconfined
     full_s: float = 600.0
     prune_s: float = 3600.0
     reconciler: ReconcilerOptions = field(default_factory=lambda: ReconcilerOptions(prune_limit_s=60.0))

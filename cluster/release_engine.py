@@ -53,6 +53,7 @@ from wharfinger.cluster.release import Release, ReleaseStatus
 from wharfinger.cluster.release_heads import ForeignChange, ReleaseHeads, open_release_heads
 from wharfinger.cluster.release_request import Outcome, ReleaseRequest, ReleaseResult, UninstallResult
 from wharfinger.cluster.release_rows import ReleaseRows
+from wharfinger.cluster.release_scope import check_scope
 from wharfinger.cluster.release_store import ReleaseBusyError, ReleaseStore
 from wharfinger.cluster.release_uninstall import Uninstall
 from wharfinger.cluster.release_upgrade import EmptyReleaseError, NamespaceMissingError, Tools, Upgrade, apply_early
@@ -127,6 +128,8 @@ class ReleaseEngine:
         newest = self._heads.newest(owner) if self._heads.synced else None
         if newest is None or (newest.revision, newest.status) != (known.result.revision, ReleaseStatus.DEPLOYED):
             return None
+        if known.confined != self._tools.confined(owner):
+            return None  # it may hold more, or less, than it might then
         if not self._tools.rows.settled(known.groups) or self._drift.drifts(owner):
             return None
         return known.result
@@ -138,7 +141,7 @@ class ReleaseEngine:
             return same
         owner = request.owner
         async with self._expected_turn(owner):
-            whole = owner in self._board.whole
+            whole, confined = owner in self._board.whole, self._tools.confined(owner)
             self._board.forget(owner)
             self._health.set_rules(owner, request.health)
             done = await Upgrade(self._tools, request, progress, whole=whole).run()
@@ -146,7 +149,7 @@ class ReleaseEngine:
             self._board.whole.add(owner)
             unchanged = replace(done.result, outcome=Outcome.UNCHANGED, pruned=(), kept={})
             groups = tuple({row.group: None for row in done.rows})
-            self._board.known[owner] = Known(request.fingerprint, unchanged, groups)
+            self._board.known[owner] = Known(request.fingerprint, unchanged, groups, confined)
         return done.result
 
     async def uninstall(
@@ -196,9 +199,11 @@ class ReleaseEngine:
     ) -> tuple[ObjectKey, ...]:
         """Apply definitions that a release is going to need, and wait until they are established; they belong to no release.
 
-        Raises UnsafeDefinitionError before the first write, CrdError, and what the client raises.
+        Raises OutsideNamespaceError and UnsafeDefinitionError before the first write, CrdError, and what the client raises.
         """
         owner = Owner(name, namespace)
+        if self._tools.confined(owner):
+            await check_scope(self._tools.client, owner, (), crds)
         survey = await self._tools.surveyor.survey(owner, (), crds, DriftPolicy())
         return await self._tools.definitions.apply(owner, crds, survey.definitions, progress)
 
@@ -207,7 +212,8 @@ class ReleaseEngine:
     ) -> tuple[ObjectKey, ...]:
         """Apply objects of a release before the release itself, which is going to have them in its manifest.
 
-        Raises ForeignObjectError and UnknownKindError before the first write, and whatever the client raises.
+        Raises OutsideNamespaceError, ForeignObjectError and UnknownKindError before the first write, and whatever the client
+        raises.
         """
         owner = Owner(name, namespace)
         async with self._board.turn(owner):
@@ -273,6 +279,10 @@ class ReleaseEngine:
         self._reconciler.prune()
 
     # -- how it is
+
+    def is_confined(self, owner: Owner) -> bool:
+        """Return whether a release may hold objects of its own namespace only."""
+        return self._tools.confined(owner)
 
     def drifts(self, owner: Owner) -> tuple[Drift, ...]:
         """What is not as applied now."""
@@ -375,6 +385,7 @@ async def open_release_engine(
             ReleaseRows(table, reconciler, operations, applied, live),
             Surveyor(client, table, options.field_manager),
             Definitions(client, writer),
+            options.confined,
         )
         yield ReleaseEngine(tools, table, reconciler, drift, heads, health, live, board)
         nursery.cancel_scope.cancel()
@@ -391,7 +402,9 @@ async def _applying(
     options: EngineOptions,
 ) -> AsyncGenerator[tuple[ApplyOperations, Reconciler[Identity, DesiredObject]], None]:
     """The reconciler of the desired table, and its operations."""
-    operations = ApplyOperations(client, writer, applied, health.applied, board.may_prune, board.rests)
+    operations = ApplyOperations(
+        client, writer, applied, health.applied, board.may_prune, board.rests, options.confined
+    )
     async with open_reconciler(
         table,
         operations,

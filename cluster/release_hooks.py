@@ -55,6 +55,10 @@ class HookEvent(StrEnum):
     TEST = "test"
 
 
+RUN_BY_DAEMON: Final = frozenset(HookEvent) - {HookEvent.TEST, HookEvent.PRE_ROLLBACK, HookEvent.POST_ROLLBACK}
+"""The other events are a person's, who runs their hooks with `helm` and their own rights."""
+
+
 class DeletePolicy(StrEnum):
     """When a hook's object goes."""
 

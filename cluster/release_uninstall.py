@@ -7,6 +7,7 @@ waited for, and no hook can run there. With ``orphan`` only the records go, and 
 Interrupted anywhere, the next uninstall finds the record "uninstalling", and does what is left to do.
 """
 
+import logging
 from collections.abc import Mapping, Sequence
 from functools import partial
 
@@ -19,13 +20,16 @@ from wharfinger.cluster.ownership import Owner
 from wharfinger.cluster.patience import patiently
 from wharfinger.cluster.record_keeper import recorded_hooks
 from wharfinger.cluster.release import Release, ReleaseStatus
-from wharfinger.cluster.release_hooks import HookEvent, HookRunner
+from wharfinger.cluster.release_hooks import Hook, HookEvent, HookRunner
 from wharfinger.cluster.release_request import UninstallResult
+from wharfinger.cluster.release_scope import outside_of
 from wharfinger.cluster.release_upgrade import Tools, is_going
 from wharfinger.cluster.removal import disown, judge_leaving
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.cluster.survey import CONCURRENCY, look_up, rows_of
 from wharfinger.formats.json_value import JsonObject, find_str
+
+log = logging.getLogger(__name__)
 
 _UNWATCHED = DriftPolicy(DriftMode.OFF)
 
@@ -75,7 +79,7 @@ class Uninstall:
 
     async def _delete(self, rows: Sequence[DesiredObject], last: Release, *, going: bool) -> UninstallResult:
         runner = HookRunner(self._tools.client, self._owner.namespace, self._progress)
-        hooks = [] if going else recorded_hooks(last)
+        hooks = [] if going else await self._hooks(last)
         await runner.run(hooks, HookEvent.PRE_DELETE)
         if going:  # what is in the namespace goes with it
             inside = [row for row in rows if row.key.namespace == self._owner.namespace]
@@ -93,6 +97,22 @@ class Uninstall:
             kept |= farewell.kept
         await runner.run(hooks, HookEvent.POST_DELETE)
         return UninstallResult(found=True, deleted=tuple(deleted), kept=kept)
+
+    async def _hooks(self, last: Release) -> list[Hook]:
+        """Return the hooks of a record, without those that a confined release may not run: they do not hold a removal up."""
+        hooks, owner = recorded_hooks(last), self._owner
+        if not self._tools.confined(owner):
+            return hooks
+        outside = await outside_of(self._tools.client, owner, [hook.obj for hook in hooks])
+        for hook, out in zip(hooks, outside, strict=True):
+            if out and hook.events & {HookEvent.PRE_DELETE, HookEvent.POST_DELETE}:
+                log.warning(
+                    "release %s: %s is outside of the namespace %s, to which an Application is confined; it is not run",
+                    owner,
+                    hook,
+                    owner.namespace,
+                )
+        return [hook for hook, out in zip(hooks, outside, strict=True) if not out]
 
     async def _await_gone(self, deleted: Mapping[ObjectKey, str]) -> None:
         """Most are gone when the delete is answered, which one look tells; the others are waited for."""

@@ -24,9 +24,10 @@ from wharfinger.cluster.patience import patiently
 from wharfinger.cluster.readiness import Current, readiness
 from wharfinger.cluster.record_keeper import RecordKeeper
 from wharfinger.cluster.release import Release, ReleaseError, ReleaseStatus, check_name
-from wharfinger.cluster.release_hooks import HookEvent, HookRunner, hook_entry, parse_hooks
+from wharfinger.cluster.release_hooks import RUN_BY_DAEMON, HookEvent, HookRunner, hook_entry, parse_hooks
 from wharfinger.cluster.release_request import Outcome, ReleaseRequest, ReleaseResult
 from wharfinger.cluster.release_rows import ReleaseRows
+from wharfinger.cluster.release_scope import Confined, check_scope
 from wharfinger.cluster.release_store import Stored
 from wharfinger.cluster.removal import Farewell, judge_leaving
 from wharfinger.cluster.resource import ObjectKey
@@ -61,6 +62,8 @@ class Tools:
     rows: ReleaseRows
     surveyor: Surveyor
     definitions: Definitions
+    confined: Confined
+    """Which releases may hold objects of their own namespace only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +95,19 @@ class Upgrade:
         self._whole = whole
 
     async def run(self) -> Done:
-        """Raises ReleaseError and its kinds, FieldConflictError, UnknownKindError, and whatever the client raises."""
+        """Raises ReleaseError and its kinds, FieldConflictError, UnknownKindError, and whatever the client raises.
+
+        OutsideNamespaceError comes before anything else is looked at.
+        """
         request, keeper = self._request, self._tools.keeper
         check_name(request.name)
         hooks = parse_hooks(request.hooks)
         entries = [hook_entry(hook) for hook in hooks]
-        view = await self._look(flattened(request.objects))
+        objects = flattened(request.objects)
+        if self._tools.confined(self._owner):
+            daemons = (hook.obj for hook in hooks if hook.events & RUN_BY_DAEMON)
+            await check_scope(self._tools.client, self._owner, [*objects, *daemons], request.crds)
+        view = await self._look(objects)
         last = view.history[-1].release if view.history else None
         if last is not None and same_release(last, request, entries):
             return await self._repair(view, last)
@@ -237,7 +247,10 @@ async def apply_early(
     tools: Tools, owner: Owner, objects: Sequence[JsonObject], drift: DriftPolicy
 ) -> tuple[ObjectKey, ...]:
     """Bring objects of a release that is going to have them in its manifest. Nothing is written before all were looked at."""
-    survey = await tools.surveyor.survey(owner, flattened(objects), (), drift)
+    flat = flattened(objects)
+    if tools.confined(owner):
+        await check_scope(tools.client, owner, flat)
+    survey = await tools.surveyor.survey(owner, flat, (), drift)
     before = {row.identity: row.body for row in tools.rows.of(owner)}
     try:
         for wave in Wave:

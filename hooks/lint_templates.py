@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from wharfinger.formats.json_value import JsonObject
+from wharfinger.hooks.lint_scope import lint_scope
 from wharfinger.hooks.lint_sources import PACKAGE, LintFinding, Sources, finding
 from wharfinger.packages.definition import Definition
 from wharfinger.packages.errors import RenderError
@@ -57,7 +58,9 @@ async def lint_templates(sources: Sources, definition: Definition, rendering: Re
             if error.transient:
                 raise
             return [sources.located(Severity.ERROR, str(error))]
-    return list(_nothing_rendered(sources, definition)) if not (rendered.objects or rendered.hooks) else []
+    if not (rendered.objects or rendered.hooks):
+        return list(_nothing_rendered(sources, definition))
+    return lint_scope(definition, rendered, NAMESPACE)
 
 
 def _nothing_rendered(sources: Sources, definition: Definition) -> list[LintFinding]:

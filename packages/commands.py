@@ -134,6 +134,13 @@ def _add_registry_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--username", metavar="NAME", help="who asks")
     parser.add_argument("--password-stdin", action="store_true", help="read the password from standard input")
     parser.add_argument(
+        "--token-realm",
+        action="append",
+        default=[],
+        metavar="HOST",
+        help="a host outside of the registry's domain that may get the login when the registry names it (may be repeated)",
+    )
+    parser.add_argument(
         "--docker-config",
         type=Path,
         metavar="FILE",
@@ -317,6 +324,8 @@ async def _opened(args: argparse.Namespace, target: _Target) -> AsyncIterator[Wr
         yield OciLayout(target.place)
         return
     credentials = _credentials(args, target.place)
+    if credentials is not None:
+        credentials = replace(credentials, realms=tuple(str(host).lower() for host in args.token_realm))
     async with open_registry(
         target.place.registry, scheme=target.place.scheme, credentials=credentials, ca=_authorities(args)
     ) as registry:

@@ -1,8 +1,10 @@
 """Proving to a registry who is asking: Basic, and Bearer tokens from the realm a challenge names.
 
-What a challenge says comes from the network. Three rules keep a password where it belongs:
+What a challenge says comes from the network. Four rules keep a password where it belongs:
 
 * nothing is sent before it is asked for, and never to another origin than the registry, save the token realm it names;
+* a login goes to a realm on the registry's own host, on a host of the same domain over https, or on a host that the user named
+  (`may_get_login`); whoever is asked for it elsewhere refuses;
 * a registry reached over https cannot send a password to a realm over http;
 * credentials and tokens have no readable ``repr`` and are in no message.
 
@@ -10,6 +12,7 @@ Sources: RFC 9110 §11 (challenges), RFC 7617 (Basic), RFC 6750 §3 and distribu
 """
 
 import base64
+import ipaddress
 import re
 from dataclasses import dataclass, field
 from typing import Final
@@ -38,6 +41,9 @@ class Credentials:
     password: str = field(repr=False)
     identity_token: str = field(default="", repr=False)
     """An OAuth2 refresh token; where there is one, a token realm gets it in place of name and password."""
+
+    realms: tuple[str, ...] = ()
+    """Hosts beside the registry's own whose token realms may get the login."""
 
     @property
     def can_basic(self) -> bool:
@@ -143,6 +149,41 @@ def realm_url(challenge: BearerChallenge, *, registry: httpx.URL) -> httpx.URL:
             transient=False,
         )
     return realm
+
+
+def check_realm(realm: httpx.URL, *, registry: httpx.URL, realms: tuple[str, ...]) -> None:
+    """Raise RegistryError where a login must not go to this realm."""
+    if not may_get_login(realm, registry=registry, realms=realms):
+        raise RegistryError(
+            f"registry {registry.netloc.decode()}: it wants the login sent to another host, {realm.host[:200]}; refused: if "
+            "that is where its logins are checked, name the host in spec.registry.tokenRealms of the PackageRepository "
+            "(--token-realm on the command line)",
+            transient=False,
+        )
+
+
+def may_get_login(realm: httpx.URL, *, registry: httpx.URL, realms: tuple[str, ...]) -> bool:
+    """Return whether a login may go to this realm: to the registry's host, its domain over https, or a host in ``realms``.
+
+    The domain of ``registry.example.com`` is ``example.com`` with all that is below; that of a host is itself with all below. A
+    top-level domain, or an address, is no domain.
+    """
+    host, own = realm.host.lower(), registry.host.lower()
+    if host == own or host in realms:
+        return True
+    if realm.scheme != "https" or _is_address(own):
+        return False
+    parent = own.partition(".")[2]
+    domains = (own, parent) if "." in parent else (own,)
+    return any(host == domain or host.endswith(f".{domain}") for domain in domains)
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host.strip("[]"))
+    except ValueError:
+        return False
+    return True
 
 
 def read_token(data: bytes, realm_host: str) -> Token:

@@ -11,6 +11,7 @@
     ├── StoreError                the disk failed
     ├── RulesError                the rules of a schema could not be evaluated, through no fault of theirs
     ├── RenderError               helm refused the chart or the values
+    │   └── LookupRefusedError    a template looked up what it may not read
     └── ConversionError           settings of an older version could not be brought to the newest
 """
 
@@ -66,6 +67,13 @@ class RenderError(PackageError):
     def __init__(self, message: str, *, transient: bool = False) -> None:
         super().__init__(message)
         self.transient = transient
+
+
+class LookupRefusedError(RenderError):
+    """A template looked up something that its release may not read; permanent until that is allowed, or the chart changes."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, transient=False)
 
 
 class ConversionError(PackageError):

@@ -7,7 +7,8 @@ read; of a package, Helm gets a folder of links to what is its chart (:mod:`whar
 a file of mode 0600, never on the command line, where every user of the machine could read them.
 
 The exception is a chart that looks into the cluster (:mod:`wharfinger.packages.chart_use`). It gets a kubeconfig for that
-run, with the credentials of this moment, and never the same answer for sure. Without access to a cluster everything is rendered
+run, which reads no further than the release may, and never the same answer for sure. A look that is refused fails the render,
+whatever the template made of it. Without access to a cluster everything is rendered
 offline: a lookup finds nothing then, as in ``helm template`` by hand.
 
 Errors: what Helm says about chart or values is permanent; a run that was cut (time, a signal) is transient, and so is whatever
@@ -19,12 +20,12 @@ import re
 import shutil
 import tempfile
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 import trio
 
@@ -37,7 +38,7 @@ from wharfinger.packages.chart_folder import make_chart_folder
 from wharfinger.packages.chart_use import ChartUse, chart_use
 from wharfinger.packages.crd_files import read_crds
 from wharfinger.packages.end_mark import END_FILE, END_TEMPLATE, block_end, read_written, stopped_at_end
-from wharfinger.packages.errors import ArtifactError, RenderError
+from wharfinger.packages.errors import ArtifactError, LookupRefusedError, RenderError
 from wharfinger.packages.helm_command import server_arguments, template_arguments
 from wharfinger.packages.helm_output import clean_message, read_output
 from wharfinger.packages.helm_program import NOT_RUN, HelmProgram
@@ -60,8 +61,21 @@ _OUT_OF_MEMORY: Final = re.compile(
     rb"^(?:fatal error: |runtime: )(?:runtime: )?(?:out of|cannot allocate) memory", re.MULTILINE
 )
 
-ClusterAccess: TypeAlias = Callable[[], Awaitable[JsonObject]]
-"""Gives a kubeconfig with the credentials of this moment, its cluster the first one in it. What it raises comes out."""
+
+class ClusterLook(Protocol):
+    """A way to a cluster for one run."""
+
+    kubeconfig: JsonObject
+    """Its cluster is the first one in it."""
+
+    @property
+    def refusal(self) -> str:
+        """What was looked up and is not allowed, with the remedy; "" where there is nothing."""
+        ...
+
+
+ClusterAccess: TypeAlias = Callable[[str | None], AbstractAsyncContextManager[ClusterLook]]
+"""Opens a way to the cluster for the namespace that may be read; None: the whole cluster. What it raises comes out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,15 +125,16 @@ class HelmRenderer:
         """Render one chart. Raises RenderError, and what ``access`` raises."""
         arguments = template_arguments(request)
         access = self._access if await self._looks(request) else None
-        async with self._slots, self._workspace() as work:
-            kubeconfig: JsonObject | None = None
-            if access is not None:
-                kubeconfig = await access()
+        async with self._slots, self._workspace() as work, _looking(access, request) as look:
+            kubeconfig = None if look is None else look.kubeconfig
+            if kubeconfig is not None:
                 arguments += server_arguments(work / "kubeconfig", work / "out")
             prepared = await trio.to_thread.run_sync(_prepare, work, request, kubeconfig, limiter=self._threads)
             values = work / "values.yaml"
             arguments = ["template", *arguments, f"--values={values}", str(prepared.chart)]
             outcome = await self._run(arguments, work, request, kubeconfig)
+            if look is not None and look.refusal:
+                raise LookupRefusedError(f"release {request.release}: {look.refusal}")
             hide = {
                 str(values): "values",
                 str(prepared.chart): "chart",
@@ -186,6 +201,12 @@ class HelmRenderer:
                 # What takes longer, a full disk say, is emptied with the scratch folder when the daemon starts.
                 remove = partial(shutil.rmtree, work, ignore_errors=True)
                 await trio.to_thread.run_sync(remove, limiter=self._removals, abandon_on_cancel=True)
+
+
+def _looking(access: ClusterAccess | None, request: RenderRequest) -> AbstractAsyncContextManager[ClusterLook | None]:
+    if access is None:
+        return nullcontext()
+    return access(request.namespace if request.confined else None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,8 @@ The httpx transport is used without the client around it. That leaves out what a
 credentials from the environment, redirects followed by themselves) and the client's log lines, which hold whole URLs: those
 of a redirect to object storage carry signatures. Invariants:
 
-* credentials and tokens go to the registry's own origin (scheme, host, port) and to the token realm it names, nowhere else;
+* credentials and tokens go to the registry's own origin (scheme, host, port) and to the token realm it names, if that is on its
+  own host, in its own domain, or on a host that the user named; nowhere else;
 * https never turns into http, whatever a redirect or an upload location says;
 * at most ``at_once`` requests run together. The bound is a limiter outside the pool: a bounded httpcore pool loses a slot
   whenever a request is cancelled while it waits for one (encode/httpcore#1093), so the pool itself has no bound;
@@ -30,6 +31,7 @@ from wharfinger.packages.credentials import (
     BasicChallenge,
     BearerChallenge,
     Credentials,
+    check_realm,
     read_challenges,
     read_token,
     realm_url,
@@ -247,6 +249,8 @@ class Wire:
         url = token_url(challenge, registry=self.base, scope=scope)
         if identity:
             url = realm_url(challenge, registry=self.base)
+        if credentials is not None:
+            check_realm(url, registry=self.base, realms=credentials.realms)
         what = f"token for {ask.what} from {url.host}"
         asked_at = trio.current_time()
         request = Ask("GET", url, ask.repository, what, accept="application/json")

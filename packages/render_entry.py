@@ -29,7 +29,7 @@ FORMAT: Final = 1
 MAX_TEXT: Final = 64 * 1024 * 1024
 """Bytes of JSON; what is more is not kept."""
 _MAX_HEADER: Final = 256
-_APART: Final = frozenset({"chart", "api_versions"})
+_APART: Final = frozenset({"chart", "api_versions", "confined"})
 _LEVEL: Final = 1
 _HEADER: Final = re.compile(rb"wharfinger-render (\d{1,4}) ([0-9a-f]{64}) ([0-9a-f]{64}) (\d{1,12})\n")
 

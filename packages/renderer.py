@@ -32,6 +32,8 @@ class RenderRequest:
     api_versions: tuple[str, ...]
     is_upgrade: bool
     chart_file: JsonObject | None = None
+    confined: bool = False
+    """A look into the cluster reaches the release's namespace only; of no matter for a chart that does not look."""
 
 
 @dataclass(frozen=True, slots=True)

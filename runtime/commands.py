@@ -22,6 +22,7 @@ from wharfinger.packages.errors import StoreError
 from wharfinger.process.errors import LedgerError
 from wharfinger.queue.backoff import BackoffPolicy
 from wharfinger.queue.slots import SlotLimits
+from wharfinger.runtime.application_scope import ApplicationScope
 from wharfinger.runtime.daemon import HOOK_TIMEOUT_S, DaemonConfig, ServeInspector, ServeMetrics, run_daemon
 from wharfinger.runtime.hook_options import add_hooks, addon_folders, config_map_key, folders_problem
 from wharfinger.runtime.journal import JournalError
@@ -101,6 +102,14 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         default=HOOK_TIMEOUT_S,
         metavar="SECONDS",
         help="a run of a hook is ended after that (default: %(default)g)",
+    )
+    parser.add_argument(
+        "--application-scope",
+        type=_scope,
+        default=ApplicationScope.NAMESPACE,
+        metavar="|".join(ApplicationScope),
+        help="what an Application's chart may write and look up: its own namespace, unless that has the label "
+        "wharfinger.dev/cluster-scope=allowed; or the whole cluster, for a daemon that serves one tenant (default: %(default)s)",
     )
     add_hooks(parser)
     add_containment_options(parser)
@@ -203,6 +212,7 @@ def run(args: argparse.Namespace) -> int:
         containment=containment,
         hook_env=tuple(cast("list[AskedVariable]", args.hook_env)),
         hook_credentials=args.hook_credentials,
+        application_scope=args.application_scope,
         metrics_address=args.metrics_address,
         slots=SlotLimits(**{field.name: getattr(args, f"max_{field.name}") for field in fields(SlotLimits)}),
         backoff=BackoffPolicy(initial_s=args.retry_first, max_s=args.retry_max),
@@ -239,6 +249,13 @@ def _wrong_options(args: argparse.Namespace) -> str:
 def _socket_variable() -> Path | None:
     named = os.environ.get(SOCKET_VARIABLE)
     return Path(named) if named else None
+
+
+def _scope(text: str) -> ApplicationScope:
+    try:
+        return ApplicationScope(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is none of {', '.join(ApplicationScope)}") from error
 
 
 def _count(text: str) -> int:

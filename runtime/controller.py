@@ -28,6 +28,7 @@ from wharfinger.cluster.work_queue import WorkKeys
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json_value import JsonObject, JsonValue, find, find_int, find_object, find_str
 from wharfinger.runtime import status as statuses
+from wharfinger.runtime.application_scope import ApplicationScope, ScopeLabels, open_scope_labels
 from wharfinger.runtime.guard import LOOK_S, Guard
 from wharfinger.runtime.holds import Hold, is_installed
 from wharfinger.runtime.identity import (
@@ -86,6 +87,7 @@ class Controller:
     lookup: Lookup
     keys: WorkKeys
     writer: StatusWriter
+    scopes: ScopeLabels
     enabled_by_default: bool | None = True
     """Whether a Module is wanted that does not say; None: its bundle says."""
     guard: Guard = field(init=False)
@@ -100,6 +102,7 @@ class Controller:
         installed = [_name(key) for key, obj in objects.items() if is_installed(obj) and not _is_left_alone(key)]
         self.guard = Guard(self.runtime, self._object_of, self.keys.add, installed)
         self.resting = Resting(self.runtime, self.lookup)
+        self.runtime.reaches_cluster = self.scopes.allows
         self.takeover = Takeover(self.runtime, dict(_releases(objects)))
         if _key(ModuleId(GLOBAL)) in objects:
             self.runtime.rounds.expect()
@@ -166,7 +169,9 @@ class Controller:
     def _read(self, identity: PackageId, obj: JsonObject) -> PackageSpec:
         """Raises SpecError."""
         if isinstance(identity, AppId):
-            return read_application(obj)
+            spec = read_application(obj)
+            allowed = self.scopes.allows(identity.namespace)
+            return replace(spec, directives=replace(spec.directives, cluster_scope=allowed))
         return read_module(obj, enabled_by_default=self.enabled_by_default)
 
     def _act_on(self, spec: PackageSpec) -> None:
@@ -328,6 +333,16 @@ class Controller:
                 for key in sorted(await changes.wait()):
                     self._look_at(key)
 
+    async def follow_scopes(self) -> None:
+        """Look at the Applications of a namespace whose label comes or goes."""
+
+        def look(namespace: str) -> None:
+            for key in self.applications.objects():
+                if key.namespace == namespace:
+                    self._look_at(key)
+
+        await self.scopes.follow(look)
+
     async def follow_repositories(self) -> None:
         """A repository that changes is a reason to look at everything that may come from it."""
         with self.lookup.repositories.changes() as changes:
@@ -353,26 +368,32 @@ async def open_controller(
     *,
     local_packages: Sequence[Path] = (),
     enabled_by_default: bool | None = True,
+    application_scope: ApplicationScope = ApplicationScope.NAMESPACE,
 ) -> AsyncIterator[Controller]:
     """Run the controllers while the body runs; ready when the informers have listed. Leaving stops intake at once.
 
     ``enabled_by_default``: whether a Module is wanted whose ``spec.enabled`` does not say; None: its bundle says.
+    ``application_scope``: how far Applications reach whose namespace does not say.
     """
     async with (
         open_informer(client, APPLICATION) as applications,
         open_informer(client, MODULE) as modules,
         open_informer(client, PACKAGE_REPOSITORY) as repositories,
+        open_scope_labels(client, application_scope) as scopes,
         open_references(client, keys.add) as references,
     ):
-        for informer in (applications, modules, repositories):
+        for informer in (applications, modules, repositories, scopes.informer):
             await _wait_synced(informer)
         lookup = Lookup(repositories, references, tuple(local_packages))
-        controller = Controller(client, runtime, applications, modules, lookup, keys, writer, enabled_by_default)
+        controller = Controller(
+            client, runtime, applications, modules, lookup, keys, writer, scopes, enabled_by_default
+        )
         _sweep_journal(controller)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(controller.follow_packages, applications, name="follow Applications")
             nursery.start_soon(controller.follow_packages, modules, name="follow Modules")
             nursery.start_soon(controller.follow_repositories, name="follow PackageRepositories")
+            nursery.start_soon(controller.follow_scopes, name="follow scope labels")
             nursery.start_soon(controller.takeover.run, name="takeover of releases")
             for number in range(WORKERS):
                 nursery.start_soon(controller.work, name=f"controller worker {number}")

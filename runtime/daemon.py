@@ -31,8 +31,8 @@ from wharfinger.cluster.engine_options import EngineOptions
 from wharfinger.cluster.errors import ClusterError
 from wharfinger.cluster.http_client import open_client
 from wharfinger.cluster.http_session import ClientOptions
-from wharfinger.cluster.kubeconfig_document import current_kubeconfig
 from wharfinger.cluster.lease import Lease
+from wharfinger.cluster.lookup_proxy import open_lookup_access
 from wharfinger.cluster.release_engine import ReleaseEngine
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.cluster.work_queue import WorkKeys
@@ -56,6 +56,7 @@ from wharfinger.process.ledger import ProcessLedger, kill_left_behind, open_ledg
 from wharfinger.queue.backoff import BackoffPolicy
 from wharfinger.queue.scope import WorkScope
 from wharfinger.queue.slots import SlotLimits, Slots
+from wharfinger.runtime.application_scope import ApplicationScope
 from wharfinger.runtime.controller import open_controller
 from wharfinger.runtime.health_expressions import HealthExpressions
 from wharfinger.runtime.hook_options import AddonFolders
@@ -119,6 +120,8 @@ class DaemonConfig:
     hook_env: tuple[AskedVariable, ...] = ()
     """The variables that hooks get besides."""
     hook_credentials: CredentialsPolicy = CredentialsPolicy.MODULES
+    application_scope: ApplicationScope = ApplicationScope.NAMESPACE
+    """How far Applications reach whose namespace does not say."""
     metrics_address: str = ""
     """Where scrapers find metrics, beside the debug socket; empty: nowhere."""
     backoff: BackoffPolicy = BackoffPolicy()  # noqa: RUF009 - frozen
@@ -284,14 +287,15 @@ async def _open_runtime(
     inspector.measured = measured
     limited = LimitedClient(client, slots)
     at_once = RenderLimits(at_once=config.slots.renders)
-    helm = HelmRenderer(config.helm, scratch, ledger, at_once, partial(current_kubeconfig, connection))
-    renderer = CachingRenderer(helm, state / "renders")
     holding = EngineOptions(field_manager=FIELD_MANAGER, now=now, holder=lease.holder)
     async with (
         open_store(state) as store,
         open_jq_pool(ledger) as filters,
         open_cel_pool(ledger) as rules,
+        open_lookup_access(connection) as looking,
     ):
+        helm = HelmRenderer(config.helm, scratch, ledger, at_once, looking.open)
+        renderer = CachingRenderer(helm, state / "renders")
 
         def make_tools(services: HookServices, releases: ReleaseEngine) -> Tools:
             return Tools(
@@ -336,6 +340,7 @@ async def _open_runtime(
                 writer,
                 local_packages=(*config.local_packages, *folders.folders()),
                 enabled_by_default=None if config.bundle else True,
+                application_scope=config.application_scope,
             ),
         ):
             inspector.runtime = runtime

@@ -8,7 +8,8 @@ changed                                                              calls for
 ===================================================================  ===============================================
 nothing                                                              NONE
 source, package, version, namespace, requested, forced, reset        UPDATE: from Download on, whatever else changed
-settings, settings version, maintenance, resources, upkeep, no more   RECONFIGURE: what is loaded is run anew
+settings, settings version, maintenance, resources, upkeep, scope,   RECONFIGURE: what is loaded is run anew
+no more
 suspended: no → yes (or a new package that is suspended)             SUSPEND, whatever else changed
 suspended: yes → no                                                  RESUME, whatever else changed: an update follows
 suspended: yes, and it stays so                                      NONE, whatever else changed: RESUME acts on it
@@ -50,6 +51,7 @@ class Change(StrEnum):
     SETTINGS_VERSION = "SettingsVersionChanged"
     MAINTENANCE = "MaintenanceChanged"
     UPKEEP = "UpkeepChanged"
+    SCOPE = "ClusterScopeChanged"
     SUSPENDED = "SuspendChanged"
 
 
@@ -59,6 +61,7 @@ _RECONFIGURING: Final = (
     Change.SETTINGS_VERSION,
     Change.MAINTENANCE,
     Change.UPKEEP,
+    Change.SCOPE,
 )
 """What the loaded version can follow; in the order in which one of them is told as the reason."""
 
@@ -87,6 +90,8 @@ class DesiredState:
     reset: str = ""
     """Changed by a person who wants one-time steps done again."""
     suspended: bool = False
+    cluster_scope: bool = False
+    """Whether an Application reaches beyond its own namespace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +139,7 @@ def _changes(before: DesiredState, after: DesiredState) -> Iterator[Change]:
         Change.SETTINGS_VERSION: before.settings_version != after.settings_version,
         Change.MAINTENANCE: before.maintenance != after.maintenance,
         Change.UPKEEP: before.upkeep != after.upkeep,
+        Change.SCOPE: before.cluster_scope != after.cluster_scope,
         Change.SUSPENDED: before.suspended != after.suspended,
     }
     return (change for change in Change if differs[change])

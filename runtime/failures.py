@@ -12,6 +12,7 @@ from typing import Final
 from wharfinger.cluster.errors import ClusterError, ConflictError, InvalidError
 from wharfinger.cluster.ownership import ForeignObjectError
 from wharfinger.cluster.release_hooks import HookFailedError
+from wharfinger.cluster.release_scope import OutsideNamespaceError
 from wharfinger.cluster.release_store import ReleaseBusyError
 from wharfinger.cluster.release_upgrade import EmptyReleaseError
 from wharfinger.cluster.survey import UnsafeDefinitionError
@@ -25,6 +26,7 @@ from wharfinger.packages.errors import (
     ArtifactNotFoundError,
     ConversionError,
     DigestError,
+    LookupRefusedError,
     PackageError,
     RegistryError,
     RenderError,
@@ -104,6 +106,7 @@ _REASONS: Final[tuple[tuple[type[Exception], str, bool | None], ...]] = (
     (ArtifactNotFoundError, "ArtifactNotFound", False),
     (DigestError, "DigestMismatch", False),
     (StoreError, "StoreFailed", False),
+    (LookupRefusedError, "OutsideNamespace", True),
     (RenderError, "RenderFailed", None),
     (AddressError, "SpecInvalid", True),
     (ArtifactError, "ArtifactInvalid", True),
@@ -114,6 +117,7 @@ _REASONS: Final[tuple[tuple[type[Exception], str, bool | None], ...]] = (
     # Another owner's object sends no event when it goes: looked at again like everything that may mend by itself.
     (ForeignObjectError, "ConflictingOwner", False),
     (EmptyReleaseError, "ManifestEmpty", True),
+    (OutsideNamespaceError, "OutsideNamespace", True),
     (ReleaseBusyError, "ReleaseBusy", False),
     (UnsafeDefinitionError, "DefinitionUnsafe", True),
     (HookFailedError, "HookFailed", False),

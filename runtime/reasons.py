@@ -289,6 +289,15 @@ class Reason(StrEnum):
         "its chart renders to nothing, which would delete all of its objects",
         "correct spec.settings; or set spec.allowEmpty to true, if that is what you want",
     )
+    OUTSIDE_NAMESPACE = (
+        "OutsideNamespace",
+        Again.CHANGE,
+        "its chart writes or looks up something outside of the namespace to which an Application is confined",
+        (
+            "install the package as a Module, or let the namespace's Applications reach the cluster with the label "
+            "wharfinger.dev/cluster-scope=allowed on the namespace"
+        ),
+    )
     DEFINITION_UNSAFE = (
         "DefinitionUnsafe",
         Again.CHANGE,

@@ -17,6 +17,7 @@ import trio
 
 from wharfinger.cluster.drift_policy import DriftMode, DriftPolicy
 from wharfinger.cluster.object_waits import Laggards, Progress
+from wharfinger.cluster.ownership import Owner
 from wharfinger.cluster.release import Release, ReleaseStatus
 from wharfinger.cluster.release_request import ReleaseRequest
 from wharfinger.formats.errors import FormatError
@@ -192,6 +193,7 @@ async def render_request(instance: Instance, tools: Tools, reporter: Reporter, *
         api_versions=await tools.cluster.api_versions(),
         is_upgrade=upgrade,
         chart_file=definition.chart_file,
+        confined=tools.releases.is_confined(Owner(instance.id.release, instance.id.namespace)),
     )
 
 

@@ -11,14 +11,15 @@ Credentials come from a Secret: ``kubernetes.io/dockerconfigjson``, ``kubernetes
 import base64
 import binascii
 import os
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.formats.errors import FormatError
-from wharfinger.formats.json_value import JsonObject, find_object, find_str
+from wharfinger.formats.json_value import JsonObject, find_list, find_object, find_str
 from wharfinger.packages.address import RepositoryAddress, parse_repository
 from wharfinger.packages.credentials import Credentials
 from wharfinger.packages.docker_config import read_docker_config
@@ -28,6 +29,8 @@ from wharfinger.runtime.resources import SECRET, SpecError
 
 _DOCKER_KEYS: Final = (".dockerconfigjson", ".dockercfg")
 MAX_CA: Final = 1024 * 1024
+MAX_REALMS: Final = 16
+_HOST: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,8 @@ class Repository:
 
     source: Source
     credentials: ObjectKey | None
+    realms: tuple[str, ...] = ()
+    """Hosts outside of the registry's domain that may get the login."""
 
 
 def read_repository(obj: JsonObject, local_roots: Sequence[Path] = ()) -> Repository:
@@ -69,7 +74,7 @@ def with_credentials(repository: Repository, secret: JsonObject | None) -> Sourc
             f"spec.registry.credentialsSecret: {where} has no login for {source.address.registry}; it needs a "
             ".dockerconfigjson that names that host, or the keys username and password"
         )
-    return RegistrySource(source.address, credentials, source.ca)
+    return RegistrySource(source.address, replace(credentials, realms=repository.realms), source.ca)
 
 
 def secret_data(secret: JsonObject) -> dict[str, bytes]:
@@ -95,7 +100,19 @@ def _registry(obj: JsonObject) -> Repository:
     ca = find_str(obj, "spec", "registry", "ca")
     if ca and (len(ca) > MAX_CA or "-----BEGIN CERTIFICATE-----" not in ca):
         raise SpecError("spec.registry.ca: not a certificate in PEM form")
-    return Repository(RegistrySource(address, None, ca), _credentials_secret(obj))
+    return Repository(RegistrySource(address, None, ca), _credentials_secret(obj), _realms(obj))
+
+
+def _realms(obj: JsonObject) -> tuple[str, ...]:
+    named = find_list(obj, "spec", "registry", "tokenRealms")
+    if len(named) > MAX_REALMS:
+        raise SpecError(f"spec.registry.tokenRealms: {len(named)} hosts are more than {MAX_REALMS}")
+    realms: list[str] = []
+    for host in named:
+        if not isinstance(host, str) or not _HOST.match(host):
+            raise SpecError("spec.registry.tokenRealms: each is a host, such as auth.example, without scheme and port")
+        realms.append(host.lower())
+    return tuple(realms)
 
 
 def _credentials_secret(obj: JsonObject) -> ObjectKey | None:

@@ -109,6 +109,8 @@ class Directives:
     """It may be changed or removed although others need it as it is."""
     default: bool | None = None
     """Whether a Module is on where nobody says so (ENABLED_BY_DEFAULT); None: that is not said either."""
+    cluster_scope: bool = False
+    """Whether an Application reaches beyond its own namespace; its namespace says so, its own resource cannot."""
     static_values: JsonObject | None = field(default=None, hash=False)
     """Of a Module from a modules directory: what that directory says, below what the module itself says. None: it is of none."""
 

@@ -24,6 +24,7 @@ from typing import Final, assert_never
 
 import trio
 
+from wharfinger.cluster.ownership import Owner
 from wharfinger.formats.json_value import JsonObject, JsonValue
 from wharfinger.formats.merge_patch import overlaid
 from wharfinger.hooks.discovery import HookKind
@@ -61,6 +62,11 @@ Clock = Callable[[], datetime]
 """The wall clock: an aware datetime."""
 
 
+def confined_to_namespaces(_namespace: str) -> bool:
+    """Let no Application reach beyond its namespace."""
+    return False
+
+
 @dataclass(slots=True)
 class Runtime:
     """All packages of one cluster. Use :func:`~wharfinger.runtime.service.open_runtime`."""
@@ -73,6 +79,8 @@ class Runtime:
     kubernetes_version: str = ""
     on_status: Callable[[str, PackageStatus, PackageStatus], None] | None = None
     """Told of a changed status, before and after, instead of `on_change`."""
+    reaches_cluster: Callable[[str], bool] = confined_to_namespaces
+    """Whether Applications in a namespace reach the whole cluster; set by the controller, who follows the namespaces."""
     lifecycle: LifecycleStore = field(default_factory=LifecycleStore)
     scheduler: Scheduler = field(default_factory=Scheduler)
     instances: dict[str, Instance] = field(default_factory=dict)
@@ -214,6 +222,11 @@ class Runtime:
         instance = self.instances.get(name)
         return await validate_settings(instance, self.tools, settings, version) if instance is not None else None
 
+    def is_confined(self, owner: Owner) -> bool:
+        """Return whether a release may hold objects of its own namespace only: an Application's, unless that is allowed."""
+        is_application = AppId(owner.namespace, owner.name).name in self.instances
+        return is_application and not self.reaches_cluster(owner.namespace)
+
     def is_removed(self, name: str) -> bool:
         """Its removal is over, and its object not yet gone."""
         return name in self._removed
@@ -309,6 +322,7 @@ class Runtime:
             forced=directives.forced,
             reset=directives.reset,
             suspended=directives.suspended,
+            cluster_scope=directives.cluster_scope,
         )
         decision = self.lifecycle.reconcile(name, desired)
         if Change.FORCED in decision.changes:

@@ -17,6 +17,7 @@ import trio
 from wharfinger.cluster.client import ClusterClient
 from wharfinger.cluster.engine_options import EngineOptions
 from wharfinger.cluster.errors import ClusterError
+from wharfinger.cluster.ownership import Owner
 from wharfinger.cluster.release_engine import ReleaseEngine, open_release_engine
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.cluster.shared_watches import open_shared_watches
@@ -55,6 +56,16 @@ class _Events:
     def tick(self, crontab: str) -> None:
         if self.runtime is not None:
             self.runtime.submit(self.runtime.build_schedule_tasks(crontab))
+
+
+@dataclass(slots=True)
+class _Scope:
+    """Answers the release engine, which comes into being before the runtime, which releases are confined."""
+
+    runtime: Runtime | None = None
+
+    def __call__(self, owner: Owner) -> bool:
+        return self.runtime is not None and self.runtime.is_confined(owner)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +112,11 @@ async def open_runtime(
 
     ``limited`` is the client of the release engine, which says how that works in ``engine``.
     """
-    events, charging = _Events(), Charging()
+    events, charging, scope = _Events(), Charging(), _Scope()
     async with (
         open_shared_watches(client) as watches,
         open_release_engine(
-            limited or client, watches, replace(engine or EngineOptions(), during=charging)
+            limited or client, watches, replace(engine or EngineOptions(), during=charging, confined=scope)
         ) as releases,
         open_queues(Rules(backoff=backoff or BackoffPolicy())) as queues,
         open_hook_services(
@@ -114,7 +125,7 @@ async def open_runtime(
         trio.open_nursery() as nursery,
     ):
         runtime = Runtime(make_tools(services, releases), queues, now, on_change, facts.kubernetes_version, on_status)
-        events.runtime = charging.runtime = runtime
+        events.runtime = charging.runtime = scope.runtime = runtime
         releases.listen(runtime.keeping)
         if facts.bootstrapped_by is None:
             _resume(runtime, facts, bootstrapped=True)

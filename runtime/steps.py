@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from wharfinger.formats.json_value import checksum
+from wharfinger.formats.json_value import JsonObject, checksum
 from wharfinger.packages.resource_overrides import overrides_checksum
 from wharfinger.runtime.journal import Journal, Operation
 from wharfinger.runtime.resources import Directives
@@ -65,8 +65,11 @@ class Steps:
 
 def fingerprint(digest: str, namespace: str, settings: ResolvedSettings, wanted: Directives) -> str:
     """Of a reconciliation: whatever decides what it brings into the cluster, but for what its own hooks make of the values."""
+    # Said only where it is so: of all others the fingerprint stays the one that is recorded.
+    scope: JsonObject = {"clusterScope": True} if wanted.cluster_scope else {}
     return checksum(
         {
+            **scope,
             "digest": digest,
             "namespace": namespace,
             "settings": settings.checksum,

@@ -7,6 +7,7 @@ import trio
 from tests.corpus.charts import Version
 from tests.corpus.server import NAMESPACE, RELEASE
 from tests.packages.charts import tool
+from tests.packages.looking import given
 from wharfinger.cluster.client import ClusterClient
 from wharfinger.formats.json_value import JsonObject, as_object
 from wharfinger.formats.yaml_reader import read_yaml
@@ -30,7 +31,7 @@ async def render(
     async def access() -> JsonObject:
         return as_object(read_yaml(await trio.Path(kubeconfig).read_bytes(), what="kubeconfig"), "kubeconfig")
 
-    renderer = HelmRenderer(tool(program), scratch, access=access)
+    renderer = HelmRenderer(tool(program), scratch, access=given(access))
     return await renderer.render(
         RenderRequest(
             chart=version.folder,

@@ -11,6 +11,7 @@ from wharfinger.packages.credentials import (
     BasicChallenge,
     BearerChallenge,
     Credentials,
+    may_get_login,
     read_challenges,
     read_token,
     realm_url,
@@ -119,3 +120,30 @@ def test_exchanging_a_token_of_identity() -> None:
     assert "a b&c" not in repr(Credentials("", "", "a b&c"))
     assert not Credentials("", "", "t").can_basic
     assert Credentials("a", "b").can_basic
+
+
+@pytest.mark.parametrize(
+    ("registry", "realm", "allowed"),
+    [
+        ("https://registry.example.com", "https://registry.example.com/token", True),
+        ("https://registry.example.com", "https://REGISTRY.example.com:8443/token", True),
+        ("https://registry-1.docker.example", "https://auth.docker.example/token", True),
+        ("https://registry.gitlab.example", "https://gitlab.example/jwt/auth", True),
+        ("https://docker.example", "https://auth.docker.example/token", True),
+        ("https://docker.example", "https://other.example/token", False),
+        ("https://registry.example.com", "https://evil.com/token", False),
+        ("https://registry.example.com", "https://notexample.com/token", False),
+        ("https://registry.example.com", "https://registry.example.com.evil.com/token", False),
+        ("http://registry.example.com", "http://auth.example.com/token", False),
+        ("http://127.0.0.1:5000", "http://127.0.0.1:5001/token", True),
+        ("http://127.0.0.1:5000", "http://127.0.0.2:5000/token", False),
+        ("https://10.0.0.1", "https://10.0.0.2/token", False),
+        ("https://10.0.0.1", "https://x.0.0.1/token", False),
+        ("http://localhost:5000", "https://localhost.evil.com/token", False),
+        ("https://registry.example.com", "https://login.elsewhere.example/token", True),
+        ("https://registry.example.com", "https://a.login.elsewhere.example/token", False),
+    ],
+)
+def test_which_realms_may_get_a_login(registry: str, realm: str, *, allowed: bool) -> None:
+    realms = ("login.elsewhere.example",)
+    assert may_get_login(httpx.URL(realm), registry=httpx.URL(registry), realms=realms) is allowed

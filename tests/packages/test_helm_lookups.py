@@ -1,8 +1,8 @@
 """Charts that look into the cluster, rendered by the real helm 4 and helm 3 with a control plane to look into."""
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -10,11 +10,14 @@ import trio
 
 from tests.cluster.clusters import loopback_cluster
 from tests.packages.charts import WEB_SERVICE, chart, helm, tool
+from tests.packages.looking import given
+from wharfinger.cluster.connection import load_connection
 from wharfinger.cluster.http_client import HttpClusterClient
+from wharfinger.cluster.lookup_proxy import open_lookup_access
 from wharfinger.formats.json_value import JsonObject, as_object, decode_json, find
 from wharfinger.packages import helm_renderer
 from wharfinger.packages.errors import RenderError
-from wharfinger.packages.helm_renderer import HelmRenderer, RenderLimits
+from wharfinger.packages.helm_renderer import ClusterLook, HelmRenderer, RenderLimits
 from wharfinger.packages.render_cache import CachingRenderer
 from wharfinger.packages.renderer import RenderRequest
 
@@ -42,9 +45,10 @@ class World:
     renderer: HelmRenderer
     kubeconfig: Path
     asked: int = 0
+    namespaces: list[str | None] = field(default_factory=list)
 
-    async def access(self) -> JsonObject:
-        self.asked += 1
+    async def direct(self) -> JsonObject:
+        """The kubeconfig of the control plane itself, as its file is by then."""
         return as_object(decode_json(self.kubeconfig.read_bytes(), max_bytes=10**6, what="kubeconfig"), "kubeconfig")
 
     async def put(self, name: str, **data: str) -> None:
@@ -59,9 +63,18 @@ class World:
 
 @asynccontextmanager
 async def open_world(program: str, folder: Path) -> AsyncIterator[World]:
-    async with loopback_cluster(folder) as client:
+    async with (
+        loopback_cluster(folder) as client,
+        open_lookup_access(load_connection(folder / "kubeconfig")) as looks,
+    ):
         world = World(client, HelmRenderer(tool(program), folder / "unused"), folder / "kubeconfig")
-        world.renderer = HelmRenderer(tool(program), folder / "scratch", access=world.access)
+
+        def access(namespace: str | None) -> AbstractAsyncContextManager[ClusterLook]:
+            world.asked += 1
+            world.namespaces.append(namespace)
+            return looks.open(namespace)
+
+        world.renderer = HelmRenderer(tool(program), folder / "scratch", access=access)
         yield world
         scratch = folder / "scratch"
         assert not scratch.exists() or list(scratch.iterdir()) == []
@@ -121,7 +134,7 @@ async def test_a_chart_that_does_not_look_is_rendered_without_the_cluster(progra
     async def no_access() -> JsonObject:
         raise AssertionError("nobody looks")
 
-    renderer = HelmRenderer(tool(program), tmp_path / "scratch", access=no_access)
+    renderer = HelmRenderer(tool(program), tmp_path / "scratch", access=given(no_access))
     rendered = await renderer.render(asked(WEB_SERVICE))
     assert rendered == await HelmRenderer(tool(program), tmp_path / "scratch").render(asked(WEB_SERVICE))
 
@@ -271,6 +284,7 @@ async def test_a_cluster_that_does_not_let_it_in(harm: str, program: str, tmp_pa
         world.kubeconfig.write_text(
             text.replace("test-token", "wrong") if harm == "token" else text.replace(port, str(free))
         )
+        world.renderer = HelmRenderer(tool(program), tmp_path / "scratch", access=given(world.direct))
         says = "credentials|Unauthorized" if harm == "token" else "refused"
         with pytest.raises(RenderError, match=says) as caught:
             await world.renderer.render(asked(folder))
@@ -293,7 +307,9 @@ async def test_a_cluster_that_does_not_answer_is_not_waited_for_longer_than_a_re
         async def access() -> JsonObject:
             return document
 
-        renderer = HelmRenderer(tool(program), tmp_path / "scratch", limits=RenderLimits(wall_s=0.5), access=access)
+        renderer = HelmRenderer(
+            tool(program), tmp_path / "scratch", limits=RenderLimits(wall_s=0.5), access=given(access)
+        )
         with pytest.raises(RenderError, match=r"longer than 0\.5 s") as caught:
             await renderer.render(asked(folder))
         assert caught.value.transient
@@ -315,7 +331,7 @@ async def test_what_goes_wrong_with_the_access_comes_out(tmp_path: Path) -> None
         raise NoTokenError
 
     folder = chart(tmp_path / "chart", files=CHARTS["template"])
-    renderer = HelmRenderer(tool("helm"), tmp_path / "scratch", access=access)
+    renderer = HelmRenderer(tool("helm"), tmp_path / "scratch", access=given(access))
     with pytest.raises(NoTokenError):
         await renderer.render(asked(folder))
     assert list((tmp_path / "scratch").iterdir()) == []
@@ -327,7 +343,7 @@ async def test_a_helm_without_a_version(tmp_path: Path) -> None:
     async def access() -> JsonObject:
         return {}
 
-    renderer = HelmRenderer(Path("/nonexistent/helm"), tmp_path / "scratch", access=access)
+    renderer = HelmRenderer(Path("/nonexistent/helm"), tmp_path / "scratch", access=given(access))
     with pytest.raises(RenderError, match=r"helm cannot be run: .*; look at --helm") as caught:
         await renderer.render(asked(folder))
     assert caught.value.transient

@@ -4,6 +4,7 @@ import logging
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -344,3 +345,35 @@ async def test_no_place_is_lost_when_requests_are_cancelled(trials: int) -> None
                     await trio.lowlevel.checkpoint()
                 nursery.cancel_scope.cancel()
         assert (await wire.ask(GET, max_bytes=10)).body == b"yes"
+
+
+@pytest.mark.parametrize("login", [PORTER, Credentials("", "", identity_token="refresh-me")])
+async def test_a_registry_cannot_have_the_login_sent_to_a_host_of_its_choice(login: Credentials) -> None:
+    """A hostile registry, or whoever is on the way to one, names a realm on another host."""
+    async with pair(login) as (faulty, wire), open_faulty_registry() as thief:
+        steal = f"http://localhost:{thief.address.port}/steal"
+        thief.on("GET", "/steal", Reply(body=b'{"token":"t"}'))
+        thief.on("POST", "/steal", Reply(body=b'{"token":"t"}'))
+        faulty.on("GET", "/v2/x", bearer(faulty, steal))
+        with pytest.raises(RegistryError, match="the login sent to another host, localhost; refused") as caught:
+            await wire.ask(GET, max_bytes=10)
+        assert thief.requests == []
+        assert "spec.registry.tokenRealms" in str(caught.value)
+        assert not caught.value.transient
+
+
+async def test_a_realm_on_another_host_that_somebody_names_gets_the_login() -> None:
+    login = replace(PORTER, realms=("localhost",))
+    async with pair(login) as (faulty, wire), open_faulty_registry() as realm:
+        realm.on("GET", "/token", Reply(body=b'{"token":"t"}'))
+        faulty.on("GET", "/v2/x", bearer(faulty, f"http://localhost:{realm.address.port}/token"), Reply(body=b"there"))
+        assert (await wire.ask(GET, max_bytes=10)).body == b"there"
+        assert sent(realm) == [BASIC]
+
+
+async def test_who_has_no_login_may_ask_any_realm() -> None:
+    async with pair() as (faulty, wire), open_faulty_registry() as realm:
+        realm.on("GET", "/token", Reply(body=b'{"token":"t"}'))
+        faulty.on("GET", "/v2/x", bearer(faulty, f"http://localhost:{realm.address.port}/token"), Reply(body=b"there"))
+        assert (await wire.ask(GET, max_bytes=10)).body == b"there"
+        assert sent(realm) == [""]

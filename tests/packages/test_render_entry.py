@@ -51,7 +51,7 @@ def test_what_is_packed_is_unpacked(rendered: Rendered) -> None:
 
 
 def test_every_field_but_the_place_of_the_chart_makes_another_key() -> None:
-    assert set(OTHER) == {field.name for field in fields(RenderRequest)} - {"chart"}
+    assert set(OTHER) == {field.name for field in fields(RenderRequest)} - {"chart", "confined"}
     keys = [
         entry_key(ASKED, "helm v4"),
         entry_key(ASKED, "helm v3"),

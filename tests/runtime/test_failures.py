@@ -6,6 +6,7 @@ from wharfinger.cluster.errors import UnknownKindError, UnreachableError, api_er
 from wharfinger.cluster.ownership import ForeignObjectError
 from wharfinger.cluster.release import ReleaseError
 from wharfinger.cluster.release_hooks import HookFailedError
+from wharfinger.cluster.release_scope import OutsideNamespaceError
 from wharfinger.cluster.release_store import ReleaseBusyError
 from wharfinger.cluster.release_upgrade import EmptyReleaseError
 from wharfinger.cluster.survey import UnsafeDefinitionError
@@ -51,6 +52,8 @@ CASES: list[tuple[Expected, str, bool]] = [
     (api_error(409, "Conflict", "x"), "FieldConflict", False),
     (ForeignObjectError("x"), "ConflictingOwner", False),
     (EmptyReleaseError("x"), "ManifestEmpty", True),
+    (OutsideNamespaceError("x"), "OutsideNamespace", True),
+    (packages.LookupRefusedError("x"), "OutsideNamespace", True),
     (ReleaseBusyError("x"), "ReleaseBusy", False),
     (UnsafeDefinitionError("x"), "DefinitionUnsafe", True),
     (HookFailedError("x"), "HookFailed", False),

@@ -122,6 +122,7 @@ async def set_phase(world: World, phase: str) -> None:
 async def open_thing(folder: Path) -> AsyncIterator[World]:
     """A world with a package that has an object of a kind of its own, which is ready, and may be unready for half a second."""
     async with open_world(folder, grace_s=0.5) as world:
+        await world.allow_cluster()
         await world.push("web", "1.0.0", {"crds/things.yaml": DEFINITION, "templates/thing.yaml": THING_YAML})
         await world.repository()
         await world.create("prod", "shop", more={"healthChecks": [RULE]})

@@ -9,7 +9,7 @@ import pytest
 from tests.runtime.objects import repository
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.formats.errors import FormatError
-from wharfinger.formats.json_value import JsonObject
+from wharfinger.formats.json_value import JsonObject, JsonValue, find_object
 from wharfinger.packages.credentials import Credentials
 from wharfinger.packages.source import FolderSource, LayoutSource, RegistrySource
 from wharfinger.runtime.repositories import Repository, read_repository, secret_data, with_credentials
@@ -126,3 +126,21 @@ def test_the_data_of_a_secret() -> None:
     assert secret_data(secret(a="b")) == {"a": b"b"}
     with pytest.raises(FormatError, match=r"data\.a"):
         secret_data({"data": {"a": 1}})
+
+
+def test_hosts_that_may_get_the_login() -> None:
+    obj = repository("registry.example/packages", scheme=None)
+    registry = find_object(obj, "spec", "registry")
+    registry["credentialsSecret"] = {"name": "login", "namespace": "prod"}
+    registry["tokenRealms"] = ["Auth.example.org"]
+    read = read_repository(obj)
+    assert read.realms == ("auth.example.org",)
+    data: JsonObject = {"username": "YQ==", "password": "Yg=="}
+    source = with_credentials(read, {"kind": "Secret", "data": data})
+    assert isinstance(source, RegistrySource)
+    assert source.credentials is not None
+    assert source.credentials.realms == ("auth.example.org",)
+    for wrong in ([1], ["https://auth.example"], ["a/b"], [""], ["a.example"] * 17):
+        registry["tokenRealms"] = list[JsonValue](wrong)
+        with pytest.raises(SpecError, match="tokenRealms"):
+            read_repository(obj)

@@ -26,6 +26,7 @@ from wharfinger.cluster.errors import NotFoundError
 from wharfinger.cluster.http_client import HttpClusterClient, open_client
 from wharfinger.cluster.informer import Informer, open_informer
 from wharfinger.cluster.release_engine import ReleaseEngine
+from wharfinger.cluster.release_scope import ALLOWED, CLUSTER_SCOPE_LABEL
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.cluster.stall import GRACE_S
 from wharfinger.cluster.work_queue import WorkKeys
@@ -49,6 +50,7 @@ from wharfinger.process.command import Limits
 from wharfinger.queue.backoff import BackoffPolicy
 from wharfinger.queue.scope import WorkScope
 from wharfinger.queue.slots import SlotLimits, Slots
+from wharfinger.runtime.application_scope import NAMESPACE
 from wharfinger.runtime.controller import open_controller
 from wharfinger.runtime.health_expressions import HealthExpressions
 from wharfinger.runtime.instance import SourceOpener, Tools
@@ -159,6 +161,11 @@ class World:
                 # A file tells nobody that it has changed; the hook's own run does.
                 await self.runtime.queues.wait_idle("prod.app")
                 await trio.lowlevel.checkpoint()
+
+    async def allow_cluster(self, namespace: str = "prod", *, allowed: bool = True) -> None:
+        """Let the Applications of a namespace reach the whole cluster, as who may edit the namespace can; or not any more."""
+        labels: JsonObject = {CLUSTER_SCOPE_LABEL: ALLOWED if allowed else None}
+        await self.client.merge_patch(ObjectKey(NAMESPACE, "", namespace), {"metadata": {"labels": labels}})
 
     async def delete(self, namespace: str, name: str) -> None:
         """Ask for its deletion."""

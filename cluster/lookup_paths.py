@@ -1,0 +1,92 @@
+"""The paths of an API that a chart's `lookup` may read, judged one by one.
+
+Pure. Only what a look needs is allowed: the version, discovery, objects, and collections. Everything else is refused, above all
+subresources (``pods/x/log``, ``services/x/proxy``) and watches. A release that is confined reads objects of its own namespace:
+no other namespace, no list over all namespaces, no object of a cluster-scoped kind (which a path without a namespace cannot be
+told from).
+
+A path is taken apart, each part is checked, and the path that is asked for is put together from the checked parts. So nothing
+is asked for that was not judged, however a client wrote it.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+PARAMETERS: Final = frozenset({"limit", "continue", "labelSelector", "fieldSelector", "resourceVersion", "timeout"})
+"""Parameters that are passed on. Others are left out, but for `watch`, which is refused."""
+
+_PART: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:~-]{0,252}\Z")
+_SUBRESOURCES_OF_NAMESPACES: Final = frozenset({"status", "finalize"})
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A path that may be asked for. ``is_index``: one of the two documents that may come in the aggregated form."""
+
+    path: str
+    params: Mapping[str, str]
+    is_index: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A collection (``name`` "") or an object; ``namespace`` "" for all namespaces, or for a kind that is in none."""
+
+    api_version: str
+    plural: str
+    namespace: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class NotAllowed:
+    """A path that may not be asked for. ``place``: what lies there, where a chart could look it up; None elsewhere."""
+
+    place: Place | None = None
+
+
+Judgement: TypeAlias = Question | NotAllowed
+
+
+def judge(path: str, query: Mapping[str, tuple[str, ...]], namespace: str | None) -> Judgement:
+    """Judge a GET. ``namespace``: the only one whose objects may be read; None: the whole cluster may be."""
+    parts = path.removeprefix("/").removesuffix("/").split("/")
+    if not path.startswith("/") or not all(_PART.match(part) for part in parts) or "watch" in query:
+        return NotAllowed()
+    params = {name: values[-1] for name, values in query.items() if name in PARAMETERS}
+    match parts:
+        case ["version"]:
+            return Question("/version", {})
+        case ["api"] | ["apis"]:
+            return Question(f"/{parts[0]}", {}, is_index=True)
+        case ["api", _] | ["apis", _] | ["apis", _, _]:
+            return Question(f"/{'/'.join(parts)}", {})
+        case ["api", version, *rest]:
+            return _resource(f"/api/{version}", version, rest, params, namespace)
+        case ["apis", group, version, *rest]:
+            return _resource(f"/apis/{group}/{version}", f"{group}/{version}", rest, params, namespace)
+        case _:
+            return NotAllowed()
+
+
+def _resource(
+    root: str, api_version: str, rest: list[str], params: Mapping[str, str], namespace: str | None
+) -> Judgement:
+    """Judge what follows a version: a collection or an object, in a namespace or in none."""
+    match rest:
+        case ["namespaces", inside, plural, *name] if len(name) <= 1 and not _is_of_namespace(api_version, plural):
+            where, allowed = f"namespaces/{inside}/", namespace in (None, inside)
+            place = Place(api_version, plural, inside, "".join(name))
+        case [plural, *name] if len(name) <= 1 and plural != "watch":
+            where, allowed = "", namespace is None
+            place = Place(api_version, plural, "", "".join(name))
+        case _:
+            return NotAllowed()
+    return Question("/".join((f"{root}/{where}{plural}", *name)), params) if allowed else NotAllowed(place)
+
+
+def _is_of_namespace(api_version: str, plural: str) -> bool:
+    """Return whether ``namespaces/x/<plural>`` is a subresource of the Namespace, and no collection in it."""
+    return "/" not in api_version and plural in _SUBRESOURCES_OF_NAMESPACES

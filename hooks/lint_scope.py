@@ -1,0 +1,57 @@
+"""Objects of a package for Applications that an Application may not have, unless its namespace allows that.
+
+The scope of built-in kinds is known here. A kind of somebody else's definition counts as namespaced. A definition of the chart's
+own is cluster-scoped itself, and is found.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from wharfinger.cluster.ownership import flattened
+from wharfinger.cluster.release import ReleaseError
+from wharfinger.cluster.release_scope import ALLOWED, CLUSTER_SCOPE_LABEL
+from wharfinger.cluster.resource import kind_of, name_of, namespace_of, split_api_version
+from wharfinger.formats.json_value import JsonObject
+from wharfinger.hooks.lint_sources import PACKAGE, LintFinding, finding
+from wharfinger.packages.definition import Definition
+from wharfinger.packages.package_check import Severity
+from wharfinger.packages.package_file import PackageType
+from wharfinger.packages.renderer import Rendered
+
+MAX_NAMED: Final = 5
+
+
+def lint_scope(definition: Definition, rendered: Rendered, namespace: str) -> list[LintFinding]:
+    """Return a warning that names what lies outside of the namespace; nothing for a package that a Module may install."""
+    if definition.type is not PackageType.APPLICATION:
+        return []
+    hooks = tuple(hook for hook in rendered.hooks if hook not in rendered.tests)
+    found = list(dict.fromkeys(_outside([*rendered.crds, *rendered.objects, *hooks], namespace)))
+    if not found:
+        return []
+    more = f" and {len(found) - MAX_NAMED} more" if len(found) > MAX_NAMED else ""
+    message = (
+        f"its chart has {', '.join(found[:MAX_NAMED])}{more} outside of the namespace of its Application; that is refused unless "
+        f"the namespace has the label {CLUSTER_SCOPE_LABEL}={ALLOWED}, or type: Module is said and it is installed as one"
+    )
+    return [finding(PACKAGE, 0, Severity.WARNING, message)]
+
+
+def _outside(objects: Iterable[JsonObject], namespace: str) -> Iterator[str]:
+    try:
+        flat = flattened(objects)
+    except ReleaseError:
+        return  # said where it is rendered
+    cluster_scoped = _cluster_scoped_kinds()
+    for obj in flat:
+        api_version, kind = kind_of(obj)
+        if (split_api_version(api_version)[0], kind) in cluster_scoped:
+            yield f"{kind} {name_of(obj)}"
+        elif namespace_of(obj) not in ("", namespace):
+            yield f"{kind} {namespace_of(obj)}/{name_of(obj)}"
+
+
+def _cluster_scoped_kinds() -> frozenset[tuple[str, str]]:
+    from wharfinger.cluster.control_plane.builtin_kinds import BUILTIN_KINDS  # noqa: PLC0415 - a table, read when it is needed
+
+    return frozenset((kind.group, kind.kind) for kind in BUILTIN_KINDS if not kind.namespaced)
