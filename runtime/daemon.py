@@ -49,7 +49,9 @@ from wharfinger.packages.cel_pool import open_cel_pool
 from wharfinger.packages.disk_store import open_store
 from wharfinger.packages.helm_renderer import HelmRenderer, RenderLimits
 from wharfinger.packages.render_cache import CachingRenderer
+from wharfinger.packages.registry_wire import Patience
 from wharfinger.packages.source import open_source
+from wharfinger.packages.verified_blob import LeastSpeed
 from wharfinger.process.command import Limits
 from wharfinger.process.ledger import ProcessLedger, kill_left_behind, open_ledger
 from wharfinger.queue.backoff import BackoffPolicy
@@ -121,6 +123,8 @@ class DaemonConfig:
     """Of tasks that failed."""
     slots: SlotLimits = SlotLimits()  # noqa: RUF009 - frozen
     """How much of each kind of work is done at a time, over all packages."""
+    least_speed: LeastSpeed = LeastSpeed()  # noqa: RUF009 - frozen
+    """Of a download; a slower one is cut, and tried again."""
 
 
 def now() -> datetime:
@@ -290,7 +294,7 @@ async def _open_runtime(
 
         def make_tools(services: HookServices, releases: ReleaseEngine) -> Tools:
             return Tools(
-                open_source=open_source,
+                open_source=partial(open_source, patience=Patience(least=config.least_speed)),
                 store=store,
                 renderer=renderer,
                 cluster=limited,

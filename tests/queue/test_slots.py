@@ -39,8 +39,8 @@ def used(slots: Slots, kind: Kind) -> tuple[int, int]:
 
 async def test_statistics_of_nothing() -> None:
     expected = {
-        Kind.DOWNLOAD: KindStatistics(4, 0, 0),
-        Kind.RENDER: KindStatistics(2, 0, 0),
+        Kind.DOWNLOAD: KindStatistics(8, 0, 0),
+        Kind.RENDER: KindStatistics(3, 0, 0),
         Kind.HOOK: KindStatistics(8, 0, 0),
         Kind.LOAD: KindStatistics(4, 0, 0),
         Kind.API: KindStatistics(32, 0, 0),
@@ -167,7 +167,7 @@ async def test_four_hooks_that_hang_leave_half_of_the_slots_to_others() -> None:
 
 async def test_the_daemon_calls_while_packages_wait() -> None:
     """The daemon's own calls are a group of their own: one turn, however many packages and Modules wait."""
-    slots = Slots(SlotLimits(api=2))
+    slots = Slots(SlotLimits(api=2, namespace_share=100))
     holder = Holder(slots)
     async with trio.open_nursery() as nursery:
         for package in ("now.x", "now.y"):
