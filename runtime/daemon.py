@@ -48,8 +48,8 @@ from wharfinger.hooks.process_runner import ProcessHookRunner
 from wharfinger.packages.cel_pool import open_cel_pool
 from wharfinger.packages.disk_store import open_store
 from wharfinger.packages.helm_renderer import HelmRenderer, RenderLimits
-from wharfinger.packages.render_cache import CachingRenderer
 from wharfinger.packages.registry_wire import Patience
+from wharfinger.packages.render_cache import CachingRenderer
 from wharfinger.packages.source import open_source
 from wharfinger.packages.verified_blob import LeastSpeed
 from wharfinger.process.command import Limits

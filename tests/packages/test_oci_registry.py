@@ -181,7 +181,7 @@ async def test_a_blob_that_comes_too_slowly_is_given_up() -> None:
         head = Reply(headers=(("Content-Length", "100"),), body=b"x", stay=True)
         faulty.blob(artifact.layer, head)
         with pytest.raises(
-            RegistryError, match="too slow: 1 of 100 bytes so far, less than .* KiB/s over 0.2 s"
+            RegistryError, match=r"too slow: 1 of 100 bytes so far, less than .* KiB/s over 0.2 s"
         ) as caught:
             await read(registry, artifact.layer)
         assert caught.value.transient
