@@ -30,9 +30,10 @@ class Current:
 
 @dataclass(frozen=True, slots=True)
 class InProgress:
-    """On the way."""
+    """On the way; ``overdue``: for longer than it should take, and the message says what to do about it."""
 
     message: str
+    overdue: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,14 +8,17 @@ made of the release with helm stays until something is asked for that was not ap
 from typing import Final
 
 from wharfinger.cluster.endpoints import endpoint_urls
+from wharfinger.cluster.interruption import WaitInterruptedError
 from wharfinger.cluster.object_waits import Laggards
 from wharfinger.cluster.ownership import Owner
 from wharfinger.cluster.release import ReleaseStatus
 from wharfinger.cluster.resource import kind_of, name_of
 from wharfinger.packages.definition import Definition
 from wharfinger.packages.renderer import RenderRequest
+from wharfinger.queue.service import TaskFailed
 from wharfinger.runtime.instance import Brought, Instance, Reporter, Tools
 from wharfinger.runtime.rendering import (
+    applying_reason,
     drift_of,
     inputs_of,
     is_of_revision,
@@ -88,7 +91,8 @@ async def _bring(
 
     def progress(laggards: Laggards) -> None:
         if laggards:
-            reporter.progressed(instance, Stage.APPLIED, "ApplyingManifests", instance.masked(waiting_for(laggards)))
+            reason = applying_reason(laggards, "ApplyingManifests")
+            reporter.progressed(instance, Stage.APPLIED, reason, instance.masked(waiting_for(laggards)))
 
     reporter.progressed(instance, Stage.APPLIED, "ApplyingManifests", "rendering the chart")
     found = await render(request, instance, tools)
@@ -97,7 +101,10 @@ async def _bring(
     reporter.progressed(instance, Stage.APPLIED, "ApplyingManifests", f"applying {len(found.objects)} objects")
     reporter.tracked(instance, (), [f"{kind_of(obj)[1]} {name_of(obj)}" for obj in found.objects])
     wish = release_request(request, found, definition.chart, instance)
-    result = await tools.releases.upgrade(wish, progress=progress)
+    try:
+        result = await tools.releases.upgrade(wish, progress=progress)
+    except WaitInterruptedError as error:
+        raise TaskFailed(str(error)) from error
     reporter.warned(instance, "release", ())
     instance.objects = result.objects
     known = Brought(inputs_of(request, instance.wanted), wish.fingerprint)

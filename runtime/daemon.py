@@ -379,7 +379,7 @@ async def _prepare_cluster(client: ClusterClient, connection: Connection) -> str
     """Put the CRDs in place, as often as it takes; the version of Kubernetes there."""
     while True:
         try:
-            await ensure_crds(client, FIELD_MANAGER)
+            await ensure_crds(client, FIELD_MANAGER, now)
             return await client.server_version()
         except ClusterError as error:
             log.warning("%s: %s; trying again in %.0f s", connection.server, error, CLUSTER_RETRY_S)

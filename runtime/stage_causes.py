@@ -135,6 +135,8 @@ def _work(known: Known, package: PackageSnapshot, condition: ConditionSnapshot |
         text = f"{text}; running {hook}".lstrip("; ")
     doing = f"{task.name}, attempt {task.attempt}" if task is not None else _queued(package)
     message = "; ".join(each for each in (f"{_done(package.progress)}{text}", doing) if each)
+    if condition is not None and condition.reason == Reason.CRDS_NOT_ESTABLISHED:
+        return Cause("waits for the API server", message, since, remedy=of_reason(package.name, condition.reason))
     remedy = of_hook(hook) if hook else of_work(task.name if task is not None else "")
     return Cause("is at work", message, since, remedy=remedy, by_hand=False)
 

@@ -109,8 +109,9 @@ def test_templates_without_an_end_hold_up_no_other_namespace(tmp_path: Path) -> 
         spinning = "".join(application(name, "local", name) for name in ("spin-1", "spin-2", "spin-3"))
         kubectl.apply(tmp_path / "spin.yaml", repository("local", f"{{folder: {{path: '{folder}'}}}}") + spinning)
         kubectl("create", "namespace", "other")
-        for name in ("spin-1", "spin-2"):
-            kubectl("wait", f"application/{name}", "--for=condition=Configured", "--timeout=45s")
+        rendering = '{.status.conditions[?(@.type=="Reconciling")].message}=rendering the chart'
+        for name in ("spin-1", "spin-2", "spin-3"):
+            kubectl.wait(f"application/{name}", rendering)
         kubectl.apply(tmp_path / "well.yaml", application("well", "local", "well", namespace="other"))
         wait_ready(kubectl, "well", "other")
         assert not any("RenderFailed" in line or "longer than" in line for line in running.lines), running.lines
