@@ -28,7 +28,7 @@ from wharfinger.cluster.client import ClusterClient
 from wharfinger.cluster.connection import Connection, load_connection
 from wharfinger.cluster.embedded import open_embedded
 from wharfinger.cluster.engine_options import EngineOptions
-from wharfinger.cluster.errors import ClusterError
+from wharfinger.cluster.errors import ApiError, ClusterError
 from wharfinger.cluster.http_client import open_client
 from wharfinger.cluster.http_session import ClientOptions
 from wharfinger.cluster.kubeconfig_document import current_kubeconfig
@@ -68,6 +68,7 @@ from wharfinger.runtime.limited_client import LimitedClient
 from wharfinger.runtime.modules_dir import open_modules_dir
 from wharfinger.runtime.own_crds import ensure_crds
 from wharfinger.runtime.package_status import PackageStatus
+from wharfinger.runtime.repeated_warning import RepeatedWarning
 from wharfinger.runtime.restart_policy import Repeat
 from wharfinger.runtime.service import Facts, open_runtime
 from wharfinger.runtime.service_manager import ServiceManager, open_watchdog
@@ -80,6 +81,7 @@ log = logging.getLogger(__name__)
 FIELD_MANAGER: Final = "wharfinger"
 OWN_REQUESTS: Final = 32
 CLUSTER_RETRY_S: Final = 2.0
+CLUSTER_RETRY_MOST_S: Final = 60.0
 GC_THRESHOLDS: Final = (50_000, 20, 50)
 """Of the garbage collector: with a hundred thousand rows its usual ones cost pauses of 0.2 s (docs/reconciler.md)."""
 HOOK_TIMEOUT_S: Final = 600.0
@@ -236,7 +238,7 @@ async def _open_all(
         if config.metrics_address:
             await stack.enter_async_context(serve_metrics(config.metrics_address, inspector))
         await _try_containment(config.containment)
-        lease = await stack.enter_async_context(open_leadership(client, state, now))
+        lease = await stack.enter_async_context(open_leadership(client, state, now, inspector.stand_by))
         version = await _prepare_cluster(client, connection)
         await stack.enter_async_context(
             _open_runtime(config, state, scratch, ledger, journal, client, version, inspector, connection, lease)
@@ -377,13 +379,16 @@ def _with_global(folders: AddonFolders, state: Path) -> AddonFolders:
 
 async def _prepare_cluster(client: ClusterClient, connection: Connection) -> str:
     """Put the CRDs in place, as often as it takes; the version of Kubernetes there."""
+    said, pause = RepeatedWarning(log, CLUSTER_RETRY_MOST_S), CLUSTER_RETRY_S
     while True:
         try:
             await ensure_crds(client, FIELD_MANAGER, now)
             return await client.server_version()
         except ClusterError as error:
-            log.warning("%s: %s; trying again in %.0f s", connection.server, error, CLUSTER_RETRY_S)
-            await trio.sleep(CLUSTER_RETRY_S)
+            said.warn(f"{connection.server}: {error}; trying again, at most {CLUSTER_RETRY_MOST_S:.0f} s apart")
+            refused = isinstance(error, ApiError)  # which lasts longer, as a rule, than a server that doesn't answer
+            await trio.sleep(pause)
+            pause = min(pause * 2, CLUSTER_RETRY_MOST_S) if refused else CLUSTER_RETRY_S
 
 
 def local_zone() -> tzinfo:

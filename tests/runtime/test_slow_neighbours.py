@@ -27,7 +27,9 @@ def push(folder: Path, registry: str, name: str, version: str, files: dict[str, 
 
 
 def repository(name: str, spec: str) -> str:
-    return f"apiVersion: wharfinger.dev/v1alpha1\nkind: PackageRepository\nmetadata: {{name: {name}}}\nspec: {spec}\n---\n"
+    return (
+        f"apiVersion: wharfinger.dev/v1alpha1\nkind: PackageRepository\nmetadata: {{name: {name}}}\nspec: {spec}\n---\n"
+    )
 
 
 def application(name: str, source: str, package: str, version: str = "1.0.0", namespace: str = "default") -> str:
