@@ -129,7 +129,7 @@ _REASONS: Final[tuple[tuple[type[Exception], str, bool | None], ...]] = (
     (HookError, "PackageHookFailed", None),
     (PackageStateError, "StateFailed", None),
     (ConflictError, "FieldConflict", False),
-    (NotEstablishedError, "CRDsNotEstablished", False),
+    (NotEstablishedError, "DefinitionsNotEstablished", False),
     (ClusterError, "ClusterFailed", None),
     (ProcessError, "ProcessFailed", None),
     (JournalError, "JournalFailed", None),

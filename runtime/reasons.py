@@ -304,6 +304,12 @@ class Reason(StrEnum):
         "somebody else is at work on its release, or was interrupted; the message says who, and how long that is waited for",
         "let whoever is named finish, or wait until he is taken for gone",
     )
+    DEFINITIONS_NOT_ESTABLISHED = (
+        "DefinitionsNotEstablished",
+        Again.ITSELF,
+        "the API server does not establish custom resource definitions that were applied",
+        "touch the definition named (`kubectl annotate crd NAME --overwrite look=again`), and look at the API server's log",
+    )
     HOOK_FAILED = (
         "HookFailed",
         Again.ITSELF,
@@ -360,12 +366,6 @@ class Reason(StrEnum):
     LOADING = ("Loading", Again.NOTHING, "the package is being read")
     STARTING_HOOKS = ("StartingHooks", Again.NOTHING, "its hooks are being started")
     APPLYING_CRDS = ("ApplyingCRDs", Again.NOTHING, "its custom resource definitions are being applied")
-    CRDS_NOT_ESTABLISHED = (
-        "CRDsNotEstablished",
-        Again.ITSELF,
-        "the API server does not establish custom resource definitions that were applied",
-        "touch the definition named (`kubectl annotate crd NAME --overwrite look=again`), and look at the API server's log",
-    )
     WAITING_FOR_CRDS = ("WaitingForCRDs", Again.NOTHING, "waiting for the definitions of other packages")
     APPLYING_WEBHOOKS = ("ApplyingWebhooks", Again.NOTHING, "its conversion webhooks are being applied")
     APPLYING_MANIFESTS = ("ApplyingManifests", Again.NOTHING, "its manifests are being applied")

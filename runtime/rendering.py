@@ -146,7 +146,7 @@ def is_of_revision(warning: str, revision: int) -> bool:
 def applying_reason(laggards: Laggards, reason: str) -> str:
     """The word for work that waits for these: ``reason``, unless the API server leaves definitions unestablished."""
     overdue = any(isinstance(state, InProgress) and state.overdue for state in laggards.values())
-    return Reason.CRDS_NOT_ESTABLISHED if overdue else reason
+    return Reason.DEFINITIONS_NOT_ESTABLISHED if overdue else reason
 
 
 def waiting_for(laggards: Laggards) -> str:

@@ -314,3 +314,15 @@ def test_a_change_that_is_held_is_come_through_by_those_that_go_first() -> None:
 )
 def test_a_version_is_brought_until_it_is_read(said: tuple[ConditionSnapshot, ...], brought: bool) -> None:
     assert is_being_brought(package("db", *said)) is brought
+
+
+def test_definitions_that_the_api_server_forgot_have_a_remedy() -> None:
+    """The finding: "nothing to do: it goes on by itself"."""
+    message = (
+        "CustomResourceDefinition.apiextensions.k8s.io a.example.test: the API server has not established it for 20 s"
+    )
+    waits = condition(Stage.APPLIED, "Unknown", "DefinitionsNotEstablished", message)
+    (cause,) = causes(replace(ready("db"), conditions=(waits,)))
+    assert cause.line.startswith(f"waits for the API server: {message}")
+    assert cause.by_hand
+    assert "kubectl annotate crd NAME" in cause.remedy
