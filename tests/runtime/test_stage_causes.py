@@ -28,7 +28,7 @@ from wharfinger.runtime.inspector import (
 )
 from wharfinger.runtime.package_status import Stage
 from wharfinger.runtime.reasons import advice
-from wharfinger.runtime.remedies import WAIT, of_failed_hook, of_hook, of_slots, of_work
+from wharfinger.runtime.remedies import WAIT, of_failed_hook, of_hook, of_shares, of_slots, of_work
 from wharfinger.runtime.stage_causes import ACCEPTED, REMOVED, aside_cause, gate_failure, is_being_brought, stage_causes
 
 NOBODY = known()
@@ -237,6 +237,9 @@ def test_a_limit_says_how_full_it_is() -> None:
     full = (replace(SLOTS[0], used=4), replace(SLOTS[1], used=1))
     (cause,) = causes(replace(found, waits_for=("renders",)), known(slots=full))
     assert cause.remedy == of_slots("work")
+    free = tuple(replace(each, used=1) for each in SLOTS)
+    (cause,) = causes(replace(found, waits_for=("renders",)), known(slots=free))
+    assert cause.remedy == of_shares()
 
 
 # What stands over the stages
