@@ -101,9 +101,7 @@ def check(limits: SlotLimits, bad: list[Work], others: list[Work], reserve: int)
 def test_bad_packages_of_one_namespace_cost_others_nothing(
     limits: SlotLimits, bad: list[tuple[Kind, int]], kind: Kind, others: list[int]
 ) -> None:
-    hanging = [
-        Work(each, f"bad.p{number}", f"bad{number}.example", at, True) for number, (each, at) in enumerate(bad)
-    ]
+    hanging = [Work(each, f"bad.p{number}", f"bad{number}.example", at, True) for number, (each, at) in enumerate(bad)]
     begun = fresh(limits)
     usable = min(begun.kinds[kind].limit, begun.work.limit)
     reserve = min(usable - begun.kinds[kind].shares.group, begun.work.limit - begun.work.share)

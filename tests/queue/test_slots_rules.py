@@ -41,6 +41,17 @@ WORK = (Kind.DOWNLOAD, Kind.RENDER, Kind.HOOK, Kind.LOAD)
 SHARED = (Kind.HOOK, Kind.API)
 small = st.integers(1, 5)
 percents = st.sampled_from((30, 50, 75, 100))
+limits = st.builds(
+    SlotLimits,
+    work=small,
+    downloads=small,
+    renders=small,
+    hooks=small,
+    loads=small,
+    api=small,
+    source_share=percents,
+    namespace_share=percents,
+)
 
 
 class SlotsMachine(RuleBasedStateMachine):
@@ -60,10 +71,10 @@ class SlotsMachine(RuleBasedStateMachine):
         self.overtaken_groups: Counter[tuple[Kind, str, Kind, str]] = Counter()
         self.overtaken_packages: Counter[tuple[Kind, str, str]] = Counter()
 
-    @initialize(numbers=st.tuples(*[small] * 6), source_share=percents, namespace_share=percents)
-    def begin(self, numbers: tuple[int, ...], source_share: int, namespace_share: int) -> None:
-        self.limits = SlotLimits(*numbers, source_share, namespace_share)
-        self.state = fresh(self.limits)
+    @initialize(limits=limits)
+    def begin(self, limits: SlotLimits) -> None:
+        self.limits = limits
+        self.state = fresh(limits)
 
     # --- the shell -----------------------------------------------------------------------------------------------------
 

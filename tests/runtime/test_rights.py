@@ -108,9 +108,10 @@ async def test_a_server_that_does_not_answer_is_asked_again(
 ) -> None:
     async with cluster() as client:
         judge = Judge(client, {"* *"})
+        told: list[str] = []
         judge.error = UnreachableError("the server is away")
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(await_rights, judge, str)
+            nursery.start_soon(await_rights, judge, told.append)
             await trio.sleep(60)
             assert caplog.messages == [caplog.messages[0]]
             assert "its rights cannot be asked for: the server is away" in caplog.text
