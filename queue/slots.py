@@ -153,7 +153,8 @@ class _Use:
                 "slots are for work that waits for no other slot"
             )
         await self.counter.acquire(self.kind, self._package, self._source)
-        self._since = trio.current_time()
+        if self.kind is not Kind.API:
+            self._since = trio.current_time()
         self.held = True
         self.outer = outer
         self.task = trio.lowlevel.current_task()

@@ -281,19 +281,25 @@ def _returned(state: SlotsState, returned: Returned) -> tuple[SlotsState, tuple[
     if not slots.held.get(package) or (source and not slots.sources.get(source)):
         raise IllegalSlotEvent(f"{package or 'the daemon'} returned one of {kind}, of which it holds none")
     group = group_of(package)
-    slots = replace(
-        slots,
-        used=slots.used - 1,
-        held=_one_less(slots.held, package),
-        groups=_one_less(slots.groups, group),
-        sources=_one_less(slots.sources, source) if source else slots.sources,
-        slow=_standing(slots.slow, package, returned.outcome),
+    # Not by dataclasses.replace, here and in _taken: this is on the way of every call of the API.
+    slots = KindState(
+        slots.limit,
+        slots.shares,
+        slots.used - 1,
+        _one_less(slots.held, package),
+        _one_less(slots.groups, group),
+        _one_less(slots.sources, source) if source else slots.sources,
+        _standing(slots.slow, package, returned.outcome)
+        if slots.slow or returned.outcome is Outcome.SLOW
+        else slots.slow,
+        slots.line,
     )
     work = state.work
     if kind is not Kind.API:
         work = WorkState(work.limit, work.share, work.used - 1, _one_less(work.groups, group))
     state = SlotsState(work, state.turns, {**state.kinds, kind: slots})
-    return _settled(state, _API if kind is Kind.API else _WORK)
+    kinds = _API if kind is Kind.API else _WORK
+    return _settled(state, kinds) if any(state.kinds[each].line for each in kinds) else (state, ())
 
 
 def _settled(state: SlotsState, kinds: tuple[Kind, ...]) -> tuple[SlotsState, tuple[Granted, ...]]:
@@ -349,13 +355,15 @@ def _can_go(state: SlotsState, kind: Kind, package: str, source: str) -> bool:
 def _taken(state: SlotsState, kind: Kind, package: str, waiter: Waiter, line: Mapping[str, Group]) -> SlotsState:
     """One more slot in use. The turn of whoever was served counts as given out, whether or not it still waits."""
     slots, work, group = state.kinds[kind], state.work, group_of(package)
-    slots = replace(
-        slots,
-        used=slots.used + 1,
-        held=_one_more(slots.held, package),
-        groups=_one_more(slots.groups, group),
-        sources=_one_more(slots.sources, waiter.source) if waiter.source else slots.sources,
-        line=line,
+    slots = KindState(
+        slots.limit,
+        slots.shares,
+        slots.used + 1,
+        _one_more(slots.held, package),
+        _one_more(slots.groups, group),
+        _one_more(slots.sources, waiter.source) if waiter.source else slots.sources,
+        slots.slow,
+        line,
     )
     if kind is not Kind.API:
         work = WorkState(work.limit, work.share, work.used + 1, _one_more(work.groups, group))
