@@ -26,6 +26,8 @@ from wharfinger.runtime.resources import GROUP
 log = logging.getLogger(__name__)
 
 AT_ONCE: Final = 8
+RETRY_S: Final = 2.0
+"""Before the API server is asked again where it did not answer."""
 FIRST_S: Final = 5.0
 MOST_S: Final = 60.0
 """Between two checks of a daemon that lacks rights: the first pause, doubled each time up to the most."""
@@ -130,20 +132,21 @@ async def await_rights(client: ClusterClient, tell: Callable[[str], None]) -> No
 
     What is missing is logged once, and again when it changes or AGAIN_S later.
     """
-    said = RepeatedWarning(log, AGAIN_S)
+    lacking, unanswered = RepeatedWarning(log, AGAIN_S), RepeatedWarning(log, MOST_S)
     pause = FIRST_S
     while True:
         try:
             missing = await missing_rights(client)
         except ClusterError as error:
-            problem, pause = f"its rights cannot be asked for: {error}", FIRST_S
-        else:
-            if not missing:
-                tell("")
-                return
-            problem = f"lacks rights: {listed(missing)}"
-        tell(problem)
-        said.warn(f"not at work: {problem}; {REMEDY}")
+            tell(f"its rights cannot be asked for: {error}")
+            unanswered.warn(f"its rights cannot be asked for: {error}; trying again each {RETRY_S:g} s")
+            await trio.sleep(RETRY_S)
+            continue
+        if not missing:
+            tell("")
+            return
+        tell(f"lacks rights: {listed(missing)}")
+        lacking.warn(f"not at work: lacks rights: {listed(missing)}; {REMEDY}")
         await trio.sleep(pause)
         pause = min(pause * 2, MOST_S)
 
