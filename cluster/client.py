@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import Final, Protocol
 
 from wharfinger.cluster.raw_object import RawEvent, RawPage
 from wharfinger.cluster.resource import ObjectKey, ResourceType
@@ -16,6 +16,10 @@ from wharfinger.cluster.watch_type import WatchType
 from wharfinger.formats.json_value import JsonObject, JsonValue
 
 __all__ = ["ClusterClient", "ObjectList", "Propagation", "RawEvent", "RawPage", "WatchEvent", "WatchType"]
+
+
+REVIEWS: Final = "authorization.k8s.io"
+"""The group of questions about rights, which are created and never kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +123,7 @@ class ClusterClient(Protocol):
         ...
 
     async def create(self, obj: JsonObject) -> JsonObject:
-        """POST; ConflictError (reason AlreadyExists) where it exists."""
+        """POST; ConflictError (reason AlreadyExists) where it exists. A review of REVIEWS has no name; the result answers it."""
         ...
 
     async def replace(self, obj: JsonObject, *, subresource: str = "") -> JsonObject:

@@ -7,23 +7,37 @@ pruned nor uninstalled. Several releases may bring the same one. One that is par
 One that is already as it is to be is not written again: by what we wrote last, or, after a restart, by what the server has.
 """
 
-from collections.abc import Iterable, Mapping
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Final
+
+import trio
 
 from wharfinger.cluster.apply import ObjectWriter, rules_of
 from wharfinger.cluster.client import ClusterClient
 from wharfinger.cluster.concurrently import each
 from wharfinger.cluster.drift import find_drift
 from wharfinger.cluster.drift_policy import DriftMode, DriftPolicy
-from wharfinger.cluster.object_waits import Progress, wait_ready
+from wharfinger.cluster.errors import ClusterError
+from wharfinger.cluster.interruption import Interruption
+from wharfinger.cluster.object_waits import Laggards, Progress, silent, wait_ready
 from wharfinger.cluster.ownership import Owner, check_owner, owner_of, placed
 from wharfinger.cluster.patience import patiently
-from wharfinger.cluster.readiness import Current, readiness
+from wharfinger.cluster.readiness import Current, Failed, InProgress, readiness
 from wharfinger.cluster.release import ReleaseError
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.cluster.survey import CONCURRENCY, key_of
 from wharfinger.formats.json_value import JsonObject, JsonValue
 
+log = logging.getLogger(__name__)
+
 NOBODY = Owner("", "")
+TOUCHED: Final = "wharfinger.dev/establish-asked-at"
+TOUCH_S: Final = 10.0
+"""A definition that is not established after that is touched once; with several API servers it takes 5 s as a rule."""
+OVERDUE_S: Final = 20.0
+SHOWN: Final = 3
 _POLICY = DriftPolicy(DriftMode.WARN)
 """What others hold of a definition (an injected CA) stays theirs."""
 
@@ -32,12 +46,26 @@ class CrdError(ReleaseError):
     """A CustomResourceDefinition was not accepted."""
 
 
+class NotEstablishedError(ReleaseError):
+    """Definitions were applied and are not established; the API server may still do it."""
+
+    transient = True
+
+
 class Definitions:
     """Applies definitions to one cluster."""
 
-    def __init__(self, client: ClusterClient, writer: ObjectWriter) -> None:
+    def __init__(
+        self,
+        client: ClusterClient,
+        writer: ObjectWriter,
+        interruption: Interruption | None = None,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
         self._client = client
         self._writer = writer
+        self._interruption = interruption or Interruption()
+        self._now = now
 
     async def apply(
         self, owner: Owner, crds: Iterable[JsonObject], lives: Mapping[str, JsonObject], progress: Progress
@@ -67,15 +95,76 @@ class Definitions:
         return tuple(key for key, _ in written)
 
     async def established(self, keys: Iterable[ObjectKey], progress: Progress) -> None:
-        """Wait until they are. Raises CrdError for one that is not going to be."""
-        report = await wait_ready(self._client, keys, progress=progress)
-        for key, state in report.failed.items():
-            raise CrdError(f"{key}: not accepted: {state.message}")
+        """Wait until they are. Raises CrdError for one that is not going to be, WaitInterruptedError where the wait is ended."""
+        if not (keys := tuple(keys)):
+            return
+        names = ", ".join(key.name for key in keys[:SHOWN]) + (f" and {len(keys) - SHOWN} more" * (len(keys) > SHOWN))
+        with self._interruption.waiting(f"the API server to establish {names}"):
+            await await_established(self._client, keys, now=self._now, progress=progress)
 
     def _is_as_wanted(self, wanted: JsonObject, live: JsonObject) -> bool:
         return (
             is_within(wanted, live) and find_drift(wanted, None, live, self._writer.manager, rules_of(_POLICY)) is None
         )
+
+
+async def await_established(
+    client: ClusterClient, keys: Iterable[ObjectKey], *, now: Callable[[], datetime], progress: Progress = silent
+) -> None:
+    """Wait until definitions are established. Raises CrdError for one that is not going to be.
+
+    An API server that was restarted while it established a definition can forget it: it stays ``Installing`` until it changes
+    once more. So after TOUCH_S a definition gets an annotation, once; after OVERDUE_S the progress says what a person can do.
+    The annotation has no meaning to anybody and is no field of a chart, so that nothing else changes.
+    """
+    waits = _Waits(progress)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(_hurry, client, now, waits)
+        report = await wait_ready(client, keys, progress=waits.tell)
+        nursery.cancel_scope.cancel()
+    for key, state in report.failed.items():
+        raise CrdError(f"{key}: not accepted: {state.message}")
+
+
+class _Waits:
+    """The definitions that are not established yet, and what is told of them."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._laggards: Laggards = {}
+        self._overdue: frozenset[ObjectKey] = frozenset()
+
+    def late(self) -> list[ObjectKey]:
+        return [key for key, state in self._laggards.items() if isinstance(state, InProgress)]
+
+    def tell(self, laggards: Laggards) -> None:
+        self._laggards = laggards
+        self._progress({key: self._told(key, state) for key, state in laggards.items()})
+
+    def find_overdue(self) -> None:
+        self._overdue = frozenset(self.late())
+        self.tell(self._laggards)
+
+    def _told(self, key: ObjectKey, state: InProgress | Failed) -> InProgress | Failed:
+        if isinstance(state, Failed) or key not in self._overdue:
+            return state
+        return InProgress(
+            f"the API server has not established it for {OVERDUE_S:.0f} s ({state.message}); `kubectl annotate crd {key.name} "
+            "--overwrite look=again` makes it look again, and its log says why it does not",
+            overdue=True,
+        )
+
+
+async def _hurry(client: ClusterClient, now: Callable[[], datetime], waits: _Waits) -> None:
+    await trio.sleep(TOUCH_S)
+    for key in waits.late():
+        log.info("%s: not established after %.0f s; touched, so that the API server looks at it again", key, TOUCH_S)
+        try:
+            await client.merge_patch(key, {"metadata": {"annotations": {TOUCHED: now().isoformat(timespec="seconds")}}})
+        except ClusterError as error:
+            log.warning("%s: cannot be touched: %s", key, error)
+    await trio.sleep(OVERDUE_S - TOUCH_S)
+    waits.find_overdue()
 
 
 def is_within(wanted: JsonValue, live: JsonValue) -> bool:

@@ -13,7 +13,7 @@ from typing import Final
 import httpx
 import trio
 
-from wharfinger.cluster.client import ObjectList, Propagation, RawEvent, RawPage, WatchEvent
+from wharfinger.cluster.client import REVIEWS, ObjectList, Propagation, RawEvent, RawPage, WatchEvent
 from wharfinger.cluster.connection import Connection
 from wharfinger.cluster.discovery import (
     AGGREGATED_ACCEPT,
@@ -162,9 +162,10 @@ class HttpClusterClient:
         """POST."""
         resource, namespace, name = await self._address(obj, "create", generated=True)
         key = ObjectKey(resource, namespace, name)
-        _path(key)
+        if name:
+            _path(key)
         return await self._write(
-            Call("POST", resource.path(namespace), f"create {key}", body=encode_json(obj)), resource
+            Call("POST", resource.path(namespace), f"create {key}".rstrip(), body=encode_json(obj)), resource
         )
 
     async def replace(self, obj: JsonObject, *, subresource: str = "") -> JsonObject:
@@ -248,7 +249,8 @@ class HttpClusterClient:
             name = name or (find_str(obj, "metadata", "generateName") if generated else "")
         except ShapeError as error:
             raise api_error(422, "Invalid", f"{verb}: {error}") from error
-        if not api_version or not kind or not name:
+        question = generated and api_version.partition("/")[0] == REVIEWS  # which is no object, and must have no name
+        if not api_version or not kind or not (name or question):
             raise api_error(422, "Invalid", f"{verb} {kind or 'object'} {name}: apiVersion, kind and name are needed")
         resource = await self.resource_type(api_version, kind)
         if resource.namespaced and not namespace:

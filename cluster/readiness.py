@@ -30,10 +30,14 @@ class Current:
 
 @dataclass(frozen=True, slots=True)
 class InProgress:
-    """On the way. ``at_work``: its own controller reports progress, and has a deadline after which it reports a failure."""
+    """On the way. ``at_work``: its own controller reports progress, and has a deadline after which it reports a failure.
+
+    ``overdue``: for longer than it should take, and the message says what to do about it.
+    """
 
     message: str
     at_work: bool = False
+    overdue: bool = False
 
 
 @dataclass(frozen=True, slots=True)

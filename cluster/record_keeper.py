@@ -15,6 +15,7 @@ import trio
 
 from wharfinger.cluster.errors import ClusterError, ConflictError
 from wharfinger.cluster.fencing import Holder
+from wharfinger.cluster.interruption import WaitInterruptedError
 from wharfinger.cluster.ownership import Owner, flattened
 from wharfinger.cluster.patience import patiently
 from wharfinger.cluster.release import Release, ReleaseError, ReleaseStatus, new_release
@@ -100,7 +101,8 @@ class RecordKeeper:
     async def fail(self, stored: Stored, history: Sequence[Stored], error: BaseException, verb: str) -> None:
         """Mark a record failed, whatever happens; one that cannot be marked stays pending and is found by the next attempt."""
         with trio.CancelScope(shield=True, deadline=trio.current_time() + SETTLE_S), suppress(ClusterError):
-            failed = await self.mark(stored, ReleaseStatus.FAILED, f"{verb} failed: {_why(error)}")
+            what = f"{verb} {error}" if isinstance(error, WaitInterruptedError) else f"{verb} failed: {_why(error)}"
+            failed = await self.mark(stored, ReleaseStatus.FAILED, what[:1100])
             await self._store.trim([*history, failed], self._history)
 
     async def tidy(self, history: Sequence[Stored]) -> None:

@@ -43,6 +43,7 @@ from wharfinger.cluster.fencing import Holder
 from wharfinger.cluster.health import Health
 from wharfinger.cluster.health_monitor import HealthMonitor, open_health_monitor
 from wharfinger.cluster.health_rules import HealthRule
+from wharfinger.cluster.interruption import Interruption
 from wharfinger.cluster.live_objects import LiveObjects, open_live_objects
 from wharfinger.cluster.object_waits import Progress, WaitReport, silent
 from wharfinger.cluster.ownership import Owner
@@ -262,6 +263,10 @@ class ReleaseEngine:
             self._tools.rows.forget(self._tools.rows.of(owner))
             self._health.set_rules(owner, ())
 
+    def interrupt(self, cause: str) -> None:
+        """End all waits, now and from now on: operations that wait raise WaitInterruptedError, writes come to their end."""
+        self._tools.interruption.interrupt(cause)
+
     def rest(self, owner: Owner) -> None:
         """Do nothing by oneself for a release: its drift is told, and not corrected, until `wake`."""
         self._board.resting.add(owner)
@@ -377,15 +382,17 @@ async def open_release_engine(
         live.listen(drift.changed)
         heads.listen(foreign)
         nursery.start_soon(drift.run, name="drift monitor")
+        interruption = Interruption()
         store = ReleaseStore(client, options.now, holder=holder, heads=heads)
         nursery.start_soon(store.keep_collected, options.prune_s, name="chunks of records")
         tools = Tools(
             client,
             RecordKeeper(store, options.now, holder, options.history),
-            ReleaseRows(table, reconciler, operations, applied, live),
+            ReleaseRows(table, reconciler, operations, applied, live, interruption),
             Surveyor(client, table, options.field_manager),
-            Definitions(client, writer),
+            Definitions(client, writer, interruption, options.now),
             options.confined,
+            interruption,
         )
         yield ReleaseEngine(tools, table, reconciler, drift, heads, health, live, board)
         nursery.cancel_scope.cancel()

@@ -22,6 +22,7 @@ import trio
 from wharfinger.cluster.client import ClusterClient
 from wharfinger.cluster.errors import ClusterError, ConflictError
 from wharfinger.cluster.install_order import rank
+from wharfinger.cluster.interruption import Interruption, WaitInterruptedError
 from wharfinger.cluster.object_waits import Progress, wait_gone, wait_until
 from wharfinger.cluster.ownership import flattened, placed
 from wharfinger.cluster.patience import patiently
@@ -138,12 +139,15 @@ def hooks_of(release: Release) -> list[Hook]:
 
 
 class HookRunner:
-    """Runs the hooks of one release."""
+    """Runs the hooks of one release; ``interruption`` ends its waits."""
 
-    def __init__(self, client: ClusterClient, namespace: str, progress: Progress) -> None:
+    def __init__(
+        self, client: ClusterClient, namespace: str, progress: Progress, interruption: Interruption | None = None
+    ) -> None:
         self._client = client
         self._namespace = namespace
         self._progress = progress
+        self._interruption = interruption or Interruption()
         self._made: set[ObjectKey] = set()
 
     async def run(self, hooks: Sequence[Hook], event: HookEvent) -> None:
@@ -157,8 +161,9 @@ class HookRunner:
                 await self._run_one(hook, event)
             except BaseException as error:
                 with trio.CancelScope(shield=True, deadline=trio.current_time() + CLEANUP_S), suppress(ClusterError):
-                    await self._remove_if(hook, DeletePolicy.FAILED)
-                    if not isinstance(error, ClusterError):
+                    if not isinstance(error, WaitInterruptedError):
+                        await self._remove_if(hook, DeletePolicy.FAILED)
+                    if not isinstance(error, ClusterError) or isinstance(error, WaitInterruptedError):
                         await self._remove_interrupted(hook)
                     for earlier in reversed(due[:number]):
                         await self._remove_if(earlier, DeletePolicy.SUCCEEDED)
@@ -171,7 +176,8 @@ class HookRunner:
         if DeletePolicy.BEFORE_CREATION in hook.policies:
             await self._remove(key)
         await self._create(hook, event, key)
-        report = await wait_until(self._client, [key], _judge, self._progress)
+        with self._interruption.waiting(str(hook)):
+            report = await wait_until(self._client, [key], _judge, self._progress)
         for state in report.failed.values():
             raise HookFailedError(f"{event} {hook} failed: {state.message}")
 

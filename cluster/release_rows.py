@@ -22,6 +22,7 @@ from wharfinger.cluster.apply_operations import ApplyOperations
 from wharfinger.cluster.conflicts import FieldConflict
 from wharfinger.cluster.desired import DesiredObject, DesiredTable, Identity, check_free
 from wharfinger.cluster.drift import find_drift
+from wharfinger.cluster.interruption import Interruption
 from wharfinger.cluster.live_objects import LiveObjects
 from wharfinger.cluster.object_waits import Progress
 from wharfinger.cluster.ownership import Owner
@@ -35,6 +36,7 @@ from wharfinger.formats.json_value import JsonObject, find_str
 from wharfinger.formats.packed_json import PackedJson
 
 MANY: Final = 50
+SHOWN_STUCK: Final = 3
 TELL_S: Final = 0.1
 """The least time between two words about more objects than MANY."""
 
@@ -49,12 +51,14 @@ class ReleaseRows:
         operations: ApplyOperations,
         applied: AppliedObjects,
         live: LiveObjects,
+        interruption: Interruption | None = None,
     ) -> None:
         self._table = table
         self._reconciler = reconciler
         self._operations = operations
         self._applied = applied
         self._live = live
+        self._interruption = interruption or Interruption()
         self._kinds: Counter[ResourceType] = Counter()
 
     def of(self, owner: Owner) -> tuple[DesiredObject, ...]:
@@ -212,13 +216,32 @@ class ReleaseRows:
         self, revision: int, groups: Iterable[Hashable], keys: Mapping[Identity, ObjectKey], progress: Progress
     ) -> None:
         for group in groups:
+            stuck: list[ObjectKey] = []
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._tell, group, keys, progress)
+                nursery.start_soon(self._give_up, group, keys, stuck, nursery.cancel_scope)
                 await self._reconciler.wait_until_reconciled(revision, group, until_settled=True, keys=keys)
                 nursery.cancel_scope.cancel()
+            if stuck:
+                raise self._interruption.error(", ".join(sorted(map(str, stuck[:SHOWN_STUCK]))))
             failures = [failure for failure in self._reconciler.failures(group) if failure.key in keys]
             if failures:
                 raise min(failures, key=lambda failure: (not failure.permanent, str(failure.key))).error
+
+    async def _give_up(
+        self, group: Hashable, keys: Mapping[Identity, ObjectKey], stuck: list[ObjectKey], wait: trio.CancelScope
+    ) -> None:
+        """Once waits are to end, leave the wave as soon as all that is still to be done has failed and waits to be retried."""
+        await self._interruption.asked.wait()
+        while True:
+            watch = self._reconciler.watch(group)
+            failing = {failure.key for failure in self._reconciler.failures(group)}
+            left = [identity for identity in self._reconciler.progress(group) if identity in keys]
+            if left and failing.issuperset(left):
+                stuck += [keys[identity] for identity in left]
+                wait.cancel()
+                return
+            await watch.wait()
 
     async def _tell(self, group: Hashable, keys: Mapping[Identity, ObjectKey], progress: Progress) -> None:
         """What is still to be done of a wave, and what it fails with."""

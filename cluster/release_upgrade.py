@@ -18,6 +18,7 @@ from wharfinger.cluster.desired import DesiredObject, Identity
 from wharfinger.cluster.drift_policy import DriftPolicy
 from wharfinger.cluster.errors import UnknownKindError
 from wharfinger.cluster.install_order import Wave
+from wharfinger.cluster.interruption import Interruption
 from wharfinger.cluster.object_waits import Progress, silent, wait_gone
 from wharfinger.cluster.ownership import Owner, flattened
 from wharfinger.cluster.patience import patiently
@@ -64,6 +65,7 @@ class Tools:
     definitions: Definitions
     confined: Confined
     """Which releases may hold objects of their own namespace only."""
+    interruption: Interruption = field(default_factory=Interruption)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +116,7 @@ class Upgrade:
         stored = await keeper.begin(request, last, entries)
         verb = "Install" if last is None else "Upgrade"
         before, after = _EVENTS[any(one.release.status is ReleaseStatus.DEPLOYED for one in view.history)]
-        runner = HookRunner(self._tools.client, request.namespace, self._progress)
+        runner = HookRunner(self._tools.client, request.namespace, self._progress, self._tools.interruption)
         try:
             await self._tools.definitions.apply(self._owner, request.crds, view.survey.definitions, self._progress)
             await runner.run(hooks, before)
@@ -214,7 +216,8 @@ class Upgrade:
         if going:
             # What is written now goes with what is there. Its successor is what is wanted.
             uids = {row.key: find_str(live, "metadata", "uid") for row, live in going.items()}
-            await wait_gone(self._tools.client, uids, progress=self._progress)
+            with self._tools.interruption.waiting(f"the end of {next(iter(going)).key}"):
+                await wait_gone(self._tools.client, uids, progress=self._progress)
             lives = {**lives, **{row.identity: None for row in going}}
         await self._tools.rows.put(rows, lives, before, self._progress)
 

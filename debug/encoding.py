@@ -49,6 +49,7 @@ def daemon_to_json(daemon: DaemonSnapshot) -> JsonObject:
         "started": time_text(daemon.started),
         "ready": daemon.ready,
         "draining": daemon.draining,
+        "standby": daemon.standby,
         "cluster": daemon.cluster,
         "packages": daemon.packages,
     }
@@ -64,6 +65,7 @@ def daemon_from_json(value: JsonValue) -> DaemonSnapshot:
         cluster=find_str(value, "cluster"),
         packages=find_int(value, "packages"),
         draining=read_flag(value, "draining"),
+        standby=find_str(value, "standby"),
     )
 
 

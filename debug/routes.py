@@ -116,7 +116,9 @@ async def _readyz(inspector: Inspector, _request: Request) -> Response:
     daemon = await inspector.daemon()
     if daemon.ready:
         return _text(200, "ready")
-    return _text(503, "not ready: shutting down" if daemon.draining else "not ready: starting")
+    if daemon.draining:
+        return _text(503, "not ready: shutting down")
+    return _text(503, f"not ready: {daemon.standby}" if daemon.standby else "not ready: starting")
 
 
 async def _endpoints(_inspector: Inspector, _request: Request) -> Response:

@@ -13,7 +13,6 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 import httpx
-import trio
 
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json_value import decode_json, find_list
@@ -69,9 +68,7 @@ class OciRegistry:
                 raise DigestError(
                     f"{what}: the registry announces {announced[:20]} bytes, the manifest {blob.size}", transient=True
                 )
-            patience = self._wire.patience
-            deadline = trio.current_time() + patience.answer_s + blob.size / patience.bytes_per_s
-            yield VerifiedBlob(incoming.chunks, blob, what, deadline)
+            yield VerifiedBlob(incoming.chunks, blob, what, self._wire.patience.least)
 
     async def tags(self, repository: str) -> tuple[str, ...]:
         """All tags, sorted as text; what is no tag by the grammar cannot be asked for and is left out."""

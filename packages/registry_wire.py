@@ -9,7 +9,8 @@ of a redirect to object storage carry signatures. Invariants:
 * https never turns into http, whatever a redirect or an upload location says;
 * at most ``at_once`` requests run together. The bound is a limiter outside the pool: a bounded httpcore pool loses a slot
   whenever a request is cancelled while it waits for one (encode/httpcore#1093), so the pool itself has no bound;
-* every wait has an end: connecting, each read and write, the whole of a small answer, and a lowest speed for blobs.
+* every wait has an end: connecting, each read and write, the whole of a small answer, and each window of a blob's
+  transfer.
 """
 
 import re
@@ -40,6 +41,7 @@ from wharfinger.packages.credentials import (
 )
 from wharfinger.packages.errors import RegistryError
 from wharfinger.packages.registry_answer import MAX_ERROR_BODY, failure, network_failure
+from wharfinger.packages.verified_blob import LeastSpeed
 
 MAX_REDIRECTS: Final = 5
 MAX_TOKENS: Final = 256
@@ -56,13 +58,13 @@ _NEXT: Final = re.compile(r'<([^<>]{1,4096})>\s*;[^,]*?\brel="?next"?')
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long to wait, in seconds, and the lowest speed of a transfer before it counts as stuck."""
+    """How long to wait, in seconds, and the least speed of a blob's transfer."""
 
     connect_s: float = 10.0
     read_s: float = 30.0
     write_s: float = 30.0
     answer_s: float = 60.0
-    bytes_per_s: float = 16 * 1024
+    least: LeastSpeed = field(default_factory=LeastSpeed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +124,7 @@ class Wire:
 
     async def ask(self, ask: Ask, *, max_bytes: int) -> Answer:
         """Send, and read the whole answer. Raises RegistryError for other answers than accepted ones, and longer ones."""
-        patience = self.patience.answer_s + len(ask.content) / self.patience.bytes_per_s
+        patience = self.patience.answer_s + len(ask.content) / self.patience.least.bytes_per_s
         try:
             with trio.fail_after(patience):
                 async with self.exchange(ask) as incoming:

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeAlias, assert_never
+from typing import Final, TypeAlias, assert_never
 
 from wharfinger.packages.address import RepositoryAddress, is_repository
 from wharfinger.packages.credentials import Credentials
@@ -17,6 +17,7 @@ from wharfinger.packages.folder_registry import FolderRegistry
 from wharfinger.packages.oci_layout import OciLayout
 from wharfinger.packages.oci_registry import open_registry
 from wharfinger.packages.registry import Registry
+from wharfinger.packages.registry_wire import Patience
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,17 +46,21 @@ class FolderSource:
     path: Path
 
 
+_PATIENCE: Final = Patience()
+
 Source: TypeAlias = RegistrySource | LayoutSource | FolderSource
 
 
 @asynccontextmanager
-async def open_source(source: Source, package: str) -> AsyncIterator[tuple[Registry, str]]:
+async def open_source(
+    source: Source, package: str, *, patience: Patience = _PATIENCE
+) -> AsyncIterator[tuple[Registry, str]]:
     """The registry that stands for a source, and the path of ``package`` in it. Raises PackageError."""
     match source:
         case RegistrySource(address, credentials, ca):
             repository = address.child(package).path
             async with open_registry(
-                address.registry, scheme=address.scheme, credentials=credentials, ca=ca
+                address.registry, scheme=address.scheme, credentials=credentials, ca=ca, patience=patience
             ) as registry:
                 yield registry, repository
         case LayoutSource(path):
@@ -64,6 +69,11 @@ async def open_source(source: Source, package: str) -> AsyncIterator[tuple[Regis
             yield FolderRegistry(path), _checked(package)
         case _:
             assert_never(source)
+
+
+def source_host(source: Source) -> str:
+    """The registry that a source waits for, as ``host:port``; empty for a folder of this machine."""
+    return str(source.address.registry) if isinstance(source, RegistrySource) else ""
 
 
 def source_text(source: Source) -> str:

@@ -11,8 +11,11 @@ no slot. Anything else could bring everything to a standstill under load, so it 
 slots are free. That holds for the tasks in a holder's own nurseries too, but not for what it merely set going elsewhere: a
 task on a queue, a service.
 
+Work that holds its slot for SLOW_S and then raises (it failed, was cut or was cancelled) makes its package slow: until the
+package's next success of that kind it shares a quarter of the slots with all others of its like.
+
 Invariants: cancelling a waiter takes it out of line before `cancel` returns, so there is no grant that nobody takes; slots
-are given back whatever the body raised; waking one waiter costs nothing for the others. No task of its own, no clock.
+are given back whatever the body raised; waking one waiter costs nothing for the others. No task of its own, no timer.
 """
 
 from contextlib import AbstractAsyncContextManager
@@ -26,7 +29,9 @@ import trio
 from wharfinger.queue.service import current_package
 from wharfinger.queue.slots_machine import (
     Asked,
+    Granted,
     Kind,
+    Outcome,
     Returned,
     SlotLimits,
     Withdrawn,
@@ -36,7 +41,10 @@ from wharfinger.queue.slots_machine import (
     waits_for,
 )
 
-__all__ = ["Kind", "KindStatistics", "SlotLimits", "Slots", "SlotsStatistics"]
+SLOW_S: Final = 10.0
+"""Work that raises after holding its slot for this long has held others up."""
+
+__all__ = ["SLOW_S", "Kind", "KindStatistics", "SlotLimits", "Slots", "SlotsStatistics"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +71,15 @@ class Slots:
     def __init__(self, limits: SlotLimits) -> None:
         self._counter = _Counter(limits)
 
-    def use(self, kind: Kind, package: str = "") -> AbstractAsyncContextManager[None]:
+    def use(self, kind: Kind, package: str = "", *, source: str = "") -> AbstractAsyncContextManager[None]:
         """The right to do one piece of work of this kind while the body runs; entering waits for it.
 
         ``package`` is who waits and whose share it is; without one, the package on whose queue this runs, or else the daemon
-        itself. Entering is no checkpoint where a slot is free. Raises RuntimeError on entering where the caller holds a slot
-        that must not wait for this one.
+        itself. ``source`` is whom the work depends on, such as a registry's host; it has a share of its own. Entering is no
+        checkpoint where a slot is free. Raises RuntimeError on entering where the caller holds a slot that must not wait for
+        this one.
         """
-        return _Use(self._counter, kind, package or current_package())
+        return _Use(self._counter, kind, package or current_package(), source)
 
     def statistics(self) -> SlotsStatistics:
         """How much is in use and how many wait."""
@@ -78,7 +87,7 @@ class Slots:
         kinds = {
             kind: KindStatistics(slots.limit, slots.used, count_waiting(slots)) for kind, slots in state.kinds.items()
         }
-        return SlotsStatistics(state.work_limit, state.work, kinds)
+        return SlotsStatistics(state.work.limit, state.work.used, kinds)
 
     def waiting(self, package: str) -> tuple[Kind, ...]:
         """The kinds of slots that a package waits for, each once."""
@@ -93,23 +102,27 @@ class _Counter:
         self._last_request = 0
         self._waiters: dict[int, trio.lowlevel.Task] = {}
 
-    async def acquire(self, kind: Kind, package: str) -> None:
+    async def acquire(self, kind: Kind, package: str, source: str) -> None:
         request = self._last_request = self._last_request + 1
-        self.state, granted = step(self.state, Asked(request, kind, package))
+        self.state, granted = step(self.state, Asked(request, kind, package, source))
         if granted:
             return
 
         def withdraw(_raise_cancel: trio.lowlevel.RaiseCancelT) -> trio.lowlevel.Abort:
             del self._waiters[request]
-            self.state, _ = step(self.state, Withdrawn(request, kind, package))
+            self.state, granted = step(self.state, Withdrawn(request, kind, package))
+            self._wake(granted)
             return trio.lowlevel.Abort.SUCCEEDED
 
         # From here the task is either granted its slots or cancelled, never both: trio takes whichever comes first.
         self._waiters[request] = trio.lowlevel.current_task()
         await trio.lowlevel.wait_task_rescheduled(withdraw)
 
-    def release(self, kind: Kind, package: str) -> None:
-        self.state, granted = step(self.state, Returned(kind, package))
+    def release(self, kind: Kind, package: str, source: str, outcome: Outcome) -> None:
+        self.state, granted = step(self.state, Returned(kind, package, source, outcome))
+        self._wake(granted)
+
+    def _wake(self, granted: tuple[Granted, ...]) -> None:
         for effect in granted:
             trio.lowlevel.reschedule(self._waiters.pop(effect.request))
 
@@ -117,15 +130,17 @@ class _Counter:
 class _Use:
     """One use of a slot. A class and not a generator because it is on the way of every API call."""
 
-    __slots__ = ("_package", "counter", "held", "kind", "outer", "task")
+    __slots__ = ("_package", "_since", "_source", "counter", "held", "kind", "outer", "task")
 
-    def __init__(self, counter: _Counter, kind: Kind, package: str) -> None:
+    def __init__(self, counter: _Counter, kind: Kind, package: str, source: str) -> None:
         self.counter = counter
         self.kind = kind
         self.held = False
         self.outer: _Use | None = None
         self.task: trio.lowlevel.Task | None = None
         self._package = package
+        self._source = source
+        self._since = 0.0
 
     async def __aenter__(self) -> None:
         outer = _innermost.get()
@@ -137,7 +152,9 @@ class _Use:
                 f"{self._package or 'the daemon'} holds a slot of {outer.kind} and asks for one of {self.kind}: "
                 "slots are for work that waits for no other slot"
             )
-        await self.counter.acquire(self.kind, self._package)
+        await self.counter.acquire(self.kind, self._package, self._source)
+        if self.kind is not Kind.API:
+            self._since = trio.current_time()
         self.held = True
         self.outer = outer
         self.task = trio.lowlevel.current_task()
@@ -148,7 +165,14 @@ class _Use:
     ) -> None:
         self.held = False
         _innermost.set(self.outer)
-        self.counter.release(self.kind, self._package)
+        self.counter.release(self.kind, self._package, self._source, self._outcome(failed=error is not None))
+
+    def _outcome(self, *, failed: bool) -> Outcome:
+        if not failed:
+            return Outcome.DONE
+        # How long a call of the API takes is not its package's doing, and the daemon has no standing.
+        judged = self.kind is not Kind.API and self._package
+        return Outcome.SLOW if judged and trio.current_time() - self._since >= SLOW_S else Outcome.FAILED
 
     def forbids(self, wanted: "_Use") -> bool:
         """Whether this task must not wait for that while this is held: it would, or its parents do, wait for itself."""

@@ -5,8 +5,18 @@ Downloads, renders, hook runs and loads each take one slot of their kind **and**
 share; both at once or neither, so nobody holds one while waiting for the other. A call of the cluster's API takes a slot of
 its own kind only: it waits for somebody else's work.
 
-One package may have no more than `share` slots of a kind. It is half of them for hooks and API calls, whose length others
-decide: a package whose event hooks all hang keeps half of the hook slots, not all.
+*Shares.* Work that is under way cannot be taken back, so a slot that hangs is lost until its own deadline. What keeps those
+that hang from holding up others is that some slots stay out of their reach:
+
+* one package may hold half of the slots for hooks and API calls, whose length others decide;
+* one group may hold `namespace_share` percent of each kind and of the slots for work;
+* one source (a registry's host) may hold `source_share` percent of the downloads;
+* packages whose last work of a kind ran for long and came to nothing share a quarter of that kind, until one of theirs succeeds.
+
+Each share is at least one slot, and less than all of them wherever its percentage is below 100 and there are two or more. So
+whatever the packages of one group do, or those of one source, others always find a slot that only they can take: the k-th of
+them waits for at most k/r pieces of their own work, where r is what the share leaves
+(`tests/queue/test_slots_neighbours.py`).
 
 *Turns.* Packages belong to groups: the namespace of an Application, one group for all Modules, one for the daemon itself. Each
 kind has a line of groups in the order of their turns; a group that comes to wait gets the last turn, and so does a group that
@@ -18,20 +28,22 @@ group asks for.
 =========  ========================================================================================================
 event      what happens
 =========  ========================================================================================================
-Asked      granted at once where slots are free and the package is below its share; otherwise the request waits
-Withdrawn  the request no longer waits
-Returned   the slots are free; at most one request is granted, since no request waits for more than what was returned
+Asked      granted at once where slots are free and no share is used up; otherwise the request waits
+Withdrawn  the request no longer waits; the next one of its package may be granted, since it may have another source
+Returned   the slots are free, and the outcome may change the package's standing; all requests that can go now are granted:
+           several, since one may have waited for the slot of its namespace and another for that of its source
 =========  ========================================================================================================
 
-Invariants (`tests/queue/test_slots_rules.py`): no limit and no share is passed; nobody waits who could go; a request is
-granted at most once and never after it was withdrawn; a line holds no empty group and no package without requests.
+Invariants (`tests/queue/test_slots_rules.py`): no limit and no share is passed; no request waits that could go and is its
+package's first; a request is granted at most once and never after it was withdrawn; a line holds no empty group and no
+package without requests; at most MAX_SLOW packages of a kind are remembered as slow.
 
 Withdrawing what does not wait, or returning what is not held, raises IllegalSlotEvent and changes nothing. No clock and no
 I/O. A step costs what copying one line takes: the groups that wait for one kind, the packages that wait of one group.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final, TypeAlias, assert_never
 
@@ -50,6 +62,18 @@ _WORK: Final = (Kind.DOWNLOAD, Kind.RENDER, Kind.HOOK, Kind.LOAD)
 _API: Final = (Kind.API,)
 _SHARED: Final = frozenset({Kind.HOOK, Kind.API})
 """Of these a package may have half."""
+MAX_SLOW: Final = 1_000
+"""Packages that are remembered as slow, of each kind; the oldest is forgotten first."""
+
+
+class Outcome(StrEnum):
+    """How a piece of work ended."""
+
+    DONE = "done"
+    FAILED = "failed"
+    """Early: it held nobody up."""
+    SLOW = "slow"
+    """It held its slot for long and came to nothing: it failed, was cut, or was cancelled."""
 
 
 class IllegalSlotEvent(Exception):  # noqa: N818 - named for what happened
@@ -60,25 +84,40 @@ class IllegalSlotEvent(Exception):  # noqa: N818 - named for what happened
 class SlotLimits:
     """How much may be under way at once, over all packages: in all (``work``) and of each kind; each at least 1.
 
-    Raises ValueError.
+    ``source_share`` is how many percent of the downloads one source may have, ``namespace_share`` how many percent of each
+    limit one namespace may have; at 100 nothing is kept free for others. Raises ValueError.
     """
 
     work: int = 16
-    downloads: int = 4
-    renders: int = 2
+    downloads: int = 8
+    renders: int = 3
     hooks: int = 8
     loads: int = 4
     api: int = 32
+    source_share: int = 50
+    namespace_share: int = 75
 
     def __post_init__(self) -> None:
-        for name in (each.name for each in fields(self)):
+        for name in ("work", *(kind.value for kind in Kind)):
             if (limit := getattr(self, name)) < 1:
                 raise ValueError(f"limit of {name}: {limit}; at least 1 is needed, or nothing would ever run")
+        for name in ("source_share", "namespace_share"):
+            if not 1 <= (share := getattr(self, name)) <= 100:
+                raise ValueError(f"{name}: {share}; a percentage between 1 and 100 is needed")
 
 
 # --- state -----------------------------------------------------------------------------------------------------------------
 
-Packages: TypeAlias = Mapping[str, tuple[int, ...]]
+
+@dataclass(frozen=True, slots=True)
+class Waiter:
+    """A request that waits, and the source that it would take its slot from; empty for none."""
+
+    request: int
+    source: str = ""
+
+
+Packages: TypeAlias = Mapping[str, tuple[Waiter, ...]]
 """Who waits in a group, in the order of turns: the requests of each package, oldest first; never empty."""
 
 
@@ -91,22 +130,48 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
+class Shares:
+    """How many slots of one kind a package, a group, a source, and all slow packages together may have."""
+
+    package: int
+    group: int
+    source: int
+    slow: int
+
+
+@dataclass(frozen=True, slots=True)
 class KindState:
-    """The slots of one kind: how many, how many a package may have, who has them, who waits (in the order of turns)."""
+    """The slots of one kind: how many, who may have how many, who has them, who waits (in the order of turns).
+
+    ``held`` is by package, ``groups`` and ``sources`` count the same slots by group and by source. ``slow`` are the packages
+    whose last work ended as `Outcome.SLOW`, oldest first.
+    """
 
     limit: int
-    share: int
+    shares: Shares
     used: int = 0
     held: Mapping[str, int] = field(default_factory=dict)
+    groups: Mapping[str, int] = field(default_factory=dict)
+    sources: Mapping[str, int] = field(default_factory=dict)
+    slow: Mapping[str, None] = field(default_factory=dict)
     line: Mapping[str, Group] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class SlotsState:
-    """All slots. ``work`` of ``work_limit`` are in use; ``turns`` have been given out so far."""
+class WorkState:
+    """The slots for work of any kind: how many, how many a group may have, how many are in use, and by which groups."""
 
-    work_limit: int
-    work: int
+    limit: int
+    share: int
+    used: int = 0
+    groups: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class SlotsState:
+    """All slots. ``turns`` have been given out so far."""
+
+    work: WorkState
     turns: int
     kinds: Mapping[Kind, KindState]
 
@@ -116,8 +181,20 @@ def fresh(limits: SlotLimits) -> SlotsState:
     kinds: dict[Kind, KindState] = {}
     for kind in Kind:
         limit: int = getattr(limits, kind.value)
-        kinds[kind] = KindState(limit, max(1, limit // 2) if kind in _SHARED else limit)
-    return SlotsState(limits.work, 0, 0, kinds)
+        # More than this can never be in use, and a share of what can't be used would leave nothing for others.
+        usable = limit if kind is Kind.API else min(limit, limits.work)
+        shares = Shares(
+            package=max(1, limit // 2) if kind in _SHARED else limit,
+            group=_percent(usable, limits.namespace_share),
+            source=_percent(usable, limits.source_share),
+            slow=max(1, usable // 4),
+        )
+        kinds[kind] = KindState(limit, shares)
+    return SlotsState(WorkState(limits.work, _percent(limits.work, limits.namespace_share)), 0, kinds)
+
+
+def _percent(limit: int, percent: int) -> int:
+    return max(1, limit * percent // 100)
 
 
 # --- events and effects ----------------------------------------------------------------------------------------------------
@@ -125,11 +202,12 @@ def fresh(limits: SlotLimits) -> SlotsState:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A package wants a slot. ``request`` is a number never used before."""
+    """A package wants a slot. ``request`` is a number never used before, ``source`` whom the work waits for, if that counts."""
 
     request: int
     kind: Kind
     package: str
+    source: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +225,8 @@ class Returned:
 
     kind: Kind
     package: str
+    source: str = ""
+    outcome: Outcome = Outcome.DONE
 
 
 Event: TypeAlias = Asked | Withdrawn | Returned
@@ -165,92 +245,154 @@ class Granted:
 def step(state: SlotsState, event: Event) -> tuple[SlotsState, tuple[Granted, ...]]:
     """The state after ``event``, and who was granted what they asked for. Raises IllegalSlotEvent; then nothing changed."""
     match event:
-        case Asked(request, kind, package):
-            return _asked(state, request, kind, package)
+        case Asked():
+            return _asked(state, event)
         case Withdrawn(request, kind, package):
             line = _without(state.kinds[kind].line, request, package)
-            return _with_line(state, kind, line, state.turns), ()
-        case Returned(kind, package):
-            return _returned(state, kind, package)
+            return _settled(_with_line(state, kind, line, state.turns), (kind,))
+        case Returned():
+            return _returned(state, event)
         case _:
             assert_never(event)
 
 
-def _asked(state: SlotsState, request: int, kind: Kind, package: str) -> tuple[SlotsState, tuple[Granted, ...]]:
+def _asked(state: SlotsState, asked: Asked) -> tuple[SlotsState, tuple[Granted, ...]]:
+    kind, package = asked.kind, asked.package
     slots = state.kinds[kind]
-    # Whoever waits already and could have this slot would have it, so going past them takes nothing from them.
-    if (
-        slots.used < slots.limit
-        and (kind is Kind.API or state.work < state.work_limit)
-        and slots.held.get(package, 0) < slots.share
-    ):
-        return _taken(state, kind, package, slots.line), (Granted(request),)
+    waiter = Waiter(asked.request, asked.source)
     name = group_of(package)
+    group = slots.line.get(name)
+    mine = group.packages.get(package, ()) if group else ()
+    # Whoever waits already and could have this slot would have it, so going past them takes nothing from them.
+    if not mine and _can_go(state, kind, package, asked.source):
+        return _taken(state, kind, package, waiter, slots.line), (Granted(asked.request),)
     turns = state.turns
-    if group := slots.line.get(name):
-        packages = {**group.packages, package: (*group.packages.get(package, ()), request)}
-        group = Group(group.turn, packages)
+    if group:
+        group = Group(group.turn, {**group.packages, package: (*mine, waiter)})
     else:
         turns += 1
-        group = Group(turns, {package: (request,)})
+        group = Group(turns, {package: (waiter,)})
     return _with_line(state, kind, {**slots.line, name: group}, turns), ()
 
 
-def _returned(state: SlotsState, kind: Kind, package: str) -> tuple[SlotsState, tuple[Granted, ...]]:
+def _returned(state: SlotsState, returned: Returned) -> tuple[SlotsState, tuple[Granted, ...]]:
+    kind, package, source = returned.kind, returned.package, returned.source
     slots = state.kinds[kind]
-    held = dict(slots.held)
-    left = held.pop(package, 0) - 1
-    if left < 0:
+    if not slots.held.get(package) or (source and not slots.sources.get(source)):
         raise IllegalSlotEvent(f"{package or 'the daemon'} returned one of {kind}, of which it holds none")
-    if left:
-        held[package] = left
-    slots = KindState(slots.limit, slots.share, slots.used - 1, held, slots.line)
-    work = state.work if kind is Kind.API else state.work - 1
-    state = SlotsState(state.work_limit, work, state.turns, {**state.kinds, kind: slots})
-    chosen = _next(state, _API if kind is Kind.API else _WORK)
-    if chosen is None:
-        return state, ()
-    kind, package = chosen
-    line = state.kinds[kind].line
-    request = line[group_of(package)].packages[package][0]
-    return _taken(state, kind, package, _served(line, package, state.turns + 1)), (Granted(request),)
+    group = group_of(package)
+    # Not by dataclasses.replace, here and in _taken: this is on the way of every call of the API.
+    slots = KindState(
+        slots.limit,
+        slots.shares,
+        slots.used - 1,
+        _one_less(slots.held, package),
+        _one_less(slots.groups, group),
+        _one_less(slots.sources, source) if source else slots.sources,
+        _standing(slots.slow, package, returned.outcome)
+        if slots.slow or returned.outcome is Outcome.SLOW
+        else slots.slow,
+        slots.line,
+    )
+    work = state.work
+    if kind is not Kind.API:
+        work = WorkState(work.limit, work.share, work.used - 1, _one_less(work.groups, group))
+    state = SlotsState(work, state.turns, {**state.kinds, kind: slots})
+    kinds = _API if kind is Kind.API else _WORK
+    return _settled(state, kinds) if any(state.kinds[each].line for each in kinds) else (state, ())
 
 
-def _next(state: SlotsState, kinds: tuple[Kind, ...]) -> tuple[Kind, str] | None:
-    """The earliest turn among those of these kinds who could go: kind and package.
+def _settled(state: SlotsState, kinds: tuple[Kind, ...]) -> tuple[SlotsState, tuple[Granted, ...]]:
+    """Grant what can go now, the earliest turn first, until nothing of these kinds can."""
+    granted: list[Granted] = []
+    while chosen := _next(state, kinds):
+        kind, package, waiter = chosen
+        line = _served(state.kinds[kind].line, package, state.turns + 1)
+        state = _taken(state, kind, package, waiter, line)
+        granted.append(Granted(waiter.request))
+    return state, tuple(granted)
 
-    Packages with their whole share are passed over; there cannot be more of them than shares in a limit.
-    """
-    found: tuple[Kind, str] | None = None
+
+def _next(state: SlotsState, kinds: tuple[Kind, ...]) -> tuple[Kind, str, Waiter] | None:
+    """The earliest turn among those of these kinds that can go: kind, package and request."""
+    found: tuple[Kind, str, Waiter] | None = None
     first = state.turns + 1
     for kind in kinds:
         slots = state.kinds[kind]
         if not slots.line or slots.used >= slots.limit:
             continue
-        for group in slots.line.values():
+        for name, group in slots.line.items():
             if group.turn >= first:
                 break
-            package = _below_share(slots, group)
-            if package is not None:
-                found, first = (kind, package), group.turn
+            if slots.groups.get(name, 0) >= slots.shares.group:
+                continue
+            if mine := _first_of(state, kind, group):
+                found, first = (kind, *mine), group.turn
                 break
     return found
 
 
-def _below_share(slots: KindState, group: Group) -> str | None:
-    for package in group.packages:
-        if slots.held.get(package, 0) < slots.share:
-            return package
+def _first_of(state: SlotsState, kind: Kind, group: Group) -> tuple[str, Waiter] | None:
+    for package, waiters in group.packages.items():
+        if _can_go(state, kind, package, waiters[0].source):
+            return package, waiters[0]
     return None
 
 
-def _taken(state: SlotsState, kind: Kind, package: str, line: Mapping[str, Group]) -> SlotsState:
+def _can_go(state: SlotsState, kind: Kind, package: str, source: str) -> bool:
+    """Slots are free, and none of the package's shares is used up."""
+    slots, work, group = state.kinds[kind], state.work, group_of(package)
+    shares = slots.shares
+    if slots.used >= slots.limit or slots.held.get(package, 0) >= shares.package:
+        return False
+    if kind is not Kind.API and (work.used >= work.limit or work.groups.get(group, 0) >= work.share):
+        return False
+    if slots.groups.get(group, 0) >= shares.group or (source and slots.sources.get(source, 0) >= shares.source):
+        return False
+    return package not in slots.slow or held_by_slow(slots) < shares.slow
+
+
+def _taken(state: SlotsState, kind: Kind, package: str, waiter: Waiter, line: Mapping[str, Group]) -> SlotsState:
     """One more slot in use. The turn of whoever was served counts as given out, whether or not it still waits."""
-    slots = state.kinds[kind]
-    held = {**slots.held, package: slots.held.get(package, 0) + 1}
-    slots = KindState(slots.limit, slots.share, slots.used + 1, held, line)
-    work = state.work if kind is Kind.API else state.work + 1
-    return SlotsState(state.work_limit, work, state.turns + 1, {**state.kinds, kind: slots})
+    slots, work, group = state.kinds[kind], state.work, group_of(package)
+    slots = KindState(
+        slots.limit,
+        slots.shares,
+        slots.used + 1,
+        _one_more(slots.held, package),
+        _one_more(slots.groups, group),
+        _one_more(slots.sources, waiter.source) if waiter.source else slots.sources,
+        slots.slow,
+        line,
+    )
+    if kind is not Kind.API:
+        work = WorkState(work.limit, work.share, work.used + 1, _one_more(work.groups, group))
+    return SlotsState(work, state.turns + 1, {**state.kinds, kind: slots})
+
+
+def _one_more(counts: Mapping[str, int], name: str) -> dict[str, int]:
+    return {**counts, name: counts.get(name, 0) + 1}
+
+
+def _one_less(counts: Mapping[str, int], name: str) -> dict[str, int]:
+    rest = dict(counts)
+    if left := rest.pop(name) - 1:
+        rest[name] = left
+    return rest
+
+
+def _standing(slow: Mapping[str, None], package: str, outcome: Outcome) -> Mapping[str, None]:
+    """The slow packages after one more piece of work; a success clears, an early failure changes nothing."""
+    match outcome:
+        case Outcome.FAILED:
+            return slow
+        case Outcome.DONE:
+            return {each: None for each in slow if each != package} if package in slow else slow
+        case Outcome.SLOW:
+            kept = [each for each in slow if each != package][-(MAX_SLOW - 1) :]
+            return dict.fromkeys((*kept, package))
+        case _:
+            assert_never(outcome)
 
 
 def _served(line: Mapping[str, Group], package: str, turn: int) -> dict[str, Group]:
@@ -258,9 +400,9 @@ def _served(line: Mapping[str, Group], package: str, turn: int) -> dict[str, Gro
     name = group_of(package)
     rest = dict(line)
     packages = dict(rest.pop(name).packages)
-    requests = packages.pop(package)[1:]
-    if requests:
-        packages[package] = requests
+    waiters = packages.pop(package)[1:]
+    if waiters:
+        packages[package] = waiters
     if packages:
         rest[name] = Group(turn, packages)
     return rest
@@ -270,10 +412,10 @@ def _without(line: Mapping[str, Group], request: int, package: str) -> dict[str,
     """The line without one request; everybody else keeps their turn."""
     name = group_of(package)
     group = line.get(name)
-    requests = group.packages.get(package, ()) if group else ()
-    if group is None or request not in requests:
+    waiters = group.packages.get(package, ()) if group else ()
+    left = tuple(each for each in waiters if each.request != request)
+    if group is None or len(left) == len(waiters):
         raise IllegalSlotEvent(f"{package or 'the daemon'} withdrew request {request}, which does not wait")
-    left = tuple(each for each in requests if each != request)
     packages = {each: left if each == package else waiting for each, waiting in group.packages.items()}
     if not left:
         del packages[package]
@@ -284,9 +426,7 @@ def _without(line: Mapping[str, Group], request: int, package: str) -> dict[str,
 
 
 def _with_line(state: SlotsState, kind: Kind, line: Mapping[str, Group], turns: int) -> SlotsState:
-    slots = state.kinds[kind]
-    slots = KindState(slots.limit, slots.share, slots.used, slots.held, line)
-    return SlotsState(state.work_limit, state.work, turns, {**state.kinds, kind: slots})
+    return SlotsState(state.work, turns, {**state.kinds, kind: replace(state.kinds[kind], line=line)})
 
 
 def group_of(package: str) -> str:
@@ -301,6 +441,11 @@ def group_of(package: str) -> str:
 def count_waiting(slots: KindState) -> int:
     """How many requests wait for one kind."""
     return sum(len(requests) for group in slots.line.values() for requests in group.packages.values())
+
+
+def held_by_slow(slots: KindState) -> int:
+    """How many slots of one kind are in use by packages whose last work was slow."""
+    return sum(count for package, count in slots.held.items() if package in slots.slow) if slots.slow else 0
 
 
 def waits_for(state: SlotsState, package: str) -> tuple[Kind, ...]:

@@ -10,14 +10,17 @@ from collections.abc import Sequence
 from typing import Final
 
 from wharfinger.cluster.endpoints import endpoint_urls
+from wharfinger.cluster.interruption import WaitInterruptedError
 from wharfinger.cluster.object_waits import Laggards
 from wharfinger.cluster.ownership import Owner
 from wharfinger.cluster.release import Release, ReleaseStatus
 from wharfinger.cluster.resource import kind_of, name_of
 from wharfinger.packages.definition import Definition
+from wharfinger.queue.service import TaskFailed
 from wharfinger.runtime.instance import Brought, Instance, Reporter, Tools
 from wharfinger.runtime.rendering import (
     Wanted,
+    applying_reason,
     bring_subchart_crds,
     drift_of,
     is_of_revision,
@@ -99,7 +102,8 @@ async def _bring(
 
     def progress(laggards: Laggards) -> None:
         if laggards:
-            reporter.progressed(instance, Stage.APPLIED, "ApplyingManifests", instance.masked(waiting_for(laggards)))
+            reason = applying_reason(laggards, "ApplyingManifests")
+            reporter.progressed(instance, Stage.APPLIED, reason, instance.masked(waiting_for(laggards)))
 
     reporter.progressed(instance, Stage.APPLIED, "ApplyingManifests", "rendering the chart")
     found = await recorded(wanted, instance, tools, history, unchanged=unchanged)
@@ -114,7 +118,10 @@ async def _bring(
     reporter.progressed(instance, Stage.APPLIED, "ApplyingManifests", f"applying {len(objects)} objects")
     reporter.tracked(instance, (), [f"{kind_of(obj)[1]} {name_of(obj)}" for obj in objects])
     wish = release_request(wanted.request, found, definition.chart, instance)
-    result = await tools.releases.upgrade(wish, progress=progress)
+    try:
+        result = await tools.releases.upgrade(wish, progress=progress)
+    except WaitInterruptedError as error:
+        raise TaskFailed(str(error)) from error
     reporter.warned(instance, "release", ())
     instance.objects = result.objects
     known = Brought(wanted.brought_by(instance.wanted), wish.fingerprint)

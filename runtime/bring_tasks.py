@@ -33,7 +33,7 @@ from wharfinger.packages.global_folder import read_global_definition
 from wharfinger.packages.manifest import manifest_fields, manifest_from_fields
 from wharfinger.packages.registry import Manifest
 from wharfinger.packages.requirements import resolved
-from wharfinger.packages.source import FolderSource, Source, source_text
+from wharfinger.packages.source import FolderSource, Source, source_host, source_text
 from wharfinger.packages.values import check_package_rules, hook_values
 from wharfinger.queue.slots import Kind
 from wharfinger.runtime.configuration import newest_settings
@@ -75,8 +75,10 @@ async def download(instance: Instance, tools: Tools, reporter: Reporter) -> None
 
 
 async def _fetch(instance: Instance, tools: Tools, source: Source) -> Manifest:
+    # A folder of this machine is read and waits for no registry, so it doesn't wait for those that do.
+    host = source_host(source)
     async with (
-        tools.slots.use(Kind.DOWNLOAD, instance.id.name),
+        tools.slots.use(Kind.DOWNLOAD if host else Kind.LOAD, instance.id.name, source=host),
         tools.open_source(source, instance.package) as (registry, repository),
     ):
         descriptor = await registry.resolve(repository, tag_of_version(instance.version))

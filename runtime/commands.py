@@ -4,7 +4,6 @@ import argparse
 import os
 import shutil
 import sys
-from dataclasses import fields
 from pathlib import Path
 from typing import cast
 
@@ -19,6 +18,7 @@ from wharfinger.hooks import shell_library
 from wharfinger.hooks.containment_options import ContainmentError, add_containment_options, containment_of
 from wharfinger.hooks.hook_environment import AskedVariable
 from wharfinger.packages.errors import StoreError
+from wharfinger.packages.verified_blob import LeastSpeed
 from wharfinger.process.errors import LedgerError
 from wharfinger.queue.backoff import BackoffPolicy
 from wharfinger.queue.slots import SlotLimits
@@ -120,15 +120,7 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         help="serve /metrics, /metrics/hooks and /healthz there, to everybody who can reach it (default: only the debug "
         "socket has them)",
     )
-    limits = parser.add_argument_group("limits", "how much is done at a time, shared fairly by namespaces and packages")
-    for field in fields(SlotLimits):
-        limits.add_argument(
-            f"--max-{field.name}",
-            type=_count,
-            default=getattr(SlotLimits(), field.name),
-            metavar="N",
-            help=f"{_LIMITS[field.name]} (default: %(default)s)",
-        )
+    _add_limits(parser)
     retry = parser.add_argument_group(
         "retries", "a task that failed is tried again, each time later, spread by half of it"
     )
@@ -149,6 +141,51 @@ def add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--log-format", choices=[form.value for form in LogFormat], default=LogFormat.TEXT.value)
     parser.add_argument("--log-level", choices=["debug", "info", "warning", "error"], default="info")
     parser.set_defaults(handler=run)
+
+
+def _add_limits(parser: argparse.ArgumentParser) -> None:
+    limits = parser.add_argument_group(
+        "limits",
+        "how much is done at a time, shared fairly by namespaces and packages; what one namespace or one registry may not "
+        "have stays free for others, so that those that hang hold up nobody else",
+    )
+    defaults, least = SlotLimits(), LeastSpeed()
+    for name, what in _LIMITS.items():
+        limits.add_argument(
+            f"--max-{name}",
+            type=_count,
+            default=getattr(defaults, name),
+            metavar="N",
+            help=f"{what} (default: %(default)s)",
+        )
+    limits.add_argument(
+        "--max-namespace-share",
+        type=_percent,
+        default=defaults.namespace_share,
+        metavar="PERCENT",
+        help="of each of these limits for one namespace, and for all Modules together (default: %(default)s)",
+    )
+    limits.add_argument(
+        "--max-registry-share",
+        type=_percent,
+        default=defaults.source_share,
+        metavar="PERCENT",
+        help="of --max-downloads for one registry (default: %(default)s)",
+    )
+    limits.add_argument(
+        "--download-least-speed",
+        type=_kib_per_s,
+        default=least.bytes_per_s / 1024,
+        metavar="KIB",
+        help="a download that is slower, in KiB/s over the window, is cut and tried again later (default: %(default)g)",
+    )
+    limits.add_argument(
+        "--download-window",
+        type=_seconds,
+        default=least.window_s,
+        metavar="SECONDS",
+        help="for how long a download may be slower than that (default: %(default)g)",
+    )
 
 
 def _add_facts(parser: argparse.ArgumentParser) -> None:
@@ -214,7 +251,12 @@ def run(args: argparse.Namespace) -> int:
         hook_credentials=args.hook_credentials,
         application_scope=args.application_scope,
         metrics_address=args.metrics_address,
-        slots=SlotLimits(**{field.name: getattr(args, f"max_{field.name}") for field in fields(SlotLimits)}),
+        slots=SlotLimits(
+            **{name: getattr(args, f"max_{name}") for name in _LIMITS},
+            source_share=args.max_registry_share,
+            namespace_share=args.max_namespace_share,
+        ),
+        least_speed=LeastSpeed(args.download_least_speed * 1024, args.download_window),
         backoff=BackoffPolicy(initial_s=args.retry_first, max_s=args.retry_max),
     )
     serve = cast("ServeInspector", args.serve_inspector)
@@ -262,6 +304,22 @@ def _count(text: str) -> int:
     if not text.isdecimal() or not 1 <= int(text) <= 10_000:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number between 1 and 10000")
     return int(text)
+
+
+def _percent(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 100:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a percentage between 1 and 100")
+    return int(text)
+
+
+def _kib_per_s(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value <= 1024 * 1024:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of KiB/s above 0, at most 1048576")
+    return value
 
 
 def _seconds(text: str) -> float:

@@ -13,7 +13,8 @@ from typing import Final
 
 import trio
 
-from wharfinger.cluster.errors import ClusterError, ConflictError, NotFoundError, UnknownKindError
+from wharfinger.cluster.definitions import NotEstablishedError
+from wharfinger.cluster.errors import ConflictError, NotFoundError, UnknownKindError
 from wharfinger.cluster.object_waits import Laggards
 from wharfinger.cluster.ownership import Owner, is_kept, owner_of
 from wharfinger.cluster.resource import ObjectKey, kind_of, name_of, namespace_of
@@ -23,7 +24,7 @@ from wharfinger.packages.errors import RenderError
 from wharfinger.packages.template_search import mentions
 from wharfinger.queue.slots import Kind
 from wharfinger.runtime.instance import Instance, Reporter, Tools
-from wharfinger.runtime.rendering import drift_of, left_to_people, rendered, waiting_for
+from wharfinger.runtime.rendering import applying_reason, drift_of, left_to_people, rendered, waiting_for
 from wharfinger.runtime.status import Stage, Truth
 from wharfinger.runtime.waits import waiting
 
@@ -34,12 +35,6 @@ CRD_LANE: Final = "crds"
 ESTABLISHED_S: Final = 60.0
 """How long one attempt waits for definitions to be established."""
 CONVERSION_WEBHOOK: Final = "ConversionWebhook"
-
-
-class CrdsNotEstablishedError(ClusterError):
-    """Definitions were applied and are not established; the API server may still do it."""
-
-    transient = True
 
 
 async def ensure_crds(instance: Instance, tools: Tools, reporter: Reporter) -> None:
@@ -57,12 +52,14 @@ async def ensure_crds(instance: Instance, tools: Tools, reporter: Reporter) -> N
 
         def progress(laggards: Laggards) -> None:
             late[:] = [waiting_for(laggards)] if laggards else []
+            if laggards:
+                reporter.progressed(instance, Stage.CRDS, applying_reason(laggards, "ApplyingCRDs"), late[0])
 
         with waiting(tools), trio.move_on_after(ESTABLISHED_S) as patience:
             if not left_alone:
                 await tools.releases.ensure_crds(instance.id.release, instance.id.namespace, crds, progress=progress)
         if patience.cancelled_caught:
-            raise CrdsNotEstablishedError(f"not established after {ESTABLISHED_S:.0f} s: {'; '.join(late)}")
+            raise NotEstablishedError(f"not established after {ESTABLISHED_S:.0f} s: {'; '.join(late)}")
         instance.crds = tuple(sorted({kind for crd in crds for kind in _served(crd)}))
     finally:
         tools.crd_phase.end(instance.id.name, attempt)  # by then a successor may be under way

@@ -28,7 +28,7 @@ from wharfinger.cluster.client import ClusterClient
 from wharfinger.cluster.connection import Connection, load_connection
 from wharfinger.cluster.embedded import open_embedded
 from wharfinger.cluster.engine_options import EngineOptions
-from wharfinger.cluster.errors import ClusterError
+from wharfinger.cluster.errors import ApiError, ClusterError
 from wharfinger.cluster.http_client import open_client
 from wharfinger.cluster.http_session import ClientOptions
 from wharfinger.cluster.lease import Lease
@@ -49,8 +49,10 @@ from wharfinger.hooks.process_runner import ProcessHookRunner
 from wharfinger.packages.cel_pool import open_cel_pool
 from wharfinger.packages.disk_store import open_store
 from wharfinger.packages.helm_renderer import HelmRenderer, RenderLimits
+from wharfinger.packages.registry_wire import Patience
 from wharfinger.packages.render_cache import CachingRenderer
 from wharfinger.packages.source import open_source
+from wharfinger.packages.verified_blob import LeastSpeed
 from wharfinger.process.command import Limits
 from wharfinger.process.ledger import ProcessLedger, kill_left_behind, open_ledger
 from wharfinger.queue.backoff import BackoffPolicy
@@ -68,6 +70,7 @@ from wharfinger.runtime.limited_client import LimitedClient
 from wharfinger.runtime.modules_dir import open_modules_dir
 from wharfinger.runtime.own_crds import ensure_crds
 from wharfinger.runtime.package_status import PackageStatus
+from wharfinger.runtime.repeated_warning import RepeatedWarning
 from wharfinger.runtime.restart_policy import Repeat
 from wharfinger.runtime.service import Facts, open_runtime
 from wharfinger.runtime.service_manager import ServiceManager, open_watchdog
@@ -80,6 +83,7 @@ log = logging.getLogger(__name__)
 FIELD_MANAGER: Final = "wharfinger"
 OWN_REQUESTS: Final = 32
 CLUSTER_RETRY_S: Final = 2.0
+CLUSTER_RETRY_MOST_S: Final = 60.0
 GC_THRESHOLDS: Final = (50_000, 20, 50)
 """Of the garbage collector: with a hundred thousand rows its usual ones cost pauses of 0.2 s (docs/reconciler.md)."""
 HOOK_TIMEOUT_S: Final = 600.0
@@ -128,6 +132,8 @@ class DaemonConfig:
     """Of tasks that failed."""
     slots: SlotLimits = SlotLimits()  # noqa: RUF009 - frozen
     """How much of each kind of work is done at a time, over all packages."""
+    least_speed: LeastSpeed = LeastSpeed()  # noqa: RUF009 - frozen
+    """Of a download; a slower one is cut, and tried again."""
 
 
 def now() -> datetime:
@@ -239,7 +245,7 @@ async def _open_all(
         if config.metrics_address:
             await stack.enter_async_context(serve_metrics(config.metrics_address, inspector))
         await _try_containment(config.containment)
-        lease = await stack.enter_async_context(open_leadership(client, state, now))
+        lease = await stack.enter_async_context(open_leadership(client, state, now, inspector.stand_by))
         version = await _prepare_cluster(client, connection)
         await stack.enter_async_context(
             _open_runtime(config, state, scratch, ledger, journal, client, version, inspector, connection, lease)
@@ -299,7 +305,7 @@ async def _open_runtime(
 
         def make_tools(services: HookServices, releases: ReleaseEngine) -> Tools:
             return Tools(
-                open_source=open_source,
+                open_source=partial(open_source, patience=Patience(least=config.least_speed)),
                 store=store,
                 renderer=renderer,
                 cluster=limited,
@@ -392,13 +398,16 @@ def _with_global(folders: AddonFolders, state: Path) -> AddonFolders:
 
 async def _prepare_cluster(client: ClusterClient, connection: Connection) -> str:
     """Put the CRDs in place, as often as it takes; the version of Kubernetes there."""
+    said, pause = RepeatedWarning(log, CLUSTER_RETRY_MOST_S), CLUSTER_RETRY_S
     while True:
         try:
-            await ensure_crds(client, FIELD_MANAGER)
+            await ensure_crds(client, FIELD_MANAGER, now)
             return await client.server_version()
         except ClusterError as error:
-            log.warning("%s: %s; trying again in %.0f s", connection.server, error, CLUSTER_RETRY_S)
-            await trio.sleep(CLUSTER_RETRY_S)
+            said.warn(f"{connection.server}: {error}; trying again, at most {CLUSTER_RETRY_MOST_S:.0f} s apart")
+            refused = isinstance(error, ApiError)  # which lasts longer, as a rule, than a server that doesn't answer
+            await trio.sleep(pause)
+            pause = min(pause * 2, CLUSTER_RETRY_MOST_S) if refused else CLUSTER_RETRY_S
 
 
 def local_zone() -> tzinfo:

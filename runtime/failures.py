@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from wharfinger.cluster.definitions import NotEstablishedError
 from wharfinger.cluster.errors import ClusterError, ConflictError, InvalidError
 from wharfinger.cluster.ownership import ForeignObjectError
 from wharfinger.cluster.release_hooks import HookFailedError
@@ -132,6 +133,7 @@ _REASONS: Final[tuple[tuple[type[Exception], str, bool | None], ...]] = (
     (HookError, "PackageHookFailed", None),
     (PackageStateError, "StateFailed", None),
     (ConflictError, "FieldConflict", False),
+    (NotEstablishedError, "DefinitionsNotEstablished", False),
     (ClusterError, "ClusterFailed", None),
     (ProcessError, "ProcessFailed", None),
     (JournalError, "JournalFailed", None),

@@ -290,7 +290,7 @@ SettingsAnswer: TypeAlias = ValidSettings | InvalidSettings | UnknownSettings
 
 @dataclass(frozen=True, slots=True)
 class DaemonSnapshot:
-    """The daemon itself."""
+    """The daemon itself; ``standby`` is what it waits for before it may be at work, "" where nothing."""
 
     version: str
     pid: int
@@ -299,6 +299,7 @@ class DaemonSnapshot:
     cluster: str
     packages: int
     draining: bool
+    standby: str = ""
 
 
 @dataclass(frozen=True, slots=True)

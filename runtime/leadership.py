@@ -21,6 +21,8 @@ from wharfinger.cluster.errors import ClusterError, ConflictError, NotFoundError
 from wharfinger.cluster.lease import Lease, open_lease
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.runtime.identity import SYSTEM_NAMESPACE
+from wharfinger.runtime.repeated_warning import RepeatedWarning
+from wharfinger.runtime.rights import await_rights, watch_rights
 from wharfinger.runtime.state_dir import StateDirError
 
 log = logging.getLogger(__name__)
@@ -29,18 +31,38 @@ LEASE: Final = "wharfinger"
 IDENTITY_FILE: Final = "identity"
 MAX_IDENTITY: Final = 200
 RETRY_S: Final = 2.0
+AGAIN_S: Final = 60.0
 
 
 @asynccontextmanager
 async def open_leadership(
-    client: ClusterClient, state: Path, now: Callable[[], datetime]
+    client: ClusterClient,
+    state: Path,
+    now: Callable[[], datetime],
+    standby: Callable[[str], None] = lambda _: None,
 ) -> AsyncGenerator[Lease, None]:
-    """Wait until this daemon is the one, and stay it while the block runs. Raises StateDirError, LeaseLostError."""
+    """Wait until this daemon is the one, and stay it while the block runs. Raises StateDirError, LeaseLostError.
+
+    A daemon that lacks rights doesn't ask for the Lease, so that one that has them gets it. ``standby`` gets what this daemon
+    waits for each time that changes, "" once it is at work.
+    """
     identity = await trio.to_thread.run_sync(identity_of, state)
+    await await_rights(client, standby)
     await _ensure_namespace(client)
-    async with open_lease(client, SYSTEM_NAMESPACE, LEASE, identity, now=now, waiting=_tell) as lease:
+
+    def waiting(why: str) -> None:
+        _tell(why)
+        standby(why)
+
+    async with (
+        open_lease(client, SYSTEM_NAMESPACE, LEASE, identity, now=now, waiting=waiting) as lease,
+        trio.open_nursery() as nursery,
+    ):
+        standby("")
         log.info("%s holds the Lease %s/%s, fence %d", identity, SYSTEM_NAMESPACE, LEASE, lease.fence)
+        nursery.start_soon(watch_rights, client, name="rights")
         yield lease
+        nursery.cancel_scope.cancel(reason="the Lease is not needed any more")
 
 
 def identity_of(state: Path) -> str:
@@ -67,11 +89,12 @@ def _tell(why: str) -> None:
 
 async def _ensure_namespace(client: ClusterClient) -> None:
     """Make the Lease's namespace where it is missing, as often as it takes."""
+    said = RepeatedWarning(log, AGAIN_S)
     while True:
         try:
             await _make_namespace(client)
         except ClusterError as error:
-            log.warning("namespace %s: %s; trying again in %.0f s", SYSTEM_NAMESPACE, error, RETRY_S)
+            said.warn(f"namespace {SYSTEM_NAMESPACE}: {error}; trying again each {RETRY_S:g} s")
             await trio.sleep(RETRY_S)
         else:
             return

@@ -1,14 +1,22 @@
 """Wharfinger's own CRDs: applied at every start, and awaited until the API server has established them."""
 
+import logging
+from collections.abc import Callable
+from datetime import datetime
 from importlib.resources import files
 from typing import Final
 
 from wharfinger.cluster.client import ClusterClient
+from wharfinger.cluster.definitions import CrdError, await_established
+from wharfinger.cluster.engine_options import utc_now
 from wharfinger.cluster.errors import ClusterError
-from wharfinger.cluster.object_waits import wait_ready
+from wharfinger.cluster.object_waits import Laggards
+from wharfinger.cluster.readiness import InProgress
 from wharfinger.cluster.resource import ObjectKey, ResourceType, name_of
 from wharfinger.formats.json_value import JsonObject, as_object
 from wharfinger.formats.yaml_reader import read_yaml
+
+log = logging.getLogger(__name__)
 
 CRD: Final = ResourceType(
     "apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions", namespaced=False
@@ -24,11 +32,20 @@ def own_crds() -> tuple[JsonObject, ...]:
     return tuple(as_object(read_yaml(entry.read_bytes(), what=entry.name), entry.name) for entry in entries)
 
 
-async def ensure_crds(client: ClusterClient, field_manager: str) -> None:
+async def ensure_crds(client: ClusterClient, field_manager: str, now: Callable[[], datetime] = utc_now) -> None:
     """Apply them and wait until they are established. Raises ClusterError."""
     crds = own_crds()
     for crd in crds:
         await client.apply(crd, field_manager=field_manager, force=True)
-    report = await wait_ready(client, [ObjectKey(CRD, "", name_of(crd)) for crd in crds])
-    for key, state in report.failed.items():
-        raise ClusterError(f"{key}: {state.message}; another CRD may have its names")
+    try:
+        await await_established(
+            client, [ObjectKey(CRD, "", name_of(crd)) for crd in crds], now=now, progress=_tell_overdue
+        )
+    except CrdError as error:
+        raise ClusterError(f"{error}; another CRD may have its names") from error
+
+
+def _tell_overdue(laggards: Laggards) -> None:
+    for key, state in laggards.items():
+        if isinstance(state, InProgress) and state.overdue:
+            log.warning("%s: %s", key, state.message)

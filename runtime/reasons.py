@@ -313,6 +313,12 @@ class Reason(StrEnum):
         "somebody else is at work on its release, or was interrupted; the message says who, and how long that is waited for",
         "let whoever is named finish, or wait until he is taken for gone",
     )
+    DEFINITIONS_NOT_ESTABLISHED = (
+        "DefinitionsNotEstablished",
+        Again.ITSELF,
+        "the API server does not establish custom resource definitions that were applied",
+        "touch the definition named (`kubectl annotate crd NAME --overwrite look=again`), and look at the API server's log",
+    )
     HOOK_FAILED = (
         "HookFailed",
         Again.ITSELF,

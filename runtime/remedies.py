@@ -136,6 +136,14 @@ def of_slots(kind: str) -> str:
     return f"wait for a slot, or have more with `wharfinger run --max-{kind} N`; {STATISTICS}"
 
 
+def of_shares() -> str:
+    """What to do where slots are free, and are kept for other namespaces, registries and packages."""
+    return (
+        "wait for what is under way of its own namespace or registry, or of packages that were slow lately: the free slots are "
+        f"kept for others; `wharfinger run --max-namespace-share` and `--max-registry-share` set how many; {STATISTICS}"
+    )
+
+
 def of_circle(circle: str) -> str:
     """What to do about packages that wait for each other."""
     return f"one of them must not need the next: install another version of one of {circle}"

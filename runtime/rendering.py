@@ -18,6 +18,7 @@ import trio
 from wharfinger.cluster.drift_policy import DriftMode, DriftPolicy
 from wharfinger.cluster.object_waits import Laggards, Progress
 from wharfinger.cluster.ownership import Owner
+from wharfinger.cluster.readiness import InProgress
 from wharfinger.cluster.release import Release, ReleaseStatus
 from wharfinger.cluster.release_request import ReleaseRequest
 from wharfinger.formats.errors import FormatError
@@ -36,6 +37,7 @@ from wharfinger.packages.values import RenderContext, helm_values
 from wharfinger.queue.slots import Kind
 from wharfinger.runtime.instance import Instance, Reporter, Tools
 from wharfinger.runtime.package_state import PACKAGE_LABEL
+from wharfinger.runtime.reasons import Reason
 from wharfinger.runtime.recorded_render import (
     RENDER_LABEL,
     Recorded,
@@ -242,6 +244,12 @@ def of_foreign_revision(revision: int, by: str) -> str:
 def is_of_revision(warning: str, revision: int) -> bool:
     """Whether that is what a warning is about."""
     return f"(revision {revision})" in warning
+
+
+def applying_reason(laggards: Laggards, reason: str) -> str:
+    """The word for work that waits for these: ``reason``, unless the API server leaves definitions unestablished."""
+    overdue = any(isinstance(state, InProgress) and state.overdue for state in laggards.values())
+    return Reason.DEFINITIONS_NOT_ESTABLISHED if overdue else reason
 
 
 def waiting_for(laggards: Laggards) -> str:

@@ -448,6 +448,7 @@ class Runtime:
     def stop(self, cause: str) -> None:
         """Take on nothing more: what only waits is interrupted, event hooks are not told anything any more."""
         self.tools.stopping.cancel(cause)
+        self.tools.releases.interrupt(cause)
         for instance in self.instances.values():
             if instance.hook_scope is not None:
                 instance.hook_scope.cancel(cause)

@@ -50,6 +50,7 @@ class RuntimeInspector:
     started: datetime
     runtime: Runtime | None = None
     draining: bool = False
+    standby: str = ""
     measured: HookMetrics = field(default_factory=HookMetrics)
 
     async def daemon(self) -> DaemonSnapshot:
@@ -62,7 +63,12 @@ class RuntimeInspector:
             cluster=self.cluster,
             packages=len(self.runtime.instances) if self.runtime else 0,
             draining=self.draining,
+            standby=self.standby,
         )
+
+    def stand_by(self, why: str) -> None:
+        """What the daemon waits for before it may be at work; "" once it is."""
+        self.standby = " ".join(why.split())
 
     async def statistics(self) -> StatisticsSnapshot | None:
         """What the daemon counts, or None before the runtime is up."""

@@ -16,7 +16,7 @@ from wharfinger.runtime.causes import Cause, Known, listed, moment_after
 from wharfinger.runtime.inspector import ConditionSnapshot, PackageSnapshot, ProgressSnapshot, TaskSnapshot
 from wharfinger.runtime.package_status import Stage
 from wharfinger.runtime.reasons import Reason, explanation
-from wharfinger.runtime.remedies import WAIT, of_failed_hook, of_hook, of_reason, of_slots, of_work
+from wharfinger.runtime.remedies import WAIT, of_failed_hook, of_hook, of_reason, of_shares, of_slots, of_work
 from wharfinger.runtime.summary import State
 
 ACCEPTED: Final = "Accepted"
@@ -135,6 +135,8 @@ def _work(known: Known, package: PackageSnapshot, condition: ConditionSnapshot |
         text = f"{text}; running {hook}".lstrip("; ")
     doing = f"{task.name}, attempt {task.attempt}" if task is not None else _queued(package)
     message = "; ".join(each for each in (f"{_done(package.progress)}{text}", doing) if each)
+    if condition is not None and condition.reason == Reason.DEFINITIONS_NOT_ESTABLISHED:
+        return Cause("waits for the API server", message, since, remedy=of_reason(package.name, condition.reason))
     remedy = of_hook(hook) if hook else of_work(task.name if task is not None else "")
     return Cause("is at work", message, since, remedy=remedy, by_hand=False)
 
@@ -147,8 +149,11 @@ def _slot(known: Known, package: PackageSnapshot, task: TaskSnapshot | None, sin
         for each in known.slots
         if each.kind in (*package.waits_for, "work")
     ]
-    full = next((each.kind for each in known.slots if each.used >= each.limit and each.kind in package.waits_for), "")
-    remedy = of_slots(full or "work")
+    scarce = [
+        each.kind for each in known.slots if each.used >= each.limit and each.kind in (*package.waits_for, "work")
+    ]
+    full = next((kind for kind in scarce if kind != "work"), scarce[0] if scarce else "")
+    remedy = of_slots(full) if full else of_shares()
     message = "; ".join([task.name, *limits])
     return Cause(f"waits for {task.waits_for}", message, since, remedy=remedy, by_hand=False)
 

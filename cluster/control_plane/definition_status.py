@@ -15,6 +15,7 @@ from wharfinger.cluster.control_plane.validation.definition_names import approva
 from wharfinger.cluster.control_plane.validation.definition_structure import conversion_problem, structure_errors
 from wharfinger.formats.json_value import JsonObject, JsonValue, find, find_list, find_object
 
+NEVER_ESTABLISHED: Final = "wharfinger.dev/never-established"
 NON_STRUCTURAL: Final = "NonStructuralSchema"
 _RESOURCES: Final = ("plural", "singular")
 _KINDS: Final = ("kind", "listKind")
@@ -23,17 +24,35 @@ _REASONS: Final = {
 }  # fmt: skip
 
 
-def settled_status(definition: JsonObject, others: Iterable[JsonObject], now: datetime) -> JsonObject:
-    """The status of a definition beside the other definitions of its group, when all controllers have done their part."""
+def settled_status(
+    definition: JsonObject, others: Iterable[JsonObject], now: datetime, *, touched: bool = False
+) -> JsonObject:
+    """The status of a definition beside the other definitions of its group, when all controllers have done their part.
+
+    The annotation NEVER_ESTABLISHED keeps one from being established: ``true`` for good, ``until-touched`` until it is
+    ``touched``, which is what becomes of a definition that a restarted API server forgot.
+    """
     status = find_object(definition, "status")
     asked, accepted = find_object(definition, "spec", "names"), find_object(status, "acceptedNames")
     conditions = _conditions(status)
     conditions = _with(conditions, _approval(definition), now)
+    kept_back = _is_kept_back(definition, touched=touched)
     if asked != accepted or not any(item.get("type") == "NamesAccepted" for item in conditions):
         accepted, wrong = _accepted(asked, accepted, list(others))
-        conditions = _named(conditions, wrong, now)
+        conditions = _named(conditions, wrong, now, kept_back=kept_back)
+    elif _is_installing(conditions) and not kept_back:
+        conditions = _named(conditions, None, now, kept_back=False)
     conditions = _structural(conditions, _violations(definition), now)
     return {**status, "conditions": [*conditions], "acceptedNames": accepted}
+
+
+def _is_kept_back(definition: JsonObject, *, touched: bool) -> bool:
+    said = find_object(definition, "metadata", "annotations").get(NEVER_ESTABLISHED)
+    return said == "true" or (said == "until-touched" and not touched)
+
+
+def _is_installing(conditions: list[JsonObject]) -> bool:
+    return any(item.get("type") == "Established" and item.get("reason") == "Installing" for item in conditions)
 
 
 def is_established(definition: JsonObject) -> bool:
@@ -109,7 +128,9 @@ def _one(
     return mine, (_REASONS[name], f'"{wanted}" is already in use')
 
 
-def _named(conditions: list[JsonObject], wrong: tuple[str, str] | None, now: datetime) -> list[JsonObject]:
+def _named(
+    conditions: list[JsonObject], wrong: tuple[str, str] | None, now: datetime, *, kept_back: bool
+) -> list[JsonObject]:
     if wrong is None:
         conditions = _with(conditions, _condition("NamesAccepted", "True", "NoConflicts", "no conflicts found"), now)
     else:
@@ -118,6 +139,8 @@ def _named(conditions: list[JsonObject], wrong: tuple[str, str] | None, now: dat
         return conditions
     if wrong is None:
         message = "the initial names have been accepted"
+        if kept_back:
+            return _with(conditions, _condition("Established", "False", "Installing", message), now)
         return _with(conditions, _condition("Established", "True", "InitialNamesAccepted", message), now)
     if any(item.get("type") == "Established" for item in conditions):
         return conditions

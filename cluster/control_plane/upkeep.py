@@ -69,12 +69,12 @@ class DefinitionUpkeep:
             self._terminate(change.previous, definition)
         else:
             self._serve(definition)
-            self._settle(definition)
+            self._settle(definition, touched=_touched(change.previous, definition))
             if change.previous is not None and _accepted(change.previous) != _accepted(definition):
                 self._settle_others(definition)  # a name may have become free
 
-    def _settle(self, definition: JsonObject) -> None:
-        status = settled_status(definition, self._others(definition), self._backend.now())
+    def _settle(self, definition: JsonObject, *, touched: bool = False) -> None:
+        status = settled_status(definition, self._others(definition), self._backend.now(), touched=touched)
         self._serve(self._write_status(definition, status))
 
     def _settle_others(self, definition: JsonObject) -> None:
@@ -143,6 +143,16 @@ class DefinitionUpkeep:
 
 def _accepted(definition: JsonObject) -> JsonValue:
     return find(definition, "status", "acceptedNames")
+
+
+def _touched(previous: JsonObject | None, definition: JsonObject) -> bool:
+    """Whether a client changed a definition that was there."""
+    if previous is None:
+        return False
+    return any(
+        find(previous, *path) != find(definition, *path)
+        for path in (("spec",), ("metadata", "annotations"), ("metadata", "labels"))
+    )
 
 
 def _terminating(definition: JsonObject) -> bool:

@@ -2,6 +2,7 @@
 
 import httpx
 import pytest
+import trio
 from trio.testing import MockClock
 
 from tests.cluster.client_contract import widget_crd
@@ -13,10 +14,11 @@ from wharfinger.cluster.client import ClusterClient
 from wharfinger.cluster.connection import Connection
 from wharfinger.cluster.definitions import CrdError, Definitions, is_within
 from wharfinger.cluster.http_client import open_client
-from wharfinger.cluster.object_waits import silent
+from wharfinger.cluster.object_waits import Laggards, silent
 from wharfinger.cluster.ownership import ForeignObjectError, Owner, owned
-from wharfinger.cluster.resource import name_of
-from wharfinger.formats.json_value import JsonObject, JsonValue
+from wharfinger.cluster.readiness import InProgress
+from wharfinger.cluster.resource import ObjectKey, name_of
+from wharfinger.formats.json_value import JsonObject, JsonValue, find_str
 
 OWNER = Owner("web", "default")
 
@@ -131,3 +133,36 @@ async def written(client: ClusterClient, transport: Faulty, name: str, crd: Json
 )
 def test_within(wanted: JsonValue, live: JsonValue, within: bool) -> None:
     assert is_within(wanted, live) is within
+
+
+async def wait_for_established(how: str) -> tuple[list[Laggards], JsonObject, float]:
+    """Wait up to a minute for a definition that the API server forgot: what was told, the definition then, the time."""
+    told: list[Laggards] = []
+    crd = widget_crd()
+    crd["metadata"] = {"name": "widgets.example.test", "annotations": {"wharfinger.dev/never-established": how}}
+    async with cluster() as (client, _):
+        with trio.move_on_after(60):
+            await definitions(client).apply(OWNER, [crd], {}, told.append)
+        took = trio.current_time()
+        resource = await client.resource_type("apiextensions.k8s.io/v1", "CustomResourceDefinition")
+        return told, await client.get(ObjectKey(resource, "", "widgets.example.test")), took
+
+
+async def test_one_that_the_api_server_forgot_is_touched_once(autojump_clock: MockClock) -> None:
+    began = trio.current_time()
+    told, live, ended = await wait_for_established("until-touched")
+    assert 10 <= ended - began < 12
+    assert not any(state.overdue for laggards in told for state in laggards.values() if isinstance(state, InProgress))
+    assert find_str(live, "metadata", "annotations", "wharfinger.dev/establish-asked-at")
+
+
+async def test_one_that_is_never_established_is_named_with_a_remedy(autojump_clock: MockClock) -> None:
+    told, live, _ = await wait_for_established("true")
+    (state,) = told[-1].values()
+    assert isinstance(state, InProgress)
+    assert state.overdue
+    assert state.message == (
+        "the API server has not established it for 20 s (the initial names have been accepted); `kubectl annotate crd "
+        "widgets.example.test --overwrite look=again` makes it look again, and its log says why it does not"
+    )
+    assert find_str(live, "metadata", "annotations", "wharfinger.dev/establish-asked-at")

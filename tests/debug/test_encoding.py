@@ -87,6 +87,7 @@ def test_queues_come_back(tasks: list[TaskSnapshot]) -> None:
         cluster=st.text(),
         packages=st.integers(0, 2**31),
         draining=st.booleans(),
+        standby=st.text(),
     )
 )
 def test_the_daemon_comes_back(daemon: DaemonSnapshot) -> None:

@@ -88,6 +88,12 @@ async def test_readiness(ready: bool, draining: bool, status: int, text: bytes) 
     assert answer.content_type.startswith("text/plain")
 
 
+async def test_readiness_says_what_is_waited_for() -> None:
+    waits = replace(DAEMON, ready=False, standby="lacks rights: create leases.coordination.k8s.io")
+    answer = await get("/readyz", inspector=CannedInspector(base=waits))
+    assert (answer.status, answer.body) == (503, b"not ready: lacks rights: create leases.coordination.k8s.io\n")
+
+
 async def test_endpoints_lists_every_route_and_every_route_answers() -> None:
     listed = (await get("/endpoints")).body.decode().splitlines()
     assert [line.partition(" ")[2] for line in listed] == list(ROUTES)

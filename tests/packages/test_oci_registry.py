@@ -22,6 +22,7 @@ from wharfinger.packages.errors import ArtifactError, DigestError, RegistryError
 from wharfinger.packages.manifest import HELM_CHART, MAX_MANIFEST, OCI_INDEX, OCI_MANIFEST
 from wharfinger.packages.oci_registry import OciRegistry, open_registry
 from wharfinger.packages.registry_wire import Patience
+from wharfinger.packages.verified_blob import LeastSpeed
 
 TYPE = ("Content-Type", OCI_MANIFEST)
 ABRUPT = Patience(connect_s=5, read_s=0.2, write_s=5, answer_s=5)
@@ -171,7 +172,7 @@ async def test_a_blob_that_is_too_short() -> None:
 
 async def test_a_blob_that_comes_too_slowly_is_given_up() -> None:
     artifact = sample(b"x" * 100)
-    hurry = Patience(read_s=60, answer_s=0.2, bytes_per_s=10**9)
+    hurry = Patience(read_s=60, least=LeastSpeed(10**9, 0.2))
     async with (
         open_faulty_registry() as faulty,
         open_registry(faulty.address, scheme="http", patience=hurry) as registry,
@@ -179,7 +180,9 @@ async def test_a_blob_that_comes_too_slowly_is_given_up() -> None:
         # The body's end never comes: the announced length is longer than what is sent, and the connection stays open.
         head = Reply(headers=(("Content-Length", "100"),), body=b"x", stay=True)
         faulty.blob(artifact.layer, head)
-        with pytest.raises(RegistryError, match="too slow, 1 of 100 bytes") as caught:
+        with pytest.raises(
+            RegistryError, match=r"too slow: 1 of 100 bytes so far, less than .* KiB/s over 0.2 s"
+        ) as caught:
             await read(registry, artifact.layer)
         assert caught.value.transient
 

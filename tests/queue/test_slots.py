@@ -2,6 +2,7 @@
 
 import random
 from collections import Counter
+from contextlib import suppress
 
 import pytest
 import trio
@@ -39,8 +40,8 @@ def used(slots: Slots, kind: Kind) -> tuple[int, int]:
 
 async def test_statistics_of_nothing() -> None:
     expected = {
-        Kind.DOWNLOAD: KindStatistics(4, 0, 0),
-        Kind.RENDER: KindStatistics(2, 0, 0),
+        Kind.DOWNLOAD: KindStatistics(8, 0, 0),
+        Kind.RENDER: KindStatistics(3, 0, 0),
         Kind.HOOK: KindStatistics(8, 0, 0),
         Kind.LOAD: KindStatistics(4, 0, 0),
         Kind.API: KindStatistics(32, 0, 0),
@@ -151,6 +152,84 @@ async def test_a_slot_is_given_back_whatever_the_body_raises() -> None:
         pass
 
 
+async def work(slots: Slots, kind: Kind, package: str, seconds: float, *, fails: bool) -> None:
+    with suppress(KeyError):
+        async with slots.use(kind, package):
+            await trio.sleep(seconds)
+            if fails:
+                raise KeyError
+
+
+async def at_once(slots: Slots, kind: Kind, package: str) -> int:
+    """How many slots a package gets where nobody else wants any."""
+    holder = Holder(slots)
+    async with trio.open_nursery() as nursery:
+        for _ in range(20):
+            nursery.start_soon(holder.hold, kind, package)
+        await wait_all_tasks_blocked()
+        got = len(holder.got)
+        nursery.cancel_scope.cancel()
+    return got
+
+
+@pytest.mark.parametrize(("seconds", "fails", "got"), [(10, True, 2), (9, True, 6), (60, False, 6)])
+async def test_work_that_is_long_and_comes_to_nothing_makes_its_package_slow(
+    autojump_clock: MockClock, seconds: float, fails: bool, got: int
+) -> None:
+    slots = Slots(SlotLimits())
+    await work(slots, Kind.DOWNLOAD, "a.x", seconds, fails=fails)
+    assert await at_once(slots, Kind.DOWNLOAD, "a.x") == got
+
+
+async def test_a_success_clears_a_slow_package_and_an_early_failure_does_not(autojump_clock: MockClock) -> None:
+    slots = Slots(SlotLimits())
+    await work(slots, Kind.DOWNLOAD, "a.x", 10, fails=True)
+    await work(slots, Kind.DOWNLOAD, "a.x", 1, fails=True)
+    assert await at_once(slots, Kind.DOWNLOAD, "a.x") == 2
+    assert await at_once(slots, Kind.LOAD, "a.x") == 3
+    await work(slots, Kind.DOWNLOAD, "a.x", 1, fails=False)
+    assert await at_once(slots, Kind.DOWNLOAD, "a.x") == 6
+
+
+async def test_work_that_is_cancelled_late_was_slow(autojump_clock: MockClock) -> None:
+    slots = Slots(SlotLimits())
+    with trio.move_on_after(30):
+        await work(slots, Kind.DOWNLOAD, "a.x", 60, fails=False)
+    assert await at_once(slots, Kind.DOWNLOAD, "a.x") == 2
+
+
+async def test_slow_calls_of_the_api_are_not_their_packages_doing(autojump_clock: MockClock) -> None:
+    slots = Slots(SlotLimits())
+    await work(slots, Kind.API, "a.x", 60, fails=True)
+    assert await at_once(slots, Kind.API, "a.x") == 16
+
+
+async def test_a_waiter_that_is_cancelled_lets_the_next_of_its_package_go() -> None:
+    slots = Slots(SlotLimits(downloads=2))
+    got: list[str] = []
+    waits = trio.CancelScope()
+
+    async def use(package: str, source: str, scope: trio.CancelScope) -> None:
+        with scope:
+            async with slots.use(Kind.DOWNLOAD, package, source=source):
+                got.append(f"{package} {source}")
+                await trio.sleep_forever()
+
+    async with trio.open_nursery() as nursery:
+        for package, source, scope in (
+            ("a.x", "slow.example", trio.CancelScope()),
+            ("b.x", "slow.example", waits),
+            ("b.x", "other.example", trio.CancelScope()),
+        ):
+            nursery.start_soon(use, package, source, scope)
+            await wait_all_tasks_blocked()
+        assert got == ["a.x slow.example"]
+        waits.cancel()
+        await wait_all_tasks_blocked()
+        assert got == ["a.x slow.example", "b.x other.example"]
+        nursery.cancel_scope.cancel()
+
+
 async def test_four_hooks_that_hang_leave_half_of_the_slots_to_others() -> None:
     slots = Slots(SlotLimits())
     holder = Holder(slots)
@@ -167,7 +246,7 @@ async def test_four_hooks_that_hang_leave_half_of_the_slots_to_others() -> None:
 
 async def test_the_daemon_calls_while_packages_wait() -> None:
     """The daemon's own calls are a group of their own: one turn, however many packages and Modules wait."""
-    slots = Slots(SlotLimits(api=2))
+    slots = Slots(SlotLimits(api=2, namespace_share=100))
     holder = Holder(slots)
     async with trio.open_nursery() as nursery:
         for package in ("now.x", "now.y"):

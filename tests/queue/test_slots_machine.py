@@ -1,13 +1,17 @@
 """The slots' machine, case by case: its table, the order of turns, and the one answer to each event."""
 
+from dataclasses import replace
+
 import pytest
 
 from wharfinger.queue.slots_machine import (
+    MAX_SLOW,
     Asked,
     Event,
     Granted,
     IllegalSlotEvent,
     Kind,
+    Outcome,
     Returned,
     SlotLimits,
     SlotsState,
@@ -15,11 +19,13 @@ from wharfinger.queue.slots_machine import (
     count_waiting,
     fresh,
     group_of,
+    held_by_slow,
     step,
     waits_for,
 )
 
-LIMITS = SlotLimits(work=3, downloads=2, renders=1, hooks=2, loads=1, api=2)
+NO_RESERVE = SlotLimits(source_share=100, namespace_share=100)
+LIMITS = replace(NO_RESERVE, work=3, downloads=2, renders=1, hooks=2, loads=1, api=2)
 
 
 def after(*events: Event, limits: SlotLimits = LIMITS) -> tuple[SlotsState, list[int]]:
@@ -40,13 +46,21 @@ def download(request: int, package: str) -> Asked:
 
 
 def test_the_numbers_people_begin_with() -> None:
-    assert SlotLimits() == SlotLimits(work=16, downloads=4, renders=2, hooks=8, loads=4, api=32)
+    numbers = SlotLimits(work=16, downloads=8, renders=3, hooks=8, loads=4, api=32, source_share=50, namespace_share=75)
+    assert SlotLimits() == numbers
 
 
 @pytest.mark.parametrize("name", ["work", "downloads", "renders", "hooks", "loads", "api"])
 def test_a_limit_below_one_is_refused_by_name(name: str) -> None:
     with pytest.raises(ValueError, match=f"limit of {name}: 0; at least 1"):
         SlotLimits(**{name: 0})
+
+
+@pytest.mark.parametrize("name", ["source_share", "namespace_share"])
+@pytest.mark.parametrize("percent", [0, 101])
+def test_a_share_that_is_no_percentage_is_refused_by_name(name: str, percent: int) -> None:
+    with pytest.raises(ValueError, match=f"{name}: {percent}; a percentage between 1 and 100"):
+        SlotLimits(**{name: percent})
 
 
 @pytest.mark.parametrize(
@@ -60,7 +74,7 @@ def test_packages_take_turns_by_namespace_and_modules_together(package: str, gro
 def test_free_slots_are_granted_at_once() -> None:
     state, granted = after(download(1, "a.x"), download(2, "a.x"), Asked(3, Kind.API, "a.x"))
     assert granted == [1, 2, 3]
-    assert (state.work, state.kinds[Kind.DOWNLOAD].used, state.kinds[Kind.API].used) == (2, 2, 1)
+    assert (state.work.used, state.kinds[Kind.DOWNLOAD].used, state.kinds[Kind.API].used) == (2, 2, 1)
 
 
 def test_a_full_kind_waits_though_there_are_slots_for_work() -> None:
@@ -75,10 +89,10 @@ def test_work_in_all_is_limited_and_who_waits_for_it_holds_nothing() -> None:
         download(1, "a.x"), download(2, "a.x"), Asked(3, Kind.LOAD, "a.x"), Asked(4, Kind.RENDER, "b.x")
     )
     assert granted == [1, 2, 3]
-    assert (state.work, state.kinds[Kind.RENDER].used) == (3, 0)
+    assert (state.work.used, state.kinds[Kind.RENDER].used) == (3, 0)
     state, granted = further(state, Returned(Kind.DOWNLOAD, "a.x"))
     assert granted == [4]
-    assert (state.work, state.kinds[Kind.RENDER].used, state.kinds[Kind.DOWNLOAD].used) == (3, 1, 1)
+    assert (state.work.used, state.kinds[Kind.RENDER].used, state.kinds[Kind.DOWNLOAD].used) == (3, 1, 1)
 
 
 def test_api_calls_take_no_slot_for_work() -> None:
@@ -89,13 +103,13 @@ def test_api_calls_take_no_slot_for_work() -> None:
         Asked(4, Kind.API, "b.x"),
     )
     assert granted == [0, 1, 2, 3, 4]
-    assert state.work == 3
+    assert state.work.used == 3
     state, _ = further(state, Returned(Kind.API, "a.x"))
-    assert (state.work, state.kinds[Kind.API].used) == (3, 1)
+    assert (state.work.used, state.kinds[Kind.API].used) == (3, 1)
 
 
 def test_namespaces_take_turns_and_packages_in_them_and_requests_as_they_came() -> None:
-    limits = SlotLimits(downloads=1)
+    limits = replace(NO_RESERVE, downloads=1)
     asked = [download(1, "now.x")]
     asked += [download(number, "a.one") for number in (2, 3, 4)]
     asked += [download(5, "a.two"), download(6, "b.x"), download(7, "b.x"), download(8, "ingress"), download(9, "dns")]
@@ -112,7 +126,7 @@ def test_namespaces_take_turns_and_packages_in_them_and_requests_as_they_came() 
 
 
 def test_a_free_slot_for_work_goes_to_the_earliest_turn_of_any_kind() -> None:
-    limits = SlotLimits(work=1)
+    limits = replace(NO_RESERVE, work=1)
     state, _ = after(
         download(1, "now.x"),
         Asked(2, Kind.RENDER, "b.x"),
@@ -129,7 +143,7 @@ def test_a_free_slot_for_work_goes_to_the_earliest_turn_of_any_kind() -> None:
 
 
 def test_a_free_slot_for_work_is_not_kept_for_a_kind_that_is_full() -> None:
-    limits = SlotLimits(work=2, renders=1)
+    limits = replace(NO_RESERVE, work=2, renders=1)
     state, granted = after(
         Asked(1, Kind.RENDER, "a.x"),
         download(2, "a.x"),
@@ -148,7 +162,7 @@ def test_a_free_slot_for_work_is_not_kept_for_a_kind_that_is_full() -> None:
     [(Kind.HOOK, 8, 4), (Kind.HOOK, 3, 1), (Kind.HOOK, 1, 1), (Kind.API, 32, 16), (Kind.API, 1, 1)],
 )
 def test_one_package_has_at_most_half_of_the_hooks_and_api_calls(kind: Kind, limit: int, share: int) -> None:
-    limits = SlotLimits(work=100, hooks=limit, api=limit)
+    limits = replace(NO_RESERVE, work=100, hooks=limit, api=limit)
     state, granted = after(*(Asked(number, kind, "a.hangs") for number in range(limit + 1)), limits=limits)
     assert len(granted) == share
     others = limit - share
@@ -158,12 +172,12 @@ def test_one_package_has_at_most_half_of_the_hooks_and_api_calls(kind: Kind, lim
 
 
 def test_a_package_may_have_all_downloads() -> None:
-    _, granted = after(*(download(number, "a.x") for number in range(4)), limits=SlotLimits(downloads=4))
+    _, granted = after(*(download(number, "a.x") for number in range(4)), limits=replace(NO_RESERVE, downloads=4))
     assert granted == [0, 1, 2, 3]
 
 
 def test_who_has_its_share_is_passed_over_and_keeps_its_turn() -> None:
-    limits = SlotLimits(hooks=2)
+    limits = replace(NO_RESERVE, hooks=2)
     state, granted = after(
         Asked(1, Kind.HOOK, "a.x"),
         Asked(2, Kind.HOOK, "b.x"),
@@ -180,14 +194,97 @@ def test_who_has_its_share_is_passed_over_and_keeps_its_turn() -> None:
 
 
 def test_a_return_that_makes_room_below_a_share_grants_though_the_kind_was_not_full() -> None:
-    limits = SlotLimits(hooks=4)
+    limits = replace(NO_RESERVE, hooks=4)
     state, granted = after(*(Asked(number, Kind.HOOK, "a.x") for number in (1, 2, 3)), limits=limits)
     assert granted == [1, 2]
     assert further(state, Returned(Kind.HOOK, "a.x"))[1] == [3]
 
 
+def test_one_namespace_never_has_all_slots_of_a_kind() -> None:
+    state, granted = after(*(download(number, f"bad.p{number}") for number in range(10)), limits=SlotLimits())
+    assert len(granted) == 6
+    assert further(state, download(10, "good.x"), download(11, "dns"))[1] == [10, 11]
+
+
+def test_one_namespace_never_has_all_slots_for_work() -> None:
+    kinds = (Kind.DOWNLOAD, Kind.RENDER, Kind.HOOK, Kind.LOAD)
+    limits = SlotLimits(work=8, downloads=8, renders=8, hooks=8, loads=8)
+    asked = [Asked(number, kinds[number % 4], f"bad.p{number}") for number in range(16)]
+    state, granted = after(*asked, limits=limits)
+    assert len(granted) == 6
+    assert further(state, download(16, "good.x"), Asked(17, Kind.HOOK, "good.x"))[1] == [16, 17]
+
+
+def test_one_source_has_at_most_half_of_the_downloads() -> None:
+    asked = [Asked(number, Kind.DOWNLOAD, f"ns{number}.x", "slow.example") for number in range(10)]
+    state, granted = after(*asked, limits=SlotLimits())
+    assert len(granted) == 4
+    state, granted = further(state, Asked(10, Kind.DOWNLOAD, "ns9.x", "other.example"))
+    assert granted == []  # behind its package's own request
+    state, granted = further(state, Asked(11, Kind.DOWNLOAD, "ns10.x", "other.example"))
+    assert granted == [11]
+
+
+def test_a_withdrawal_lets_the_packages_next_request_go() -> None:
+    asked = [Asked(number, Kind.DOWNLOAD, f"ns{number}.x", "slow.example") for number in range(5)]
+    state, granted = after(*asked, Asked(5, Kind.DOWNLOAD, "ns4.x", "other.example"), limits=SlotLimits())
+    assert granted == [0, 1, 2, 3]
+    assert further(state, Withdrawn(4, Kind.DOWNLOAD, "ns4.x"))[1] == [5]
+
+
+def test_one_return_can_make_room_for_two() -> None:
+    """One request waits for the slot of its namespace, the other for that of its source."""
+    limits = SlotLimits(downloads=4)
+    state, granted = after(
+        Asked(1, Kind.DOWNLOAD, "a.one", "slow.example"),
+        Asked(2, Kind.DOWNLOAD, "a.two", "slow.example"),
+        Asked(3, Kind.DOWNLOAD, "a.three", "other.example"),
+        Asked(4, Kind.DOWNLOAD, "a.four", "other.example"),
+        Asked(5, Kind.DOWNLOAD, "b.one", "slow.example"),
+        limits=replace(limits, downloads=5, source_share=40, namespace_share=60),
+    )
+    assert granted == [1, 2, 3]
+    assert further(state, Returned(Kind.DOWNLOAD, "a.one", "slow.example"))[1] == [4, 5]
+
+
+def test_the_slow_share_a_quarter_until_they_succeed() -> None:
+    state, _ = after(*(Asked(number, Kind.HOOK, f"ns{number}.x") for number in range(5)), limits=SlotLimits())
+    for number in range(5):
+        state, _ = further(state, Returned(Kind.HOOK, f"ns{number}.x", outcome=Outcome.SLOW))
+    state, granted = further(state, *(Asked(10 + number, Kind.HOOK, f"ns{number}.x") for number in range(5)))
+    assert granted == [10, 11]
+    state, granted = further(state, *(Asked(20 + number, Kind.HOOK, f"good{number}.x") for number in range(6)))
+    assert granted == [20, 21, 22, 23, 24, 25]
+    state, granted = further(state, Returned(Kind.HOOK, "ns0.x", outcome=Outcome.FAILED))
+    assert granted == [12]
+    state, granted = further(state, Returned(Kind.HOOK, "ns1.x", outcome=Outcome.DONE))
+    assert granted == [13]
+    assert list(state.kinds[Kind.HOOK].slow) == ["ns0.x", "ns2.x", "ns3.x", "ns4.x"]
+    assert held_by_slow(state.kinds[Kind.HOOK]) == 2
+
+
+def test_the_slow_are_remembered_up_to_a_bound() -> None:
+    state = fresh(SlotLimits())
+    for number in range(MAX_SLOW + 5):
+        package = f"ns.p{number}"
+        state, _ = further(state, Asked(number, Kind.LOAD, package), Returned(Kind.LOAD, package, outcome=Outcome.SLOW))
+    slow = list(state.kinds[Kind.LOAD].slow)
+    assert len(slow) == MAX_SLOW
+    assert (slow[0], slow[-1]) == ("ns.p5", f"ns.p{MAX_SLOW + 4}")
+
+
+def test_a_share_counts_from_what_work_allows() -> None:
+    """With two slots for work, half of eight downloads would be all of them."""
+    limits = SlotLimits(work=2)
+    state, granted = after(
+        *(Asked(number, Kind.DOWNLOAD, f"ns{number}.x", "slow.example") for number in range(4)), limits=limits
+    )
+    assert granted == [0]
+    assert further(state, Asked(9, Kind.DOWNLOAD, "good.x", "other.example"))[1] == [9]
+
+
 def test_the_withdrawn_are_passed_over_and_the_others_keep_their_turns() -> None:
-    limits = SlotLimits(renders=1)
+    limits = replace(NO_RESERVE, renders=1)
     asked = [Asked(1, Kind.RENDER, "now.x"), Asked(2, Kind.RENDER, "a.x"), Asked(3, Kind.RENDER, "a.x")]
     asked += [Asked(4, Kind.RENDER, "a.y"), Asked(5, Kind.RENDER, "b.x")]
     state, _ = after(*asked, Withdrawn(2, Kind.RENDER, "a.x"), limits=limits)
@@ -207,6 +304,7 @@ def test_the_withdrawn_are_passed_over_and_the_others_keep_their_turns() -> None
         (Withdrawn(2, Kind.RENDER, "a.x"), "a.x withdrew request 2, which does not wait"),
         (Withdrawn(2, Kind.LOAD, "b.x"), "b.x withdrew request 2, which does not wait"),
         (Returned(Kind.RENDER, "b.x"), "b.x returned one of renders, of which it holds none"),
+        (Returned(Kind.RENDER, "a.x", "some.example"), "a.x returned one of renders, of which it holds none"),
         (Returned(Kind.API, ""), "the daemon returned one of api, of which it holds none"),
     ],
 )

@@ -2,8 +2,9 @@
 
 What must hold whatever happens:
 
-* no limit and no package's share is passed, and the machine counts as the model does;
-* nobody waits who could go;
+* no limit and no share of a package, a namespace or a source is passed, and a slow package gets none beyond the share of the
+  slow; and the machine counts as the model does;
+* nobody waits who could go and is its package's first;
 * a request is granted at most once, only while it waits, and never after it was withdrawn;
 * the requests of one package for one kind are granted in their order;
 * whoever could have had a slot is overtaken at most once by each other group and kind, and within a group at most once by
@@ -12,6 +13,7 @@ What must hold whatever happens:
 """
 
 from collections import Counter
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import strategies as st
@@ -22,6 +24,7 @@ from wharfinger.queue.slots_machine import (
     Event,
     IllegalSlotEvent,
     Kind,
+    Outcome,
     Returned,
     SlotLimits,
     Withdrawn,
@@ -32,9 +35,23 @@ from wharfinger.queue.slots_machine import (
     waits_for,
 )
 
+SOURCES = ("", "", "one.example", "two.example")
 PACKAGES = ("", "dns", "ingress", "a.one", "a.two", "a.three", "b.one", "b.two", "c.one")
+WORK = (Kind.DOWNLOAD, Kind.RENDER, Kind.HOOK, Kind.LOAD)
 SHARED = (Kind.HOOK, Kind.API)
-small = st.integers(1, 4)
+small = st.integers(1, 5)
+percents = st.sampled_from((30, 50, 75, 100))
+limits = st.builds(
+    SlotLimits,
+    work=small,
+    downloads=small,
+    renders=small,
+    hooks=small,
+    loads=small,
+    api=small,
+    source_share=percents,
+    namespace_share=percents,
+)
 
 
 class SlotsMachine(RuleBasedStateMachine):
@@ -46,22 +63,23 @@ class SlotsMachine(RuleBasedStateMachine):
         self.state = fresh(self.limits)
         self.requests = 0
         self.asked: dict[int, tuple[Kind, str]] = {}
+        self.source: dict[int, str] = {}
+        self.slow: set[tuple[Kind, str]] = set()
         self.waiting: list[int] = []
         self.held: list[int] = []
         self.over: set[int] = set()
         self.overtaken_groups: Counter[tuple[Kind, str, Kind, str]] = Counter()
         self.overtaken_packages: Counter[tuple[Kind, str, str]] = Counter()
 
-    @initialize(work=small, downloads=small, renders=small, hooks=small, loads=small, api=small)
-    def begin(self, work: int, downloads: int, renders: int, hooks: int, loads: int, api: int) -> None:
-        self.limits = SlotLimits(work, downloads, renders, hooks, loads, api)
-        self.state = fresh(self.limits)
+    @initialize(limits=limits)
+    def begin(self, limits: SlotLimits) -> None:
+        self.limits = limits
+        self.state = fresh(limits)
 
     # --- the shell -----------------------------------------------------------------------------------------------------
 
     def send(self, event: Event) -> None:
         self.state, effects = step(self.state, event)
-        assert len(effects) <= 1
         for effect in effects:
             self.granted(effect.request)
 
@@ -69,18 +87,22 @@ class SlotsMachine(RuleBasedStateMachine):
         assert request in self.waiting, "granted what does not wait"
         kind, package = self.asked[request]
         assert request == min(self.waiting_for(kind, package)), "not first in, first out"
+        assert self.could_go(request), "granted beyond a limit or a share"
+        able = {self.asked[other] for other in self.waiting if self.could_go(other) and self.rivals(kind, other)}
         self.waiting.remove(request)
         self.held.append(request)
-        self.served(kind, package)
+        self.served(kind, package, able - {(kind, package)})
 
-    def served(self, kind: Kind, package: str) -> None:
+    def rivals(self, kind: Kind, other: int) -> bool:
+        return (self.asked[other][0] is Kind.API) is (kind is Kind.API)
+
+    def served(self, kind: Kind, package: str, able: set[tuple[Kind, str]]) -> None:
         """Whoever still waits and could have had this slot was overtaken; who was served begins anew."""
         group = group_of(package)
         for each in [key for key in self.overtaken_groups if key[:2] == (kind, group)]:
             del self.overtaken_groups[each]
         for other in [key for key in self.overtaken_packages if key[:2] == (kind, package)]:
             del self.overtaken_packages[other]
-        able = {self.asked[request] for request in self.waiting if self.has_room_but_for_one(request, kind)}
         for waiting_kind, waiting_group in {(able_kind, group_of(name)) for able_kind, name in able}:
             if (waiting_kind, waiting_group) != (kind, group):
                 self.overtaken_groups[waiting_kind, waiting_group, kind, group] += 1
@@ -103,6 +125,24 @@ class SlotsMachine(RuleBasedStateMachine):
     def share(self, kind: Kind) -> int:
         return max(1, self.limit(kind) // 2) if kind in SHARED else self.limit(kind)
 
+    def usable(self, kind: Kind) -> int:
+        return self.limit(kind) if kind is Kind.API else min(self.limit(kind), self.limits.work)
+
+    def group_share(self, limit: int) -> int:
+        return max(1, limit * self.limits.namespace_share // 100)
+
+    def source_share(self, kind: Kind) -> int:
+        return max(1, self.usable(kind) * self.limits.source_share // 100)
+
+    def used_by_group(self, group: str, kinds: Sequence[Kind]) -> int:
+        return sum(self.asked[each][0] in kinds and group_of(self.asked[each][1]) == group for each in self.held)
+
+    def used_from(self, source: str, kind: Kind) -> int:
+        return sum(self.source[each] == source and self.asked[each][0] is kind for each in self.held)
+
+    def used_by_slow(self, kind: Kind) -> int:
+        return sum(self.asked[each] in self.slow and self.asked[each][0] is kind for each in self.held)
+
     def used(self, kind: Kind, package: str | None = None) -> int:
         holders = [self.asked[request] for request in self.held]
         return sum(each == kind and (package is None or who == package) for each, who in holders)
@@ -113,38 +153,50 @@ class SlotsMachine(RuleBasedStateMachine):
     def waiting_for(self, kind: Kind, package: str) -> list[int]:
         return [request for request in self.waiting if self.asked[request] == (kind, package)]
 
-    def below_share(self, request: int) -> bool:
-        kind, package = self.asked[request]
-        return self.used(kind, package) < self.share(kind)
-
-    def has_room_but_for_one(self, request: int, served: Kind) -> bool:
-        """Whether what was just given to ``served`` is all that this request lacked."""
-        kind, _ = self.asked[request]
-        if (kind is Kind.API) is not (served is Kind.API) or not self.below_share(request):
-            return False
-        return kind is served or self.used(kind) < self.limit(kind)
-
     def could_go(self, request: int) -> bool:
-        kind, _ = self.asked[request]
-        enough_work = kind is Kind.API or self.work() < self.limits.work
-        return enough_work and self.used(kind) < self.limit(kind) and self.below_share(request)
+        kind, package = self.asked[request]
+        group, source = group_of(package), self.source[request]
+        if kind is not Kind.API and (
+            self.work() >= self.limits.work or self.used_by_group(group, WORK) >= self.group_share(self.limits.work)
+        ):
+            return False
+        if source and self.used_from(source, kind) >= self.source_share(kind):
+            return False
+        if (kind, package) in self.slow and self.used_by_slow(kind) >= max(1, self.usable(kind) // 4):
+            return False
+        return (
+            self.used(kind) < self.limit(kind)
+            and self.used(kind, package) < self.share(kind)
+            and self.used_by_group(group, (kind,)) < self.group_share(self.usable(kind))
+            and request == min(self.waiting_for(kind, package))
+        )
 
     # --- what happens --------------------------------------------------------------------------------------------------
 
-    @rule(kind=st.sampled_from(Kind), package=st.sampled_from(PACKAGES), times=st.integers(1, 4))
-    def ask(self, kind: Kind, package: str, times: int) -> None:
+    @rule(
+        kind=st.sampled_from(Kind),
+        package=st.sampled_from(PACKAGES),
+        times=st.integers(1, 4),
+        source=st.sampled_from(SOURCES),
+    )
+    def ask(self, kind: Kind, package: str, times: int, source: str = "") -> None:
         for _ in range(times):
             self.requests += 1
             self.asked[self.requests] = (kind, package)
+            self.source[self.requests] = source if kind is Kind.DOWNLOAD else ""
             self.waiting.append(self.requests)
-            self.send(Asked(self.requests, kind, package))
+            self.send(Asked(self.requests, kind, package, self.source[self.requests]))
 
     @precondition(lambda self: self.held)
-    @rule(which=st.integers(0, 1000))
-    def give_back(self, which: int) -> None:
+    @rule(which=st.integers(0, 1000), outcome=st.sampled_from(Outcome))
+    def give_back(self, which: int, outcome: Outcome = Outcome.DONE) -> None:
         request = self.held.pop(which % len(self.held))
         self.over.add(request)
-        self.send(Returned(*self.asked[request]))
+        if outcome is Outcome.SLOW:
+            self.slow.add(self.asked[request])
+        elif outcome is Outcome.DONE:
+            self.slow.discard(self.asked[request])
+        self.send(Returned(*self.asked[request], self.source[request], outcome))
 
     @precondition(lambda self: self.held)
     @rule(which=st.integers(0, 1000))
@@ -160,7 +212,7 @@ class SlotsMachine(RuleBasedStateMachine):
         request = self.waiting.pop(which % len(self.waiting))
         self.over.add(request)
         kind, package = self.asked[request]
-        self.send(Withdrawn(request, kind, package))
+        # Its package and its group have no turn any more, if nothing of theirs waits; that is so before others are granted.
         if not self.waiting_for(kind, package):
             for each in [key for key in self.overtaken_packages if key[:2] == (kind, package)]:
                 del self.overtaken_packages[each]
@@ -168,6 +220,7 @@ class SlotsMachine(RuleBasedStateMachine):
         if not any(self.asked[other][0] is kind and group_of(self.asked[other][1]) == group for other in self.waiting):
             for place in [key for key in self.overtaken_groups if key[:2] == (kind, group)]:
                 del self.overtaken_groups[place]
+        self.send(Withdrawn(request, kind, package))
 
     @rule(which=st.integers(0, 1000))
     def withdraw_what_does_not_wait(self, which: int) -> None:
@@ -196,13 +249,19 @@ class SlotsMachine(RuleBasedStateMachine):
             assert self.used(kind) <= self.limit(kind)
             for package in PACKAGES:
                 assert self.used(kind, package) <= self.share(kind)
+                assert self.used_by_group(group_of(package), (kind,)) <= self.group_share(self.usable(kind))
+            for source in filter(None, SOURCES):
+                assert self.used_from(source, kind) <= self.source_share(kind)
+        for package in PACKAGES:
+            assert self.used_by_group(group_of(package), WORK) <= self.group_share(self.limits.work)
 
     @invariant()
     def the_machine_counts_as_the_model_does(self) -> None:
-        assert self.state.work == self.work()
+        assert self.state.work.used == self.work() == sum(self.state.work.groups.values())
         for kind, slots in self.state.kinds.items():
-            assert slots.used == self.used(kind) == sum(slots.held.values())
-            assert all(slots.held.values())
+            assert slots.used == self.used(kind) == sum(slots.held.values()) == sum(slots.groups.values())
+            assert all((*slots.held.values(), *slots.groups.values(), *slots.sources.values()))
+            assert {(kind, package) for package in slots.slow} == {each for each in self.slow if each[0] is kind}
             assert count_waiting(slots) == sum(self.asked[request][0] is kind for request in self.waiting)
         for package in PACKAGES:
             kinds = {self.asked[request][0] for request in self.waiting if self.asked[request][1] == package}
@@ -234,9 +293,10 @@ class SlotsMachine(RuleBasedStateMachine):
             self.give_back(0)
             self.nobody_is_overtaken_twice()
         assert not self.waiting, "starved"
-        assert self.state.work == 0
+        assert self.state.work.used == 0
         assert all(
-            (slots.used, dict(slots.line), dict(slots.held)) == (0, {}, {}) for slots in self.state.kinds.values()
+            (slots.used, *map(dict, (slots.line, slots.held, slots.groups, slots.sources))) == (0, {}, {}, {}, {})
+            for slots in self.state.kinds.values()
         )
 
 

@@ -95,12 +95,14 @@ class Stall:
 
     address: RegistryAddress
     reached: threading.Event = field(default_factory=threading.Event)
+    blobs: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
+    """Released once for each blob that came to its middle."""
     go_on: threading.Event = field(default_factory=threading.Event)
 
 
 @contextmanager
 def slow_registry(real: RegistryAddress, min_bytes: int) -> Iterator[Stall]:
-    """A registry in front of a real one: a blob of at least ``min_bytes`` stops in the middle until it may go on."""
+    """A registry in front of a real one: of a blob of at least ``min_bytes`` the second half drips until it may go on."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -119,10 +121,17 @@ def slow_registry(real: RegistryAddress, min_bytes: int) -> Iterator[Stall]:
                 self.wfile.write(body[:half])
                 if half < len(body):
                     stall.reached.set()
-                    stall.go_on.wait(PATIENCE_S)
-                    self.wfile.write(body[half:])
+                    stall.blobs.release()
+                    self.drip(body[half:])
             except (BrokenPipeError, ConnectionResetError):
                 self.close_connection = True
+
+        def drip(self, rest: bytes) -> None:
+            """Ten bytes each tenth of a second, so that the connection is never idle, and all the rest when told."""
+            while not stall.go_on.wait(0.1) and len(rest) > 10:
+                self.wfile.write(rest[:10])
+                rest = rest[10:]
+            self.wfile.write(rest)
 
         do_HEAD = do_GET  # noqa: N815
 

@@ -31,6 +31,28 @@ def test_what_packages_are_installed_in() -> None:
     assert args.bootstrapped_by == ObjectKey(CONFIG_MAP, "kube-system", "done.v1")
 
 
+def test_limits_and_what_of_them_is_kept_for_others() -> None:
+    args = parse()
+    assert (args.max_work, args.max_downloads, args.max_renders) == (16, 8, 3)
+    assert (args.max_namespace_share, args.max_registry_share) == (75, 50)
+    assert (args.download_least_speed, args.download_window) == (16.0, 20.0)
+
+
+@pytest.mark.parametrize("option", ["--max-namespace-share", "--max-registry-share"])
+@pytest.mark.parametrize("written", ["0", "101", "-1", "half", "50%"])
+def test_a_share_is_a_percentage(option: str, written: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        parse(f"{option}={written}")
+    assert f"{written!r} is not a percentage between 1 and 100" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("written", ["0", "-1", "nan", "inf", "fast", "1048577"])
+def test_a_least_speed_is_above_nothing(written: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        parse(f"--download-least-speed={written}")
+    assert f"{written!r} is not a number of KiB/s above 0, at most 1048576" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("written", ["", "done", "/done", "kube-system/", "a/b/c", "Kube/done", "a.b/done", "a/-b"])
 def test_the_config_map_of_the_bootstrap_has_a_namespace_and_a_name(
     written: str, capsys: pytest.CaptureFixture[str]

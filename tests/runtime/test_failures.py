@@ -2,6 +2,7 @@
 
 import pytest
 
+from wharfinger.cluster.definitions import NotEstablishedError
 from wharfinger.cluster.errors import UnknownKindError, UnreachableError, api_error
 from wharfinger.cluster.ownership import ForeignObjectError
 from wharfinger.cluster.release import ReleaseError
@@ -57,6 +58,7 @@ CASES: list[tuple[Expected, str, bool]] = [
     (ReleaseBusyError("x"), "ReleaseBusy", False),
     (UnsafeDefinitionError("x"), "DefinitionUnsafe", True),
     (HookFailedError("x"), "HookFailed", False),
+    (NotEstablishedError("x"), "DefinitionsNotEstablished", False),
     (ReleaseError("x"), "ClusterFailed", True),
     (WorkloadError("x"), "WorkloadFailed", False),
     (api_error(503, "ServiceUnavailable", "x"), "ClusterFailed", False),

@@ -18,6 +18,7 @@ from wharfinger.runtime.remedies import (
     of_hook,
     of_more,
     of_reason,
+    of_shares,
     of_slots,
     of_version,
     of_work,
@@ -101,5 +102,6 @@ def test_others() -> None:
     assert of_work("Install:1.0.0") == of_work("") == WAIT
     assert "hooks/a.sh" in of_failed_hook("hooks/a.sh")
     assert "--max-renders N" in of_slots("renders")
+    assert "--max-namespace-share" in of_shares()
     assert "a → b → a" in of_circle("a → b → a")
     assert of_more("db") == "ask on with `wharfinger why db`"

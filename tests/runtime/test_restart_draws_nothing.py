@@ -117,6 +117,7 @@ def test_a_start_that_finds_nothing_changed_changes_nothing(tmp_path: Path) -> N
     every = (*(f"default/{name}" for name in (*NAMES, "later")), "module-a", "module-b")
     with control_plane(tmp_path) as kubeconfig:
         kubectl = Kubectl(kubeconfig)
+        kubectl("label", "namespace/default", "wharfinger.dev/cluster-scope=allowed")  # a chart looks up a Namespace
         with started(tmp_path, kubeconfig) as first:
             first.wait_line("ready:")
             text += "".join(APPLICATION.format(name=name, package=name) for name in NAMES)

@@ -28,7 +28,7 @@ from wharfinger.runtime.inspector import (
 )
 from wharfinger.runtime.package_status import Stage
 from wharfinger.runtime.reasons import advice
-from wharfinger.runtime.remedies import WAIT, of_failed_hook, of_hook, of_slots, of_work
+from wharfinger.runtime.remedies import WAIT, of_failed_hook, of_hook, of_shares, of_slots, of_work
 from wharfinger.runtime.stage_causes import ACCEPTED, REMOVED, aside_cause, gate_failure, is_being_brought, stage_causes
 
 NOBODY = known()
@@ -237,6 +237,9 @@ def test_a_limit_says_how_full_it_is() -> None:
     full = (replace(SLOTS[0], used=4), replace(SLOTS[1], used=1))
     (cause,) = causes(replace(found, waits_for=("renders",)), known(slots=full))
     assert cause.remedy == of_slots("work")
+    free = tuple(replace(each, used=1) for each in SLOTS)
+    (cause,) = causes(replace(found, waits_for=("renders",)), known(slots=free))
+    assert cause.remedy == of_shares()
 
 
 # What stands over the stages
@@ -314,3 +317,15 @@ def test_a_change_that_is_held_is_come_through_by_those_that_go_first() -> None:
 )
 def test_a_version_is_brought_until_it_is_read(said: tuple[ConditionSnapshot, ...], brought: bool) -> None:
     assert is_being_brought(package("db", *said)) is brought
+
+
+def test_definitions_that_the_api_server_forgot_have_a_remedy() -> None:
+    """The finding: "nothing to do: it goes on by itself"."""
+    message = (
+        "CustomResourceDefinition.apiextensions.k8s.io a.example.test: the API server has not established it for 20 s"
+    )
+    waits = condition(Stage.APPLIED, "Unknown", "DefinitionsNotEstablished", message)
+    (cause,) = causes(replace(ready("db"), conditions=(waits,)))
+    assert cause.line.startswith(f"waits for the API server: {message}")
+    assert cause.by_hand
+    assert "kubectl annotate crd NAME" in cause.remedy

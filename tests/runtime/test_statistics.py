@@ -53,7 +53,7 @@ async def test_every_part_counts(tmp_path: Path) -> None:
         assert (found.store.locked, found.store.temporary) == (0, 0)
         assert found.trying_crds == ()
         assert [(each.kind, each.limit) for each in found.slots] == [
-            ("work", 16), ("downloads", 4), ("renders", 2), ("hooks", 8), ("loads", 4), ("api", 32),
+            ("work", 16), ("downloads", 8), ("renders", 3), ("hooks", 8), ("loads", 4), ("api", 32),
         ]  # fmt: skip
         assert found.slots[0] == SlotsSnapshot("work", 16, 0, 0)
 

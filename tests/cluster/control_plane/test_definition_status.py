@@ -32,3 +32,31 @@ def test_conflicts() -> None:
     assert find(status, "conditions", 1, "reason") == "ListKindConflict"
     assert find(status, "conditions", 2, "reason") == "NotAccepted"
     assert find(status, "acceptedNames") == {"plural": "", "kind": ""}
+
+
+def held(how: str) -> JsonObject:
+    return {**definition(), "metadata": {"annotations": {"wharfinger.dev/never-established": how}}}
+
+
+def test_one_that_is_kept_back_is_installing() -> None:
+    for how in ("true", "until-touched"):
+        status = settled_status(held(how), [], NOW)
+        assert not is_established({"status": status})
+        assert find(status, "conditions", 1, "status") == "True"
+        assert find(status, "conditions", 2, "reason") == "Installing"
+        assert settled_status({**held(how), "status": status}, [], NOW.replace(hour=3)) == status
+        freed: JsonObject = {**definition(), "status": status}
+        assert is_established({"status": settled_status(freed, [], NOW)})
+
+
+def test_one_that_was_forgotten_is_established_when_it_is_touched() -> None:
+    begun = settled_status(held("until-touched"), [], NOW)
+    again: JsonObject = {**held("until-touched"), "status": begun}
+    assert is_established({"status": settled_status(again, [], NOW, touched=True)})
+    never: JsonObject = {**held("true"), "status": settled_status(held("true"), [], NOW)}
+    assert not is_established({"status": settled_status(never, [], NOW, touched=True)})
+
+
+def test_one_that_is_established_stays_so() -> None:
+    status = settled_status(definition(), [], NOW)
+    assert is_established({"status": settled_status({**held("true"), "status": status}, [], NOW)})

@@ -1,0 +1,153 @@
+"""Packages that hang don't hold up their neighbours: the bound that the documents promise, in virtual time.
+
+A daemon of any limits gets N bad packages, whose work takes a thousand times as long as that of others, comes to nothing and is
+asked for again at once. The good packages each ask once. Reserve r is the number of slots that the bad ones cannot take. Then
+H good pieces of work, of length 1 each, wait for one another only: none waits for longer than ceil(H / r), whatever N is.
+"""
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import ceil
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wharfinger.queue.slots_machine import Asked, Event, Kind, Outcome, Returned, SlotLimits, fresh, step
+
+HANGS = 1000
+WORK = (Kind.DOWNLOAD, Kind.RENDER, Kind.HOOK, Kind.LOAD)
+
+
+@dataclass(frozen=True)
+class Work:
+    """A piece of work: who asks for it and when. ``bad`` work hangs, and is asked for again."""
+
+    kind: Kind
+    package: str
+    source: str
+    at: int
+    bad: bool
+
+
+@dataclass
+class Neighbours:
+    """Plays the shell with a clock of its own, which goes from one event to the next."""
+
+    limits: SlotLimits
+    until: int
+    now: int = 0
+    asked: dict[int, tuple[Work, int]] = field(default_factory=dict)
+    waited: dict[Work, int] = field(default_factory=dict)
+    agenda: list[tuple[int, int, bool, Work]] = field(default_factory=list)
+
+    def run(self, works: Sequence[Work]) -> None:
+        """Until every good piece of work is done, or time is up."""
+        self.state = fresh(self.limits)
+        for number, work in enumerate(works):
+            heapq.heappush(self.agenda, (work.at, number, False, work))
+        while self.agenda and self.agenda[0][0] <= self.until:
+            self.now, _, ends, work = heapq.heappop(self.agenda)
+            if ends:
+                outcome = Outcome.SLOW if work.bad else Outcome.DONE
+                self.send(Returned(work.kind, work.package, work.source, outcome))
+            if not ends or work.bad:
+                number = len(self.asked)
+                self.asked[number] = (work, self.now)
+                self.send(Asked(number, work.kind, work.package, work.source))
+
+    def send(self, event: Event) -> None:
+        self.state, granted = step(self.state, event)
+        for effect in granted:
+            work, since = self.asked[effect.request]
+            if not work.bad:
+                self.waited[work] = self.now - since
+            heapq.heappush(self.agenda, (self.now + (HANGS if work.bad else 1), -effect.request, True, work))
+
+
+limits = st.builds(
+    SlotLimits,
+    work=st.integers(2, 20),
+    downloads=st.integers(2, 9),
+    renders=st.integers(2, 9),
+    hooks=st.integers(2, 9),
+    loads=st.integers(2, 9),
+    source_share=st.integers(1, 99),
+    namespace_share=st.integers(1, 99),
+)
+times = st.integers(0, 3 * HANGS)
+
+
+def good(kind: Kind, when: Sequence[int]) -> list[Work]:
+    """Each of a namespace and a source of its own, so that it waits for nothing of its own."""
+    return [Work(kind, f"good{number}.x", f"good{number}.example", at, False) for number, at in enumerate(when)]
+
+
+def check(limits: SlotLimits, bad: list[Work], others: list[Work], reserve: int) -> None:
+    neighbours = Neighbours(limits, until=10 * HANGS)
+    neighbours.run([*bad, *others])
+    bound = ceil(len(others) / reserve)
+    assert reserve >= 1
+    assert {work for work in others if neighbours.waited.get(work, HANGS) > bound} == set()
+
+
+@given(
+    limits=limits,
+    bad=st.lists(st.tuples(st.sampled_from(WORK), times), max_size=40),
+    kind=st.sampled_from(WORK),
+    others=st.lists(times, min_size=1, max_size=12),
+)
+def test_bad_packages_of_one_namespace_cost_others_nothing(
+    limits: SlotLimits, bad: list[tuple[Kind, int]], kind: Kind, others: list[int]
+) -> None:
+    hanging = [Work(each, f"bad.p{number}", f"bad{number}.example", at, True) for number, (each, at) in enumerate(bad)]
+    begun = fresh(limits)
+    usable = min(begun.kinds[kind].limit, begun.work.limit)
+    reserve = min(usable - begun.kinds[kind].shares.group, begun.work.limit - begun.work.share)
+    check(limits, hanging, good(kind, others), reserve)
+
+
+@given(
+    limits=limits,
+    bad=st.lists(st.tuples(st.integers(0, 20), times), max_size=40),
+    others=st.lists(times, min_size=1, max_size=12),
+)
+def test_bad_packages_of_one_source_cost_others_nothing(
+    limits: SlotLimits, bad: list[tuple[int, int]], others: list[int]
+) -> None:
+    hanging = [
+        Work(Kind.DOWNLOAD, f"bad{namespace}.p{number}", "slow.example", at, True)
+        for number, (namespace, at) in enumerate(bad)
+    ]
+    begun = fresh(limits)
+    usable = min(begun.kinds[Kind.DOWNLOAD].limit, begun.work.limit)
+    check(limits, hanging, good(Kind.DOWNLOAD, others), usable - begun.kinds[Kind.DOWNLOAD].shares.source)
+
+
+@given(
+    limits=limits,
+    bad=st.integers(1, 12),
+    kind=st.sampled_from(WORK),
+    others=st.lists(st.integers(0, 3 * HANGS), min_size=1, max_size=12),
+)
+def test_bad_packages_of_many_namespaces_cost_others_their_first_attempts(
+    limits: SlotLimits, bad: int, kind: Kind, others: list[int]
+) -> None:
+    """Once each of them has hung once, they share what is for the slow, and others wait for one another only."""
+    hanging = [Work(kind, f"bad{number}.x", f"bad{number}.example", 0, True) for number in range(bad)]
+    begun = fresh(limits)
+    usable = min(begun.kinds[kind].limit, begun.work.limit)
+    warned = (ceil(bad / usable) + 1) * HANGS
+    late = good(kind, [warned + at for at in others])
+    check(limits, hanging, late, usable - begun.kinds[kind].shares.slow)
+
+
+@pytest.mark.parametrize("kind", WORK)
+def test_without_a_reserve_they_do_hold_up_others(kind: Kind) -> None:
+    """The test can fail: at 100 percent one namespace takes every slot."""
+    open_to_all = SlotLimits(source_share=100, namespace_share=100)
+    hanging = [Work(kind, f"bad.p{number}", "slow.example", 0, True) for number in range(20)]
+    neighbours = Neighbours(open_to_all, until=HANGS - 1)
+    neighbours.run([*hanging, *good(kind, [5])])
+    assert neighbours.waited == {}

@@ -1,0 +1,80 @@
+"""A stop interrupts waits, as a process: SIGTERM while the cluster keeps a package waiting, and the start after it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.packages.charts import chart, write
+from tests.programs import run
+from tests.runtime.killing import Kubectl, application, embedded_daemon
+
+BOATS = """\
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: boats.example.test
+  annotations: {wharfinger.dev/never-established: "true"}
+spec:
+  group: example.test
+  scope: Namespaced
+  names: {plural: boats, singular: boat, kind: Boat, listKind: BoatList}
+  versions:
+    - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}
+"""
+MIGRATE = """\
+apiVersion: batch/v1
+kind: Job
+metadata:
+  name: migrate
+  annotations: {helm.sh/hook: pre-install}
+spec:
+  template:
+    metadata: {annotations: {wharfinger.dev/never-ready: "true"}}
+    spec: {restartPolicy: Never, containers: [{name: main, image: "registry.example/migrate:1"}]}
+"""
+WAITS = {
+    "templates/boats.yaml": (
+        BOATS,
+        "CustomResourceDefinition.apiextensions.k8s.io boats.example.test: the initial names have been accepted",
+        "the API server to establish boats.example.test",
+    ),
+    "templates/migrate.yaml": (MIGRATE, "", "hook Job migrate"),
+}
+
+
+def revisions(kubeconfig: Path) -> list[tuple[str, str]]:
+    env = {"KUBECONFIG": str(kubeconfig)}
+    told = json.loads(run("helm", "history", "app", "--namespace=default", "--output=json", env=env))
+    return [(one["status"], one["description"]) for one in told]
+
+
+@pytest.mark.unmeasured
+@pytest.mark.parametrize("file", WAITS)
+def test_a_stop_does_not_wait_out_a_wait(tmp_path: Path, file: str) -> None:
+    """The finding: it took the whole grace of 30 s, "stopped before everything had ended"."""
+    text, shown, waited_for = WAITS[file]
+    write(chart(tmp_path / "packages" / "fleet", "fleet", "1.0.0"), {file: text})
+    kubectl = Kubectl(tmp_path / "state" / "embedded" / "kubeconfig")
+    local = ("--local-packages", str(tmp_path))
+    with embedded_daemon(tmp_path, *local) as running:
+        running.wait_line("ready:")
+        kubectl.apply(tmp_path / "app.yaml", application("fleet", f"{{folder: {{path: '{tmp_path}/packages'}}}}"))
+        if shown:
+            kubectl.wait("application/app", f'{{.status.conditions[?(@.type=="Reconciling")].message}}={shown}')
+        else:
+            kubectl("wait", "--for=create", "job/migrate", "--timeout=50s")
+        running.process.terminate()
+        assert running.wait() == 0, running.lines
+    assert running.lines[-1].endswith("stopped")
+    with embedded_daemon(tmp_path, *local) as again:
+        again.wait_line("ready:")
+        ((status, description), *_) = revisions(kubectl.kubeconfig)
+        assert status == "failed"
+        assert description.startswith(f"Install interrupted while waiting for {waited_for}: ")
+        if shown:
+            kubectl("annotate", "crd", "boats.example.test", "wharfinger.dev/never-established-")
+            kubectl("wait", "--for=condition=Ready", "application/app", "--timeout=50s")
+            assert [status for status, _ in revisions(kubectl.kubeconfig)] == ["failed", "deployed"]
+        again.process.terminate()
+        assert again.wait() == 0, again.lines
