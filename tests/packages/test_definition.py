@@ -257,7 +257,7 @@ def test_images(images: str, tmp_path: Path) -> None:
         ({"package.yaml": "{}", "values.yaml": "[]"}, "^values.yaml: expected an object, found a list"),
         ({"package.yaml": "{}", "values.yaml": "a: ["}, "^values.yaml: line"),
         ({"hooks/a": "", "values.yaml": "webShop: 1"}, "^values.yaml: webShop: expected an object, found an integer"),
-        ({"package.yaml": "{}", "Chart.yaml": "name: a"}, "^Chart.yaml: apiVersion: required"),
+        ({"package.yaml": "{}", "Chart.yaml": "name: a"}, "^Chart.yaml: version: required"),
         ({"Chart.yaml": "apiVersion: v2\nname: a\n"}, "^Chart.yaml: version: required"),
         ({"package.yaml": "{}", "openapi/settings.yaml": "type: text"}, "^openapi/settings.yaml: .*text"),
         ({"package.yaml": "{}", "openapi/values.yaml": "properties: []"}, "^openapi/values.yaml: .*properties"),
