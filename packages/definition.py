@@ -137,6 +137,11 @@ class Definition:
         return camel_name(self.name)
 
     @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is odd about its files and taken all the same."""
+        return self.chart.warnings if self.chart is not None else ()
+
+    @property
     def chart_file(self) -> JsonObject | None:
         """What a render request says for `chart_file`: None where the folder is a plain chart, which Helm reads as it is."""
         return None if self.layout is Layout.CHART or self.chart is None else self.chart.metadata

@@ -102,6 +102,7 @@ async def check_package(folder: Path, checker: SettingsChecker, given: GivenSett
         return CheckReport(None, (_error(str(error)),))
     findings = await _programs(definition, checker)
     sound = not findings
+    findings += [CheckFinding(Severity.WARNING, "", message) for message in definition.warnings]
     cases: tuple[ConversionCase, ...] = ()
     if sound:
         try:
