@@ -134,7 +134,7 @@ def synthetic_chart(folder: Path, name: str, app_version: str) -> Chart:
     """The chart of a package that has something to render and no ``Chart.yaml``: its name, and always version 0.2.0.
 
     Both are what templates of module folders have always been told (spec hook-protocol §5.8); the version that counts is the
-    package's, which is here for people to see in ``helm list``.
+    package's, which the record of the release has instead, for ``helm list``.
     """
     metadata: JsonObject = {"apiVersion": "v2", "name": name, "version": "0.2.0"}
     if app_version:

@@ -96,7 +96,7 @@ async def _bring(
     reporter.warned(instance, "resourceRequests", unmatched)
     reporter.progressed(instance, Stage.APPLIED, "ApplyingManifests", f"applying {len(found.objects)} objects")
     reporter.tracked(instance, (), [f"{kind_of(obj)[1]} {name_of(obj)}" for obj in found.objects])
-    wish = release_request(request, found, definition.chart, instance)
+    wish = release_request(request, found, definition, instance)
     result = await tools.releases.upgrade(wish, progress=progress)
     reporter.warned(instance, "release", ())
     instance.objects = result.objects

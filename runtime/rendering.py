@@ -16,7 +16,7 @@ from wharfinger.cluster.release import Release, ReleaseStatus
 from wharfinger.cluster.release_request import ReleaseRequest
 from wharfinger.formats.json_value import JsonObject, encode_json, find_object
 from wharfinger.packages.address import RepositoryAddress
-from wharfinger.packages.chart import Chart
+from wharfinger.packages.definition import Definition
 from wharfinger.packages.errors import PackageError
 from wharfinger.packages.renderer import Rendered, RenderRequest
 from wharfinger.packages.resource_overrides import override_rendered, overrides_checksum
@@ -108,13 +108,15 @@ def drift_of(wanted: Directives) -> DriftPolicy:
     return replace(wanted.upkeep.drift, mode=DriftMode.OFF) if wanted.maintenance else wanted.upkeep.drift
 
 
-def release_request(request: RenderRequest, found: Rendered, chart: Chart, instance: Instance) -> ReleaseRequest:
+def release_request(
+    request: RenderRequest, found: Rendered, definition: Definition, instance: Instance
+) -> ReleaseRequest:
     """What the release engine is asked for."""
     maintenance = {MAINTENANCE_LABEL: "true"} if instance.wanted.maintenance else {}
     return ReleaseRequest(
         name=request.release,
         namespace=request.namespace,
-        chart=chart.metadata,
+        chart=definition.recorded_chart,
         values=request.values,
         manifest=found.manifest,
         crds=found.crds,

@@ -88,7 +88,7 @@ def test_a_wrong_word_gets_a_suggestion(arguments: str, meant: str, capsys: pyte
 
 
 def test_every_suggestion_is_a_command() -> None:
-    from wharfinger.__main__ import _MEANT  # noqa: PLC0415
+    from wharfinger.__main__ import _MEANT
 
     known = {command.name for command in COMMANDS}
     assert {meant.split()[0] for meant in _MEANT.values()} <= known

@@ -248,10 +248,14 @@ def test_a_modules_directory_as_addon_operator_takes_it(tmp_path: Path) -> None:
         tmp_path / "modules" / "002-broken",
         {"Chart.yaml": "name: broken\nversion: [1]\n", "values.yaml": "brokenEnabled: true\n"},
     )
+    config_map = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: versioned}\ndata: {seen: '{{ .Chart.Version }}'}\n"
+    versioned = {"version.json": '{"version": "v2.5.0"}', "values.yaml": "versionedEnabled: true\n"}
+    write(tmp_path / "modules" / "003-versioned", {**versioned, "templates/a.yaml": config_map})
     kubectl = Kubectl(tmp_path / "state" / "embedded" / "kubeconfig")
     with embedded_daemon(tmp_path, "--modules-dir", str(module.parent)) as running:
         running.wait_line("ready:")
         running.wait_line("sysctl-tuner: Ready")
+        running.wait_line("versioned: Ready")
         labels = kubectl(
             "get", "daemonset", "tuner", "-n", "wharfinger-system", "--output=jsonpath={.metadata.labels.version}"
         )
@@ -260,6 +264,10 @@ def test_a_modules_directory_as_addon_operator_takes_it(tmp_path: Path) -> None:
             "helm", "list", "-n", "wharfinger-system", "--output=json", env={"KUBECONFIG": str(kubectl.kubeconfig)}
         )
         assert '"chart":"sysctl-tuner-1"' in listed
+        # Helm lists the version of the package; templates see the one that they have always seen.
+        assert '"chart":"versioned-v2.5.0"' in listed
+        seen = kubectl("get", "configmap", "versioned", "-n", "wharfinger-system", "--output=jsonpath={.data.seen}")
+        assert seen == "0.2.0"
         running.wait_line("002-broken: Chart.yaml line 2: version: expected a string, found a list")
         why = attempt(*wharfinger("why", "broken", "--socket", str(tmp_path / "state" / "run" / "debug.sock"))).stdout
         assert "push" not in why
