@@ -69,12 +69,18 @@ class RenderFailedError(DebugError):
 
 
 async def packages_text(
-    inspector: Inspector, name: str | None, output: str, columns: int | None, arrow: str = ARROW
+    inspector: Inspector, name: str | None, output: str, columns: int | None, arrow: str = ARROW, kind: str = ""
 ) -> str:
-    """What `get packages` prints; no text when there are no packages. Raises NoSuchPackageError."""
+    """What `get packages` prints, of one kind of resource only if ``kind`` says so; no text when there are none.
+
+    Raises NoSuchPackageError.
+    """
+    if name is not None:
+        packages: tuple[PackageSnapshot, ...] = (await _one_of_kind(inspector, name, kind),)
+    else:
+        packages = tuple(package for package in await inspector.packages() if kind in ("", package.kind))
     if output in OUTPUT_FORMATS:
-        return await dump_text(inspector, name, output)
-    packages = await inspector.packages() if name is None else (await _one_package(inspector, name),)
+        return render(package_to_json(packages[0]) if name is not None else packages_to_json(packages), output)
     if not packages:
         return ""
     if output == "name":
@@ -82,6 +88,13 @@ async def packages_text(
     header, row = (_WIDE_HEADER, _wide_row) if output == "wide" else (_HEADER, _row)
     rows = [row(package, arrow) for package in packages]
     return "".join(f"{line}\n" for line in layout(header, rows, columns))
+
+
+async def _one_of_kind(inspector: Inspector, name: str, kind: str) -> PackageSnapshot:
+    package = await _one_package(inspector, name)
+    if kind not in ("", package.kind):
+        raise NoSuchPackageError(f"no {kind} named {name!r}; a {package.kind} has that name")
+    return package
 
 
 async def dump_text(inspector: Inspector, name: str | None, output: OutputFormat) -> str:

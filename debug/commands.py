@@ -8,7 +8,7 @@ import argparse
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import cast
+from typing import Final, cast
 
 from wharfinger.debug.answers import (
     ARROW,
@@ -34,14 +34,32 @@ from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json_value import JsonObject, as_object
 from wharfinger.formats.yaml_reader import read_yaml
 
+_LISTED: Final = {"packages": "", "applications": "Application", "modules": "Module"}
+"""What `get` lists, and the kind of resource behind it."""
+_SHORT: Final = {
+    **dict.fromkeys(("package", "pkg", "pkgs", "all"), "packages"),
+    **dict.fromkeys(("application", "app", "apps", "wapp"), "applications"),
+    **dict.fromkeys(("module", "mod", "mods", "wmod"), "modules"),
+}
+
+
+_ELSEWHERE: Final = {
+    **dict.fromkeys(("repositories", "repos", "packagerepositories", "pkgrepo"), "packagerepositories"),
+}
+
 
 class SettingsFileError(DebugError):
     """A file that has no settings in it."""
 
 
 def add_get(parser: argparse.ArgumentParser) -> None:
-    """`wharfinger get packages [NAME]`."""
-    parser.add_argument("what", choices=("packages",), help="what to list")
+    """`wharfinger get packages|applications|modules [NAME]`."""
+    parser.add_argument(
+        "what",
+        type=_listed,
+        choices=tuple(_LISTED),
+        help="packages: all; applications or modules: those of one kind; singular and short names do, too",
+    )
     add_name(parser)
     parser.add_argument(
         "-o",
@@ -155,11 +173,11 @@ def add_validate(parser: argparse.ArgumentParser) -> None:
 
 def _get(args: argparse.Namespace) -> int:
     arrow = ARROW if is_unicode() else "->"
-    columns, output = terminal_columns(), cast("str", args.output)
+    columns, output, what = terminal_columns(), cast("str", args.output), cast("str", args.what)
     return print_answer(
         args,
-        lambda client: packages_text(client, _name(args), output, columns, arrow),
-        when_empty="no packages",
+        lambda client: packages_text(client, _name(args), output, columns, arrow, _LISTED[what]),
+        when_empty=f"no {what}",
     )
 
 
@@ -256,6 +274,16 @@ def _add_text_output(parser: argparse.ArgumentParser, *more: str) -> None:
     known = ("text", *OUTPUT_FORMATS, *more)
     listed = f"text (default), {', '.join(known[1:-1])} or {known[-1]}"
     parser.add_argument("-o", "--output", choices=known, default="text", help=listed)
+
+
+def _listed(text: str) -> str:
+    """An argument's value: the plural of what people type, with or without the group of the resource."""
+    word = text.lower().removesuffix(".wharfinger.dev")
+    if word in _ELSEWHERE:
+        raise argparse.ArgumentTypeError(
+            f"{word} are resources; `kubectl get {_ELSEWHERE[word]}.wharfinger.dev` lists them"
+        )
+    return _SHORT.get(word, word)
 
 
 def _settings_version(text: str) -> int:

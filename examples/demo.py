@@ -177,10 +177,10 @@ class Demo:
         self.show("kubectl", "apply", "--filename", str(manifest))
         self.await_it("all packages are Ready", progress.all_ready)
         self.show(
-            "kubectl", "wait", "--for=condition=Ready", "applications", "--all", "--namespace=demo", "--timeout=60s"
+            "kubectl", "wait", "--for=condition=Ready", "applications.wharfinger.dev", "--all", "--namespace=demo", "--timeout=60s"
         )
-        self.show("kubectl", "wait", "--for=condition=Ready", "module/namespace-defaults", "--timeout=60s")
-        self.show("kubectl", "get", "applications,modules,deployments,statefulsets", "--all-namespaces")
+        self.show("kubectl", "wait", "--for=condition=Ready", "modules.wharfinger.dev/namespace-defaults", "--timeout=60s")
+        self.show("kubectl", "get", "applications.wharfinger.dev,modules.wharfinger.dev,deployments,statefulsets", "--all-namespaces")
 
     def check_digests(self) -> None:
         """What is installed is what was pushed, and was asked for by its digest."""
@@ -238,7 +238,7 @@ class Demo:
         progress = Progress(self.daemon, ("demo.web",))
         before = progress.latest["demo.web"]
         patch = '{"spec":{"settings":{"replicas":3}}}'
-        self.show("kubectl", "patch", "application", "web", "--namespace=demo", "--type=merge", f"--patch={patch}")
+        self.show("kubectl", "patch", "applications.wharfinger.dev", "web", "--namespace=demo", "--type=merge", f"--patch={patch}")
 
         def applied() -> bool:
             ready = progress.all_ready()
@@ -277,9 +277,9 @@ class Demo:
         """Whatever was not there before the first package came must be gone, but for what is kept on purpose."""
         title("Everything is deleted, and nothing of it is left")
         timeout = f"--timeout={PATIENCE_S}s"
-        self.show("kubectl", "delete", "applications", "--all", "--namespace=demo", timeout)
-        self.show("kubectl", "delete", "module", "namespace-defaults", timeout)
-        self.show("kubectl", "delete", "packagerepository", "default", timeout)
+        self.show("kubectl", "delete", "applications.wharfinger.dev", "--all", "--namespace=demo", timeout)
+        self.show("kubectl", "delete", "modules.wharfinger.dev", "namespace-defaults", timeout)
+        self.show("kubectl", "delete", "packagerepositories.wharfinger.dev", "default", timeout)
         self.show("kubectl", "delete", "configmap", "page", "--namespace=demo", timeout)
         self.show("kubectl", "delete", "namespace", "team", timeout)
 

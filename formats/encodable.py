@@ -1,6 +1,20 @@
-"""Text for a terminal or a pipe whose encoding has not all characters: that is no reason to say nothing."""
+"""Bytes and characters of others as text that can be shown.
+
+Text for a terminal or a pipe whose encoding has not all characters: that is no reason to say nothing.
+"""
 
 
 def encodable(text: str, encoding: str) -> str:
     r"""``text`` with each character that ``encoding`` does not have written as an escape: ``\u2713``."""
     return text.encode(encoding, "backslashreplace").decode(encoding)
+
+
+def quoted(data: bytes, most: int) -> str:
+    """The first ``most`` bytes for a message: text in quotes, anything else as ``bytes that are no text (e0 30)``."""
+    shown = data[:most]
+    try:
+        return repr(shown.decode())
+    except UnicodeDecodeError as error:
+        if len(data) > most and error.end == len(shown) and error.start > 0:  # a character that was cut in two
+            return repr(shown[: error.start].decode())
+    return f"bytes that are no text ({shown[:8].hex(' ')})"

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from wharfinger.formats.archive_stream import ArchiveStream
+from wharfinger.formats.encodable import quoted
 from wharfinger.formats.errors import ArchiveError
 
 BLOCK: Final = 512
@@ -172,7 +173,7 @@ class TarReader:
         try:
             return raw.decode()
         except UnicodeDecodeError as error:
-            raise ArchiveError(f"{self._what}: entry {raw[:80]!r} has a name that is not UTF-8") from error
+            raise ArchiveError(f"{self._what}: entry {quoted(raw, 80)} has a name that is not UTF-8") from error
 
 
 def _parse(block: bytes, what: str) -> _Header:
@@ -200,7 +201,7 @@ def _number(raw: bytes, what: str) -> int:
         return int.from_bytes(raw[1:], "big")
     digits = raw.strip(b" \0")
     if not re.fullmatch(rb"[0-7]*", digits):
-        raise ArchiveError(f"{what}: not a tar, or damaged: {raw!r} is not a number")
+        raise ArchiveError(f"{what}: not a tar, or damaged: {quoted(raw, 16)} is not a number")
     return int(digits or b"0", 8)
 
 

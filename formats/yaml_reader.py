@@ -73,13 +73,16 @@ def read_yaml(data: bytes | str, *, what: str, limits: YamlLimits = DEFAULT_LIMI
     return found
 
 
-def read_first_yaml(data: bytes, *, what: str, limits: YamlLimits = DEFAULT_LIMITS) -> tuple[JsonValue, list[str]]:
+def read_first_yaml(
+    data: bytes, *, what: str, limits: YamlLimits = DEFAULT_LIMITS, exact_floats: bool = False
+) -> tuple[JsonValue, list[str]]:
     """The first document, whatever follows it, and what is wrong with it that need not matter: keys that stand twice.
 
-    Of those the last counts; each is said as ``line 3: key "a" already set in map``. Raises YamlError.
+    Of those the last counts; each is said as ``line 3: key "a" already set in map``. With ``exact_floats`` a float stays one,
+    whole (``1.0``) or not finite, for a decoder that makes strings of numbers. Raises YamlError.
     """
     repeats: list[str] = []
-    for document, _line in _documents(data, what, limits, repeats=repeats):
+    for document, _line in _documents(data, what, limits, repeats=repeats, exact_floats=exact_floats):
         return document, repeats
     return None, []
 
@@ -106,7 +109,13 @@ def read_yaml_all(
 
 
 def _documents(
-    data: bytes | str, what: str, limits: YamlLimits, *, old_booleans: bool = True, repeats: list[str] | None = None
+    data: bytes | str,
+    what: str,
+    limits: YamlLimits,
+    *,
+    old_booleans: bool = True,
+    repeats: list[str] | None = None,
+    exact_floats: bool = False,
 ) -> Iterator[tuple[JsonValue, int]]:
     """Each document and the line it starts on; with ``repeats`` keys that stand twice are noted there, not refused."""
     raw = _utf8(data, what, limits)
@@ -117,7 +126,9 @@ def _documents(
         if repeats is not None and len(repeats) < _MOST_REPEATS:
             repeats.append(f"line {line}: key {json.dumps(key, ensure_ascii=False)} already set in map")
 
-    builder = TreeBuilder(tree_limits, old_booleans=old_booleans, on_repeat=None if repeats is None else note)
+    builder = TreeBuilder(
+        tree_limits, old_booleans=old_booleans, on_repeat=None if repeats is None else note, exact_floats=exact_floats
+    )
     try:
         for event in yaml.parse(raw, Loader=yaml.CSafeLoader):
             if isinstance(event, yaml.NodeEvent | yaml.CollectionEndEvent):

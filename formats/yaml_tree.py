@@ -21,6 +21,7 @@ from wharfinger.formats.yaml_scalars import (
     CORE,
     Kind,
     Resolved,
+    Scalar,
     ScalarError,
     as_key,
     as_value,
@@ -83,9 +84,15 @@ class TreeBuilder:
     """Feed it the node events of a document, then take the document with ``finish``; one builder serves a whole stream."""
 
     def __init__(
-        self, limits: TreeLimits, *, old_booleans: bool = True, on_repeat: Callable[[str], None] | None = None
+        self,
+        limits: TreeLimits,
+        *,
+        old_booleans: bool = True,
+        on_repeat: Callable[[str], None] | None = None,
+        exact_floats: bool = False,
     ) -> None:
         self._limits = limits
+        self._exact_floats = exact_floats
         self._old_booleans = old_booleans
         self._on_repeat = on_repeat
         self._stack: list[_Open] = []
@@ -127,7 +134,7 @@ class TreeBuilder:
             merges = text == "<<" and ((plain and tag in {None, "!"}) or tag == CORE + "merge")
             self._put_key(_MERGE if merges else as_key(found))
         else:
-            self._put(as_value(found), is_mapping=False)
+            self._put(self._as_value(found), is_mapping=False)
 
     def _start(self, container: list[JsonValue] | JsonObject, anchor: str | None, tag: str | None, name: str) -> None:
         if tag not in {None, "!", CORE + name}:
@@ -174,8 +181,11 @@ class TreeBuilder:
             raise Refused(f"nested deeper than {self._limits.max_depth} levels")
         if self._stack:
             self._stack[-1].height = max(self._stack[-1].height, anchor.height + 1)
-        value = as_value(anchor.scalar) if anchor.scalar is not None else _copy(anchor.value)
+        value = self._as_value(anchor.scalar) if anchor.scalar is not None else _copy(anchor.value)
         self._put(value, is_mapping=anchor.is_mapping, aliased=True)
+
+    def _as_value(self, found: Resolved) -> Scalar:
+        return found.value if self._exact_floats else as_value(found)
 
     def _wants_key(self) -> bool:
         if not self._stack:

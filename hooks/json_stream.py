@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from wharfinger.formats.encodable import quoted
 from wharfinger.formats.json_value import JsonError, JsonValue, decode_json
 
 MAX_BYTES: Final = 4 * 1024 * 1024
@@ -59,7 +60,7 @@ def _pieces(data: bytes, what: str) -> Iterator[bytes]:
 
 def _misplaced(data: bytes, end: int, what: str) -> JsonError:
     at = len(data) - len(data[end:].lstrip(_WHITE))
-    return JsonError(f"{what}: line {_line(data, at)}: expected an object or a list, found {data[at : at + 20]!r}")
+    return JsonError(f"{what}: line {_line(data, at)}: expected an object or a list, found {quoted(data[at:], 20)}")
 
 
 def _line(data: bytes, at: int) -> int:

@@ -180,7 +180,9 @@ class MetricStore:
         shown = name[:MAX_SHOWN]
         longest = max(map(len, (name, group, *(label for label, _ in labels))))
         if not is_metric_name(name):
-            raise Refused(f"{shown!r} is no name of a metric: letters, digits, _ and : are")
+            raise Refused(
+                f"{shown!r} is no name of a metric; use letters, digits, _ and :, and no digit at the beginning"
+            )
         if longest > self._limits.name:
             raise Refused(f"{shown}: a name of {longest} characters; {self._limits.name} are the most")
         if name.startswith(RESERVED_PREFIX):
@@ -188,7 +190,8 @@ class MetricStore:
         for label, value in labels:
             if not is_label_name(label) or label == "le":
                 raise Refused(
-                    f"{shown}: {label[:MAX_SHOWN]!r} is no name of a label, or one that Prometheus keeps for itself"
+                    f"{shown}: {label[:MAX_SHOWN]!r} is no name of a label, or one that Prometheus keeps for itself; "
+                    "use letters, digits and _"
                 )
             if len(value) > self._limits.value:
                 raise Refused(f"{shown}: label {label} has {len(value)} characters; {self._limits.value} are the most")

@@ -8,6 +8,7 @@ more than a bound; and it may have left a tree that nobody could remove by ordin
 (:mod:`wharfinger.process.remove_tree`). All functions here block; they are for a worker thread.
 """
 
+import errno
 import os
 import re
 import secrets
@@ -89,7 +90,8 @@ class RunFolder:
             finally:
                 os.close(fd)
         except OSError as error:
-            why = f"what the hook left there cannot be read: {error.strerror}; write into the file that is there"
+            found = "a link" if error.errno == errno.ELOOP else f"something that cannot be read ({error.strerror})"
+            why = f"the hook put {found} in its place; write into the file that is there"
             raise HookError(self.hook, why, file=variable) from error
         if len(data) > MAX_BYTES:
             raise HookError(self.hook, f"more than the limit of {MAX_BYTES} bytes", file=variable)

@@ -12,14 +12,14 @@ import re
 import stat
 import tarfile
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Final
 
 from wharfinger.formats.errors import FormatError
-from wharfinger.formats.json_value import JsonObject, JsonValue, as_object, find_list, find_object, find_str, need_str
-from wharfinger.formats.yaml_reader import read_yaml
+from wharfinger.formats.json_value import JsonObject, JsonValue, ShapeError, as_object, find_list, find_str, need_str
+from wharfinger.packages.chart_metadata import read_metadata
 from wharfinger.packages.errors import ArtifactError
 from wharfinger.packages.helmignore import FILE_NAME, MAX_BYTES, Rule, is_ignored, read_rules
 
@@ -44,12 +44,17 @@ _ALWAYS_IN_PACKAGES: Final = _ALWAYS_IN_CHARTS | {
 }
 """A package's ``.helmignore`` keeps these from Helm, not from the package."""
 
-# What Masterminds/semver's NewVersion takes, as Helm does for charts: a leading v and missing parts are allowed.
+# What Masterminds/semver's NewVersion takes, as Helm does for charts: a leading v, leading zeros and missing parts are allowed.
+_PRERELEASE: Final = r"(?:0|[1-9]\d*|\d*[A-Za-z-][0-9A-Za-z-]*)"
 _VERSION: Final = re.compile(
-    r"v?(?:0|[1-9]\d*)(?:\.(?:0|[1-9]\d*)){0,2}(?:-[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?(?:\+[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?\Z",
+    rf"v?(\d+)(?:\.(\d+))?(?:\.(\d+))?(?:-{_PRERELEASE}(?:\.{_PRERELEASE})*)?(?:\+[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?\Z",
     re.ASCII,
 )
-_NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,248}[A-Za-z0-9])?\Z")
+_LARGEST_PART: Final = 2**64 - 1
+_MAX_NAME: Final = 1000
+_MAX_VERSION: Final = 200
+_PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?\Z", re.ASCII)
+_ALIAS: Final = re.compile(r"[a-zA-Z0-9_-]+\Z", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +70,10 @@ class ChartDependency:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """What ``Chart.yaml`` says; ``metadata`` is all of it."""
+    """What ``Chart.yaml`` says; ``metadata`` is all of it that Helm knows, with the types that Helm gives it.
+
+    ``warnings`` say what is odd about the file, with its line.
+    """
 
     folder: Path
     api_version: str
@@ -76,6 +84,7 @@ class Chart:
     description: str
     dependencies: tuple[ChartDependency, ...]
     metadata: JsonObject = field(repr=False)
+    warnings: tuple[str, ...] = ()
 
 
 def read_chart(folder: Path) -> Chart:
@@ -97,34 +106,35 @@ def read_chart_file(data: bytes, folder: Path) -> Chart:
     if len(data) > MAX_CHART_FILE:
         raise ArtifactError(f"{what}: more than {MAX_CHART_FILE} bytes")
     try:
-        metadata = as_object(read_yaml(data, what=what), what)
-        if "appVersion" in metadata:  # a number, more often than not; Helm cannot read a record that has it so
-            metadata = {**metadata, "appVersion": _text(metadata, "appVersion")}
+        metadata, odd = read_metadata(data, what)
+        if not metadata.get("apiVersion"):
+            metadata["apiVersion"] = "v1"
+            odd += ("apiVersion: missing; read as v1, as Helm reads it",)
         chart = Chart(
             folder=folder,
             api_version=need_str(metadata, "apiVersion"),
             name=need_str(metadata, "name"),
             version=need_str(metadata, "version"),
-            app_version=_text(metadata, "appVersion"),
+            app_version=find_str(metadata, "appVersion"),
             type=find_str(metadata, "type") or "application",
             description=find_str(metadata, "description"),
             dependencies=tuple(_dependency(entry) for entry in find_list(metadata, "dependencies")),
             metadata=metadata,
         )
+        _check(chart)
     except FormatError as error:
         message = str(error)
         if what in message:
             raise ArtifactError(message) from error
         raise ArtifactError(f"{what}{_line(data, message)}: {message}") from error
-    _check(chart, data, what)
-    return chart
+    return replace(chart, warnings=tuple(f"{what}{_line(data, each)}: {each}" for each in (*odd, *_oddities(chart))))
 
 
 def synthetic_chart(folder: Path, name: str, app_version: str) -> Chart:
     """The chart of a package that has something to render and no ``Chart.yaml``: its name, and always version 0.2.0.
 
     Both are what templates of module folders have always been told (spec hook-protocol §5.8); the version that counts is the
-    package's, which is here for people to see in ``helm list``.
+    package's, which the record of the release has instead, for ``helm list``.
     """
     metadata: JsonObject = {"apiVersion": "v2", "name": name, "version": "0.2.0"}
     if app_version:
@@ -173,44 +183,45 @@ def pack_folder(folder: Path, *, prefix: str = "") -> bytes:
     return packed.getvalue()
 
 
-def _check(chart: Chart, data: bytes, what: str) -> None:
-    if chart.api_version not in {"v1", "v2"}:
-        raise ArtifactError(
-            f"{what}{_line(data, 'apiVersion')}: apiVersion: {chart.api_version[:50]!r} is neither v1 nor v2"
-        )
-    if not _NAME.match(chart.name) or ".." in chart.name:
-        raise ArtifactError(
-            f"{what}{_line(data, 'name')}: name: {chart.name[:100]!r} is no chart name: letters, digits, '-', '_', '.'"
-        )
-    if not _VERSION.match(chart.version) or len(chart.version) > 200:
-        raise ArtifactError(
-            f"{what}{_line(data, 'version')}: version: {chart.version[:100]!r} is no semantic version, such as 1.2.3"
-        )
+def _check(chart: Chart) -> None:
+    """Refuse what Helm refuses. Raises ShapeError."""
+    # Helm 3 takes "." and "..", too; but a chart's name is a folder's name in its archive.
+    if "/" in chart.name or chart.name in {".", ".."} or len(chart.name) > _MAX_NAME:
+        raise ShapeError(f"name: {chart.name[:100]!r} is no chart name: letters, digits, '-', '_', '.'")
+    version = _VERSION.match(chart.version)
+    fits = version is not None and all(int(part) <= _LARGEST_PART for part in version.groups() if part)
+    if not fits or len(chart.version) > _MAX_VERSION:
+        raise ShapeError(f"version: {chart.version[:100]!r} is no semantic version, such as 1.2.3")
     if chart.type not in {"application", "library"}:
-        raise ArtifactError(
-            f"{what}{_line(data, 'type')}: type: {chart.type[:50]!r} is neither application nor library"
-        )
+        raise ShapeError(f"type: {chart.type[:50]!r} is neither application nor library")
+    seen: set[str] = set()
+    for each in chart.dependencies:
+        if each.alias and not _ALIAS.match(each.alias):
+            raise ShapeError(
+                f"dependencies: {each.name[:100]}: alias: {each.alias[:50]!r} has other characters than letters, digits, '-', '_'"
+            )
+        if (name := each.alias or each.name) in seen:
+            raise ShapeError(f"dependencies: {name[:100]!r} is there twice; give one of them an alias")
+        seen.add(name)
+
+
+def _oddities(chart: Chart) -> Iterator[str]:
+    """What Helm takes, and an author hardly means."""
+    if chart.api_version not in {"v1", "v2"}:
+        yield f"apiVersion: {chart.api_version[:50]!r} is neither v1 nor v2: Helm 4 does not render it, Helm 3 does"
+    if not _PLAIN_NAME.match(chart.name) or ".." in chart.name:
+        yield f"name: {chart.name[:100]!r} has other characters than letters, digits, '-', '_', '.'"
 
 
 def _dependency(value: JsonValue) -> ChartDependency:
     entry = as_object(value, "dependencies")
     return ChartDependency(
-        name=need_str(entry, "name"),
-        version=_text(entry, "version"),
+        name=find_str(entry, "name"),
+        version=find_str(entry, "version"),
         repository=find_str(entry, "repository"),
         alias=find_str(entry, "alias"),
         condition=find_str(entry, "condition"),
     )
-
-
-def _text(entry: JsonObject, key: str) -> str:
-    """A string, or a number written without quotes, as Helm's decoder takes it for some fields."""
-    value = entry.get(key)
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))  # 1.0 is 1 to Helm
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return str(value)
-    return find_str(find_object({"": entry}, ""), key)
 
 
 def _line(data: bytes, message: str) -> str:

@@ -137,6 +137,23 @@ class Definition:
         return camel_name(self.name)
 
     @property
+    def recorded_chart(self) -> JsonObject:
+        """The chart's metadata for the record of a release: with the package's version, which ``helm list`` shows.
+
+        Templates see the version of the chart itself, which is a plain chart's version and any other package's own matter.
+        """
+        if self.chart is None:
+            return {}
+        if self.layout is Layout.CHART or _comparable(self.version) is None:
+            return self.chart.metadata
+        return {**self.chart.metadata, "version": self.version}
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is odd about its files and taken all the same."""
+        return self.chart.warnings if self.chart is not None else ()
+
+    @property
     def chart_file(self) -> JsonObject | None:
         """What a render request says for `chart_file`: None where the folder is a plain chart, which Helm reads as it is."""
         return None if self.layout is Layout.CHART or self.chart is None else self.chart.metadata

@@ -189,7 +189,7 @@ def _read(document: JsonObject, descriptor: Descriptor) -> Manifest:
 def _manifest(document: JsonObject, descriptor: Descriptor) -> Manifest:
     layers = find_list(document, "layers")
     if len(layers) > MAX_LAYERS:
-        raise ArtifactError(f"manifest {descriptor.digest}: {len(layers)} layers; at most {MAX_LAYERS} are read")
+        raise ArtifactError(f"{len(layers)} layers; at most {MAX_LAYERS} are read")
     config = read_descriptor(find(document, "config"), "config")
     artifact_type = find_str(document, "artifactType")
     return Manifest(

@@ -111,6 +111,7 @@ async def check_package(
         return CheckReport(None, (_error(str(error)),))
     findings = await _programs(definition, checker)
     sound = not findings
+    findings += [CheckFinding(Severity.WARNING, "", message) for message in definition.warnings]
     cases: tuple[ConversionCase, ...] = ()
     if sound:
         try:

@@ -117,7 +117,7 @@ async def _bring(
     objects = found.rendered.objects
     reporter.progressed(instance, Stage.APPLIED, "ApplyingManifests", f"applying {len(objects)} objects")
     reporter.tracked(instance, (), [f"{kind_of(obj)[1]} {name_of(obj)}" for obj in objects])
-    wish = release_request(wanted.request, found, definition.chart, instance)
+    wish = release_request(wanted.request, found, definition, instance)
     try:
         result = await tools.releases.upgrade(wish, progress=progress)
     except WaitInterruptedError as error:

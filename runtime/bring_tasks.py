@@ -151,6 +151,7 @@ async def load(instance: Instance, tools: Tools, reporter: Reporter) -> None:
     reporter.progressed(instance, Stage.LOADED, "Loading", "reading the package and asking its hooks what they want")
     async with tools.slots.use(Kind.LOAD, instance.id.name):
         await read_package(instance, tools)
+    reporter.warned(instance, "package", instance.loaded().warnings)
     await ask_enabled_script(instance, tools, reporter)
     instance.journalled().finish()
 

@@ -6,7 +6,8 @@ it changes, so everything that was wrong *there* is tried again with the queue's
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Final
 
 from wharfinger.cluster.definitions import NotEstablishedError
@@ -141,8 +142,20 @@ _REASONS: Final[tuple[tuple[type[Exception], str, bool | None], ...]] = (
 )
 
 
-def classify(error: Expected, mask: Callable[[str], str] = str) -> Failure:
-    """The failure that an expected error is; ``mask`` takes out of its text what must not be shown."""
+_OF_FOLDERS: Final = MappingProxyType({"ArtifactNotFound": "FolderNotFound", "ArtifactInvalid": "FolderInvalid"})
+"""Reasons of packages that come from a folder on this machine, by what they are of packages from a registry."""
+
+
+def classify(error: Expected, mask: Callable[[str], str] = str, *, in_folder: bool = False) -> Failure:
+    """The failure that an expected error is; ``mask`` takes out of its text what must not be shown.
+
+    ``in_folder``: the package comes from a folder on this machine, so nobody can push it.
+    """
+    failure = _classified(error, mask)
+    return replace(failure, reason=_OF_FOLDERS.get(failure.reason, failure.reason)) if in_folder else failure
+
+
+def _classified(error: Expected, mask: Callable[[str], str]) -> Failure:
     message = " ".join(mask(str(error)).split()) or type(error).__name__
     transient = getattr(error, "transient", False) is True
     if isinstance(error, RegistryError) and not isinstance(error, ArtifactNotFoundError):

@@ -34,7 +34,7 @@ from wharfinger.packages.chart_use import ChartUse
 from wharfinger.packages.definition import Definition
 from wharfinger.packages.registry import Manifest, Registry
 from wharfinger.packages.renderer import Renderer
-from wharfinger.packages.source import Source
+from wharfinger.packages.source import FolderSource, Source
 from wharfinger.packages.store import Store
 from wharfinger.queue.scope import WorkScope
 from wharfinger.queue.slots import Slots
@@ -271,6 +271,11 @@ class Instance:
     def patches(self) -> tuple[JsonValue, ...]:
         """What hooks have made of the values."""
         return self.record.state.patches if self.record is not None else ()
+
+    @property
+    def is_in_folder(self) -> bool:
+        """Whether the package comes from a folder of packages on this machine, and not from a registry."""
+        return isinstance(self.source, FolderSource)
 
     def masked(self, text: str) -> str:
         """A text as it may be shown."""

@@ -93,6 +93,21 @@ class Reason(StrEnum):
         "what the registry has is no package, or a file in it is wrong",
         "push a package under this version (`wharfinger package push` checks it), or ask for another version",
     )
+    FOLDER_NOT_FOUND = (
+        "FolderNotFound",
+        Again.ITSELF,
+        "the folder of packages on this machine does not have that package",
+        "put the package's folder there, or correct spec.packageName or the path that the PackageRepository names",
+    )
+    FOLDER_INVALID = (
+        "FolderInvalid",
+        Again.CHANGE,
+        "the package's folder on this machine holds no package, or a file in it is wrong",
+        (
+            "correct the file that the message names (`wharfinger package check FOLDER` checks a folder); a modules directory is "
+            "read again after a change, any other folder with the annotation wharfinger.dev/reconcile-requested-at"
+        ),
+    )
     STORE_FAILED = (
         "StoreFailed",
         Again.ITSELF,
@@ -236,7 +251,7 @@ class Reason(StrEnum):
         "HookInvalid",
         Again.CHANGE,
         "a hook's configuration, or a filter in it, is refused",
-        "correct the hook in the package and push it as another version",
+        "correct the hook in the package's folder, or, if it comes from a registry, push the package as another version",
     )
     PACKAGE_HOOK_FAILED = (
         "PackageHookFailed",

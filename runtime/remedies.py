@@ -7,6 +7,7 @@ that go with it, and what helps against that which has no word: work that takes 
 from typing import Final, NamedTuple
 
 from wharfinger.runtime.reasons import Reason, advice
+from wharfinger.runtime.resources import GROUP
 
 WAIT: Final = "nothing to do: it goes on by itself; ask again if it takes long"
 PAUSE: Final = "it goes on by itself; if it takes long, read in the daemon's log why that ConfigMap cannot be listed"
@@ -17,9 +18,12 @@ _MOST_NAMED: Final = 5
 
 
 def kubectl_name(name: str) -> str:
-    """A package as kubectl is told it: ``module db``, ``application web -n shop``."""
+    """A package as kubectl is told it: ``modules.wharfinger.dev db``, ``applications.wharfinger.dev web -n shop``.
+
+    With the group, because another program's definitions may have the same short words: Argo CD has applications, too.
+    """
     namespace, dot, instance = name.partition(".")
-    return f"application {instance} -n {namespace}" if dot else f"module {namespace}"
+    return f"applications.{GROUP} {instance} -n {namespace}" if dot else f"modules.{GROUP} {namespace}"
 
 
 def patch(name: str, spec: str) -> str:

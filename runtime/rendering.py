@@ -24,9 +24,9 @@ from wharfinger.cluster.release_request import ReleaseRequest
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json_value import JsonObject, checksum, find_object
 from wharfinger.packages.address import RepositoryAddress
-from wharfinger.packages.chart import Chart
 from wharfinger.packages.chart_use import ChartUse, chart_use
 from wharfinger.packages.crd_files import read_crds
+from wharfinger.packages.definition import Definition
 from wharfinger.packages.errors import PackageError
 from wharfinger.packages.renderer import Rendered, RenderRequest
 from wharfinger.packages.resource_overrides import override_rendered
@@ -209,7 +209,9 @@ def new_recorded(wanted: Wanted, found: Rendered) -> Recorded:
     return Recorded(found, wanted.request.values, seal(wanted.inputs, found) if wanted.inputs else "")
 
 
-def release_request(request: RenderRequest, found: Recorded, chart: Chart, instance: Instance) -> ReleaseRequest:
+def release_request(
+    request: RenderRequest, found: Recorded, definition: Definition, instance: Instance
+) -> ReleaseRequest:
     """What the release engine is asked for."""
     labels = {PACKAGE_LABEL: instance.id.name}
     if instance.wanted.maintenance:
@@ -219,7 +221,7 @@ def release_request(request: RenderRequest, found: Recorded, chart: Chart, insta
     return ReleaseRequest(
         name=request.release,
         namespace=request.namespace,
-        chart=chart.metadata,
+        chart=definition.recorded_chart,
         values=found.values,
         manifest=found.rendered.manifest,
         crds=found.rendered.crds,

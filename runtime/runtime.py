@@ -29,6 +29,7 @@ from wharfinger.formats.json_value import JsonObject, JsonValue
 from wharfinger.formats.merge_patch import overlaid
 from wharfinger.hooks.discovery import HookKind
 from wharfinger.packages.depends_on import depends_on_checksum
+from wharfinger.packages.requirements import Requirements
 from wharfinger.packages.resource_overrides import overrides_checksum
 from wharfinger.packages.source import Source, source_text
 from wharfinger.queue.service import Queues
@@ -47,7 +48,8 @@ from wharfinger.runtime.release_claims import ReleaseClaims
 from wharfinger.runtime.reports import Reports
 from wharfinger.runtime.resources import Directives, PackageSpec
 from wharfinger.runtime.rounds import Rounds
-from wharfinger.runtime.scheduler import IntentSet, Scheduler, ScriptVoted
+from wharfinger.runtime.scheduler import IntentSet, Node, Scheduler, ScriptVoted
+from wharfinger.runtime.scheduler_graph import DEFAULT_ORDER
 from wharfinger.runtime.settings import ResolvedSettings
 from wharfinger.runtime.statements import Statements
 from wharfinger.runtime.status import PackageStatus
@@ -226,6 +228,13 @@ class Runtime:
         """Return whether a release may hold objects of its own namespace only: an Application's, unless that is allowed."""
         is_application = AppId(owner.namespace, owner.name).name in self.instances
         return is_application and not self.reaches_cluster(owner.namespace)
+
+    def check_constraints(self, name: str, requirements: Requirements, order: int = DEFAULT_ORDER) -> None:
+        """Refuse requirements with which a package could not be on now, before it is asked for; nothing is changed.
+
+        ``name`` is what the scheduler calls it. Raises ConstraintsError or CycleError, whose messages name who is in the way.
+        """
+        self.scheduler.check_constraints(Node(name, "", requirements, order))
 
     def is_removed(self, name: str) -> bool:
         """Its removal is over, and its object not yet gone."""

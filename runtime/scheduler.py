@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Final
 
 from wharfinger.runtime.inspector import NodeSnapshot
-from wharfinger.runtime.rules import Facts, Reason
+from wharfinger.runtime.rules import Facts, Others, Reason, gates
 from wharfinger.runtime.scheduler_events import (
     Completed,
     Decided,
@@ -36,6 +36,7 @@ from wharfinger.runtime.scheduler_state import Graph
 __all__ = [
     "Broken",
     "Completed",
+    "ConstraintsError",
     "CycleError",
     "Decided",
     "Disable",
@@ -69,6 +70,14 @@ class Broken:
     name: str
     reason: str
     message: str
+
+
+class ConstraintsError(Exception):
+    """A package could not be on with what it requires; ``reason`` is the word that its decision would have."""
+
+    def __init__(self, reason: Reason, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
 
 
 class Scheduler:
@@ -142,6 +151,22 @@ class Scheduler:
             for each, decision in lost
             if decision.reason in _REQUIREMENTS and (before[each].on if before else self.enabled(each))
         )
+
+    def check_constraints(self, node: Node) -> None:
+        """Refuse a package that could not be on, before anything is begun for it; nothing is changed (spec/runtime §4.8).
+
+        Only its gates are asked: the versions of Kubernetes and of the platform, the end of the bootstrap, dependencies and
+        groups, as things are now. Whether anybody wants it is no question of admission. Raises ConstraintsError with what the
+        first gate says, or CycleError where it would close a cycle.
+        """
+        graph = self._graph
+        standing = graph.decisions().get if graph.paused else graph.standing
+        decided = {name: standing(name) for name in node.names()}
+        on = (name for name, decision in decided.items() if decision is not None and decision.on)
+        enabled = {name: graph.entries[name].node.version for name in on}
+        for vote in gates(node, graph.facts, Others(enabled, graph.entries)):
+            raise ConstraintsError(vote.reason, vote.message)
+        what_if(graph, node.name, node)
 
     def snapshot(self, name: str) -> NodeSnapshot | None:
         """One node; None where it is not there."""

@@ -10,10 +10,19 @@ from dataclasses import dataclass, field
 
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.formats.errors import FormatError
-from wharfinger.formats.json_value import JsonObject, JsonValue, as_object, checksum, find, find_object, find_str
+from wharfinger.formats.json_value import (
+    JsonObject,
+    JsonValue,
+    as_object,
+    checksum,
+    find,
+    find_object,
+    find_str,
+    type_name,
+)
 from wharfinger.formats.merge_patch import overlaid
 from wharfinger.formats.redaction import SHORTEST_SECRET
-from wharfinger.formats.yaml_reader import read_yaml
+from wharfinger.formats.yaml_reader import YamlError, read_yaml
 from wharfinger.runtime.repositories import secret_data
 from wharfinger.runtime.resources import PackageSpec, SettingsSource
 
@@ -120,17 +129,28 @@ def _layer(entry: SettingsSource, obj: JsonObject | None, where: str) -> JsonObj
                 return {}
             raise SettingsSourceError(f"{where}: {what} has no key {entry.key!r}")
         if not entry.path:
-            return as_object(read_yaml(text, what=entry.key) or {}, entry.key)
+            found = read_yaml(text, what=entry.key) or {}
+            if not isinstance(found, dict):
+                told = f"expected an object of settings, found {type_name(found)}"
+                raise SettingsSourceError(f"{where}: {what}: {entry.key}: {told}")
+            return found
         value: JsonValue = text.decode()
     except FormatError as error:
-        # The error may quote what it could not read, and that may be a secret.
-        said = "is not YAML that holds an object of settings" if entry.is_secret else str(error)
+        said = _unreadable(error) if entry.is_secret else str(error).removeprefix(f"{entry.key}:").lstrip()
         raise SettingsSourceError(f"{where}: {what}: {entry.key}: {said}") from error
     except UnicodeDecodeError as error:
         raise SettingsSourceError(f"{where}: {what}: {entry.key}: not text") from error
     for name in reversed(entry.path):
         value = {name: value}
     return as_object(value, where)
+
+
+def _unreadable(error: FormatError) -> str:
+    """The place of an error in the text of a Secret, without its reason, which may quote what is secret."""
+    if not isinstance(error, YamlError):
+        return "not base64, as the data of a Secret are"
+    place = "" if error.line is None else f"line {error.line}, column {error.column}: "
+    return f"{place}cannot be read as YAML (why may quote the Secret; `wharfinger package check --settings` says it)"
 
 
 def _text(entry: SettingsSource, obj: JsonObject) -> bytes | None:

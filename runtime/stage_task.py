@@ -138,7 +138,7 @@ class StageTask:
         try:
             await self.work(self.instance, self.tools, self.reporter)
         except EXPECTED as error:
-            failure = self._report(classify(error, self.instance.masked))
+            failure = self._report(classify(error, self.instance.masked, in_folder=self.instance.is_in_folder))
             raise TaskFailed(f"{failure.reason}: {failure.message}", permanent=failure.permanent) from error
         except TaskFailed:
             raise

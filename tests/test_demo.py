@@ -205,6 +205,7 @@ def test_the_tour_of_the_readme_can_be_walked(folder: Path) -> None:
         )
         assert done.returncode == 0, done.stdout
         assert "5 replicas\nsucceeded: true" in done.stdout
+        assert "fleet-1.0.0" in done.stdout  # as helm lists it: the package's version
         assert "token: must have at least 8 characters" in done.stdout
         assert "correct-horse" not in "".join(line for line in done.stdout.splitlines() if not line.startswith("+"))
         demo.process.send_signal(signal.SIGTERM)

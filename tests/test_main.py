@@ -65,6 +65,36 @@ def test_wrong_usage_is_exit_code_2(arguments: list[str], capsys: pytest.Capture
     assert "usage: wharfinger" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [
+        ("gett packages", "did you mean 'get'?"),
+        ("list", "did you mean 'get packages'?"),
+        ("describe web", "did you mean 'why'?"),
+        ("push web", "did you mean 'package push'?"),
+        ("package pusch", "did you mean 'push'?"),
+        ("hook rn", "did you mean 'run'?"),
+        ("get package -o jsn", "did you mean 'json'?"),
+        ("get repos", "`kubectl get packagerepositories.wharfinger.dev` lists them"),
+        ("frobnicate", "choose from 'run', 'plan'"),
+        (f"{'get' * 100}", "choose from 'run', 'plan'"),
+    ],
+)
+def test_a_wrong_word_gets_a_suggestion(arguments: str, meant: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(arguments.split())
+    assert caught.value.code == 2
+    assert meant in capsys.readouterr().err
+
+
+def test_every_suggestion_is_a_command() -> None:
+    from wharfinger.__main__ import _MEANT
+
+    known = {command.name for command in COMMANDS}
+    assert {meant.split()[0] for meant in _MEANT.values()} <= known
+    assert known.isdisjoint(_MEANT)
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh"])
 def test_completion_knows_the_commands(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["completion", shell]) == 0
@@ -95,6 +125,62 @@ def test_a_reader_that_goes_away_is_no_traceback() -> None:
     )
     os.close(writer)
     assert "Traceback" not in done.stderr
+
+
+ANSWERS = [
+    "get packages",
+    "why web",
+    "version",
+    "--help",
+    "get --help",
+    "completion bash",
+    "package check examples/web-service",
+]
+
+
+@pytest.mark.parametrize("arguments", ANSWERS)
+@pytest.mark.parametrize("closed", [">&-", ">&- <&-"])
+def test_a_closed_stdout_is_one_line(arguments: str, closed: str, tmp_path: Path) -> None:
+    environment = f"WHARFINGER_SOCKET={tmp_path}/none"
+    done = run("bash", "-c", f"{environment} {sys.executable} -m wharfinger {arguments} {closed}")
+    assert done.returncode == 1
+    assert done.stdout == ""
+    reasons = ("error: the answer cannot be written: standard output is closed\n", "error: no daemon")
+    assert done.stderr.startswith(reasons)
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("closed", ["<&-", "2>&-", "<&- 2>&-"])
+def test_a_stream_that_a_command_does_not_need_may_be_closed(closed: str) -> None:
+    done = run("bash", "-c", f"{sys.executable} -m wharfinger version {closed}")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("wharfinger ")
+
+
+def test_an_answer_of_a_daemon_that_nobody_takes_is_one_line(tmp_path: Path) -> None:
+    code = (
+        "import trio, sys\nfrom pathlib import Path\nfrom tests.debug.canned import CannedInspector\n"
+        "from wharfinger.debug.server import open_debug_server\n"
+        "async def main():\n"
+        f"    async with open_debug_server(Path({str(tmp_path / 'socket')!r}), CannedInspector()):\n"
+        "        command = [sys.executable, '-m', 'wharfinger', *sys.argv[1:]]\n"
+        "        closing = ['bash', '-c', '\"$@\" >&-', 'bash', *command]\n"
+        "        done = await trio.run_process(closing, check=False, capture_stderr=True)\n"
+        "    print(done.returncode, done.stderr.decode(), end='')\n"
+        "trio.run(main)\n"
+    )
+    for command in (
+        ["get", "packages"],
+        ["get", "packages", "-o", "json"],
+        ["dump"],
+        ["queues", "dump"],
+        ["scheduler", "dump"],
+    ):
+        done = run(sys.executable, "-c", code, *command, "--socket", str(tmp_path / "socket"))
+        assert done.stdout == "1 error: the answer cannot be written: standard output is closed\n", (
+            command,
+            done.stderr,
+        )
 
 
 INTERRUPTED_WHILE_LOADING = """\

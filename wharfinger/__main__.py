@@ -6,14 +6,17 @@ sets ``handler``, which returns the exit code: 0 done, 1 failed, 2 wrong usage, 
 """
 
 import argparse
+import difflib
 import importlib
+import io
 import os
+import re
 import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final, NoReturn, cast
 
 import wharfinger
 
@@ -21,6 +24,23 @@ if TYPE_CHECKING:
     from wharfinger.packages.conversions import JqRunner
     from wharfinger.packages.package_check import CheckFinding
     from wharfinger.runtime.inspector import Inspector
+
+_PROGRAM: Final = "wharfinger"
+_WRONG_WORD: Final = re.compile(
+    r"(?P<argument>argument .*): invalid choice: '(?P<word>[^']*)' \(choose from (?P<known>.*)\)\Z", re.DOTALL
+)
+_LONGEST_GUESS: Final = 40
+_MEANT: Final = {
+    **dict.fromkeys(("list", "ls", "status", "ps", "show"), "get packages"),
+    **dict.fromkeys(("describe", "explain", "events"), "why"),
+    **dict.fromkeys(("template", "manifest"), "render"),
+    **dict.fromkeys(("metrics", "top", "stats"), "statistics"),
+    **dict.fromkeys(("start", "daemon", "serve"), "run"),
+    **{word: f"package {word}" for word in ("push", "check", "lint", "inspect")},
+    "queue": "queues dump",
+    "config": "hook config",
+}
+"""Commands of other programs, and what they are called here."""
 
 EXIT_FAILED: Final = 1
 EXIT_INTERRUPTED: Final = 130
@@ -59,8 +79,22 @@ COMMANDS: Final = (
 )
 
 
+class StdoutClosedError(Exception):
+    """A command wrote to a standard output that was closed before the start."""
+
+
+class _ClosedStdout(io.TextIOBase):
+    """Standard output where nobody wants any; not an OSError, which argparse ignores when it prints a help text."""
+
+    encoding = "utf-8"
+
+    def write(self, _text: str, /) -> int:
+        raise StdoutClosedError
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
+    _open_closed_streams()
     code = _guarded(argv)
     try:
         sys.stderr.flush()
@@ -76,14 +110,44 @@ def _guarded(argv: Sequence[str] | None) -> int:
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     except BaseExceptionGroup as group:
-        # Ctrl-C among tasks comes out of their nurseries wrapped.
-        if group.split(KeyboardInterrupt)[1] is not None:
-            raise
-        return EXIT_INTERRUPTED
+        # What ends a command among tasks comes out of their nurseries wrapped.
+        if group.split(KeyboardInterrupt)[1] is None:
+            return EXIT_INTERRUPTED
+        if group.split(StdoutClosedError)[1] is None:
+            return _stdout_is_closed()
+        raise
+    except StdoutClosedError:
+        return _stdout_is_closed()
     except BrokenPipeError:
         # The reader (head, less) went away; nothing more can be said on stdout.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_FAILED
+
+
+def _stdout_is_closed() -> int:
+    sys.stderr.write("error: the answer cannot be written: standard output is closed\n")
+    return EXIT_FAILED
+
+
+def _open_closed_streams() -> None:
+    """Open the standard streams that whoever started this closed.
+
+    Python has None for such a stream, and its descriptor would go to the next file or socket that is opened, so that a child
+    process took that one for its output. A log that nobody wants is dropped; input is empty; a written answer is an error.
+    """
+    streams = (sys.stdin, sys.stdout, sys.stderr)
+    closed = {number for number, stream in enumerate(streams) if stream is None}
+    for number in closed:
+        descriptor = os.open(os.devnull, os.O_RDWR)  # lowest free number first, so most often the right one
+        if descriptor != number:
+            os.dup2(descriptor, number)
+            os.close(descriptor)
+    if 0 in closed:
+        sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 - for as long as the process lives
+    if 1 in closed:
+        sys.stdout = _ClosedStdout()
+    if 2 in closed:
+        sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
 
 
 def _run(arguments: list[str]) -> int:
@@ -101,10 +165,25 @@ def _run(arguments: list[str]) -> int:
     return handler(args)
 
 
+class _Parser(argparse.ArgumentParser):
+    """A parser that guesses what a wrong word was meant to be; the parsers of its commands are of this class, too."""
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong, with the nearest known word instead of all of them, and end with exit code 2."""
+        wrong = _WRONG_WORD.match(message)
+        if wrong is not None and len(wrong["word"]) <= _LONGEST_GUESS:
+            word, known = wrong["word"], re.findall(r"'([^']*)'", wrong["known"])
+            close = _MEANT.get(word.lower(), "") if self.prog == _PROGRAM else ""
+            close = close or next(iter(difflib.get_close_matches(word.lower(), known, n=1)), "")
+            if close:
+                message = f"{wrong['argument']}: no {word!r} here; did you mean {close!r}?"
+        super().error(message)
+
+
 def build_parser(asked_for: str | None) -> argparse.ArgumentParser:
     """The parser, with the arguments of the command ``asked_for`` only; of every command for ``"*"``."""
-    parser = argparse.ArgumentParser(
-        prog="wharfinger",
+    parser = _Parser(
+        prog=_PROGRAM,
         description="The package runtime for Kubernetes.",
         epilog="`wharfinger COMMAND --help` explains a command.",
     )

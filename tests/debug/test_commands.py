@@ -87,6 +87,36 @@ async def run_against(inspector: CannedInspector, line: str, path: Path) -> tupl
         return await trio.to_thread.run_sync(run, f"{line} --socket {path}")
 
 
+@pytest.mark.parametrize(
+    ("line", "kinds"),
+    [
+        *((f"get {word}", {"Application", "Module"}) for word in ("packages", "package", "pkg", "Packages")),
+        *(
+            (f"get {word}", {"Application"})
+            for word in ("applications", "application", "app", "applications.wharfinger.dev")
+        ),
+        *((f"get {word}", {"Module"}) for word in ("modules", "module", "mod", "wmod")),
+    ],
+)
+async def test_get_takes_what_people_type(line: str, kinds: set[str], tmp_path: Path) -> None:
+    contents = (package("ingress", kind="Module"), package("prod.web"))
+    code, out, _ = await run_against(CannedInspector(contents=contents), f"{line} -o json", tmp_path / "s")
+    assert code == 0
+    assert {each["kind"] for some in json.loads(out).values() for each in some.values()} == kinds
+    code, out, _ = await run_against(CannedInspector(contents=contents), f"{line} -o name", tmp_path / "t")
+    assert (code, out.split()) == (0, [each.name for each in contents if each.kind in kinds])
+
+
+async def test_get_says_of_which_kind_a_name_is(tmp_path: Path) -> None:
+    contents = (package("ingress", kind="Module"), package("prod.web"))
+    inspector = CannedInspector(contents=contents)
+    assert await run_against(inspector, "get module ingress -o name", tmp_path / "s") == (0, "ingress\n", "")
+    said = "error: no Application named 'ingress'; a Module has that name\n"
+    assert await run_against(inspector, "get app ingress", tmp_path / "s") == (1, "", said)
+    alone = CannedInspector(contents=contents[1:])
+    assert await run_against(alone, "get modules", tmp_path / "s") == (0, "", "no modules\n")
+
+
 async def test_get_packages(tmp_path: Path) -> None:
     code, out, err = await run_against(CannedInspector(), "get packages", tmp_path / "s")
     assert (code, err) == (0, "")

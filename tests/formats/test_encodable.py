@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wharfinger.formats.encodable import encodable
+from wharfinger.formats.encodable import encodable, quoted
 
 
 @pytest.mark.parametrize(
@@ -24,3 +24,24 @@ def test_what_a_stream_has_not_is_an_escape(text: str, encoding: str, shown: str
 def test_it_can_be_written(text: str, encoding: str) -> None:
     shown = encodable(text, encoding)
     assert shown.encode(encoding).decode(encoding) == shown
+
+
+@pytest.mark.parametrize(
+    ("data", "shown"),
+    [
+        (b"abc", "'abc'"),
+        (b"", "''"),
+        (b"a\n\x1b", "'a\\n\\x1b'"),
+        (b"x" * 30, f"'{'x' * 20}'"),
+        (b"x" * 19 + "ü".encode(), f"'{'x' * 19}'"),
+        (b"\xe00U", "bytes that are no text (e0 30 55)"),
+        (b"ab\xff" + b"x" * 30, "bytes that are no text (61 62 ff 78 78 78 78 78)"),
+    ],
+)
+def test_bytes_in_a_message(data: bytes, shown: str) -> None:
+    assert quoted(data, 20) == shown
+
+
+@given(st.binary(max_size=30))
+def test_bytes_in_a_message_can_be_shown(data: bytes) -> None:
+    assert quoted(data, 20).isprintable()

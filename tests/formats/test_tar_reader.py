@@ -237,7 +237,7 @@ def test_old_signed_checksums_are_right_too() -> None:
     [
         (b"", "truncated: it ends without an end mark"),
         (b"x" * 100, "truncated: it ends without an end mark"),
-        (b"x" * BLOCK, "not a tar, or damaged: b'xxxxxxxx' is not a number"),
+        (b"x" * BLOCK, "not a tar, or damaged: 'xxxxxxxx' is not a number"),
         (header()[:-1], "truncated: it ends without an end mark"),
         (header(), "truncated: it ends without an end mark"),
         (header(size=5) + b"hel", "truncated: it ends 2 bytes before it should"),

@@ -154,7 +154,7 @@ def test_warnings_are_few_and_no_secrets() -> None:
     many = [{"name": f"bad-{number}", "set": 1} for number in range(100)]
     warnings = ran(metrics, *many)
     assert len(warnings) == MAX_WARNINGS
-    assert warnings[0] == "'bad-0' is no name of a metric: letters, digits, _ and : are"
+    assert warnings[0] == "'bad-0' is no name of a metric; use letters, digits, _ and :, and no digit at the beginning"
     assert warnings[-1] == "and 81 more like these"
     assert len(ran(metrics, *([{"name": "bad-0", "set": 1, "labels": {"a": "hunter2"}}] * 100))) == 1
     told = ran(metrics, {"name": "a", "action": "count"}, {"name": "a", "set": 1, "labels": {"__a": "hunter2"}})

@@ -29,11 +29,12 @@ def test_documents_follow_each_other_with_or_without_white_space(data: bytes, ex
 @pytest.mark.parametrize(
     ("data", "why"),
     [
-        (b"1", r"line 1: expected an object or a list, found b'1'"),
-        (b'{}\n"a"', r"""line 2: expected an object or a list, found b'"a"'"""),
-        (b"{}\n\n  x {}", r"line 3: expected an object or a list, found b'x \{\}'"),
-        (b"{} trailing", r"line 1: expected an object or a list, found b'trailing'"),
-        (b"}", r"line 1: expected an object or a list, found b'\}'"),
+        (b"1", r"line 1: expected an object or a list, found '1'"),
+        (b'{}\n"a"', r"""line 2: expected an object or a list, found '"a"'"""),
+        (b"{}\n\n  x {}", r"line 3: expected an object or a list, found 'x \{\}'"),
+        (b"{} trailing", r"line 1: expected an object or a list, found 'trailing'"),
+        (b"\xe0\x30U\xa0", r"line 1: expected an object or a list, found bytes that are no text \(e0 30 55 a0\)$"),
+        (b"}", r"line 1: expected an object or a list, found '\}'"),
         (b"{}\n{", r"the document that begins in line 2 does not end"),
         (b'{"a": \n"b', r"a string that begins in line 2 does not end"),
         (b'{"a": "b\\"}', r"a string that begins in line 1 does not end"),

@@ -93,6 +93,8 @@ def test_anything_but_a_plain_file_is_refused_without_waiting_or_leaking(folder:
     with pytest.raises(HookError, match="METRICS_PATH") as caught:
         folder.read("METRICS_PATH")
     assert caught.value.file == "METRICS_PATH"
+    assert "in its place" in str(caught.value)
+    assert ("put a link in its place; write into" in str(caught.value)) == kind.startswith("link")
     assert len(list(Path("/proc/self/fd").iterdir())) == before
 
 

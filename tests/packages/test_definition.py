@@ -83,6 +83,7 @@ def test_an_application(tmp_path: Path) -> None:
     synthetic: JsonObject = {"apiVersion": "v2", "name": "web-shop", "version": "0.2.0", "appVersion": "v1.2.3"}
     assert found.chart is not None
     assert (found.chart.name, found.chart.version, found.chart_file) == ("web-shop", "0.2.0", synthetic)
+    assert found.recorded_chart == {**synthetic, "version": "v1.2.3"}
 
 
 def test_its_schemas_are_closed_extended_and_stricter_for_helm(tmp_path: Path) -> None:
@@ -170,6 +171,14 @@ def test_a_module_folder_with_a_chart_of_its_own(tmp_path: Path) -> None:
     assert found.chart is not None
     assert (found.chart.name, found.chart.version) == ("tuner", "9.9.9")
     assert found.chart_file is found.chart.metadata
+    assert found.recorded_chart == {**found.chart.metadata, "version": "v1.0.1"}
+
+
+def test_a_tag_that_is_no_version_is_not_recorded_as_one(tmp_path: Path) -> None:
+    found = read(tmp_path, {"package.yaml": "{}", "templates/a.yaml": ""}, version="latest")
+    assert found.version == "latest"
+    assert found.chart is not None
+    assert found.recorded_chart == found.chart.metadata
 
 
 def test_crds_alone_are_something_to_render(tmp_path: Path) -> None:
@@ -184,6 +193,7 @@ def test_a_plain_chart(tmp_path: Path) -> None:
     assert (found.static_values, found.settings_schema, found.chart_file) == ({}, None, None)
     assert found.chart is not None
     assert found.chart.folder == WEB_SERVICE.resolve()
+    assert found.recorded_chart == found.chart.metadata
     write(chart(tmp_path), {"crds/a.yaml": "", "values.yaml": "web: {a: 1}"})
     with_crds = read_definition(tmp_path, name="web", version="")
     assert (with_crds.layout, with_crds.crds, with_crds.hooks) == (Layout.CHART, True, False)
@@ -257,7 +267,7 @@ def test_images(images: str, tmp_path: Path) -> None:
         ({"package.yaml": "{}", "values.yaml": "[]"}, "^values.yaml: expected an object, found a list"),
         ({"package.yaml": "{}", "values.yaml": "a: ["}, "^values.yaml: line"),
         ({"hooks/a": "", "values.yaml": "webShop: 1"}, "^values.yaml: webShop: expected an object, found an integer"),
-        ({"package.yaml": "{}", "Chart.yaml": "name: a"}, "^Chart.yaml: apiVersion: required"),
+        ({"package.yaml": "{}", "Chart.yaml": "name: a"}, "^Chart.yaml: version: required"),
         ({"Chart.yaml": "apiVersion: v2\nname: a\n"}, "^Chart.yaml: version: required"),
         ({"package.yaml": "{}", "openapi/settings.yaml": "type: text"}, "^openapi/settings.yaml: .*text"),
         ({"package.yaml": "{}", "openapi/values.yaml": "properties: []"}, "^openapi/values.yaml: .*properties"),

@@ -126,6 +126,7 @@ def test_what_is_refused(changes: JsonObject, announced: str, why: str) -> None:
     with pytest.raises(ArtifactError, match=why) as caught:
         read(document(**changes), announced)
     assert str(caught.value).startswith("manifest sha256:")
+    assert str(caught.value).count("manifest sha256:") == 1
     assert len(str(caught.value)) < 600
 
 

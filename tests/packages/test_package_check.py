@@ -40,6 +40,15 @@ async def test_a_package_without_a_fault(tmp_path: Path) -> None:
     assert report.definition.name == "web"
 
 
+async def test_what_is_odd_about_a_chart_is_a_warning(tmp_path: Path) -> None:
+    report = await check(tmp_path / "web", {"Chart.yaml": "name: web\nversion: 1.0\n", "hooks/.keep": ""})
+    assert told(report) == [
+        "warning: Chart.yaml line 2: version: a number is read as the string '1'; put it in quotes",
+        "warning: Chart.yaml: apiVersion: missing; read as v1, as Helm reads it",
+    ]
+    assert report.passed
+
+
 @pytest.mark.parametrize(
     ("said", "why"),
     [

@@ -52,7 +52,7 @@ async def test_bad_packages_say_what_is_wrong_and_disturb_nobody(tmp_path: Path)
         await world.create("prod", "wrong-hook", package="badhook")
         await world.create("prod", "no-dependency", package="lonely")
         expected = {
-            "no-yaml": ("Failed", "ArtifactInvalid", ("package.yaml",)),
+            "no-yaml": ("Failed", "FolderInvalid", ("package.yaml",)),
             "no-chart": ("Failed", "ArtifactNotFound", ("absent",)),
             "wrong-digest": ("Failed", "DigestMismatch", ("sha256:",)),
             "wrong-settings": ("Failed", "SettingsInvalid", ("mode", "mod")),

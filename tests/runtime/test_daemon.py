@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.packages.charts import chart
+from tests.packages.charts import chart, write
 from tests.programs import ROOT, Program, attempt, program, run, wharfinger
 from tests.registry_server import open_registry_server
 from tests.runtime.killing import Kubectl, application, children, embedded_daemon, held, held_hook, watched
@@ -227,6 +227,51 @@ def test_faults_of_the_embedded_control_plane_are_borne(tmp_path: Path) -> None:
         assert any("closed the connection without an answer" in line for line in running.lines)
         running.process.terminate()
         assert running.wait() == 0
+
+
+MODULE_OF_OTHERS = {
+    "Chart.yaml": "name: sysctl-tuner\nversion: 1.0\n",
+    "values.yaml": "sysctlTuner: {}\nsysctlTunerEnabled: true\n",
+    "templates/tuner.yaml": (
+        "apiVersion: apps/v1\nkind: DaemonSet\n"
+        "metadata: {name: tuner, labels: {module: {{ $.Chart.Name }}, version: {{ $.Chart.Version | quote }}}}\n"
+        "spec:\n  selector: {matchLabels: {module: tuner}}\n"
+        "  template: {metadata: {labels: {module: tuner}}, spec: {containers: [{name: a, image: a}]}}\n"
+    ),
+}
+
+
+def test_a_modules_directory_as_addon_operator_takes_it(tmp_path: Path) -> None:
+    """Its Chart.yaml has no apiVersion, and a number for a version: Helm renders it. Of one that is wrong, nobody pushes."""
+    module = write(tmp_path / "modules" / "001-sysctl-tuner", MODULE_OF_OTHERS)
+    write(
+        tmp_path / "modules" / "002-broken",
+        {"Chart.yaml": "name: broken\nversion: [1]\n", "values.yaml": "brokenEnabled: true\n"},
+    )
+    config_map = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: versioned}\ndata: {seen: '{{ .Chart.Version }}'}\n"
+    versioned = {"version.json": '{"version": "v2.5.0"}', "values.yaml": "versionedEnabled: true\n"}
+    write(tmp_path / "modules" / "003-versioned", {**versioned, "templates/a.yaml": config_map})
+    kubectl = Kubectl(tmp_path / "state" / "embedded" / "kubeconfig")
+    with embedded_daemon(tmp_path, "--modules-dir", str(module.parent)) as running:
+        running.wait_line("ready:")
+        running.wait_line("sysctl-tuner: Ready")
+        running.wait_line("versioned: Ready")
+        labels = kubectl(
+            "get", "daemonset", "tuner", "-n", "wharfinger-system", "--output=jsonpath={.metadata.labels.version}"
+        )
+        assert labels == "1"
+        listed = run(
+            "helm", "list", "-n", "wharfinger-system", "--output=json", env={"KUBECONFIG": str(kubectl.kubeconfig)}
+        )
+        assert '"chart":"sysctl-tuner-1"' in listed
+        # Helm lists the version of the package; templates see the one that they have always seen.
+        assert '"chart":"versioned-v2.5.0"' in listed
+        seen = kubectl("get", "configmap", "versioned", "-n", "wharfinger-system", "--output=jsonpath={.data.seen}")
+        assert seen == "0.2.0"
+        running.wait_line("002-broken: Chart.yaml line 2: version: expected a string, found a list")
+        why = attempt(*wharfinger("why", "broken", "--socket", str(tmp_path / "state" / "run" / "debug.sock"))).stdout
+        assert "push" not in why
+        assert "correct the file" in why
 
 
 def applied(folder: Path, kubeconfig: Path, registry: str) -> None:

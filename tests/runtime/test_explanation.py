@@ -53,7 +53,7 @@ def test_that_it_is_left_to_people_is_said_all_the_same() -> None:
     assert told.ready
     (also,) = told.also
     assert also.startswith("db is in maintenance by spec.maintenance")
-    assert "kubectl patch module db" in also
+    assert "kubectl patch modules.wharfinger.dev db" in also
 
 
 def test_a_chain_three_levels_down() -> None:

@@ -94,6 +94,16 @@ def test_every_expected_error_has_its_word(error: Expected, reason: str, permane
     assert Reason(reason).tip
 
 
+@pytest.mark.parametrize(("error", "reason", "permanent"), CASES, ids=lambda value: type(value).__name__)
+def test_of_a_folder_nobody_is_told_to_push(error: Expected, reason: str, permanent: bool) -> None:
+    failure = classify(error, in_folder=True)
+    words = {"ArtifactNotFound": "FolderNotFound", "ArtifactInvalid": "FolderInvalid"}
+    assert (failure.reason, failure.permanent) == (words.get(reason, reason), permanent)
+    if "Artifact" in reason:
+        assert "push" not in advice(failure.reason, permanent=permanent)
+        assert "folder" in advice(failure.reason, permanent=permanent)
+
+
 def test_an_error_without_words_is_named_by_its_type() -> None:
     assert classify(UnreachableError()).message == "UnreachableError"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.packages.charts import write
 from tests.runtime.world import World, open_world
-from wharfinger.formats.json_value import JsonObject, find_str
+from wharfinger.formats.json_value import JsonObject, find, find_str
 from wharfinger.runtime.identity import SYSTEM_NAMESPACE
 
 MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: of-tuner}\ndata: {sleep: '{{ .Values.sysctlTuner.sleep }}'}\n"
@@ -24,6 +24,10 @@ def tuner(folder: Path, values: str = "sysctlTuner: {sleep: 600}\n") -> Path:
     write(folder, {"values.yaml": values, "templates/map.yaml": MAP, "hooks/double.sh": HOOK})
     (folder / "hooks" / "double.sh").chmod(0o755)
     return folder
+
+
+CARELESS = "name: sysctl-tuner\nversion: 1.0\n"
+"""A Chart.yaml as addon-operator's own examples have it; Helm renders it."""
 
 
 async def slept(world: World) -> str:
@@ -65,3 +69,17 @@ async def test_a_module_folder_with_the_version_of_its_chart(tmp_path: Path) -> 
         await world.create_module("sysctl-tuner", version="0.3.1")
         assert await slept(world) == "1200"
         assert world.runtime.instances["sysctl-tuner"].loaded().version == "0.3.1"
+
+
+async def test_a_chart_file_that_helm_takes_is_taken_with_warnings(tmp_path: Path) -> None:
+    folder = tuner(tmp_path / "modules" / "001-sysctl-tuner")
+    write(folder, {"Chart.yaml": CARELESS})
+    async with open_world(tmp_path) as world:
+        await world.local_repository(tmp_path / "modules")
+        await world.create_module("sysctl-tuner", package="001-sysctl-tuner", version="1")
+        assert await slept(world) == "1200"
+        module = await world.until_state("", "sysctl-tuner", "Ready")
+        assert find(module, "status", "warnings") == [
+            "Chart.yaml line 2: version: a number is read as the string '1'; put it in quotes",
+            "Chart.yaml: apiVersion: missing; read as v1, as Helm reads it",
+        ]

@@ -79,7 +79,7 @@ def test_another_version(version: str, optional: bool) -> None:
     (cause,) = votes(known(shop, node("db", version=version)), shop)
     assert (cause.state, cause.message) == ("needs db (>=2.0)", f"db is there as {version}")
     assert cause.through == ()
-    assert "module db" in cause.remedy
+    assert "modules.wharfinger.dev db" in cause.remedy
 
 
 def test_what_cannot_be_found_among_the_dependencies_is_said_as_the_gate_said_it() -> None:
@@ -166,7 +166,10 @@ def test_a_circle_that_the_resource_closes_is_opened_there() -> None:
     )
     cause = refusal_cause(here, package("shop.web", CYCLE), node("shop.web"))
     assert cause is not None
-    assert cause.remedy == "edit spec.dependsOn of application web -n shop: what it names closes the circle (db)"
+    assert (
+        cause.remedy
+        == "edit spec.dependsOn of applications.wharfinger.dev web -n shop: what it names closes the circle (db)"
+    )
 
 
 def test_the_users_no_is_told_before_what_else_keeps_it_off() -> None:
@@ -192,7 +195,7 @@ def test_a_group_says_of_each_member_what_helps() -> None:
     (cause,) = votes(known(shop, node("fits"), node("old"), downloading("db")), shop)
     assert cause.remedy == (
         "have db on (`wharfinger why db` says what keeps it off); "
-        "or set spec.packageVersion of module old to one that is >=2; "
+        "or set spec.packageVersion of modules.wharfinger.dev old to one that is >=2; "
         "or create the Application cache in namespace shop in a version that is >=1; that is noticed by itself"
     )
 
@@ -208,8 +211,8 @@ def test_needs_of_the_resource_are_edited_there() -> None:
     shop = node("shop.web", "db >=2.0", "absent", votes=(forbidden("DependencyVersionMismatch", "x"),))
     here = known(shop, node("db"), by_resource=("absent", "db"))
     cause, _ = votes(here, shop)
-    edit = "edit spec.dependsOn of application web -n shop"
-    assert cause.remedy == f"set spec.packageVersion of module db to one that is >=2.0, or {edit}"
+    edit = "edit spec.dependsOn of applications.wharfinger.dev web -n shop"
+    assert cause.remedy == f"set spec.packageVersion of modules.wharfinger.dev db to one that is >=2.0, or {edit}"
     assert absence_cause(here, "absent", shop).remedy.startswith(f"create the Module absent, or {edit}; ")
 
 

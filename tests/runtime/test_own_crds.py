@@ -33,6 +33,33 @@ def test_they_serve_what_the_code_reads() -> None:
     assert CRD.kind == find_str(own_crds()[0], "kind")
 
 
+def undescribed(schema: JsonObject, path: str) -> list[str]:
+    """Fields without a description, but for those that each object has: the API server describes them itself."""
+    found: list[str] = []
+    for name, each in find_object(schema, "properties").items():
+        if path or name not in ("apiVersion", "kind", "metadata"):
+            inner = as_object(each, name)
+            described = find_str(inner, "description")
+            if not described.endswith(".") or not described[0].isupper():
+                found.append(f"{path}.{name}")
+            found += undescribed(inner, f"{path}.{name}")
+            found += undescribed(find_object(inner, "items"), f"{path}.{name}[]")
+    return found
+
+
+@pytest.mark.parametrize("kind", ["Application", "Module", "PackageRepository"])
+def test_every_field_is_described(kind: str) -> None:
+    schema = as_object(find(by_kind()[kind], "spec", "versions", 0, "schema", "openAPIV3Schema"), "schema")
+    assert find_str(schema, "description")
+    assert undescribed(schema, "") == []
+
+
+def test_short_names_are_nobody_elses() -> None:
+    """Argo CD's applications are `app` and `apps`; with ours the same word would mean either."""
+    short = {kind: find_list(crd, "spec", "names", "shortNames") for kind, crd in by_kind().items()}
+    assert short == {"Application": ["wapp"], "Module": ["wmod"], "PackageRepository": ["pkgrepo"]}
+
+
 @pytest.mark.parametrize("kind", ["Application", "Module"])
 def test_the_status_schema_has_every_field_that_is_written(kind: str) -> None:
     properties = find(by_kind()[kind], "spec", "versions", 0, "schema", "openAPIV3Schema", "properties", "status")

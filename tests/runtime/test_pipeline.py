@@ -1,10 +1,11 @@
 """Which tasks follow each other in which operation."""
 
+import re
 from pathlib import Path
 
 import pytest
 
-from tests.packages.charts import chart
+from tests.packages.charts import ROOT, chart
 from tests.runtime.notes import NO_TOOLS, Notes, instance
 from wharfinger.packages.definition import read_definition
 from wharfinger.queue.scope import WorkScope
@@ -34,6 +35,14 @@ def test_the_tasks_of_each_operation() -> None:
     assert [task.name for task in made.disable(keep=True)] == ["Disable"]
     assert made.disable(keep=True)[0].work is not made.disable(keep=False)[0].work
     assert [task.name for task in made.removal()] == ["Uninstall", "Purge", "Undeploy"]
+
+
+def test_the_architecture_has_the_tasks_in_the_order_of_the_code() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text()
+    names = [task.name for task in pipeline().reconciliation()]
+    table = text.partition("6. A reconciliation:")[2].partition("7. ")[0]
+    assert re.findall(r"^   \| (\w+) \|", table, re.MULTILINE) == ["task", *names]
+    assert f"| Reconciliation | {', '.join(names)} |" in text
 
 
 def test_what_is_loaded_rests_before_another_version_comes(tmp_path: Path) -> None:

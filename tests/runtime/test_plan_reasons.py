@@ -37,7 +37,7 @@ CASES = {
         [node("web.shop", "data.db >=2"), node("data.db", version="1.4.0")],
         NOTHING,
         ["web.shop needs data.db (>=2): data.db is there as 1.4.0"],
-        "set spec.packageVersion of application db -n data to one that is >=2",
+        "set spec.packageVersion of applications.wharfinger.dev db -n data to one that is >=2",
     ),
     "three levels down": (
         [SHOP, spec("web.api"), spec("data.db")],
@@ -55,7 +55,7 @@ CASES = {
         [node("web.shop", "db"), module("db")],
         NOTHING,
         ["web.shop needs db", "db is off: DynamicallyDisabled: it is disabled; enable it to have it back"],
-        "kubectl patch module db",
+        "kubectl patch modules.wharfinger.dev db",
     ),
     "none of a group": (
         [SHOP],
@@ -100,7 +100,7 @@ CASES = {
         [node("web.shop", "db"), module("db")],
         NOTHING,
         ["web.shop waits for db", "db is suspended: spec.suspend is true: nothing is reconciled, nothing is deleted"],
-        "kubectl patch module db",
+        "kubectl patch modules.wharfinger.dev db",
     ),
     "not bootstrapped": (
         [SHOP],

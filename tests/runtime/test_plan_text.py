@@ -110,7 +110,7 @@ def test_programs_are_told_everything() -> None:
     assert shop["causes"] == [
         {"subject": "web.shop", "state": "needs data.db (>=2)", "message": "data.db is there as 1.4.0"}
     ]
-    assert shop["remedy"].startswith("set spec.packageVersion of application db")
+    assert shop["remedy"].startswith("set spec.packageVersion of applications.wharfinger.dev db")
     assert document["packages"]["ingress"]["notes"] == ["its enabled script was not asked"]
 
 

@@ -27,14 +27,14 @@ from wharfinger.runtime.remedies import (
 
 
 def test_names_as_kubectl_is_told_them() -> None:
-    assert kubectl_name("db") == "module db"
-    assert kubectl_name("shop.web") == "application web -n shop"
-    assert kubectl_name("shop.web.v2") == "application web.v2 -n shop"
+    assert kubectl_name("db") == "modules.wharfinger.dev db"
+    assert kubectl_name("shop.web") == "applications.wharfinger.dev web -n shop"
+    assert kubectl_name("shop.web.v2") == "applications.wharfinger.dev web.v2 -n shop"
 
 
 def test_a_patch_can_be_typed() -> None:
     words = shlex.split(patch("shop.web", '{"suspend":false}'))
-    assert words[:7] == ["kubectl", "patch", "application", "web", "-n", "shop", "--type=merge"]
+    assert words[:7] == ["kubectl", "patch", "applications.wharfinger.dev", "web", "-n", "shop", "--type=merge"]
     assert json.loads(words[-1]) == {"spec": {"suspend": False}}
 
 
@@ -48,7 +48,7 @@ def test_every_word_that_has_a_tip_gives_it_as_its_remedy(reason: Reason) -> Non
 
 def test_a_word_with_a_command() -> None:
     said = of_reason("db", "DynamicallyDisabled")
-    assert said.startswith("set spec.enabled to true to have it back: kubectl patch module db ")
+    assert said.startswith("set spec.enabled to true to have it back: kubectl patch modules.wharfinger.dev db ")
     assert said.endswith("""'{"spec":{"enabled":true}}'""")
 
 
@@ -71,12 +71,12 @@ def test_who_is_missing() -> None:
 
 
 def test_who_is_missing_for_the_resource() -> None:
-    edit = "edit spec.dependsOn of application web -n shop"
+    edit = "edit spec.dependsOn of applications.wharfinger.dev web -n shop"
     assert of_absence("db", "", "shop.web", by_resource=True) == (
         f"create the Module db, or {edit}; that is noticed by itself"
     )
     assert of_version("db", ">=2", "shop.web", by_resource=True) == (
-        f"set spec.packageVersion of module db to one that is >=2, or {edit}"
+        f"set spec.packageVersion of modules.wharfinger.dev db to one that is >=2, or {edit}"
     )
     assert of_closing("shop.web", ("a", "b")) == f"{edit}: what it names closes the circle (a, b)"
     assert of_closing("shop.web", ()) == Reason.DEPENDENCY_CYCLE.tip
@@ -93,8 +93,8 @@ def test_one_of_many() -> None:
 
 def test_others() -> None:
     assert of_version("db", ">=2", "shop.web") == (
-        "set spec.packageVersion of module db to one that is >=2, "
-        "or that of application web -n shop to one that takes db as it is"
+        "set spec.packageVersion of modules.wharfinger.dev db to one that is >=2, "
+        "or that of applications.wharfinger.dev web -n shop to one that takes db as it is"
     )
     assert "hooks/a.sh" in of_hook("hooks/a.sh")
     assert "registry answers" in of_work("Download:1.0.0")

@@ -8,16 +8,19 @@ import trio
 import trio.testing
 
 from tests.runtime.killing import held, held_hook, watched
+from tests.runtime.nodes import depends, group
 from tests.runtime.test_hook_runs import VALUES, hooked
 from tests.runtime.test_runtime import SLOW_CONFIG
 from tests.runtime.test_start_tasks import notes
 from tests.runtime.world import World, open_world
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.formats.json_value import find_str
+from wharfinger.packages.requirements import Requirements
 from wharfinger.runtime.identity import SYSTEM_NAMESPACE
 from wharfinger.runtime.inspector import UnknownSettings
 from wharfinger.runtime.lifecycle import DecisionKind
 from wharfinger.runtime.resources import CONFIG_MAP, read_module
+from wharfinger.runtime.scheduler import ConstraintsError
 from wharfinger.runtime.settings import ResolvedSettings
 
 pytestmark = pytest.mark.unmeasured
@@ -142,3 +145,23 @@ async def test_stopping_interrupts_what_only_waits(tmp_path: Path) -> None:
                 if errors == ["stopped waiting: the test says so"]:
                     break
                 await trio.testing.wait_all_tasks_blocked(0.005)
+
+
+async def test_requirements_are_checked_before_anybody_asks_for_them(tmp_path: Path) -> None:
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        await world.push("web", "1.0.0")
+        await world.create("prod", "web")
+        await world.until_state("prod", "web", "Ready")
+        runtime = world.runtime
+        runtime.check_constraints("prod.shop", Requirements(mandatory=depends("prod.web >=1")))
+        with pytest.raises(ConstraintsError, match=r"not met by version 1\.0\.0") as refused:
+            runtime.check_constraints("prod.shop", Requirements(mandatory=depends("prod.web >=2")))
+        assert refused.value.reason == "DependencyVersionMismatch"
+        for requirements, group_name in (
+            (Requirements(any_of=(group("storage", "nfs"),)), "storage"),
+            (Requirements(none_of=(group("rivals", "prod.web"),)), "rivals"),
+        ):
+            with pytest.raises(ConstraintsError, match=group_name):
+                runtime.check_constraints("prod.shop", requirements)
+        assert [node.name for node in runtime.scheduler.nodes()] == ["prod.web"]

@@ -12,6 +12,7 @@ from wharfinger.runtime.rules import Facts
 from wharfinger.runtime.scheduler import (
     Broken,
     Completed,
+    ConstraintsError,
     CycleError,
     Decided,
     Event,
@@ -69,20 +70,61 @@ def test_a_refused_node_changes_nothing() -> None:
 # Admission
 
 
-@pytest.mark.parametrize(
-    ("candidate", "reason", "message"),
-    [
-        (node("app", kubernetes=">=9"), "KubernetesRequirementsUnmet", "app needs Kubernetes >=9, and the current one"),
-        (node("app", "db >=2"), "DependencyVersionMismatch", r"dependency db \(>=2\) is not met by version 1.0.0"),
-        (node("app", "gone"), "DependencyNotEnabled", "dependency gone is not installed"),
-        (node("app", "off"), "DependencyNotEnabled", "dependency off is not enabled"),
-        (node("app", any_of=[group("storage", "nfs")]), "AnyOfDependenciesUnmet", "'storage': nfs, not installed"),
-        (node("app", none_of=[group("rivals", "db")]), "NoneOfDependenciesUnmet", "app excludes 'rivals': db"),
-        (node("db", "gone", "app"), "DependencyNotEnabled", "dependency app is not installed; dependency gone"),
-    ],
-)
-def test_admission_rejects(candidate: Node, reason: str, message: str) -> None:
-    """A package is admitted where it becomes a node: nothing of it is begun before (spec/runtime §4.8)."""
+REJECTED = [
+    (node("app", kubernetes=">=9"), "KubernetesRequirementsUnmet", "app needs Kubernetes >=9, and the current one"),
+    (node("app", "db >=2"), "DependencyVersionMismatch", r"dependency db \(>=2\) is not met by version 1.0.0"),
+    (node("app", "gone"), "DependencyNotEnabled", "dependency gone is not installed"),
+    (node("app", "off"), "DependencyNotEnabled", "dependency off is not enabled"),
+    (node("app", any_of=[group("storage", "nfs")]), "AnyOfDependenciesUnmet", "'storage': nfs, not installed"),
+    (node("app", none_of=[group("rivals", "db")]), "NoneOfDependenciesUnmet", "app excludes 'rivals': db"),
+    (node("db", "gone", "app"), "DependencyNotEnabled", "dependency app is not installed; dependency gone"),
+]
+
+
+@pytest.mark.parametrize(("candidate", "reason", "message"), REJECTED)
+@pytest.mark.parametrize("paused", [False, True])
+def test_admission_rejects(candidate: Node, reason: str, message: str, *, paused: bool) -> None:
+    """Asked before it is a node (spec/runtime §4.8): named, with the word that its decision would have, and nothing changes."""
+    scheduler = scheduler_with(node("db"), module("off"), resumed=not paused)
+    scheduler.apply(FactsChanged(Facts("1.30.0", "")))
+    before = scheduler.nodes()
+    with pytest.raises(ConstraintsError, match=message) as caught:
+        scheduler.check_constraints(candidate)
+    assert caught.value.reason == reason
+    assert scheduler.nodes() == before
+    assert scheduler.node(candidate.name) != candidate
+
+
+def test_admission_takes_what_could_be_on() -> None:
+    """Whether it is wanted, and whether its script agrees, is no question of admission."""
+    rivals = group("rivals", "off", "gone", "app")
+    scheduler = scheduler_with(node("db", version="1.2.0"), module("off"))
+    scheduler.apply(FactsChanged(Facts("1.30.0", "2.0.0")))
+    before = scheduler.nodes()
+    wanted = node("app", "db >=1", kubernetes=">=1.29", any_of=[group("storage", "db", "gone")], none_of=[rivals])
+    scheduler.check_constraints(wanted)
+    scheduler.check_constraints(module("app", script=True))
+    scheduler.check_constraints(node("app", optional=["gone", "off"]))
+    assert scheduler.nodes() == before
+
+
+def test_admission_waits_for_the_bootstrap_but_of_what_has_an_order() -> None:
+    scheduler = scheduler_with()
+    scheduler.apply(FactsChanged(Facts("1.30.0", "", bootstrapped=False)))
+    with pytest.raises(ConstraintsError, match="bootstrap is not finished"):
+        scheduler.check_constraints(node("app"))
+    scheduler.check_constraints(node("app", order=5))
+
+
+def test_admission_asks_gates_before_cycles() -> None:
+    scheduler = scheduler_with(node("a"), node("b", "a"))
+    with pytest.raises(ConstraintsError, match="dependency gone is not installed"):
+        scheduler.check_constraints(node("a", "b", "gone"))
+
+
+@pytest.mark.parametrize(("candidate", "reason", "message"), REJECTED)
+def test_what_admission_rejects_is_not_begun_where_nobody_asked(candidate: Node, reason: str, message: str) -> None:
+    """Nobody has to ask: what becomes a node all the same is off for the same reason."""
     scheduler = scheduler_with(node("db"), module("off"))
     scheduler.apply(FactsChanged(Facts("1.30.0", "")))
     effects = scheduler.apply(NodeAdded(candidate))
@@ -95,6 +137,9 @@ def test_admission_rejects(candidate: Node, reason: str, message: str) -> None:
 def test_admission_rejects_a_cycle_and_tells_it_whole() -> None:
     scheduler = scheduler_with(node("a"), node("b", "a"))
     before = scheduler.nodes()
+    with pytest.raises(CycleError, match=r"^dependency cycle through: a, b \(a → b → a\)$"):
+        scheduler.check_constraints(node("a", "b"))
+    assert scheduler.nodes() == before
     with pytest.raises(CycleError, match=r"^dependency cycle through: a, b \(a → b → a\)$"):
         scheduler.apply(NodeAdded(node("a", "b")))
     assert scheduler.nodes() == before

@@ -68,9 +68,13 @@ def test_everything_in_a_secrets_document_is_secret() -> None:
     [
         (None, "Secret prod/database does not exist"),
         ({"data": {}}, "has no key 'settings.yaml'"),
-        (secret(**{"settings.yaml": "a: [hunter22"}), "is not YAML"),
-        (secret(**{"settings.yaml": "[hunter22]"}), "is not YAML"),
-        ({"data": {"settings.yaml": "?"}}, "is not YAML"),
+        (
+            secret(**{"settings.yaml": "a: 1\nb: [hunter22"}),
+            r"settings\.yaml: line 3, column 1: cannot be read as YAML",
+        ),
+        (secret(**{"settings.yaml": "a: *hunter22"}), r"settings\.yaml: line 1, column 4: cannot be read as YAML"),
+        (secret(**{"settings.yaml": "[hunter22]"}), r"settings\.yaml: expected an object of settings, found a list$"),
+        ({"data": {"settings.yaml": "?"}}, r"settings\.yaml: not base64"),
     ],
 )
 def test_a_source_that_is_missing_or_wrong_is_named_without_its_content(obj: JsonObject | None, message: str) -> None:
@@ -78,6 +82,15 @@ def test_a_source_that_is_missing_or_wrong_is_named_without_its_content(obj: Jso
         resolve_settings(spec([{"kind": "Secret", "name": "database"}]), {PASSWORD: obj})
     assert "spec.settingsFrom[0]" in str(caught.value)
     assert "hunter22" not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["a: [", "[1]", "a: 1\na: 2"])
+def test_a_config_map_that_is_wrong_names_its_key_once(text: str) -> None:
+    with pytest.raises(SettingsSourceError) as caught:
+        resolve_settings(
+            spec([{"kind": "ConfigMap", "name": "defaults"}]), {DEFAULTS: {"data": {"settings.yaml": text + " "}}}
+        )
+    assert str(caught.value).count("settings.yaml:") == 1
 
 
 def test_a_secret_that_is_no_text_cannot_be_a_setting() -> None:

@@ -261,7 +261,7 @@ def test_a_resource_that_cannot_be_acted_on() -> None:
 def test_a_suspended_one() -> None:
     cause = aside(replace(failing("shop.web"), suspended=True))
     assert cause.state == "is suspended"
-    assert "kubectl patch application web -n shop" in cause.remedy
+    assert "kubectl patch applications.wharfinger.dev web -n shop" in cause.remedy
 
 
 def test_a_removal_at_work_and_one_that_fails() -> None:
