@@ -156,16 +156,20 @@ class ReleaseEngine:
         *,
         delete_protected: bool = False,
         orphan: bool = False,
+        applied: bool = True,
         progress: Progress = silent,
     ) -> UninstallResult:
-        """Delete what the release brought, wait until it is gone, then its records. Done twice, the second does nothing.
+        """Delete what the release brought, wait until it is gone, then its records. Done twice, the second deletes nothing.
 
         ``delete_protected``: volumes, claims, namespaces and definitions as well. ``orphan``: only the records, and our label.
+        ``applied`` False: nothing of it may be there unless there is a record, or its namespace goes; so nothing is looked for.
         """
         owner = Owner(name, namespace)
         async with self._expected_turn(owner):
             self._board.forget(owner)
-            uninstall = Uninstall(self._tools, owner, progress, delete_protected=delete_protected, orphan=orphan)
+            uninstall = Uninstall(
+                self._tools, owner, progress, delete_protected=delete_protected, orphan=orphan, applied=applied
+            )
             result = await uninstall.run()
             self._health.set_rules(owner, ())
             self.wake(owner)
@@ -365,6 +369,7 @@ async def open_release_engine(
             ReleaseRows(table, reconciler, operations, applied, live),
             Surveyor(client, table, options.field_manager),
             Definitions(client, writer),
+            options.field_manager,
         )
         yield ReleaseEngine(tools, table, reconciler, drift, heads, health, live, board)
         nursery.cancel_scope.cancel()

@@ -54,13 +54,14 @@ class EmptyReleaseError(ReleaseError):
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """What operations on releases work with."""
+    """What operations on releases work with; ``manager`` is under whose name is applied."""
 
     client: ClusterClient
     keeper: RecordKeeper
     rows: ReleaseRows
     surveyor: Surveyor
     definitions: Definitions
+    manager: str
 
 
 @dataclass(frozen=True, slots=True)
