@@ -43,6 +43,7 @@ from wharfinger.cluster.fencing import Holder
 from wharfinger.cluster.health import Health
 from wharfinger.cluster.health_monitor import HealthMonitor, open_health_monitor
 from wharfinger.cluster.health_rules import HealthRule
+from wharfinger.cluster.kept_definitions import KeptDefinitions
 from wharfinger.cluster.live_objects import LiveObjects, open_live_objects
 from wharfinger.cluster.object_waits import Progress, WaitReport, silent
 from wharfinger.cluster.ownership import Owner
@@ -94,6 +95,7 @@ class ReleaseEngine:
         health: HealthMonitor,
         live: LiveObjects,
         board: EngineBoard,
+        kept: KeptDefinitions,
     ) -> None:
         """Private to `open_release_engine`."""
         self._tools = tools
@@ -104,6 +106,7 @@ class ReleaseEngine:
         self._health = health
         self._live = live
         self._board = board
+        self._kept = kept
         self._initializers: dict[Owner, Initializer] = {}
 
     def listen(self, listener: EngineListener) -> None:
@@ -127,7 +130,7 @@ class ReleaseEngine:
         newest = self._heads.newest(owner) if self._heads.synced else None
         if newest is None or (newest.revision, newest.status) != (known.result.revision, ReleaseStatus.DEPLOYED):
             return None
-        if not self._tools.rows.settled(known.groups) or self._drift.drifts(owner):
+        if not self._tools.rows.settled(known.groups) or self.drifts(owner):
             return None
         return known.result
 
@@ -142,6 +145,7 @@ class ReleaseEngine:
             self._board.forget(owner)
             self._health.set_rules(owner, request.health)
             done = await Upgrade(self._tools, request, progress, whole=whole).run()
+            await self._kept.keep(owner, "release", request.crds, request.drift.mode)
             self._attend(owner)
             self._board.whole.add(owner)
             unchanged = replace(done.result, outcome=Outcome.UNCHANGED, pruned=(), kept={})
@@ -170,6 +174,7 @@ class ReleaseEngine:
             uninstall = Uninstall(
                 self._tools, owner, progress, delete_protected=delete_protected, orphan=orphan, applied=applied
             )
+            self._kept.let_go(owner)
             result = await uninstall.run()
             self._health.set_rules(owner, ())
             self.wake(owner)
@@ -192,15 +197,25 @@ class ReleaseEngine:
         return tuple(row.key for row in await rows_of(self._tools.client, owner, objects, DriftPolicy()))
 
     async def ensure_crds(
-        self, name: str, namespace: str, crds: Sequence[JsonObject], *, progress: Progress = silent
+        self,
+        name: str,
+        namespace: str,
+        crds: Sequence[JsonObject],
+        *,
+        drift: DriftPolicy | None = None,
+        progress: Progress = silent,
     ) -> tuple[ObjectKey, ...]:
         """Apply definitions that a release is going to need, and wait until they are established; they belong to no release.
+
+        From then on one that somebody deletes is noticed and brought back, as ``drift`` says.
 
         Raises UnsafeDefinitionError before the first write, CrdError, and what the client raises.
         """
         owner = Owner(name, namespace)
         survey = await self._tools.surveyor.survey(owner, (), crds, DriftPolicy())
-        return await self._tools.definitions.apply(owner, crds, survey.definitions, progress)
+        keys = await self._tools.definitions.apply(owner, crds, survey.definitions, progress)
+        await self._kept.keep(owner, "early", crds, (drift or DriftPolicy()).mode)
+        return keys
 
     async def apply_early(
         self, name: str, namespace: str, objects: Sequence[JsonObject], *, drift: DriftPolicy | None = None
@@ -253,6 +268,7 @@ class ReleaseEngine:
         """Nothing is to be kept of a release that has no record, or is not ours: its rows go, its objects stay as they are."""
         async with self._expected_turn(owner):
             self._board.forget(owner)
+            self._kept.let_go(owner)
             self._tools.rows.forget(self._tools.rows.of(owner))
             self._health.set_rules(owner, ())
 
@@ -267,6 +283,7 @@ class ReleaseEngine:
             self._board.resting.discard(owner)
             if owner not in self._board.left_alone:
                 self._drift.attend(owner)
+                self._kept.attend(owner)
 
     def prune(self) -> None:
         """Delete what has our label and no row, of whole releases, as soon as all that were expected are restored."""
@@ -276,7 +293,7 @@ class ReleaseEngine:
 
     def drifts(self, owner: Owner) -> tuple[Drift, ...]:
         """What is not as applied now."""
-        return self._drift.drifts(owner)
+        return (*self._drift.drifts(owner), *self._kept.missing(owner))
 
     def health(self, owner: Owner) -> Health:
         """How a release is now."""
@@ -308,6 +325,7 @@ class ReleaseEngine:
             if owner in self._board.resting:
                 return
             self._drift.attend(owner)
+            self._kept.attend(owner)
 
     @asynccontextmanager
     async def _expected_turn(self, owner: Owner) -> AsyncGenerator[None, None]:
@@ -358,8 +376,18 @@ async def open_release_engine(
                 drift.leave_alone(change.owner)
             board.tell_foreign(change.owner, change.head.revision, change.by)
 
+        definitions = Definitions(client, writer)
+        kept = KeptDefinitions(
+            client,
+            watches,
+            definitions,
+            rests=board.rests,
+            told=board.tell_missing,
+            back=drift.suspect_kind,
+        )
         live.listen(drift.changed)
         heads.listen(foreign)
+        nursery.start_soon(kept.run, name="definitions")
         nursery.start_soon(drift.run, name="drift monitor")
         store = ReleaseStore(client, options.now, holder=holder, heads=heads)
         nursery.start_soon(store.keep_collected, options.prune_s, name="chunks of records")
@@ -368,10 +396,10 @@ async def open_release_engine(
             RecordKeeper(store, options.now, holder, options.history),
             ReleaseRows(table, reconciler, operations, applied, live),
             Surveyor(client, table, options.field_manager),
-            Definitions(client, writer),
+            definitions,
             options.field_manager,
         )
-        yield ReleaseEngine(tools, table, reconciler, drift, heads, health, live, board)
+        yield ReleaseEngine(tools, table, reconciler, drift, heads, health, live, board, kept)
         nursery.cancel_scope.cancel()
 
 
