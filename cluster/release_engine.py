@@ -40,6 +40,7 @@ from wharfinger.cluster.engine_board import EngineBoard, Known
 from wharfinger.cluster.engine_options import EngineListener, EngineOptions, EngineStatistics, utc_now
 from wharfinger.cluster.errors import ClusterError
 from wharfinger.cluster.fencing import Holder
+from wharfinger.cluster.foreign_changes import ForeignChanges
 from wharfinger.cluster.health import Health
 from wharfinger.cluster.health_monitor import HealthMonitor, open_health_monitor
 from wharfinger.cluster.health_rules import HealthRule
@@ -51,7 +52,7 @@ from wharfinger.cluster.reconciler.service import Reconciler, open_reconciler
 from wharfinger.cluster.reconciler.status import Kind
 from wharfinger.cluster.record_keeper import RecordKeeper
 from wharfinger.cluster.release import Release, ReleaseStatus
-from wharfinger.cluster.release_heads import ForeignChange, ReleaseHeads, open_release_heads
+from wharfinger.cluster.release_heads import ReleaseHeads, open_release_heads
 from wharfinger.cluster.release_request import Outcome, ReleaseRequest, ReleaseResult, UninstallResult
 from wharfinger.cluster.release_rows import ReleaseRows
 from wharfinger.cluster.release_store import ReleaseBusyError, ReleaseStore
@@ -369,13 +370,13 @@ async def open_release_engine(
             full_s=options.full_s,
         )
 
-        def foreign(change: ForeignChange) -> None:
-            board.forget(change.owner)
-            if tools.rows.of(change.owner):  # not of the releases that people have beside ours
-                board.left_alone.add(change.owner)
-                drift.leave_alone(change.owner)
-            board.tell_foreign(change.owner, change.head.revision, change.by)
+        def left_alone(owner: Owner) -> None:
+            board.forget(owner)
+            if tools.rows.of(owner):  # not of the releases that people have beside ours
+                board.left_alone.add(owner)
+                drift.leave_alone(owner)
 
+        foreign = ForeignChanges(client, nursery, left_alone=left_alone, told=board.tell_foreign)
         definitions = Definitions(client, writer)
         kept = KeptDefinitions(
             client,
@@ -386,7 +387,7 @@ async def open_release_engine(
             back=drift.suspect_kind,
         )
         live.listen(drift.changed)
-        heads.listen(foreign)
+        heads.listen(foreign.heard)
         nursery.start_soon(kept.run, name="definitions")
         nursery.start_soon(drift.run, name="drift monitor")
         store = ReleaseStore(client, options.now, holder=holder, heads=heads)

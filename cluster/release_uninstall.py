@@ -11,7 +11,6 @@ elsewhere do not.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 
 from wharfinger.cluster.concurrently import each
 from wharfinger.cluster.desired import DesiredObject, Identity
@@ -20,15 +19,14 @@ from wharfinger.cluster.install_order import Wave
 from wharfinger.cluster.left_objects import find_left
 from wharfinger.cluster.object_waits import Progress, wait_gone
 from wharfinger.cluster.ownership import Owner
-from wharfinger.cluster.patience import patiently
 from wharfinger.cluster.record_keeper import recorded_hooks
 from wharfinger.cluster.release import ReleaseStatus
 from wharfinger.cluster.release_hooks import Hook, HookEvent, HookRunner
 from wharfinger.cluster.release_request import UninstallResult
-from wharfinger.cluster.release_upgrade import Tools, is_going
+from wharfinger.cluster.release_upgrade import Tools
 from wharfinger.cluster.removal import disown, judge_leaving
 from wharfinger.cluster.resource import ObjectKey
-from wharfinger.cluster.survey import CONCURRENCY, look_up, rows_of
+from wharfinger.cluster.survey import CONCURRENCY, look_up, namespace_goes, rows_of
 from wharfinger.formats.json_value import JsonObject, find_str
 
 _UNWATCHED = DriftPolicy(DriftMode.OFF)
@@ -67,7 +65,11 @@ class Uninstall:
         else:
             await keeper.mark(last, ReleaseStatus.UNINSTALLING, "Deletion in progress")
             try:
-                result = await self._delete(rows, recorded_hooks(last.release), going=await self._namespace_goes())
+                result = await self._delete(
+                    rows,
+                    recorded_hooks(last.release),
+                    going=await namespace_goes(self._tools.client, self._owner.namespace),
+                )
             except BaseException:
                 self._tools.rows.forget(rows)
                 raise
@@ -77,7 +79,7 @@ class Uninstall:
     async def _without_record(self) -> UninstallResult:
         """Its records are gone, or there never was one. What its label is on goes, or stays, as if a record had it."""
         known = self._tools.rows.of(self._owner)
-        going = await self._namespace_goes()
+        going = await namespace_goes(self._tools.client, self._owner.namespace)
         if not (going or known or self._applied):
             return UninstallResult(found=False)
         left = await find_left(self._tools.client, self._owner, self._tools.manager)
@@ -96,11 +98,6 @@ class Uninstall:
         for row in await rows_of(self._tools.client, self._owner, recorded, _UNWATCHED):
             there.setdefault(row.identity, row)
         return tuple(there.values())
-
-    async def _namespace_goes(self) -> bool:
-        resource = await patiently(partial(self._tools.client.resource_type, "v1", "Namespace"))
-        namespace = await look_up(self._tools.client, ObjectKey(resource, "", self._owner.namespace))
-        return namespace is None or is_going(namespace)
 
     async def _delete(self, rows: Sequence[DesiredObject], recorded: Sequence[Hook], *, going: bool) -> UninstallResult:
         runner = HookRunner(self._tools.client, self._owner.namespace, self._progress)

@@ -13,6 +13,7 @@ from tests.cluster.release_bench import Faulty, bench, cluster, open_engine
 from tests.cluster.release_requests import config_map, objects_of, request
 from wharfinger.cluster.client import ClusterClient
 from wharfinger.cluster.errors import ApiError, NotFoundError
+from wharfinger.cluster.http_client import HttpClusterClient
 from wharfinger.cluster.object_waits import wait_gone
 from wharfinger.cluster.ownership import Owner, owned
 from wharfinger.cluster.release_engine import ReleaseRequest, UninstallResult
@@ -73,7 +74,7 @@ def told(result: UninstallResult) -> tuple[list[str], dict[str, str]]:
     return sorted(str(one) for one in result.deleted), {str(one): why for one, why in result.kept.items()}
 
 
-async def gone_meanwhile(client: ClusterClient, asked: ReleaseRequest) -> None:
+async def gone_meanwhile(client: HttpClusterClient, asked: ReleaseRequest) -> None:
     """A daemon applies a release and ends; then its namespace is deleted."""
     await make_namespace(client)
     async with open_engine(client) as engine:
