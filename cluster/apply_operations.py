@@ -49,6 +49,13 @@ class Sight:
     at: float
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Before:
+    """What was applied before, said once for one row: as long as that is not applied, every attempt at it needs this."""
+
+    body: PackedJson
+
+
 class ApplyOperations:
     """Operations of the desired table. ``answered`` is told each object as it was applied; ``whole`` as in `Pruner`.
 
@@ -73,7 +80,7 @@ class ApplyOperations:
         self._confined = confined
         self._pruner = Pruner(client, whole, writer.manager)
         self._sights: dict[Identity, Sight] = {}
-        self._before: dict[Identity, PackedJson] = {}
+        self._before: dict[Identity, Before] = {}
         self._doomed: dict[Identity, str] = {}
         self._left: dict[Identity, tuple[FieldConflict, ...]] = {}
         self._running: dict[Identity, trio.CancelScope] = {}
@@ -84,7 +91,7 @@ class ApplyOperations:
 
     def replaces(self, identity: Identity, body: PackedJson) -> None:
         """What was applied before: fields of it that somebody took are drift, until the object is as its row says."""
-        self._before[identity] = body
+        self._before[identity] = Before(body)
 
     def doom(self, identity: Identity, uid: str) -> None:
         """What the next delete is about: this very object, judged already."""
@@ -126,14 +133,16 @@ class ApplyOperations:
 
     async def _update(self, attempt: Attempt[Identity, DesiredObject]) -> None:
         row, identity = attempt.row, attempt.key
+        known = None if attempt.refreshing else self._before.get(identity)
         live = await self._look(identity, row.key, first=attempt.number == 1 and not attempt.refreshing)
         if live is not None:
             self._check_owner(row, live)
             _check_staying(row.key, live)
 
         def before() -> JsonObject | None:
-            body = row.body if attempt.refreshing else self._before.get(identity)
-            return None if body is None else as_object(body.value(), str(row.key))
+            if attempt.refreshing:
+                return row.object()
+            return None if known is None else as_object(known.body.value(), str(row.key))
 
         written = await self._writer.write(
             row.key, row.object(), live, before=before, drift=row.drift, correcting=attempt.refreshing
@@ -142,7 +151,10 @@ class ApplyOperations:
         # No await from here on: what is known of the object is of one moment.
         self._applied.record(identity, written.live, partial=bool(written.left))
         self._answered(row.key, written.live)
-        self._before.pop(identity, None)
+        if known is not None and self._before.get(identity) is known:
+            del self._before[
+                identity
+            ]  # what was said meanwhile is for the next row, which waits for this attempt to end
         self._left.pop(identity, None)
         if written.left:
             self._left[identity] = written.left

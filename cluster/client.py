@@ -15,7 +15,16 @@ from wharfinger.cluster.resource import ObjectKey, ResourceType
 from wharfinger.cluster.watch_type import WatchType
 from wharfinger.formats.json_value import JsonObject, JsonValue
 
-__all__ = ["ClusterClient", "ObjectList", "Propagation", "RawEvent", "RawPage", "WatchEvent", "WatchType"]
+__all__ = [
+    "ClusterClient",
+    "ObjectList",
+    "Propagation",
+    "RawEvent",
+    "RawPage",
+    "ServedKinds",
+    "WatchEvent",
+    "WatchType",
+]
 
 
 REVIEWS: Final = "authorization.k8s.io"
@@ -38,6 +47,17 @@ class ObjectList:
     resource_version: str
 
 
+@dataclass(frozen=True, slots=True)
+class ServedKinds:
+    """``kinds`` whose objects can be listed and deleted, each once, in its preferred version.
+
+    ``silent``: group versions whose API server does not answer, so their kinds are not known.
+    """
+
+    kinds: tuple[ResourceType, ...]
+    silent: tuple[str, ...] = ()
+
+
 class Propagation(StrEnum):
     """`propagationPolicy` of a delete."""
 
@@ -55,6 +75,10 @@ class ClusterClient(Protocol):
 
     async def api_versions(self) -> tuple[str, ...]:
         """Sorted ``group/version`` and ``group/version/Kind`` of all that is served (Helm's ``.Capabilities.APIVersions``)."""
+        ...
+
+    async def served_kinds(self) -> ServedKinds:
+        """All kinds whose objects can be listed and deleted, asked for anew."""
         ...
 
     async def resource_type(self, api_version: str, kind: str) -> ResourceType:

@@ -4,7 +4,7 @@ Pure: documents in, a :class:`Catalog` out. Which requests are made for them is 
 A group whose own API server is down is left out and named in :attr:`Catalog.unavailable`: the rest must not suffer.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -30,6 +30,8 @@ class Catalog:
     versions: frozenset[str] = frozenset()
     unavailable: tuple[str, ...] = ()
     """Group versions whose resources could not be learned."""
+    kinds: tuple[ResourceType, ...] = ()
+    """Each kind that can be listed and deleted, once, in its preferred version; in the server's order."""
 
     def find(self, api_version: str, kind: str) -> ResourceType | None:
         """The type, or None where it is not served."""
@@ -65,8 +67,11 @@ class _Draft:
         self.types: dict[tuple[str, str], ResourceType] = {}
         self._names: dict[str, list[ResourceType]] = {}
         self._short_names: dict[str, list[ResourceType]] = {}
+        self._kinds: dict[str, ResourceType] = {}
 
-    def add(self, found: ResourceType, singular: str, short_names: Iterable[JsonValue]) -> None:
+    def add(
+        self, found: ResourceType, singular: str, short_names: Iterable[JsonValue], verbs: Collection[JsonValue]
+    ) -> None:
         """Keep the first resource of a kind; a kind without a name is a resource that is only a parent of subresources."""
         if not found.kind or not found.plural or (found.api_version, found.kind) in self.types:
             return
@@ -75,6 +80,8 @@ class _Draft:
             self._names.setdefault(name, []).append(found)
         for name in {name.lower() for name in short_names if isinstance(name, str)}:
             self._short_names.setdefault(name, []).append(found)
+        if "list" in verbs and "delete" in verbs:
+            self._kinds.setdefault(found.group_kind, found)
 
     def catalog(self, versions: Iterable[str], unavailable: Iterable[str]) -> Catalog:
         """What was read."""
@@ -84,6 +91,7 @@ class _Draft:
             {name: tuple(found) for name, found in self._short_names.items()},
             frozenset(versions),
             tuple(sorted(unavailable)),
+            tuple(self._kinds.values()),
         )
 
 
@@ -105,6 +113,7 @@ def aggregated_catalog(documents: Iterable[JsonObject]) -> Catalog:
                         _from_aggregated(group_name, find_str(version, "version"), resource),
                         find_str(resource, "singularResource"),
                         find_list(resource, "shortNames"),
+                        find_list(resource, "verbs"),
                     )
     return draft.catalog(versions, unavailable)
 
@@ -141,7 +150,8 @@ def plain_catalog(lists: dict[str, JsonObject | None]) -> Catalog:
                 plural=find_str(resource, "name"),
                 namespaced=_flag(find(resource, "namespaced")),
             )
-            draft.add(found, find_str(resource, "singularName"), find_list(resource, "shortNames"))
+            verbs = find_list(resource, "verbs")
+            draft.add(found, find_str(resource, "singularName"), find_list(resource, "shortNames"), verbs)
     return draft.catalog(lists, (api_version for api_version, document in lists.items() if document is None))
 
 

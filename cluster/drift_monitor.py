@@ -151,6 +151,14 @@ class DriftMonitor:
         else:
             self._close(identity)
 
+    def suspect_kind(self, group_kind: str) -> None:
+        """All objects of a kind (``Widget.example.test``) may be gone: its definition was, and is there again."""
+        for entry in self._table.snapshot().entries():
+            if entry.row.identity.group_kind == group_kind:
+                if (known := self._known.open.get(entry.row.identity)) is not None:
+                    known.asked = False  # what was asked for could not be done then
+                self._suspect(entry.row.identity, "")
+
     def leave_alone(self, owner: Owner) -> None:
         """Drift of its objects is told from now on, and not corrected."""
         self._known.left_alone.add(owner)

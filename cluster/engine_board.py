@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Hashable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import trio
 
@@ -44,6 +45,10 @@ class EngineBoard:
     left_alone: set[Owner] = field(default_factory=set)
     resting: set[Owner] = field(default_factory=set)
     turns: dict[Owner, _Turn] = field(default_factory=dict)
+    drifted: dict[Owner, tuple[tuple[Drift, ...], tuple[Fight, ...]]] = field(default_factory=dict)
+    """What drifted of each release, and what is fought for, as told last; nothing of those of which there is nothing."""
+    missing: dict[Owner, tuple[Drift, ...]] = field(default_factory=dict)
+    """Definitions that each brought, and that are gone."""
 
     def forget(self, owner: Owner) -> None:
         """Nothing is certain of this release."""
@@ -59,9 +64,15 @@ class EngineBoard:
         return owner in self.whole and not self.rests(owner)
 
     def tell_drift(self, owner: Owner, drifts: tuple[Drift, ...], fights: tuple[Fight, ...]) -> None:
-        """See EngineListener."""
+        """See EngineListener; what is missing of its definitions is told with it."""
+        _put(self.drifted, owner, (drifts, fights) if drifts or fights else None)
         for listener in self.listeners:
-            listener.drifted(owner, drifts, fights)
+            listener.drifted(owner, (*drifts, *self.missing.get(owner, ())), fights)
+
+    def tell_missing(self, owner: Owner, missing: tuple[Drift, ...]) -> None:
+        """Definitions that it brought are gone, or there again: drift as any other."""
+        _put(self.missing, owner, missing or None)
+        self.tell_drift(owner, *self.drifted.get(owner, ((), ())))
 
     def tell_health(self, owner: Owner, health: Health) -> None:
         """See EngineListener."""
@@ -94,3 +105,13 @@ class EngineBoard:
             turn.waiting -= 1
             if not turn.waiting:
                 del self.turns[owner]
+
+
+Value = TypeVar("Value")
+
+
+def _put(values: dict[Owner, Value], owner: Owner, value: Value | None) -> None:
+    if value is None:
+        values.pop(owner, None)
+    else:
+        values[owner] = value

@@ -13,7 +13,7 @@ from typing import Final
 import httpx
 import trio
 
-from wharfinger.cluster.client import REVIEWS, ObjectList, Propagation, RawEvent, RawPage, WatchEvent
+from wharfinger.cluster.client import REVIEWS, ObjectList, Propagation, RawEvent, RawPage, ServedKinds, WatchEvent
 from wharfinger.cluster.connection import Connection
 from wharfinger.cluster.discovery import (
     AGGREGATED_ACCEPT,
@@ -64,6 +64,11 @@ class HttpClusterClient:
     async def api_versions(self) -> tuple[str, ...]:
         """All that is served; at most a minute old."""
         return (await self._current_catalog(trio.current_time())).api_versions()
+
+    async def served_kinds(self) -> ServedKinds:
+        """All kinds whose objects can be listed and deleted, asked for anew."""
+        catalog = await self._discover(self._catalog_number)
+        return ServedKinds(catalog.kinds, catalog.unavailable)
 
     async def resource_type(self, api_version: str, kind: str) -> ResourceType:
         """Discovery of one kind, remembered; a miss asks the server once more."""

@@ -40,10 +40,12 @@ from wharfinger.cluster.engine_board import EngineBoard, Known
 from wharfinger.cluster.engine_options import EngineListener, EngineOptions, EngineStatistics, utc_now
 from wharfinger.cluster.errors import ClusterError
 from wharfinger.cluster.fencing import Holder
+from wharfinger.cluster.foreign_changes import ForeignChanges
 from wharfinger.cluster.health import Health
 from wharfinger.cluster.health_monitor import HealthMonitor, open_health_monitor
 from wharfinger.cluster.health_rules import HealthRule
 from wharfinger.cluster.interruption import Interruption
+from wharfinger.cluster.kept_definitions import KeptDefinitions
 from wharfinger.cluster.live_objects import LiveObjects, open_live_objects
 from wharfinger.cluster.object_waits import Progress, WaitReport, silent
 from wharfinger.cluster.ownership import Owner
@@ -51,7 +53,7 @@ from wharfinger.cluster.reconciler.service import Reconciler, open_reconciler
 from wharfinger.cluster.reconciler.status import Kind
 from wharfinger.cluster.record_keeper import RecordKeeper
 from wharfinger.cluster.release import Release, ReleaseStatus
-from wharfinger.cluster.release_heads import ForeignChange, ReleaseHeads, open_release_heads
+from wharfinger.cluster.release_heads import ReleaseHeads, open_release_heads
 from wharfinger.cluster.release_request import Outcome, ReleaseRequest, ReleaseResult, UninstallResult
 from wharfinger.cluster.release_rows import ReleaseRows
 from wharfinger.cluster.release_scope import check_scope
@@ -96,6 +98,7 @@ class ReleaseEngine:
         health: HealthMonitor,
         live: LiveObjects,
         board: EngineBoard,
+        kept: KeptDefinitions,
     ) -> None:
         """Private to `open_release_engine`."""
         self._tools = tools
@@ -106,6 +109,7 @@ class ReleaseEngine:
         self._health = health
         self._live = live
         self._board = board
+        self._kept = kept
         self._initializers: dict[Owner, Initializer] = {}
 
     def listen(self, listener: EngineListener) -> None:
@@ -131,7 +135,7 @@ class ReleaseEngine:
             return None
         if known.confined != self._tools.confined(owner):
             return None  # it may hold more, or less, than it might then
-        if not self._tools.rows.settled(known.groups) or self._drift.drifts(owner):
+        if not self._tools.rows.settled(known.groups) or self.drifts(owner):
             return None
         return known.result
 
@@ -146,6 +150,7 @@ class ReleaseEngine:
             self._board.forget(owner)
             self._health.set_rules(owner, request.health)
             done = await Upgrade(self._tools, request, progress, whole=whole).run()
+            await self._kept.keep(owner, "release", request.crds, request.drift.mode)
             self._attend(owner)
             self._board.whole.add(owner)
             unchanged = replace(done.result, outcome=Outcome.UNCHANGED, pruned=(), kept={})
@@ -160,16 +165,21 @@ class ReleaseEngine:
         *,
         delete_protected: bool = False,
         orphan: bool = False,
+        applied: bool = True,
         progress: Progress = silent,
     ) -> UninstallResult:
-        """Delete what the release brought, wait until it is gone, then its records. Done twice, the second does nothing.
+        """Delete what the release brought, wait until it is gone, then its records. Done twice, the second deletes nothing.
 
         ``delete_protected``: volumes, claims, namespaces and definitions as well. ``orphan``: only the records, and our label.
+        ``applied`` False: nothing of it may be there unless there is a record, or its namespace goes; so nothing is looked for.
         """
         owner = Owner(name, namespace)
         async with self._expected_turn(owner):
             self._board.forget(owner)
-            uninstall = Uninstall(self._tools, owner, progress, delete_protected=delete_protected, orphan=orphan)
+            uninstall = Uninstall(
+                self._tools, owner, progress, delete_protected=delete_protected, orphan=orphan, applied=applied
+            )
+            self._kept.let_go(owner)
             result = await uninstall.run()
             self._health.set_rules(owner, ())
             self.wake(owner)
@@ -196,9 +206,17 @@ class ReleaseEngine:
         return tuple(row.key for row in await rows_of(self._tools.client, owner, objects, DriftPolicy()))
 
     async def ensure_crds(
-        self, name: str, namespace: str, crds: Sequence[JsonObject], *, progress: Progress = silent
+        self,
+        name: str,
+        namespace: str,
+        crds: Sequence[JsonObject],
+        *,
+        drift: DriftPolicy | None = None,
+        progress: Progress = silent,
     ) -> tuple[ObjectKey, ...]:
         """Apply definitions that a release is going to need, and wait until they are established; they belong to no release.
+
+        From then on one that somebody deletes is noticed and brought back, as ``drift`` says.
 
         Raises OutsideNamespaceError and UnsafeDefinitionError before the first write, CrdError, and what the client raises.
         """
@@ -206,7 +224,9 @@ class ReleaseEngine:
         if self._tools.confined(owner):
             await check_scope(self._tools.client, owner, (), crds)
         survey = await self._tools.surveyor.survey(owner, (), crds, DriftPolicy())
-        return await self._tools.definitions.apply(owner, crds, survey.definitions, progress)
+        keys = await self._tools.definitions.apply(owner, crds, survey.definitions, progress)
+        await self._kept.keep(owner, "early", crds, (drift or DriftPolicy()).mode)
+        return keys
 
     async def apply_early(
         self, name: str, namespace: str, objects: Sequence[JsonObject], *, drift: DriftPolicy | None = None
@@ -260,6 +280,7 @@ class ReleaseEngine:
         """Nothing is to be kept of a release that has no record, or is not ours: its rows go, its objects stay as they are."""
         async with self._expected_turn(owner):
             self._board.forget(owner)
+            self._kept.let_go(owner)
             self._tools.rows.forget(self._tools.rows.of(owner))
             self._health.set_rules(owner, ())
 
@@ -278,6 +299,7 @@ class ReleaseEngine:
             self._board.resting.discard(owner)
             if owner not in self._board.left_alone:
                 self._drift.attend(owner)
+                self._kept.attend(owner)
 
     def prune(self) -> None:
         """Delete what has our label and no row, of whole releases, as soon as all that were expected are restored."""
@@ -291,7 +313,7 @@ class ReleaseEngine:
 
     def drifts(self, owner: Owner) -> tuple[Drift, ...]:
         """What is not as applied now."""
-        return self._drift.drifts(owner)
+        return (*self._drift.drifts(owner), *self._kept.missing(owner))
 
     def health(self, owner: Owner) -> Health:
         """How a release is now."""
@@ -323,6 +345,7 @@ class ReleaseEngine:
             if owner in self._board.resting:
                 return
             self._drift.attend(owner)
+            self._kept.attend(owner)
 
     @asynccontextmanager
     async def _expected_turn(self, owner: Owner) -> AsyncGenerator[None, None]:
@@ -372,17 +395,27 @@ async def open_release_engine(
             full_s=options.full_s,
         )
 
-        def foreign(change: ForeignChange) -> None:
-            board.forget(change.owner)
-            if tools.rows.of(change.owner):  # not of the releases that people have beside ours
-                board.left_alone.add(change.owner)
-                drift.leave_alone(change.owner)
-            board.tell_foreign(change.owner, change.head.revision, change.by)
+        def left_alone(owner: Owner) -> None:
+            board.forget(owner)
+            if tools.rows.of(owner):  # not of the releases that people have beside ours
+                board.left_alone.add(owner)
+                drift.leave_alone(owner)
 
-        live.listen(drift.changed)
-        heads.listen(foreign)
-        nursery.start_soon(drift.run, name="drift monitor")
+        foreign = ForeignChanges(client, nursery, left_alone=left_alone, told=board.tell_foreign)
         interruption = Interruption()
+        definitions = Definitions(client, writer, interruption, options.now)
+        kept = KeptDefinitions(
+            client,
+            watches,
+            definitions,
+            rests=board.rests,
+            told=board.tell_missing,
+            back=drift.suspect_kind,
+        )
+        live.listen(drift.changed)
+        heads.listen(foreign.heard)
+        nursery.start_soon(kept.run, name="definitions")
+        nursery.start_soon(drift.run, name="drift monitor")
         store = ReleaseStore(client, options.now, holder=holder, heads=heads)
         nursery.start_soon(store.keep_collected, options.prune_s, name="chunks of records")
         tools = Tools(
@@ -390,11 +423,12 @@ async def open_release_engine(
             RecordKeeper(store, options.now, holder, options.history),
             ReleaseRows(table, reconciler, operations, applied, live, interruption),
             Surveyor(client, table, options.field_manager),
-            Definitions(client, writer, interruption, options.now),
+            definitions,
             options.confined,
+            options.field_manager,
             interruption,
         )
-        yield ReleaseEngine(tools, table, reconciler, drift, heads, health, live, board)
+        yield ReleaseEngine(tools, table, reconciler, drift, heads, health, live, board, kept)
         nursery.cancel_scope.cancel()
 
 

@@ -65,11 +65,19 @@ class ForeignChange:
         return self.head.owner
 
     @property
+    def by_helm(self) -> bool:
+        """Whether it was a person's `helm uninstall`: that takes the holder's name off the record that it begins with."""
+        head = self.head
+        return self.gone and head.status is ReleaseStatus.UNINSTALLING and not head.holder.identity
+
+    @property
     def by(self) -> str:
         """``a helm command (field manager helm)``, ``the Wharfinger daemon x``."""
         head = self.head
-        if self.gone:
-            return "a helm uninstall" if head.status is ReleaseStatus.UNINSTALLING else "somebody"
+        if self.by_helm:
+            return "a helm uninstall"
+        if self.gone and head.status is not ReleaseStatus.UNINSTALLING:
+            return "somebody who deleted its records"
         if head.holder.identity:
             return str(head.holder)
         return f"{head.holder} (field manager {head.manager})" if head.manager else str(head.holder)
@@ -78,7 +86,7 @@ class ForeignChange:
         """One sentence."""
         at = f"release {self.owner}"
         if self.gone:
-            return f"{at}: its last record, revision {self.head.revision}, was deleted by {self.by}"
+            return f"{at}: its last record, revision {self.head.revision}, is gone: {self.by}"
         return f"{at}: revision {self.head.revision} was made {self.head.status} by {self.by}"
 
 
@@ -190,7 +198,10 @@ class ReleaseHeads:
         if before is None or (change.object is not None and change.object.uid != before.uid):
             return
         self._forget(place)
-        if self.synced and before.owner not in self._releases:
+        ours = before.status is ReleaseStatus.UNINSTALLING and before.holder.identity == self._ours.identity
+        if (
+            self.synced and not ours and before.owner not in self._releases
+        ):  # whoever was quicker than our own uninstall
             self._tell(ForeignChange(before, gone=True))
 
     def _of(self, place: tuple[str, str]) -> ReleaseHead | None:

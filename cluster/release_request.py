@@ -83,7 +83,10 @@ class ReleaseResult:
 
 @dataclass(frozen=True, slots=True)
 class UninstallResult:
-    """``found`` is False where there was no record; ``kept`` are objects that stay, each with the reason."""
+    """``found`` is False where there was no record: what was deleted or kept then was found by its label.
+
+    ``kept`` are objects that stay, each with the reason.
+    """
 
     found: bool
     deleted: tuple[ObjectKey, ...] = ()

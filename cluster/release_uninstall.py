@@ -4,29 +4,31 @@ Custom resources go first, and are waited for, while what clears their finalizer
 (:mod:`wharfinger.cluster.removal`). In a namespace that is being deleted everything goes by itself: nothing in it is deleted or
 waited for, and no hook can run there. With ``orphan`` only the records go, and our label: the objects stay as they are.
 
-Interrupted anywhere, the next uninstall finds the record "uninstalling", and does what is left to do.
+Interrupted anywhere, the next uninstall finds the record "uninstalling", and does what is left to do. Where there is no record,
+what the release has is found by its label (:mod:`wharfinger.cluster.left_objects`): the records go with the namespace, objects
+elsewhere do not.
 """
 
 import logging
 from collections.abc import Mapping, Sequence
-from functools import partial
+from dataclasses import replace
 
 from wharfinger.cluster.concurrently import each
 from wharfinger.cluster.desired import DesiredObject, Identity
 from wharfinger.cluster.drift_policy import DriftMode, DriftPolicy
 from wharfinger.cluster.install_order import Wave
+from wharfinger.cluster.left_objects import find_left
 from wharfinger.cluster.object_waits import Progress, wait_gone
 from wharfinger.cluster.ownership import Owner
-from wharfinger.cluster.patience import patiently
 from wharfinger.cluster.record_keeper import recorded_hooks
 from wharfinger.cluster.release import Release, ReleaseStatus
 from wharfinger.cluster.release_hooks import Hook, HookEvent, HookRunner
 from wharfinger.cluster.release_request import UninstallResult
 from wharfinger.cluster.release_scope import outside_of
-from wharfinger.cluster.release_upgrade import Tools, is_going
+from wharfinger.cluster.release_upgrade import Tools
 from wharfinger.cluster.removal import disown, judge_leaving
 from wharfinger.cluster.resource import ObjectKey
-from wharfinger.cluster.survey import CONCURRENCY, look_up, rows_of
+from wharfinger.cluster.survey import CONCURRENCY, look_up, namespace_goes, rows_of
 from wharfinger.formats.json_value import JsonObject, find_str
 
 log = logging.getLogger(__name__)
@@ -37,33 +39,62 @@ _UNWATCHED = DriftPolicy(DriftMode.OFF)
 class Uninstall:
     """Made for one uninstall."""
 
-    def __init__(self, tools: Tools, owner: Owner, progress: Progress, *, delete_protected: bool, orphan: bool) -> None:
+    def __init__(
+        self,
+        tools: Tools,
+        owner: Owner,
+        progress: Progress,
+        *,
+        delete_protected: bool,
+        orphan: bool,
+        applied: bool = True,
+    ) -> None:
         self._tools = tools
         self._owner = owner
         self._progress = progress
         self._delete_protected = delete_protected
         self._orphan = orphan
+        self._applied = applied
 
     async def run(self) -> UninstallResult:
         """Raises ReleaseBusyError, HookFailedError, ReleaseError, and whatever the client raises."""
         keeper, owner = self._tools.keeper, self._owner
         history = await keeper.settled(owner)
-        rows = await self._rows(await keeper.possible_objects(history)) if history else self._tools.rows.of(owner)
         if not history:
-            self._tools.rows.forget(rows)
-            return UninstallResult(found=False)
+            return await self._without_record()
+        rows = await self._rows(await keeper.possible_objects(history))
         last = history[-1]
         if self._orphan:
             result = await self._leave_behind(rows)
         else:
             await keeper.mark(last, ReleaseStatus.UNINSTALLING, "Deletion in progress")
             try:
-                result = await self._delete(rows, last.release, going=await self._namespace_goes())
+                result = await self._delete(
+                    rows,
+                    await self._hooks(last.release),
+                    going=await namespace_goes(self._tools.client, self._owner.namespace),
+                )
             except BaseException:
                 self._tools.rows.forget(rows)
                 raise
         await keeper.remove_all(owner)
         return result
+
+    async def _without_record(self) -> UninstallResult:
+        """Its records are gone, or there never was one. What its label is on goes, or stays, as if a record had it."""
+        known = self._tools.rows.of(self._owner)
+        going = await namespace_goes(self._tools.client, self._owner.namespace)
+        if not (going or known or self._applied):
+            return UninstallResult(found=False)
+        left = await find_left(self._tools.client, self._owner, self._tools.manager)
+        rows = tuple({row.identity: row for row in (*left, *known)}.values())
+        if self._orphan:
+            return replace(await self._leave_behind(rows), found=False)
+        try:
+            return replace(await self._delete(rows, (), going=going), found=False)
+        except BaseException:
+            self._tools.rows.forget(rows)
+            raise
 
     async def _rows(self, recorded: Sequence[JsonObject]) -> tuple[DesiredObject, ...]:
         """What may be there: what is in rows, and what the records have besides."""
@@ -72,14 +103,9 @@ class Uninstall:
             there.setdefault(row.identity, row)
         return tuple(there.values())
 
-    async def _namespace_goes(self) -> bool:
-        resource = await patiently(partial(self._tools.client.resource_type, "v1", "Namespace"))
-        namespace = await look_up(self._tools.client, ObjectKey(resource, "", self._owner.namespace))
-        return namespace is None or is_going(namespace)
-
-    async def _delete(self, rows: Sequence[DesiredObject], last: Release, *, going: bool) -> UninstallResult:
+    async def _delete(self, rows: Sequence[DesiredObject], recorded: Sequence[Hook], *, going: bool) -> UninstallResult:
         runner = HookRunner(self._tools.client, self._owner.namespace, self._progress)
-        hooks = [] if going else await self._hooks(last)
+        hooks = () if going else recorded
         await runner.run(hooks, HookEvent.PRE_DELETE)
         if going:  # what is in the namespace goes with it
             inside = [row for row in rows if row.key.namespace == self._owner.namespace]

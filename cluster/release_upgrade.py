@@ -56,7 +56,7 @@ class EmptyReleaseError(ReleaseError):
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """What operations on releases work with."""
+    """What operations on releases work with; ``manager`` is under whose name is applied."""
 
     client: ClusterClient
     keeper: RecordKeeper
@@ -65,6 +65,7 @@ class Tools:
     definitions: Definitions
     confined: Confined
     """Which releases may hold objects of their own namespace only."""
+    manager: str
     interruption: Interruption = field(default_factory=Interruption)
 
 

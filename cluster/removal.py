@@ -90,11 +90,24 @@ async def disown(client: ClusterClient, key: ObjectKey, owner: Owner) -> None:
             await patiently(partial(client.merge_patch, key, nothing), also=(ConflictError,))
 
 
+def is_ours(obj: JsonObject, owner: Owner, manager: str) -> bool:
+    """Whether a release has an object that is there to stay: it is labelled and annotated so, and was applied by us.
+
+    A label and annotations alone may be a copy: some tools copy whole objects, and controllers what their parents have. On a
+    copy there is no apply of ours.
+    """
+    return (
+        owner_of(obj) == owner
+        and find_str(obj, "metadata", "labels", RELEASE_LABEL) == owner.name
+        and own_entry(obj, manager) is not None
+        and not find_str(obj, "metadata", "deletionTimestamp")
+    )
+
+
 class Pruner:
     """Deletes what we applied under ``manager``, has our label, and no row.
 
-    ``whole``: whether all that a release has is in rows; of others nothing goes. A label and annotations may be a copy: some
-    tools copy whole objects to other namespaces, and controllers what their parents have. On a copy there is no apply of ours.
+    ``whole``: whether all that a release has is in rows; of others nothing goes.
     """
 
     def __init__(self, client: ClusterClient, whole: Callable[[Owner], bool], manager: str) -> None:
@@ -136,8 +149,6 @@ class Pruner:
         return (
             identity_of(key) not in snapshot
             and self._whole(owner)
-            and find_str(obj, "metadata", "labels", RELEASE_LABEL) == owner.name
-            and own_entry(obj, self._manager) is not None
-            and not find_str(obj, "metadata", "deletionTimestamp")
+            and is_ours(obj, owner, self._manager)
             and not why_kept(key, obj, obj, owner, delete_protected=False)
         )

@@ -61,6 +61,13 @@ async def look_up(client: ClusterClient, key: ObjectKey) -> JsonObject | None:
     return None
 
 
+async def namespace_goes(client: ClusterClient, name: str) -> bool:
+    """Whether a namespace is being deleted, or is not there."""
+    resource = await patiently(partial(client.resource_type, "v1", "Namespace"))
+    namespace = await look_up(client, ObjectKey(resource, "", name))
+    return namespace is None or bool(find_str(namespace, "metadata", "deletionTimestamp"))
+
+
 class Surveyor:
     """Looks for one cluster."""
 

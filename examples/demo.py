@@ -177,10 +177,14 @@ class Demo:
         self.show("kubectl", "apply", "--filename", str(manifest))
         self.await_it("all packages are Ready", progress.all_ready)
         self.show(
-            "kubectl", "wait", "--for=condition=Ready", "applications.wharfinger.dev", "--all", "--namespace=demo", "--timeout=60s"
+            *("kubectl", "wait", "--for=condition=Ready", "applications.wharfinger.dev"),
+            *("--all", "--namespace=demo", "--timeout=60s"),
         )
-        self.show("kubectl", "wait", "--for=condition=Ready", "modules.wharfinger.dev/namespace-defaults", "--timeout=60s")
-        self.show("kubectl", "get", "applications.wharfinger.dev,modules.wharfinger.dev,deployments,statefulsets", "--all-namespaces")
+        self.show(
+            "kubectl", "wait", "--for=condition=Ready", "modules.wharfinger.dev/namespace-defaults", "--timeout=60s"
+        )
+        kinds = "applications.wharfinger.dev,modules.wharfinger.dev,deployments,statefulsets"
+        self.show("kubectl", "get", kinds, "--all-namespaces")
 
     def check_digests(self) -> None:
         """What is installed is what was pushed, and was asked for by its digest."""
@@ -238,7 +242,8 @@ class Demo:
         progress = Progress(self.daemon, ("demo.web",))
         before = progress.latest["demo.web"]
         patch = '{"spec":{"settings":{"replicas":3}}}'
-        self.show("kubectl", "patch", "applications.wharfinger.dev", "web", "--namespace=demo", "--type=merge", f"--patch={patch}")
+        web = ("applications.wharfinger.dev", "web", "--namespace=demo")
+        self.show("kubectl", "patch", *web, "--type=merge", f"--patch={patch}")
 
         def applied() -> bool:
             ready = progress.all_ready()

@@ -42,7 +42,9 @@ async def ensure_crds(instance: Instance, tools: Tools, reporter: Reporter) -> N
     attempt = tools.crd_phase.attempt(instance.id.name)
     try:
         tree = instance.tree
+        release, namespace = instance.id.release, instance.id.namespace
         if tree is None or not instance.loaded().crds:
+            await tools.releases.ensure_crds(release, namespace, ())  # those of the version before are kept no longer
             instance.crds = ()
             return
         reporter.progressed(instance, Stage.CRDS, "ApplyingCRDs", "applying its custom resource definitions")
@@ -57,7 +59,8 @@ async def ensure_crds(instance: Instance, tools: Tools, reporter: Reporter) -> N
 
         with waiting(tools), trio.move_on_after(ESTABLISHED_S) as patience:
             if not left_alone:
-                await tools.releases.ensure_crds(instance.id.release, instance.id.namespace, crds, progress=progress)
+                drift = drift_of(instance.wanted)
+                await tools.releases.ensure_crds(release, namespace, crds, drift=drift, progress=progress)
         if patience.cancelled_caught:
             raise NotEstablishedError(f"not established after {ESTABLISHED_S:.0f} s: {'; '.join(late)}")
         instance.crds = tuple(sorted({kind for crd in crds for kind in _served(crd)}))

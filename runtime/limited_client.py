@@ -8,7 +8,15 @@ from memory or asked once for everybody. Everything else is as the client below 
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
-from wharfinger.cluster.client import ClusterClient, ObjectList, Propagation, RawEvent, RawPage, WatchEvent
+from wharfinger.cluster.client import (
+    ClusterClient,
+    ObjectList,
+    Propagation,
+    RawEvent,
+    RawPage,
+    ServedKinds,
+    WatchEvent,
+)
 from wharfinger.cluster.resource import ObjectKey, ResourceType
 from wharfinger.formats.json_value import JsonObject, JsonValue
 from wharfinger.queue.slots import Kind, Slots
@@ -26,6 +34,10 @@ class LimitedClient:
     async def api_versions(self) -> tuple[str, ...]:
         """All that is served."""
         return await self._client.api_versions()
+
+    async def served_kinds(self) -> ServedKinds:
+        """All kinds whose objects can be listed and deleted."""
+        return await self._client.served_kinds()
 
     async def resource_type(self, api_version: str, kind: str) -> ResourceType:
         """Discovery of one kind."""

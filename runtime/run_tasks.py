@@ -10,6 +10,7 @@ from typing import Final
 
 from wharfinger.cluster.object_waits import Laggards
 from wharfinger.cluster.ownership import Owner
+from wharfinger.cluster.release_request import UninstallResult
 from wharfinger.formats.json_value import checksum
 from wharfinger.packages.definition import Layout
 from wharfinger.packages.digest import Digest
@@ -197,26 +198,39 @@ async def _uninstall(instance: Instance, tools: Tools, reporter: Reporter, *, du
             reporter.removing(instance, "Removing", f"running its {binding} hooks: {names}")
         await run_bound(instance, tools, reporter, binding)
 
+    withdrawn = instance.record is not None and instance.record.state.withdrawn
+    applied = bool(instance.status.version) and not withdrawn
     if ours:
         await run_hooks("beforeDeleteHelm")
+    if history and not ours:
+        await tools.releases.forget(Owner(name, namespace))  # what was applied before its first revision
+    else:
         with steps.taking(UNINSTALL), waiting(tools):
-            await tools.releases.uninstall(
+            result = await tools.releases.uninstall(
                 name,
                 namespace,
                 delete_protected=instance.deletion is DeletionPolicy.DELETE_ALL,
                 orphan=instance.deletion is DeletionPolicy.ORPHAN,
+                applied=applied,
                 progress=progress,
             )
-    else:
-        await tools.releases.forget(Owner(name, namespace))  # what was applied before its first revision
+        if not result.found:
+            _tell_left(instance, result)
     tools.releases.wake(Owner(name, namespace))  # whatever takes this name next is not at rest
-    withdrawn = instance.record is not None and instance.record.state.withdrawn
-    if ours or (instance.status.version and not withdrawn):
+    if ours or applied:
         await run_hooks("afterDeleteHelm")
     await collect_made(instance, tools)
     await remove_webhooks(instance, tools)
     await rest_hooks(instance, tools)
     instance.objects = ()
+
+
+def _tell_left(instance: Instance, result: UninstallResult) -> None:
+    """Nobody sees any more what the release was: so what became of each object of it is said."""
+    for key in result.deleted:
+        log.info("%s: deleted %s, which was left of its release: its record was gone", instance.id, key)
+    for key, why in result.kept.items():
+        log.info("%s: %s is left of its release, and stays: %s", instance.id, key, why)
 
 
 async def _load_for_removal(instance: Instance, tools: Tools) -> None:

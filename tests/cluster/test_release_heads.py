@@ -98,8 +98,21 @@ async def test_what_others_do_is_told(autojump_clock: MockClock) -> None:
         for revision in (1, 2, 3):
             await at.delete(revision)
         await at.settle()
-        assert at.told[3:] == ["release default/web: its last record, revision 3, was deleted by somebody"]
+        assert at.told[3:] == [
+            "release default/web: its last record, revision 3, is gone: somebody who deleted its records"
+        ]
         assert (at.shown(), at.heads.state(WEB)) == ([], frozenset())
+
+
+async def test_a_record_that_goes_while_we_uninstall_is_no_news(autojump_clock: MockClock) -> None:
+    """Its namespace is being deleted, and was quicker; nobody ran helm."""
+    async with bench() as at:
+        for holder, told in ((US, 0), (NOBODY, 1)):
+            with at.heads.writing("default", "sh.helm.release.v1.web.v1") as wrote:
+                wrote(await at.write(1, ReleaseStatus.UNINSTALLING, holder))
+            await at.delete(1)
+            await at.settle()
+            assert len(at.told) == told
 
 
 async def test_a_label_is_no_news(autojump_clock: MockClock) -> None:
@@ -121,7 +134,7 @@ async def test_a_release_that_is_deleted_and_made_again(autojump_clock: MockCloc
         await at.delete(1)
         await at.write(1, ReleaseStatus.FAILED)
         await at.settle()
-        gone = "release default/web: its last record, revision 1, was deleted by somebody"
+        gone = "release default/web: its last record, revision 1, is gone: somebody who deleted its records"
         assert at.told == [gone, made(1, "deployed"), gone, made(1, "failed")]
         assert at.shown() == [(1, "failed")]
 
@@ -221,7 +234,10 @@ def test_a_secret_that_becomes_anothers_record() -> None:
 def test_who_uninstalled() -> None:
     head = read_head(msgspec.json.encode(secret_at("1", status=ReleaseStatus.UNINSTALLING)))
     assert head is not None
-    assert ForeignChange(head, gone=True).by == "a helm uninstall"
+    assert ForeignChange(replace(head, holder=NOBODY), gone=True).by == "a helm uninstall"
+    assert ForeignChange(replace(head, holder=THEM), gone=True).by == "the Wharfinger daemon daemon-2"
+    deployed = replace(head, holder=NOBODY, status=ReleaseStatus.DEPLOYED)
+    assert ForeignChange(deployed, gone=True).by == "somebody who deleted its records"
     assert ForeignChange(replace(head, holder=NOBODY, manager="Helm")).by == "a helm command (field manager Helm)"
 
 

@@ -35,7 +35,8 @@ async def test_uninstall(autojump_clock: MockClock) -> None:
             "ConfigMap default/kept": "helm.sh/resource-policy: keep"
         }
         assert await at.engine.history("web", "default") == []
-        assert await at.engine.uninstall("web", "default") == UninstallResult(found=False)
+        again = await at.engine.uninstall("web", "default")
+        assert again == UninstallResult(found=False, kept=done.kept)
 
 
 async def test_uninstall_waits_for_finalizers_and_says_so(autojump_clock: MockClock) -> None:

@@ -1,0 +1,228 @@
+"""Definitions of ``crds/`` that somebody deletes: told, brought back, and their custom resources with them."""
+
+import logging
+from dataclasses import replace
+
+import httpx
+import pytest
+import trio
+from trio.testing import MockClock
+
+from tests.cluster.client_contract import widget_crd
+from tests.cluster.release_bench import WIDGET, Bench, bench
+from tests.cluster.release_requests import config_map, request
+from wharfinger.cluster.drift import Drift
+from wharfinger.cluster.drift_fights import Fight
+from wharfinger.cluster.drift_policy import DriftMode, DriftPolicy
+from wharfinger.cluster.errors import NotFoundError
+from wharfinger.cluster.field_owners import own_entry
+from wharfinger.cluster.health import Health
+from wharfinger.cluster.kept_definitions import LAST_PAUSE_S, pause_before
+from wharfinger.cluster.ownership import Owner
+from wharfinger.cluster.resource import ObjectKey, ResourceType
+from wharfinger.formats.json_value import JsonObject, find_str
+
+WEB = Owner("web", "default")
+CRDS = ResourceType(
+    "apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions", namespaced=False
+)
+WIDGETS = ObjectKey(CRDS, "", "widgets.example.test")
+ONE = ObjectKey(ResourceType("example.test", "v1", "Widget", "widgets", namespaced=True), "default", "one")
+GONE = "CustomResourceDefinition.apiextensions.k8s.io widgets.example.test: gone"
+
+
+class Told:
+    """What drifted of the release, as told."""
+
+    def __init__(self, at: Bench) -> None:
+        self.drifts: list[list[str]] = []
+        at.engine.listen(self)
+
+    def drifted(self, owner: Owner, drifts: tuple[Drift, ...], fights: tuple[Fight, ...]) -> None:
+        assert owner == WEB
+        self.drifts.append([str(drift) for drift in drifts])
+
+    def health_changed(self, owner: Owner, health: Health) -> None:
+        pass
+
+    def foreign_revision(self, owner: Owner, release_revision: int, by: str) -> None:
+        raise AssertionError(f"{owner}: {by}")
+
+
+async def live(at: Bench, which: ObjectKey) -> JsonObject | None:
+    try:
+        return await at.client.get(which)
+    except NotFoundError:
+        return None
+
+
+async def is_there(at: Bench, which: ObjectKey) -> bool:
+    return await live(at, which) is not None
+
+
+async def test_one_that_is_deleted_comes_back_and_its_objects_with_it(
+    autojump_clock: MockClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with bench(simulate=True) as at:
+        told = Told(at)
+        asked = request(WIDGET, config_map("a"), crds=(widget_crd(),))
+        await at.engine.upgrade(asked)
+        await trio.sleep(5)
+        await at.client.delete(WIDGETS)
+        with caplog.at_level(logging.WARNING):
+            await trio.sleep(60)
+        assert await is_there(at, WIDGETS)
+        assert await is_there(at, ONE)
+        assert any(GONE in drifts for drifts in told.drifts)
+        assert told.drifts[-1] == []
+        assert at.engine.drifts(WEB) == ()
+        assert (
+            "CustomResourceDefinition.apiextensions.k8s.io widgets.example.test was deleted by somebody" in caplog.text
+        )
+        assert at.engine.unchanged(asked) is not None
+
+
+async def test_one_that_came_before_its_release(autojump_clock: MockClock) -> None:
+    async with bench(simulate=True) as at:
+        await at.engine.ensure_crds("web", "default", [widget_crd()])
+        await trio.sleep(5)
+        await at.client.delete(WIDGETS)
+        await trio.sleep(5)
+        assert await is_there(at, WIDGETS)
+
+
+async def test_one_that_goes_before_the_watch_has_begun(autojump_clock: MockClock) -> None:
+    async with bench(simulate=True) as at:
+        await at.engine.ensure_crds("web", "default", [widget_crd()])
+        held = trio.Event()
+        at.transport.fault = lambda asked: held if "limit" in asked.url.params else None
+        await at.client.delete(WIDGETS)
+        held.set()
+        await trio.sleep(5)
+        assert await is_there(at, WIDGETS)
+
+
+async def test_as_long_as_it_is_gone_the_request_is_not_unchanged(autojump_clock: MockClock) -> None:
+    async with bench(simulate=True) as at:
+        asked = replace(request(config_map("a"), crds=(widget_crd(),)), drift=DriftPolicy(DriftMode.WARN))
+        await at.engine.upgrade(asked)
+        await trio.sleep(5)
+        assert at.engine.unchanged(asked) is not None
+        told = Told(at)
+        await at.client.delete(WIDGETS)
+        await trio.sleep(600)
+        assert not await is_there(at, WIDGETS)
+        assert told.drifts == [[GONE]]
+        assert [str(drift) for drift in at.engine.drifts(WEB)] == [GONE]
+        assert at.engine.unchanged(asked) is None
+        await at.engine.upgrade(asked)
+        assert await is_there(at, WIDGETS)
+        assert at.engine.drifts(WEB) == ()
+        assert told.drifts[-1] == []
+
+
+async def test_nobody_looks_where_nobody_is_to(autojump_clock: MockClock) -> None:
+    async with bench(simulate=True) as at:
+        told = Told(at)
+        await at.engine.ensure_crds("web", "default", [widget_crd()], drift=DriftPolicy(DriftMode.OFF))
+        await trio.sleep(5)
+        await at.client.delete(WIDGETS)
+        await trio.sleep(60)
+        assert not await is_there(at, WIDGETS)
+        assert at.engine.drifts(WEB) == ()
+        assert [drifts for drifts in told.drifts if drifts] == []
+
+
+async def test_who_rests_has_it_told_and_brought_back_when_it_is_over(autojump_clock: MockClock) -> None:
+    async with bench(simulate=True) as at:
+        await at.engine.ensure_crds("web", "default", [widget_crd()])
+        await trio.sleep(5)
+        at.engine.rest(WEB)
+        await at.client.delete(WIDGETS)
+        await trio.sleep(60)
+        assert not await is_there(at, WIDGETS)
+        assert len(at.engine.drifts(WEB)) == 1
+        at.engine.wake(WEB)
+        await trio.sleep(5)
+        assert await is_there(at, WIDGETS)
+
+
+@pytest.mark.parametrize("how", ["uninstalled", "forgotten", "another version"])
+async def test_of_what_is_kept_no_longer_nothing_comes_back(how: str, autojump_clock: MockClock) -> None:
+    async with bench(simulate=True) as at:
+        await at.engine.ensure_crds("web", "default", [widget_crd()])
+        await at.engine.upgrade(request(config_map("a"), crds=(widget_crd(),)))
+        await trio.sleep(5)
+        if how == "uninstalled":
+            await at.engine.uninstall("web", "default")
+        elif how == "forgotten":
+            await at.engine.forget(WEB)
+        else:
+            await at.engine.ensure_crds("web", "default", [])
+            await at.engine.upgrade(request(config_map("a", v="2")))
+        await at.client.delete(WIDGETS)
+        await trio.sleep(60)
+        assert not await is_there(at, WIDGETS)
+
+
+async def test_of_two_who_brought_it_the_other_still_keeps_it(autojump_clock: MockClock) -> None:
+    async with bench(simulate=True) as at:
+        await at.engine.ensure_crds("web", "default", [widget_crd()])
+        await at.engine.ensure_crds("db", "default", [widget_crd()])
+        await trio.sleep(5)
+        await at.engine.uninstall("db", "default")
+        await at.client.delete(WIDGETS)
+        await trio.sleep(5)
+        assert await is_there(at, WIDGETS)
+
+
+async def test_what_somebody_has_put_there_meanwhile_is_his(autojump_clock: MockClock) -> None:
+    """A newer one, say: it is not brought back to what it was."""
+    newer = widget_crd()
+    newer["metadata"] = {"name": "widgets.example.test", "labels": {"version": "newer"}}
+    async with bench(simulate=True) as at:
+        await at.engine.ensure_crds("web", "default", [widget_crd()])
+        await trio.sleep(5)
+        at.engine.rest(WEB)
+        await at.client.delete(WIDGETS)
+        await trio.sleep(5)
+        await at.client.create(newer)
+        at.engine.wake(WEB)
+        await trio.sleep(60)
+        found = await live(at, WIDGETS)
+        assert found is not None
+        assert find_str(found, "metadata", "labels", "version") == "newer"
+        assert own_entry(found, "wharfinger") is None
+        assert at.engine.drifts(WEB) == ()
+
+
+async def test_what_fails_is_tried_again(autojump_clock: MockClock, caplog: pytest.LogCaptureFixture) -> None:
+    async with bench(simulate=True) as at:
+        await at.engine.ensure_crds("web", "default", [widget_crd()])
+        await trio.sleep(5)
+        at.transport.fault = lambda asked: httpx.Response(403, content=b"{}") if asked.method == "PATCH" else None
+        await at.client.delete(WIDGETS)
+        with caplog.at_level(logging.WARNING):
+            await trio.sleep(5)
+        assert "cannot be brought back yet" in caplog.text
+        at.transport.fault = lambda _: None
+        await trio.sleep(60)
+        assert await is_there(at, WIDGETS)
+
+
+async def test_who_deletes_it_again_and_again_is_fought_ever_more_rarely(autojump_clock: MockClock) -> None:
+    async with bench(simulate=True) as at:
+        await at.engine.ensure_crds("web", "default", [widget_crd()])
+        took: list[float] = []
+        for _ in range(4):
+            await trio.sleep(5)
+            await at.client.delete(WIDGETS)
+            start = trio.current_time()
+            while not await is_there(at, WIDGETS):  # noqa: ASYNC110 - it is the API server that is asked
+                await trio.sleep(1)
+            took.append(trio.current_time() - start)
+        assert [round(seconds) for seconds in took] == pytest.approx([0, 15, 30, 60], abs=2)
+
+
+def test_pauses() -> None:
+    assert [pause_before(times) for times in (0, 1, 2, 3, 100)] == [0, 15, 30, 60, LAST_PAUSE_S]

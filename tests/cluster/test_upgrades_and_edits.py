@@ -1,0 +1,93 @@
+"""An upgrade, a person's edit, and a correction of the edit before it, in an order that is forced and not waited for."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import httpx
+import pytest
+import trio
+from trio.testing import MockClock, wait_all_tasks_blocked
+
+from tests.cluster.client_contract import config_map as live_map
+from tests.cluster.client_contract import key
+from tests.cluster.release_bench import Clock
+from tests.cluster.release_requests import config_map, request
+from wharfinger.cluster.conflicts import FieldConflictError
+from wharfinger.cluster.connection import Connection
+from wharfinger.cluster.control_plane.service import LOCAL, open_control_plane
+from wharfinger.cluster.engine_options import EngineOptions
+from wharfinger.cluster.http_client import HttpClusterClient, open_client
+from wharfinger.cluster.release_engine import ReleaseEngine, open_release_engine
+from wharfinger.cluster.shared_watches import open_shared_watches
+
+
+class LateAnswer(httpx.AsyncBaseTransport):
+    """Holds the answer to a write of the object ``a`` that the server has done, as a busy machine or network does."""
+
+    def __init__(self, inner: httpx.AsyncBaseTransport) -> None:
+        self._inner = inner
+        self.armed = False
+        self.done = trio.Event()
+        self.go = trio.Event()
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        response = await self._inner.handle_async_request(request)
+        written = request.method == "PATCH" and request.url.path.endswith("/a") and response.status_code < 300
+        if self.armed and written:
+            self.armed = False
+            self.done.set()
+            await self.go.wait()
+        return response
+
+
+@asynccontextmanager
+async def late() -> AsyncIterator[tuple[HttpClusterClient, ReleaseEngine, LateAnswer]]:
+    """A person's client, an engine, and what holds the engine's answers."""
+    async with open_control_plane(simulate=False) as control_plane:
+        held = LateAnswer(control_plane.transport())
+        async with (
+            open_client(Connection(LOCAL), transport=control_plane.transport()) as person,
+            open_client(Connection(LOCAL), transport=held) as client,
+            open_shared_watches(client) as watches,
+            open_release_engine(client, watches, EngineOptions(now=Clock())) as engine,
+        ):
+            yield person, engine, held
+
+
+async def edit(person: HttpClusterClient, value: str) -> None:
+    await person.apply(live_map("a", v=value), field_manager="ann", force=True)
+
+
+async def test_an_upgrade_after_an_edit_does_not_mind_a_correction_under_way(autojump_clock: MockClock) -> None:
+    """The server has corrected an edit and not answered yet; somebody edits again, and the package is upgraded.
+
+    What was applied before is known to the upgrade, whenever the answer comes: the field was ours, and is taken back.
+    """
+    async with late() as (person, engine, held):
+        await engine.upgrade(request(config_map("a", v="1")))
+        held.armed = True
+        await edit(person, "person")
+        with trio.fail_after(60):
+            await held.done.wait()
+        await edit(person, "person again")
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(engine.upgrade, request(config_map("a", v="2")))
+            await wait_all_tasks_blocked()  # its row waits for who has the object now
+            held.go.set()
+        assert (await person.get(key("a")))["data"] == {"v": "2"}
+
+
+async def test_a_field_that_was_never_ours_is_refused_all_the_same(autojump_clock: MockClock) -> None:
+    """The same order of events; but what the new chart wants to set was somebody's before it was ours."""
+    async with late() as (person, engine, held):
+        await engine.upgrade(request(config_map("a", v="1")))
+        held.armed = True
+        await person.apply(live_map("a", v="person", w="hers"), field_manager="ann", force=True)
+        with trio.fail_after(60):
+            await held.done.wait()
+        with pytest.raises(ExceptionGroup) as caught:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(engine.upgrade, request(config_map("a", v="1", w="ours")))
+                await wait_all_tasks_blocked()
+                held.go.set()
+        assert caught.group_contains(FieldConflictError, match=r"\.data\.w belongs to 'ann'")
