@@ -26,12 +26,11 @@ from collections.abc import Callable, Container, Hashable, Iterable
 from typing import Generic, TypeVar
 
 from wharfinger.cluster.errors import ClusterError
-from wharfinger.cluster.reconciler.operations import Attempt, Batch
+from wharfinger.cluster.reconciler.operations import Attempt
 from wharfinger.cluster.reconciler.options import ReconcilerOptions
 from wharfinger.cluster.reconciler.records import Counts, Owner, Place, Record
 from wharfinger.cluster.reconciler.refreshes import Refreshes
 from wharfinger.cluster.reconciler.retries import Failure, Retries, pause_after
-from wharfinger.cluster.reconciler.shares import Operation
 from wharfinger.cluster.reconciler.status import Kind, Status
 from wharfinger.cluster.reconciler.turns import Turns
 from wharfinger.cluster.tables.changes import Change
@@ -49,8 +48,7 @@ class Machine(Generic[K, R]):
         self._options = options
         self._records: dict[K, Record[K, R]] = {}
         self._owners: dict[Hashable, Owner[K, R]] = {}
-        self._turns: Turns[K, R] = Turns(options)
-        self._operations: dict[K, Operation[K, R]] = {}
+        self._turns: Turns[K, R] = Turns(options.owner_concurrency)
         self._retries: Retries[K] = Retries()
         self._refreshes: Refreshes[K, R] = Refreshes(options.refresh_s, options.refresh_per_s)
         self._held: dict[K, Record[K, R]] = {}
@@ -77,11 +75,6 @@ class Machine(Generic[K, R]):
     def ready(self) -> bool:
         """Whether there is something that a worker may take."""
         return self._turns.ready
-
-    @property
-    def slow(self) -> int:
-        """How many operations have given up their places."""
-        return self._turns.slow
 
     def attempted(self, name: Hashable) -> int:
         """Each row of this owner up to this revision was attempted at least once, or is gone."""
@@ -126,7 +119,7 @@ class Machine(Generic[K, R]):
 
     def next_at(self) -> float:
         """When :meth:`tick` has something to do; infinity: nothing is planned."""
-        return min(self._retries.next_at(), self._refreshes.next_at(), self._turns.next_at())
+        return min(self._retries.next_at(), self._refreshes.next_at())
 
     def counts(self) -> Counts:
         """How many keys there are, and how many of them are open."""
@@ -286,26 +279,20 @@ class Machine(Generic[K, R]):
 
     # --- attempts ----------------------------------------------------------------------------------------------------------
 
-    def take(self, now: float) -> Attempt[K, R] | None:
+    def take(self) -> Attempt[K, R] | None:
         """What a worker is to do next, and to answer with :meth:`finish`; None: nothing."""
-        batch = self._take(now, 1)
-        return batch.attempts[0] if batch else None
+        record = self._turns.take()
+        return None if record is None else self._attempt(record)
 
-    def take_batch(self, now: float) -> Batch[K, R] | None:
-        """One retry, or changes of one owner, up to a round's size, deletions first: they make room. None: nothing.
+    def take_due(self) -> Attempt[K, R] | None:
+        """The next retry only, for where changes are done in batches."""
+        record = self._turns.take_due()
+        return None if record is None else self._attempt(record)
 
-        Each attempt is to be answered with :meth:`finish`, in this order.
-        """
-        return self._take(now, self._options.round_size)
-
-    def _take(self, now: float, most: int) -> Batch[K, R] | None:
-        taken = self._turns.take(now, most)
-        if taken is None:
-            return None
-        operation, records = taken
-        attempts = sorted(map(self._attempt, records), key=lambda attempt: not attempt.deleting)
-        self._operations[attempts[-1].key] = operation
-        return Batch(tuple(attempts), retry=operation.retry)
+    def take_batch(self) -> list[Attempt[K, R]]:
+        """Changes of one owner, up to a round's size, deletions first: they make room."""
+        batch = [self._attempt(record) for record in self._turns.take_fresh(self._options.round_size)]
+        return sorted(batch, key=lambda attempt: not attempt.deleting)
 
     def _attempt(self, record: Record[K, R]) -> Attempt[K, R]:
         self.running += 1
@@ -334,9 +321,7 @@ class Machine(Generic[K, R]):
             self._failed(record, error, now, draw)
         else:
             self._succeeded(record, now)
-        operation = self._operations.pop(attempt.key, None)
-        if operation is not None:  # it is the last one of its batch
-            self._turns.done(operation, failed=error is not None)
+        self._turns.done(took_part)
         self._let_go(took_part)
 
     def _succeeded(self, record: Record[K, R], now: float) -> None:
@@ -382,7 +367,6 @@ class Machine(Generic[K, R]):
             self._refresh(record, now)
         while (record := self._refreshes.let_through(now)) is not None:
             self._enqueue(record)
-        self._turns.tick(now)
 
     # --- refreshing --------------------------------------------------------------------------------------------------------
 

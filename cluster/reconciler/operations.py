@@ -1,8 +1,8 @@
 """What is done for a row: the seam between a reconciler and its target.
 
 Operations must be idempotent: one may run again though it succeeded (the process died, or its row changed meanwhile). Two never
-run at once for the same key. A failure is a ClusterError, or a FormatError, which only a change helps. Any other Exception is a
-failure of that row as well (UnexpectedError), which is tried again; its traceback is logged.
+run at once for the same key. A failure is a ClusterError (or a FormatError, which only a change helps); anything else is a bug,
+and ends the reconciler.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -33,14 +33,6 @@ class Attempt(Generic[K, R]):
     refreshing: bool = False
     deleting: bool = False
     replaces: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Batch(Generic[K, R]):
-    """Attempts that one worker has: of one owner, deletions first. ``retry``: it is one that failed before."""
-
-    attempts: tuple[Attempt[K, R], ...]
-    retry: bool
 
 
 class Operations(Protocol[K, R]):
@@ -79,10 +71,6 @@ class BadRowError(ClusterError):
     """What a row, or the answer to it, says cannot be used; only a change helps."""
 
     transient = False
-
-
-class UnexpectedError(ClusterError):
-    """An operation raised what no operation should raise; the log has its traceback."""
 
 
 class NoOutcomeError(ClusterError):

@@ -1,10 +1,8 @@
 """Performing operations: within their time, as somebody's work, and with every failure turned into a ClusterError."""
 
-import logging
-import traceback
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Final, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import trio
 
@@ -16,7 +14,6 @@ from wharfinger.cluster.reconciler.operations import (
     NoOutcomeError,
     Operations,
     OperationTimeoutError,
-    UnexpectedError,
 )
 from wharfinger.cluster.reconciler.options import ReconcilerOptions
 from wharfinger.cluster.reconciler.statistics import Tally
@@ -25,10 +22,6 @@ from wharfinger.formats.errors import FormatError
 
 K = TypeVar("K", bound=Hashable)
 R = TypeVar("R")
-
-_log: Final = logging.getLogger(__name__)
-REPORTED: Final = 100
-"""So many places that raise something unexpected have their traceback logged."""
 
 Outcomes = Mapping[K, ClusterError | None]
 """By key; None: it is done."""
@@ -48,7 +41,6 @@ class Performer(Generic[K, R]):
         self._batch = batch
         self._during = during
         self._options = options
-        self._reported: set[str] = set()
         self.updates = Tally()
         self.deletions = Tally()
 
@@ -71,8 +63,6 @@ class Performer(Generic[K, R]):
                 error = failure
             except FormatError as failure:
                 error = bad_row(failure)
-            except Exception as failure:  # noqa: BLE001 (a bug in one operation must not end the others)
-                error = self._unexpected(failure, _doing(attempt))
         if scope.cancelled_caught:
             error = OperationTimeoutError(f"{_doing(attempt)} took longer than {self._options.operation_s:g} s")
         tally.add(trio.current_time() - began, failed=error is not None)
@@ -94,8 +84,6 @@ class Performer(Generic[K, R]):
                 error = failure
             except FormatError as failure:
                 error = bad_row(failure)
-            except Exception as failure:  # noqa: BLE001 (as above)
-                error = self._unexpected(failure, f"{_doing(attempts[0])} and {len(attempts) - 1} others")
         if scope.cancelled_caught:
             error = OperationTimeoutError(
                 f"{_doing(attempts[0])} and {len(attempts) - 1} others took longer than {self._options.operation_s:g} s"
@@ -119,24 +107,8 @@ class Performer(Generic[K, R]):
                 error = failure
             except FormatError as failure:
                 error = bad_row(failure)
-            except Exception as failure:  # noqa: BLE001 (as above)
-                error = self._unexpected(failure, "pruning")
         if scope.cancelled_caught:
             return OperationTimeoutError(f"pruning took longer than {self._options.prune_limit_s:g} s")
-        return error
-
-    def _unexpected(self, failure: Exception, doing: str) -> ClusterError:
-        """A failure that operations should not raise: a failure like others. Its traceback is logged once for each place."""
-        place = _place_of(failure)
-        if place not in self._reported and len(self._reported) < REPORTED:
-            self._reported.add(place)
-            _log.error(
-                "%s raised what no operation should raise; it is tried again like any other failure",
-                doing,
-                exc_info=failure,
-            )
-        error = UnexpectedError(f"{doing} raised {type(failure).__name__}: {failure}")
-        error.__cause__ = failure.with_traceback(None)
         return error
 
 
@@ -145,12 +117,6 @@ def bad_row(failure: FormatError) -> ClusterError:
     error = BadRowError(str(failure))
     error.__cause__ = failure.with_traceback(None)
     return error
-
-
-def _place_of(failure: Exception) -> str:
-    """The kind of a failure, and the line of code that raised it."""
-    frames = traceback.extract_tb(failure.__traceback__)
-    return f"{type(failure).__name__} {frames[-1].filename}:{frames[-1].lineno}" if frames else type(failure).__name__
 
 
 def _outcome(outcomes: Outcomes[K], attempt: Attempt[K, R]) -> ClusterError | None:

@@ -40,9 +40,7 @@ class Place(Enum):
 
 @dataclass(slots=True, eq=False)
 class Owner(Generic[K, R]):
-    """``fresh`` and ``due`` are in the order in which keys came; ``running``: its operations at work; ``rows``: its records.
-
-    ``halvings``: how often its share was halved since (see `shares`).
+    """``fresh`` and ``due`` are in the order in which keys came; ``running``: how many workers are at it; ``rows``: its records.
 
     A key is in one of ``waiting`` (not attempted at its revision), ``failing`` and ``refreshing``, or in none of them;
     ``hopeless`` are those of ``failing`` that failed for good, or too often.
@@ -52,7 +50,6 @@ class Owner(Generic[K, R]):
     fresh: "OrderedDict[K, Record[K, R]]" = field(default_factory=OrderedDict)
     due: "OrderedDict[K, Record[K, R]]" = field(default_factory=OrderedDict)
     running: int = 0
-    halvings: int = 0
     rows: int = 0
     waiting: Lowest[K] = field(default_factory=Lowest)
     failing: Lowest[K] = field(default_factory=Lowest)

@@ -1,10 +1,9 @@
 """A reconciler at work: workers that pull, somebody who reads the table, somebody who keeps the time, somebody who prunes.
 
-There is one task for each worker, never one for a row; there are as many workers as operations may be at work, slow ones
-included (see `shares`). A worker takes from the machine what is next, performs it, says what came of it, and parks when there is
-nothing. Changes are taken from the table in rounds: the next one when no worker can be given anything of the last. So a hundred
-thousand changes are never queued at once, and one slow operation holds up one worker and no round. Where a batch is offered,
-workers take changes by the batch and retries one by one.
+There is one task for each worker, never one for a row. A worker takes from the machine what is next, performs it, says what came
+of it, and parks when there is nothing. Changes are taken from the table in rounds: the next one when no worker can be given
+anything of the last. So a hundred thousand changes are never queued at once, and one slow operation holds up one worker and no
+round. Where a batch is offered, workers take changes by the batch and retries one by one.
 
 Leaving the block cancels what runs: operations are idempotent, and whoever opens a reconciler next begins with all rows.
 """
@@ -76,7 +75,7 @@ async def open_reconciler(
     told.join(name, reconciler.status)
     try:
         async with trio.open_nursery() as nursery:
-            for number in range(options.concurrency + options.slow_concurrency):
+            for number in range(options.concurrency):
                 nursery.start_soon(reconciler.work, name=f"reconciler {name}, worker {number}")
             nursery.start_soon(reconciler.read, name=f"reconciler {name}, changes")
             nursery.start_soon(reconciler.keep_time, name=f"reconciler {name}, times")
@@ -110,7 +109,6 @@ class Reconciler(Generic[K, R]):
         self._waiters = Waiters()
         self._rounds = 0
         self._idle = trio.lowlevel.ParkingLot()
-        self._awake = options.concurrency + options.slow_concurrency
         self._hungry = trio.Event()
         self._alarm = trio.Event()
         self._alarm_at = float("-inf")
@@ -211,10 +209,9 @@ class Reconciler(Generic[K, R]):
             if self._performer.in_batches:
                 worked = await self._work_by_the_batch()
             else:
-                worked = await self._work_one(self._machine.take(trio.current_time()))
+                worked = await self._work_one(self._machine.take())
             if not worked:
                 self._hungry.set()
-                self._awake -= 1
                 await self._idle.park()
                 continue
             performed += 1
@@ -224,26 +221,22 @@ class Reconciler(Generic[K, R]):
     async def _work_one(self, attempt: Attempt[K, R] | None) -> bool:
         if attempt is None:
             return False
-        self._set_alarm()
         self._wake_another()
         self._finish(attempt, await self._performer.perform(attempt))
         return True
 
     async def _work_by_the_batch(self) -> bool:
-        """A retry or a batch, as their turns come. Deletions are over before updates begin."""
-        batch = self._machine.take_batch(trio.current_time())
-        if batch is None:
-            return False
-        if batch.retry:
-            return await self._work_one(batch.attempts[0])
-        self._set_alarm()
+        """A retry if one is due, else a batch. Deletions are over before updates begin."""
+        if await self._work_one(self._machine.take_due()):
+            return True
+        batch = self._machine.take_batch()
         self._wake_another()
         for deleting in (True, False):
-            attempts = [attempt for attempt in batch.attempts if attempt.deleting is deleting]
+            attempts = [attempt for attempt in batch if attempt.deleting is deleting]
             outcomes = await self._performer.perform_batch(attempts)
             for attempt in attempts:
                 self._finish(attempt, outcomes[attempt.key])
-        return True
+        return bool(batch)
 
     def _finish(self, attempt: Attempt[K, R], error: ClusterError | None) -> None:
         """What came of an attempt. It counts if the row is still the same: nobody runs between the look and the note of it."""
@@ -257,16 +250,10 @@ class Reconciler(Generic[K, R]):
 
     def _wake_another(self) -> None:
         """Whoever takes something wakes one more if there is more: as many work as can, and no more are woken than that."""
-        self._rouse()
+        if self._machine.ready:
+            self._idle.unpark()
         if not self._machine.fresh_ready:
             self._hungry.set()
-
-    def _rouse(self) -> None:
-        """Wake a worker if there is something to take, and not as many are awake already as there are places."""
-        machine = self._machine
-        if machine.ready and self._idle and self._awake - machine.slow < self._options.concurrency:
-            self._awake += 1
-            self._idle.unpark()
 
     async def read(self) -> None:
         """Take in changes, for ever. A stream that fell too far behind is begun anew, and what is gone is found by comparing.
@@ -291,7 +278,8 @@ class Reconciler(Generic[K, R]):
             changes = stream.take(self._options.round_size)
             self._machine.take_in(changes, stream.revision, trio.current_time())
             self._set_alarm()
-            self._rouse()
+            if self._machine.ready:
+                self._idle.unpark()
             self._waiters.step_all()
             await trio.sleep(self._options.round_gap_s)
 
@@ -300,7 +288,8 @@ class Reconciler(Generic[K, R]):
         while True:
             self._alarm = trio.Event()
             self._machine.tick(trio.current_time())
-            self._rouse()
+            if self._machine.ready:
+                self._idle.unpark()
             self._alarm_at = self._machine.next_at()
             await trio.lowlevel.checkpoint()
             with trio.move_on_at(self._alarm_at):
@@ -324,7 +313,8 @@ class Reconciler(Generic[K, R]):
             self._machine.hold(snapshot)
             error = await self._performer.prune(snapshot)
             self._machine.release()
-            self._rouse()
+            if self._machine.ready:
+                self._idle.unpark()
             now = trio.current_time()
             self._pruning = pruning.ended(
                 self._pruning, self._options, error, now=now, took_s=now - began, draw=self._draw()

@@ -37,10 +37,6 @@ class RefusedError(ClusterError):
     transient = False
 
 
-class BrokenPromiseError(BaseException):
-    """A reconciler did what it must never do; no Exception, so that it is not taken for a failure of a row."""
-
-
 def key_of(row: Row) -> int:
     return row.key
 
@@ -109,8 +105,7 @@ class Target:
         self._note(f"prune(n={len(snapshot)})")
 
     async def _perform(self, what: str, attempt: RowAttempt, *, fails: bool) -> None:
-        if attempt.key in self.busy:
-            raise BrokenPromiseError(f"two operations at once for {attempt.key}")
+        assert attempt.key not in self.busy, f"two operations at once for {attempt.key}"
         self.busy.add(attempt.key)
         self.most = max(self.most, len(self.busy))
         self.attempts.append(attempt)

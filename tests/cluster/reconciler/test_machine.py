@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.cluster.reconciler.samples import RefusedError, Row, RowAttempt, a_table, drop, put
+from tests.cluster.reconciler.samples import RefusedError, Row, a_table, drop, put
 from tests.cluster.reconciler.world import FAILED, World, a_world
 from wharfinger.cluster.errors import ClusterError
 from wharfinger.cluster.reconciler.options import ReconcilerOptions
@@ -177,7 +177,7 @@ def test_a_row_that_comes_again_while_its_delete_runs_is_updated_after_that(worl
     deleting = world.take()
     put(world.table, 1)
     world.take_in()
-    assert world.machine.take(world.now) is None
+    assert world.machine.take() is None
     world.finish(deleting)
     assert not world.run().deleting
     assert world.kind(1) is Kind.DONE
@@ -497,38 +497,20 @@ def test_a_batch_is_of_one_owner_and_begins_with_deletions() -> None:
     with a_world(a_table(), ReconcilerOptions(round_size=3)) as world:
         put(world.table, Row(1), Row(2), Row(3))
         world.take_in()
-        for attempt in batch(world):
+        for attempt in world.machine.take_batch():
             world.finish(attempt)
         put(world.table, Row(1, text="newer"), Row(4), Row(5, "b"))
         drop(world.table, 3)
         world.take_in()
-        batches = [batch(world) for _ in range(3)]
-        told = [[(attempt.key, attempt.deleting) for attempt in each] for each in batches]
+        batches = [world.machine.take_batch() for _ in range(3)]
+        told = [[(attempt.key, attempt.deleting) for attempt in batch] for batch in batches]
         assert sorted(told) == [[], [(3, True), (1, False), (4, False)], [(5, False)]]
-        for each in batches:
-            for attempt in each:
+        for batch in batches:
+            for attempt in batch:
                 world.finish(attempt, FAILED)
-        assert batch(world) == ()
+        assert world.machine.take_due() is None
         world.wait(1)
         world.wait(0)
-        retries = [batch(world) for _ in range(5)]
-        assert sorted(attempt.key for each in retries for attempt in each) == [1, 3, 4, 5]
-        assert max(map(len, retries)) == 1
-
-
-def test_each_fourth_turn_is_a_retry_also_where_changes_go_by_the_batch() -> None:
-    with a_world(a_table(), ReconcilerOptions(round_size=2)) as world:
-        put(world.table, *range(1, 9))
-        world.take_in()
-        for attempt in (attempt for _ in range(4) for attempt in batch(world)):
-            world.finish(attempt, FAILED)
-        world.wait(1)
-        put(world.table, *range(11, 31))
-        world.take_in()
-        assert [len(batch(world)) for _ in range(8)] == [2, 2, 2, 1, 2, 2, 2, 1]
-
-
-def batch(world: World) -> tuple[RowAttempt, ...]:
-    """What a worker takes; empty where there is nothing."""
-    taken = world.machine.take_batch(world.now)
-    return taken.attempts if taken else ()
+        assert world.machine.take_batch() == []
+        retries = [world.machine.take_due() for _ in range(5)]
+        assert sorted(attempt.key for attempt in retries if attempt) == [1, 3, 4, 5]

@@ -58,8 +58,8 @@ class Reconciled:
             return
         self.machine.take_in(changes, self.stream.revision, now)
 
-    def take(self, now: float) -> None:
-        attempt = self.machine.take(now)
+    def take(self) -> None:
+        attempt = self.machine.take()
         if attempt is None:
             return
         assert all(attempt.key != other.key for other in self.running), "two operations at once for one key"
@@ -135,7 +135,7 @@ class Reconcilers(RuleBasedStateMachine):
     @rule(which=MACHINES)
     def take(self, which: int) -> None:
         if len(self.all[which].running) < OPTIONS.concurrency:
-            self.all[which].take(self.now)
+            self.all[which].take()
 
     @rule(which=MACHINES, at=st.integers(0, 3))
     def act(self, which: int, at: int) -> None:
@@ -230,7 +230,7 @@ class Reconcilers(RuleBasedStateMachine):
             self.now += 1000
             one.machine.tick(self.now)
             one.take_in(self.now)
-            one.take(self.now)
+            one.take()
             if one.running:
                 one.finish(0, None, self.now)
             elif not one.stream.behind and not one.machine.ready and one.machine.next_at() == float("inf"):
@@ -253,10 +253,9 @@ def check(machine: Machine[int, Row]) -> None:
         assert (record.kind is Kind.ERROR) <= (machine._retries.get(record.key) is not None)
     turns = machine._turns
     for owner in machine._owners.values():
-        for rotation, line in ((turns._fresh, owner.fresh), (turns._due, owner.due)):
-            in_rotation = [owner.name in owners for owners in (rotation._whole, rotation._reduced)]
-            assert sum(in_rotation) <= bool(line)
-            assert any(in_rotation) or not line or owner.running, "nobody brings it back into its rotation"
+        below = owner.running < OPTIONS.owner_concurrency
+        assert (owner.name in turns._fresh) is bool(owner.fresh and below)
+        assert (owner.name in turns._due) is bool(owner.due and below)
         assert owner.rows == sum(record.owner is owner for record in machine._records.values())
         assert owner.rows or owner.running
         concerns = [*owner.waiting.by_revision(), *owner.failing.by_revision(), *owner.refreshing.by_revision()]

@@ -9,13 +9,7 @@ import trio.testing
 
 from tests.cluster.reconciler.samples import OPTIONS, BatchTarget, Row, RowAttempt, Target, a_table, put
 from wharfinger.cluster.errors import ClusterError
-from wharfinger.cluster.reconciler.operations import (
-    Attempt,
-    BadRowError,
-    NoOutcomeError,
-    OperationTimeoutError,
-    UnexpectedError,
-)
+from wharfinger.cluster.reconciler.operations import Attempt, BadRowError, NoOutcomeError, OperationTimeoutError
 from wharfinger.cluster.reconciler.performing import Performer
 from wharfinger.formats.errors import FormatError
 
@@ -108,29 +102,11 @@ async def test_what_they_raise(raised: Exception, kind: type[ClusterError]) -> N
         assert str(error) == str(raised)
 
 
-async def test_anything_else_is_a_failure_of_the_row_and_its_traceback_is_logged_once(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_a_bug_is_not_an_outcome() -> None:
     target = Odd()
-    mine = performer(target)
-    for number in range(3):
-        target.raises = OSError(f"disk {number}")
-        error = await mine.perform(UPDATE)
-        assert isinstance(error, UnexpectedError)
-        assert error.transient
-        assert str(error) == f"updating 1 raised OSError: disk {number}"
-    [record] = caplog.records
-    assert record.exc_info is not None
-    assert "disk 0" in caplog.text
-    assert isinstance(await mine.prune(a_table().snapshot()), UnexpectedError)
-
-
-async def test_a_batch_that_raises_anything_failed_for_all() -> None:
-    target = Odd()
-    target.raises = OSError("disk")
-    outcomes = await performer(target).perform_batch([UPDATE, Attempt(3, Row(3), 3, 1)])
-    said = {key: str(error) for key, error in outcomes.items()}
-    assert said == dict.fromkeys((1, 3), "updating 1 and 1 others raised OSError: disk")
+    target.raises = KeyError("a bug")
+    with pytest.raises(KeyError):
+        await performer(target).perform(UPDATE)
 
 
 async def test_a_batch_that_says_nothing_of_an_object_failed_for_it() -> None:

@@ -439,20 +439,17 @@ async def test_leaving_ends_what_runs(autojump_clock: Clock) -> None:
     assert table.statistics().trackers == ()
 
 
-async def test_a_bug_in_an_operation_fails_its_row_and_no_other(autojump_clock: Clock) -> None:
+async def test_a_bug_in_an_operation_ends_it_all(autojump_clock: Clock) -> None:
     class Broken(Target):
-        async def update(self, attempt: RowAttempt) -> None:
-            if attempt.key == 1:
-                raise KeyError("a bug")
-            await super().update(attempt)
+        async def update(self, attempt: object) -> None:
+            raise KeyError("a bug")
 
-    table, target = a_table(), Broken()
-    async with reconciling(table, target) as reconciler:
-        revision = put(table, 1, 2)
-        await reconciler.wait_until_reconciled(revision, "a")
-        assert target.rows.keys() == {2}
-        [failure] = reconciler.failures("a")
-        assert (failure.key, str(failure.error)) == (1, "updating 1 raised KeyError: 'a bug'")
+    table = a_table()
+    with pytest.raises(ExceptionGroup) as raised:
+        async with reconciling(table, Broken()):
+            put(table, 1)
+            await trio.sleep_forever()
+    assert raised.group_contains(KeyError)
 
 
 async def test_there_is_no_task_for_a_row(autojump_clock: Clock) -> None:
