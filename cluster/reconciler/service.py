@@ -2,12 +2,13 @@
 
 There is one task for each worker, never one for a row. A worker takes from the machine what is next, performs it, says what came
 of it, and parks when there is nothing. Changes are taken from the table in rounds: the next one when no worker can be given
-anything of the last. So a hundred thousand changes are never queued at once, and one slow operation holds up one worker and no
-round. Where a batch is offered, workers take changes by the batch and retries one by one.
+anything of the last, or after READ_EVERY_S, so that the rows of one owner never hide those of another for long. One slow
+operation holds up one worker and no round. Where a batch is offered, workers take changes by the batch and retries one by one.
 
 Leaving the block cancels what runs: operations are idempotent, and whoever opens a reconciler next begins with all rows.
 """
 
+import logging
 import random
 from collections.abc import AsyncIterator, Callable, Container, Hashable, Iterable
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
@@ -19,7 +20,7 @@ import trio
 from wharfinger.cluster.errors import ClusterError
 from wharfinger.cluster.reconciler import pruning
 from wharfinger.cluster.reconciler.machine import Machine
-from wharfinger.cluster.reconciler.operations import Attempt, BatchOperations, Operations
+from wharfinger.cluster.reconciler.operations import Attempt, BatchOperations, Operations, UnexpectedError
 from wharfinger.cluster.reconciler.options import ReconcilerOptions
 from wharfinger.cluster.reconciler.performing import Performer
 from wharfinger.cluster.reconciler.retries import Failure
@@ -34,8 +35,12 @@ from wharfinger.cluster.tables.watch import Watch
 K = TypeVar("K", bound=Hashable)
 R = TypeVar("R")
 
+log = logging.getLogger(__name__)
+
 _BREATH: Final = 16
 """A worker whose operations never wait lets others run after so many of them."""
+READ_EVERY_S: Final = 0.1
+"""While workers have enough to do, this is the least time between two rounds."""
 _DEFAULT: Final = ReconcilerOptions()
 
 
@@ -75,7 +80,7 @@ async def open_reconciler(
     told.join(name, reconciler.status)
     try:
         async with trio.open_nursery() as nursery:
-            for number in range(options.concurrency):
+            for number in range(options.concurrency + options.slow_concurrency):
                 nursery.start_soon(reconciler.work, name=f"reconciler {name}, worker {number}")
             nursery.start_soon(reconciler.read, name=f"reconciler {name}, changes")
             nursery.start_soon(reconciler.keep_time, name=f"reconciler {name}, times")
@@ -208,7 +213,7 @@ class Reconciler(Generic[K, R]):
             if self._performer.in_batches:
                 worked = await self._work_by_the_batch()
             else:
-                worked = await self._work_one(self._machine.take())
+                worked = await self._work_one()
             if not worked:
                 self._hungry.set()
                 await self._idle.park()
@@ -217,25 +222,29 @@ class Reconciler(Generic[K, R]):
             if not performed % _BREATH:
                 await trio.lowlevel.checkpoint()
 
-    async def _work_one(self, attempt: Attempt[K, R] | None) -> bool:
+    async def _work_one(self) -> bool:
+        attempt = self._machine.take(trio.current_time())
         if attempt is None:
             return False
-        self._wake_another()
+        self._taken()
         self._finish(attempt, await self._performer.perform(attempt))
         return True
 
     async def _work_by_the_batch(self) -> bool:
-        """A retry if one is due, else a batch. Deletions are over before updates begin."""
-        if await self._work_one(self._machine.take_due()):
+        """A retry by itself, or a batch of changes. Deletions are over before updates begin."""
+        batch, is_retry = self._machine.take_batch(trio.current_time())
+        if not batch:
+            return False
+        self._taken()
+        if is_retry:
+            self._finish(batch[0], await self._performer.perform(batch[0]))
             return True
-        batch = self._machine.take_batch()
-        self._wake_another()
         for deleting in (True, False):
             attempts = [attempt for attempt in batch if attempt.deleting is deleting]
             outcomes = await self._performer.perform_batch(attempts)
             for attempt in attempts:
                 self._finish(attempt, outcomes[attempt.key])
-        return bool(batch)
+        return True
 
     def _finish(self, attempt: Attempt[K, R], error: ClusterError | None) -> None:
         """What came of an attempt. It counts if the row is still the same: nobody runs between the look and the note of it."""
@@ -243,15 +252,26 @@ class Reconciler(Generic[K, R]):
         entry = self._table.snapshot().get(attempt.key)
         current = 0 if entry is None else entry.revision
         draw = 0.0 if error is None else self._draw()
+        if isinstance(error, UnexpectedError):
+            self._log_unexpected(attempt, error)
         machine.finish(attempt, current, error, now=trio.current_time(), draw=draw)
         self._set_alarm()
         self._waiters.step(self._owner(attempt.row))
 
-    def _wake_another(self) -> None:
+    def _log_unexpected(self, attempt: Attempt[K, R], error: UnexpectedError) -> None:
+        """With its traceback, unless the row failed with the same words before, or it was logged for another row of a batch."""
+        before, cause = self._machine.retries.get(attempt.key), error.__cause__
+        if cause is not None and (before is None or str(before.error) != str(error)):
+            doing = "deleting" if attempt.deleting else "updating"
+            log.error("reconciler %s: %s %s raised %s", self.name, doing, attempt.key, error, exc_info=cause)
+        error.__cause__ = None  # an error that is kept keeps no frames alive
+
+    def _taken(self) -> None:
         """Whoever takes something wakes one more if there is more: as many work as can, and no more are woken than that."""
+        self._set_alarm()
         if self._machine.ready:
             self._idle.unpark()
-        if not self._machine.fresh_ready:
+        if not self._machine.changes_waiting:
             self._hungry.set()
 
     async def read(self) -> None:
@@ -270,9 +290,10 @@ class Reconciler(Generic[K, R]):
     async def _read(self, stream: ChangeStream[K, R]) -> None:
         while True:
             await stream.changed()
-            while self._machine.fresh_ready:
-                self._hungry = trio.Event()  # no await between the check and this line
-                await self._hungry.wait()
+            with trio.move_on_after(READ_EVERY_S):
+                while self._machine.changes_waiting:
+                    self._hungry = trio.Event()  # no await between the check and this line
+                    await self._hungry.wait()
             self._rounds += 1
             changes = stream.take(self._options.round_size)
             self._machine.take_in(changes, stream.revision, trio.current_time())
@@ -286,7 +307,7 @@ class Reconciler(Generic[K, R]):
         """Hand out what is due."""
         while True:
             self._alarm = trio.Event()
-            self._machine.tick(trio.current_time())
+            self._performer.cut_off(self._machine.tick(trio.current_time()))
             if self._machine.ready:
                 self._idle.unpark()
             self._alarm_at = self._machine.next_at()
@@ -311,6 +332,10 @@ class Reconciler(Generic[K, R]):
             self._pruning = pruning.started(self._pruning)
             self._machine.hold(snapshot)
             error = await self._performer.prune(snapshot)
+            if isinstance(error, UnexpectedError):
+                if self._pruning.error is None or str(self._pruning.error) != str(error):
+                    log.error("reconciler %s: pruning raised %s", self.name, error, exc_info=error.__cause__)
+                error.__cause__ = None
             self._machine.release()
             if self._machine.ready:
                 self._idle.unpark()
