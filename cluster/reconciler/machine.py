@@ -119,7 +119,11 @@ class Machine(Generic[K, R]):
 
     def next_at(self) -> float:
         """When :meth:`tick` has something to do; infinity: nothing is planned."""
-        return min(self._retries.next_at(), self._refreshes.next_at(), self._turns.late_at())
+        return min(self.planned_at(), self._turns.late_at())
+
+    def planned_at(self) -> float:
+        """When the next retry or refresh is due; infinity: there is none."""
+        return min(self._retries.next_at(), self._refreshes.next_at())
 
     def counts(self) -> Counts:
         """How many keys there are, and how many of them are open."""

@@ -1,7 +1,7 @@
 """Performing operations: within their time, as somebody's work, and with every failure turned into a ClusterError."""
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Generic, TypeVar
 
 import trio
@@ -59,10 +59,13 @@ class Performer(Generic[K, R]):
         began = trio.current_time()
         error: ClusterError | None = None
         try:
-            with self._limited(attempt.key) as scope, self._during(attempt.row):
+            with trio.move_on_after(self._options.operation_s) as scope, self._during(attempt.row):
+                self._running[attempt.key] = scope
                 await operation(attempt)
         except Exception as failure:  # noqa: BLE001 - whatever it is, it is an outcome of this row
             error = as_outcome(failure)
+        finally:
+            self._running.pop(attempt.key, None)
         if scope.cancelled_caught:
             error = self._cut_off(_doing(attempt), scope)
         tally.add(trio.current_time() - began, failed=error is not None)
@@ -78,10 +81,13 @@ class Performer(Generic[K, R]):
         error: ClusterError | None = None
         began = trio.current_time()
         try:
-            with self._limited(attempts[0].key) as scope, self._during(attempts[0].row):
+            with trio.move_on_after(self._options.operation_s) as scope, self._during(attempts[0].row):
+                self._running[attempts[0].key] = scope
                 outcomes = await operation(attempts)
         except Exception as failure:  # noqa: BLE001 - whatever it is, it is an outcome of these rows
             error = as_outcome(failure)
+        finally:
+            self._running.pop(attempts[0].key, None)
         if scope.cancelled_caught:
             error = self._cut_off(f"{_doing(attempts[0])} and {len(attempts) - 1} others", scope)
         whole: dict[K, ClusterError | None] = {
@@ -98,15 +104,6 @@ class Performer(Generic[K, R]):
         for key in keys:
             if (scope := self._running.get(key)) is not None:
                 scope.cancel(reason="it is late, and so are too many others")
-
-    @contextmanager
-    def _limited(self, key: K) -> Iterator[trio.CancelScope]:
-        with trio.move_on_after(self._options.operation_s) as scope:
-            self._running[key] = scope
-            try:
-                yield scope
-            finally:
-                del self._running[key]
 
     def _cut_off(self, doing: str, scope: trio.CancelScope) -> ClusterError:
         limit = f"{doing} took longer than {self._options.operation_s:g} s"

@@ -223,19 +223,21 @@ class Reconciler(Generic[K, R]):
                 await trio.lowlevel.checkpoint()
 
     async def _work_one(self) -> bool:
-        attempt = self._machine.take(trio.current_time())
+        now = trio.current_time()
+        attempt = self._machine.take(now)
         if attempt is None:
             return False
-        self._taken()
+        self._taken(now)
         self._finish(attempt, await self._performer.perform(attempt))
         return True
 
     async def _work_by_the_batch(self) -> bool:
         """A retry by itself, or a batch of changes. Deletions are over before updates begin."""
-        batch, is_retry = self._machine.take_batch(trio.current_time())
+        now = trio.current_time()
+        batch, is_retry = self._machine.take_batch(now)
         if not batch:
             return False
-        self._taken()
+        self._taken(now)
         if is_retry:
             self._finish(batch[0], await self._performer.perform(batch[0]))
             return True
@@ -266,9 +268,10 @@ class Reconciler(Generic[K, R]):
             log.error("reconciler %s: %s %s raised %s", self.name, doing, attempt.key, error, exc_info=cause)
         error.__cause__ = None  # an error that is kept keeps no frames alive
 
-    def _taken(self) -> None:
+    def _taken(self, now: float) -> None:
         """Whoever takes something wakes one more if there is more: as many work as can, and no more are woken than that."""
-        self._set_alarm()
+        if now + self._options.patience_s < self._alarm_at:
+            self._alarm.set()
         if self._machine.ready:
             self._idle.unpark()
         if not self._machine.changes_waiting:
@@ -316,7 +319,7 @@ class Reconciler(Generic[K, R]):
                 await self._alarm.wait()
 
     def _set_alarm(self) -> None:
-        if self._machine.next_at() < self._alarm_at:
+        if self._machine.planned_at() < self._alarm_at:
             self._alarm.set()
 
     async def keep_pruned(self) -> None:

@@ -43,14 +43,17 @@ _NONE: Final = -1
 
 
 class Lane(Generic[K, R]):
-    """Owners with something to do, by the time they have used. Of an owner's entries in the heap only the newest counts."""
+    """Owners with something to do, by the time they have used. Of an owner's entries in the heap only the newest counts.
 
-    __slots__ = ("_heap", "_next", "_serials")
+    While there is one owner only, what its entry says of the time is not kept up: it is when a second one comes.
+    """
+
+    __slots__ = ("_heap", "_last", "_serials")
 
     def __init__(self) -> None:
         self._heap: list[tuple[float, int, Owner[K, R]]] = []
         self._serials: dict[Hashable, int] = {}
-        self._next = 0
+        self._last = 0
 
     def __bool__(self) -> bool:
         """Whether there is an owner."""
@@ -62,12 +65,20 @@ class Lane(Generic[K, R]):
 
     def put(self, owner: Owner[K, R]) -> None:
         """Behind all that have used as much; again, where the owner is here and has used another amount by now."""
-        self._next += 1
-        self._serials[owner.name] = self._next
-        heapq.heappush(self._heap, (owner.used, self._next, owner))
-        if len(self._heap) > 2 * len(self._serials) + _STALE:
-            self._heap = [entry for entry in self._heap if self._serials.get(entry[2].name) == entry[1]]
+        serials = self._serials
+        if len(serials) == 1:
+            if owner.name in serials:
+                return
+            self._push(self.first())
+        self._push(owner)
+        if len(self._heap) > 2 * len(serials) + _STALE:
+            self._heap = [entry for entry in self._heap if serials.get(entry[2].name) == entry[1]]
             heapq.heapify(self._heap)
+
+    def _push(self, owner: Owner[K, R]) -> None:
+        self._last += 1
+        self._serials[owner.name] = self._last
+        heapq.heappush(self._heap, (owner.used, self._last, owner))
 
     def drop(self, owner: Owner[K, R]) -> None:
         """Out of it; nothing where it is not here."""
@@ -265,11 +276,10 @@ class Turns(Generic[K, R]):
             self._changes.put(owner)
         else:
             self._changes.drop(owner)
-        wanted = None
         if below and owner.due and owner.retrying < max(1, share - max(1, share // 4)):
-            wanted = self._slow_retries if owner.late else self._retries
-        for lane in (self._retries, self._slow_retries):
-            if lane is wanted:
-                lane.put(owner)
-            else:
-                lane.drop(owner)
+            wanted, other = (self._slow_retries, self._retries) if owner.late else (self._retries, self._slow_retries)
+            wanted.put(owner)
+            other.drop(owner)
+        elif self._retries or self._slow_retries:
+            self._retries.drop(owner)
+            self._slow_retries.drop(owner)
