@@ -19,7 +19,7 @@ from wharfinger.cluster.desired import DesiredObject, Identity
 from wharfinger.cluster.errors import ClusterError
 from wharfinger.cluster.ownership import Owner, check_owner, owner_of
 from wharfinger.cluster.reconciler.operations import Attempt
-from wharfinger.cluster.removal import Pruner, delete_exactly, why_kept
+from wharfinger.cluster.removal import Pruner, PruneReport, delete_exactly, unheard, why_kept
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.cluster.survey import look_up
 from wharfinger.cluster.tables.snapshot import Snapshot
@@ -51,7 +51,7 @@ class Sight:
 class ApplyOperations:
     """Operations of the desired table. ``answered`` is told each object as it was applied; ``whole`` as in `Pruner`.
 
-    ``rests``: releases whose drift is not corrected now.
+    ``rests``: releases whose drift is not corrected now; ``pruned`` is told what each prune did.
     """
 
     def __init__(
@@ -62,13 +62,14 @@ class ApplyOperations:
         answered: Callable[[ObjectKey, JsonObject], None],
         whole: Callable[[Owner], bool],
         rests: Callable[[Owner], bool],
+        pruned: Callable[[PruneReport], None] = unheard,
     ) -> None:
         self._client = client
         self._writer = writer
         self._applied = applied
         self._answered = answered
         self._rests = rests
-        self._pruner = Pruner(client, whole, writer.manager)
+        self._pruner = Pruner(client, whole, writer.manager, pruned)
         self._sights: dict[Identity, Sight] = {}
         self._before: dict[Identity, PackedJson] = {}
         self._doomed: dict[Identity, str] = {}

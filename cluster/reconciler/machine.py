@@ -99,6 +99,30 @@ class Machine(Generic[K, R]):
         found = (self._retries.get(key) for key in owner.failing.by_revision()) if owner else ()
         return tuple(failure for failure in found if failure is not None)
 
+    def failing_rows(self) -> tuple[tuple[R, Failure[K]], ...]:
+        """What fails of all owners, those first that fail longest, each with its row."""
+        return tuple((self._records[failure.key].row, failure) for failure in self._retries)
+
+    def all_attempted(self) -> int:
+        """Each row up to this revision was attempted at least once, or is gone, whoever its owner is."""
+        return min((owner.attempted(self.consumed) for owner in self._owners.values()), default=self.consumed)
+
+    def all_low_watermark(self) -> int:
+        """The lowest revision whose last attempt failed, of all owners; 0: none."""
+        return min((low for owner in self._owners.values() if (low := owner.failing.lowest())), default=0)
+
+    def unsettled(self, revision: int, *, attempted: bool) -> Hashable | None:
+        """An owner that has a row up to this revision which is neither Done nor hopeless; None: there is none.
+
+        ``attempted``: an owner counts only until all of these rows were attempted.
+        """
+        for name, owner in self._owners.items():
+            if owner.attempted(self.consumed) < revision:
+                return name
+            if not attempted and not owner.settled(self.consumed, revision):
+                return name
+        return None
+
     def open_keys(self, name: Hashable) -> tuple[K, ...]:
         """What of this owner is not Done: what was not attempted yet, by revision, then what fails, then what is refreshed."""
         owner = self._owners.get(name)

@@ -56,10 +56,11 @@ class Performer(Generic[K, R]):
         operation, tally = (
             (self._operations.delete, self.deletions) if attempt.deleting else (self._operations.update, self.updates)
         )
-        began = trio.current_time()
         error: ClusterError | None = None
+        began = trio.current_time()
+        scope = trio.CancelScope(deadline=began + self._options.operation_s)
         try:
-            with trio.move_on_after(self._options.operation_s) as scope, self._during(attempt.row):
+            with scope, self._during(attempt.row):
                 self._running[attempt.key] = scope
                 await operation(attempt)
         except Exception as failure:  # noqa: BLE001 - whatever it is, it is an outcome of this row
@@ -80,8 +81,9 @@ class Performer(Generic[K, R]):
         outcomes: Outcomes[K] = {}
         error: ClusterError | None = None
         began = trio.current_time()
+        scope = trio.CancelScope(deadline=began + self._options.operation_s)
         try:
-            with trio.move_on_after(self._options.operation_s) as scope, self._during(attempts[0].row):
+            with scope, self._during(attempts[0].row):
                 self._running[attempts[0].key] = scope
                 outcomes = await operation(attempts)
         except Exception as failure:  # noqa: BLE001 - whatever it is, it is an outcome of these rows
@@ -115,8 +117,9 @@ class Performer(Generic[K, R]):
     async def prune(self, snapshot: Snapshot[K, R]) -> ClusterError | None:
         """Prune once; why it failed, or None."""
         error: ClusterError | None = None
+        scope = trio.CancelScope(deadline=trio.current_time() + self._options.prune_limit_s)
         try:
-            with trio.move_on_after(self._options.prune_limit_s) as scope:
+            with scope:
                 await self._operations.prune(snapshot)
         except Exception as failure:  # noqa: BLE001 - it is tried again, like any other prune that fails
             error = as_outcome(failure)

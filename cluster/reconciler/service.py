@@ -20,6 +20,7 @@ import trio
 from wharfinger.cluster.errors import ClusterError
 from wharfinger.cluster.reconciler import pruning
 from wharfinger.cluster.reconciler.machine import Machine
+from wharfinger.cluster.reconciler.metrics import Operation, ReconcilerMetrics
 from wharfinger.cluster.reconciler.operations import Attempt, BatchOperations, Operations, UnexpectedError
 from wharfinger.cluster.reconciler.options import ReconcilerOptions
 from wharfinger.cluster.reconciler.performing import Performer
@@ -37,6 +38,8 @@ R = TypeVar("R")
 
 log = logging.getLogger(__name__)
 
+_EVERYBODY: Final = object()
+"""Stands for all owners among those who are waited for."""
 _BREATH: Final = 16
 """A worker whose operations never wait lets others run after so many of them."""
 READ_EVERY_S: Final = 0.1
@@ -69,13 +72,18 @@ async def open_reconciler(
     batch: BatchOperations[K, R] | None = None,
     during: Callable[[R], AbstractContextManager[None]] = nobodys,
     draw: Callable[[], float] = random.random,
+    metrics: ReconcilerMetrics | None = None,
+    attempted: Callable[[Attempt[K, R], Failure[K] | None], None] | None = None,
 ) -> AsyncIterator["Reconciler[K, R]"]:
     """Bring a target to the rows of ``table`` for as long as the block runs.
 
     ``owner`` of a row: who waits for it. ``statuses``: joined under ``name``, for several reconcilers of one table. ``during``
-    surrounds each operation with whose work it is. ``draw``: at random in [0, 1), for pauses.
+    surrounds each operation with whose work it is. ``draw``: at random in [0, 1), for pauses. ``metrics`` is told of each
+    operation. ``attempted`` is told of each attempt that counts, with the failure as it is known then, None where it succeeded;
+    it must not block.
     """
     reconciler = Reconciler(table, Performer(operations, batch, during, options), owner, name, options, draw)
+    reconciler.listen(metrics, attempted)
     told = statuses if statuses is not None else Statuses[K]()
     told.join(name, reconciler.status)
     try:
@@ -118,6 +126,14 @@ class Reconciler(Generic[K, R]):
         self._alarm = trio.Event()
         self._alarm_at = float("-inf")
         self._prune_asked = trio.Event()
+        self._metrics: ReconcilerMetrics | None = None
+        self._attempted: Callable[[Attempt[K, R], Failure[K] | None], None] | None = None
+
+    def listen(
+        self, metrics: ReconcilerMetrics | None, attempted: Callable[[Attempt[K, R], Failure[K] | None], None] | None
+    ) -> None:
+        """Tell these from now on; see :func:`open_reconciler`."""
+        self._metrics, self._attempted = metrics, attempted
 
     # --- for whoever waits -------------------------------------------------------------------------------------------------
 
@@ -136,6 +152,28 @@ class Reconciler(Generic[K, R]):
             await self._waiters.wait_until(owner, lambda: machine.attempted(owner) >= revision)
         return Progress(machine.attempted(owner), machine.low_watermark(owner))
 
+    async def wait_until_all_reconciled(self, revision: int, *, until_settled: bool = False) -> Progress:
+        """Wait as :meth:`wait_until_reconciled` does, for the rows of all owners.
+
+        ``until_settled``: of each owner, until every row is Done or deleted, or one of them failed for good or too often.
+        """
+        machine = self._machine
+        blocking: list[Hashable] = []  # the owner that was found last: nobody else is looked at until it is done
+
+        def is_over() -> bool:
+            if machine.consumed < revision:
+                return False
+            for name in blocking:
+                over = machine.settled(name, revision) if until_settled else machine.attempted(name) >= revision
+                if not over:
+                    return False
+            found = machine.unsettled(revision, attempted=not until_settled)
+            blocking[:] = [] if found is None else [found]
+            return found is None
+
+        await self._waiters.wait_until(_EVERYBODY, is_over)
+        return Progress(machine.all_attempted(), machine.all_low_watermark())
+
     def watch(self, owner: Hashable) -> Watch:
         """Fires at the next step of this owner; take it before you read."""
         return self._waiters.watch(owner)
@@ -147,6 +185,10 @@ class Reconciler(Generic[K, R]):
     def failures(self, owner: Hashable) -> tuple[Failure[K], ...]:
         """What of this owner fails, by revision."""
         return self._machine.failures(owner)
+
+    def failing_rows(self) -> tuple[tuple[R, Failure[K]], ...]:
+        """What fails of all owners, those first that fail longest, each with its row."""
+        return self._machine.failing_rows()
 
     def status(self, key: K) -> Status | None:
         """How a row stands, or the deletion of one that is gone; None: there is neither."""
@@ -197,7 +239,7 @@ class Reconciler(Generic[K, R]):
         if entry is not None and entry.revision == revision:
             self._machine.assume_done(key, revision, trio.current_time())
             self._set_alarm()
-            self._waiters.step(self._owner(entry.row))
+            self._step(self._owner(entry.row))
 
     def prune(self) -> None:
         """Prune once, as soon as the table is initialized; several calls before that are one."""
@@ -228,7 +270,7 @@ class Reconciler(Generic[K, R]):
         if attempt is None:
             return False
         self._taken(now)
-        self._finish(attempt, await self._performer.perform(attempt))
+        self._finish(attempt, await self._performer.perform(attempt), now)
         return True
 
     async def _work_by_the_batch(self) -> bool:
@@ -239,16 +281,20 @@ class Reconciler(Generic[K, R]):
             return False
         self._taken(now)
         if is_retry:
-            self._finish(batch[0], await self._performer.perform(batch[0]))
+            self._finish(batch[0], await self._performer.perform(batch[0]), now)
             return True
         for deleting in (True, False):
             attempts = [attempt for attempt in batch if attempt.deleting is deleting]
             outcomes = await self._performer.perform_batch(attempts)
             for attempt in attempts:
-                self._finish(attempt, outcomes[attempt.key])
+                self._finish(attempt, outcomes[attempt.key], now)
         return True
 
-    def _finish(self, attempt: Attempt[K, R], error: ClusterError | None) -> None:
+    def _step(self, owner: Hashable) -> None:
+        self._waiters.step(owner)
+        self._waiters.step(_EVERYBODY)
+
+    def _finish(self, attempt: Attempt[K, R], error: ClusterError | None, began: float) -> None:
         """What came of an attempt. It counts if the row is still the same: nobody runs between the look and the note of it."""
         machine = self._machine
         entry = self._table.snapshot().get(attempt.key)
@@ -256,9 +302,18 @@ class Reconciler(Generic[K, R]):
         draw = 0.0 if error is None else self._draw()
         if isinstance(error, UnexpectedError):
             self._log_unexpected(attempt, error)
-        machine.finish(attempt, current, error, now=trio.current_time(), draw=draw)
+        now = trio.current_time()
+        if self._metrics is not None:
+            operation = Operation.DELETE if attempt.deleting else Operation.UPDATE
+            self._metrics.performed(self.name, operation, now - began, failed=error is not None)
+        dropped = machine.dropped
+        machine.finish(attempt, current, error, now=now, draw=draw)
+        if self._metrics is not None:
+            self._metrics.failing(self.name, Operation.UPDATE, len(machine.retries))
+        if self._attempted is not None and machine.dropped == dropped:
+            self._attempted(attempt, None if error is None else machine.retries.get(attempt.key))
         self._set_alarm()
-        self._waiters.step(self._owner(attempt.row))
+        self._step(self._owner(attempt.row))
 
     def _log_unexpected(self, attempt: Attempt[K, R], error: UnexpectedError) -> None:
         """With its traceback, unless the row failed with the same words before, or it was logged for another row of a batch."""
@@ -335,14 +390,25 @@ class Reconciler(Generic[K, R]):
             self._pruning = pruning.started(self._pruning)
             self._machine.hold(snapshot)
             error = await self._performer.prune(snapshot)
-            if isinstance(error, UnexpectedError):
-                if self._pruning.error is None or str(self._pruning.error) != str(error):
-                    log.error("reconciler %s: pruning raised %s", self.name, error, exc_info=error.__cause__)
-                error.__cause__ = None
             self._machine.release()
             if self._machine.ready:
                 self._idle.unpark()
-            now = trio.current_time()
-            self._pruning = pruning.ended(
-                self._pruning, self._options, error, now=now, took_s=now - began, draw=self._draw()
-            )
+            self._pruned(error, began)
+
+    def _pruned(self, error: ClusterError | None, began: float) -> None:
+        now, before = trio.current_time(), self._pruning.error
+        if isinstance(error, UnexpectedError) and str(before or "") != str(error):
+            log.error("reconciler %s: pruning raised %s", self.name, error, exc_info=error.__cause__)
+        if isinstance(error, UnexpectedError):
+            error.__cause__ = None
+        self._pruning = pruning.ended(
+            self._pruning, self._options, error, now=now, took_s=now - began, draw=self._draw()
+        )
+        if error is not None and str(before or "") != str(error):
+            pause = self._pruning.due_at - now
+            log.warning("reconciler %s: pruning failed, next try in %.1f s: %s", self.name, pause, error)
+        elif error is None and before is not None:
+            log.info("reconciler %s: pruning succeeded again", self.name)
+        if self._metrics is not None:
+            self._metrics.performed(self.name, Operation.PRUNE, now - began, failed=error is not None)
+            self._metrics.failing(self.name, Operation.PRUNE, 0 if error is None else 1)

@@ -16,7 +16,7 @@ from wharfinger.cluster.desired import identity_of
 from wharfinger.cluster.drift import Drift, DriftedField
 from wharfinger.cluster.drift_fights import Fight
 from wharfinger.cluster.health import health_of
-from wharfinger.cluster.ownership import Owner
+from wharfinger.cluster.ownership import Owner, owned
 from wharfinger.cluster.readiness import Current, Failed, InProgress, Readiness
 from wharfinger.cluster.release import from_secret, to_secret
 from wharfinger.cluster.resource import ObjectKey, ResourceType
@@ -173,6 +173,38 @@ async def test_drift_is_warned_of_where_that_is_asked_for_until_it_is_over(tmp_p
         await world.until_object(SHOP, lambda obj: find_str(obj, "data", "text") == "none")
         await world.until("prod", "shop", lambda obj: find(obj, "status", "warnings") is None)
         assert find_int(still, "status", "release", "revision") > 0
+
+
+async def test_what_is_pruned_is_said_with_its_reason(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, logger="wharfinger.runtime.keeping")
+    async with open_shop(tmp_path) as world:
+        await world.until_state("prod", "shop", "Ready")
+        stray = owned(
+            {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "stray", "namespace": "prod"}}, OWNER
+        )
+        await world.client.apply(stray, field_manager="wharfinger", force=True)
+        world.runtime.tools.releases.prune()
+        await until(lambda: world.runtime.tools.releases.statistics().pruned == 1)
+        reason = "it has the label of release prod/shop, which no longer contains it"
+        assert f"prod/shop: deleted ConfigMap prod/stray: {reason}" in caplog.messages
+
+
+async def test_troubles_are_warnings_without_secrets_until_they_are_over(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, logger="wharfinger.runtime.keeping")
+    async with open_shop(tmp_path) as world:
+        keeping, text = world.runtime.keeping, "the drift of ConfigMap prod/shop cannot be corrected: forbidden"
+        for _ in range(2):
+            keeping.troubled(OWNER, (text,))
+        warned = await world.until("prod", "shop", lambda obj: text in warnings_of(obj))
+        assert find_str(warned, "status", "summary", "state") == "Ready"
+        assert caplog.messages.count(f"prod/shop: {text}") == 1
+        keeping.troubled(OWNER, ())
+        await world.until("prod", "shop", lambda obj: find(obj, "status", "warnings") is None)
+        assert caplog.messages[-1] == "prod/shop: everything that failed to be corrected or pruned is done"
+        keeping.troubled(Owner("nobody", "prod"), (text,))
+        assert caplog.messages[-1] == f"prod/nobody: {text}"
 
 
 async def test_where_drift_is_off_nobody_looks(tmp_path: Path) -> None:

@@ -22,7 +22,9 @@ from tests.cluster.reconciler.samples import (
     put,
 )
 from wharfinger.cluster.errors import ClusterError
+from wharfinger.cluster.reconciler.metrics import MemoryMetrics, Operation
 from wharfinger.cluster.reconciler.options import ReconcilerOptions
+from wharfinger.cluster.reconciler.retries import Failure
 from wharfinger.cluster.reconciler.service import Progress, Reconciler, open_reconciler
 from wharfinger.cluster.reconciler.status import Kind, Statuses
 from wharfinger.cluster.tables.snapshot import Snapshot
@@ -501,8 +503,10 @@ async def test_what_a_prune_raises_is_a_failure_of_the_prune(
         reconciler.prune()
         await target.expect("raised", "raised", "raised")
         assert reconciler.statistics().prune_error == "OSError: disk"
-        [record] = caplog.records
-        assert record.getMessage() == "reconciler test: pruning raised OSError: disk"
+        assert [record.getMessage() for record in caplog.records] == [
+            "reconciler test: pruning raised OSError: disk",
+            "reconciler test: pruning failed, next try in 0.1 s: OSError: disk",
+        ]
         target.raises = None
         await target.expect("prune(n=0)")
 
@@ -587,3 +591,64 @@ async def test_others_run_while_operations_never_wait() -> None:
         await reconciler.wait_until_reconciled(put(table, *range(5000)), "a", until_settled=True)
         nursery.cancel_scope.cancel()
     assert turns > 10
+
+
+# --- the whole table, metrics, attempts ----------------------------------------------------------------------------------------
+
+
+async def test_waiting_for_all_owners(autojump_clock: Clock) -> None:
+    target, table = Target(errors={2: ClusterError("no")}, gates={3: trio.Event()}), a_table()
+    async with reconciling(table, target, replace(OPTIONS, give_up=100)) as reconciler, trio.open_nursery() as nursery:
+        told: dict[bool, Progress] = {}
+        settled = trio.Event()
+
+        async def wait(until_settled: bool) -> None:
+            told[until_settled] = await reconciler.wait_until_all_reconciled(revision, until_settled=until_settled)
+            if until_settled:
+                settled.set()
+
+        assert await reconciler.wait_until_all_reconciled(0) == Progress(0, 0)
+        revision = put(table, Row(1, "a"), Row(2, "b"), Row(3, "c"))
+        nursery.start_soon(wait, False)
+        nursery.start_soon(wait, True)
+        await trio.sleep(0.06)
+        assert not told
+        target.gates[3].set()
+        await trio.testing.wait_all_tasks_blocked()
+        assert told == {False: Progress(3, 2)}
+        target.errors.clear()
+        await settled.wait()
+        assert told[True] == Progress(3, 0)
+
+
+async def test_a_wait_for_all_ends_where_one_owner_is_given_up(autojump_clock: Clock) -> None:
+    target, table = Target(errors={2: RefusedError("never")}), a_table()
+    async with reconciling(table, target) as reconciler:
+        revision = put(table, Row(1, "a"), Row(2, "b"))
+        assert await reconciler.wait_until_all_reconciled(revision, until_settled=True) == Progress(2, 2)
+        assert [(row.owner, failure.key) for row, failure in reconciler.failing_rows()] == [("b", 2)]
+
+
+async def test_metrics_are_told_of_every_operation(autojump_clock: Clock) -> None:
+    metrics, table, target = MemoryMetrics(), a_table(), Target(errors={2: RefusedError("never")})
+    heard: list[tuple[int, bool, int]] = []
+
+    def attempted(attempt: RowAttempt, failure: Failure[int] | None) -> None:
+        heard.append((attempt.key, attempt.deleting, 0 if failure is None else failure.attempts))
+
+    async with open_reconciler(
+        table, target, name="test", owner=owner_of, options=OPTIONS, metrics=metrics, attempted=attempted
+    ) as reconciler:
+        await reconciler.wait_until_all_reconciled(put(table, 1, 2))
+        await reconciler.wait_until_all_reconciled(drop(table, 1))
+        reconciler.prune()
+        await target.expect("prune(n=1)")
+        await trio.sleep(1)
+        told = metrics.of("test")
+        assert {operation: (one.count, one.errors) for operation, one in told.items()} == {
+            Operation.UPDATE: (2, 1),
+            Operation.DELETE: (1, 0),
+            Operation.PRUNE: (1, 0),
+        }
+        assert metrics.current_errors("test") == 1
+    assert heard == [(1, False, 0), (2, False, 1), (1, True, 0)]
