@@ -33,6 +33,7 @@ from wharfinger.cluster.http_client import open_client
 from wharfinger.cluster.http_session import ClientOptions
 from wharfinger.cluster.kubeconfig_document import current_kubeconfig
 from wharfinger.cluster.lease import Lease
+from wharfinger.cluster.reconciler.options import ReconcilerOptions
 from wharfinger.cluster.release_engine import ReleaseEngine
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.cluster.work_queue import WorkKeys
@@ -121,6 +122,8 @@ class DaemonConfig:
     """Of tasks that failed."""
     slots: SlotLimits = SlotLimits()  # noqa: RUF009 - frozen
     """How much of each kind of work is done at a time, over all packages."""
+    applying: ReconcilerOptions = EngineOptions().reconciler
+    """How objects of releases are applied, corrected, pruned and deleted."""
 
 
 def now() -> datetime:
@@ -281,7 +284,13 @@ async def _open_runtime(
     at_once = RenderLimits(at_once=config.slots.renders)
     helm = HelmRenderer(config.helm, scratch, ledger, at_once, partial(current_kubeconfig, connection))
     renderer = CachingRenderer(helm, state / "renders")
-    holding = EngineOptions(field_manager=FIELD_MANAGER, now=now, holder=lease.holder)
+    holding = EngineOptions(
+        field_manager=FIELD_MANAGER,
+        now=now,
+        holder=lease.holder,
+        prune_s=config.applying.prune_s,
+        reconciler=config.applying,
+    )
     async with (
         open_store(state) as store,
         open_jq_pool(ledger) as filters,
