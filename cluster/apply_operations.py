@@ -20,7 +20,7 @@ from wharfinger.cluster.errors import ClusterError
 from wharfinger.cluster.ownership import Owner, check_owner, owner_of
 from wharfinger.cluster.reconciler.operations import Attempt
 from wharfinger.cluster.release_scope import Confined, check_key, unconfined
-from wharfinger.cluster.removal import Pruner, delete_exactly, why_kept
+from wharfinger.cluster.removal import Pruner, PruneReport, delete_exactly, unheard, why_kept
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.cluster.survey import look_up
 from wharfinger.cluster.tables.snapshot import Snapshot
@@ -60,6 +60,7 @@ class ApplyOperations:
     """Operations of the desired table. ``answered`` is told each object as it was applied; ``whole`` as in `Pruner`.
 
     ``rests``: releases whose drift is not corrected now. ``confined``: releases that write in their own namespace only.
+    ``pruned`` is told what each prune did.
     """
 
     def __init__(
@@ -71,6 +72,7 @@ class ApplyOperations:
         whole: Callable[[Owner], bool],
         rests: Callable[[Owner], bool],
         confined: Confined = unconfined,
+        pruned: Callable[[PruneReport], None] = unheard,
     ) -> None:
         self._client = client
         self._writer = writer
@@ -78,7 +80,7 @@ class ApplyOperations:
         self._answered = answered
         self._rests = rests
         self._confined = confined
-        self._pruner = Pruner(client, whole, writer.manager)
+        self._pruner = Pruner(client, whole, writer.manager, pruned)
         self._sights: dict[Identity, Sight] = {}
         self._before: dict[Identity, Before] = {}
         self._doomed: dict[Identity, str] = {}

@@ -13,6 +13,7 @@ from wharfinger.cluster.engine_options import EngineListener
 from wharfinger.cluster.health import Health
 from wharfinger.cluster.ownership import Owner
 from wharfinger.cluster.release_request import ReleaseResult
+from wharfinger.cluster.resource import ObjectKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +84,16 @@ class EngineBoard:
         """See EngineListener."""
         for listener in self.listeners:
             listener.foreign_revision(owner, revision, by)
+
+    def tell_pruned(self, owner: Owner, keys: tuple[ObjectKey, ...]) -> None:
+        """See EngineListener."""
+        for listener in self.listeners:
+            listener.pruned(owner, keys)
+
+    def tell_troubles(self, owner: Owner, troubles: tuple[str, ...]) -> None:
+        """See EngineListener."""
+        for listener in self.listeners:
+            listener.troubled(owner, troubles)
 
     def is_busy(self, owner: Owner) -> bool:
         """Whether an operation of the release is under way or waiting."""

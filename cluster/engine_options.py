@@ -19,6 +19,7 @@ from wharfinger.cluster.reconciler.options import ReconcilerOptions
 from wharfinger.cluster.reconciler.statistics import ReconcilerStatistics
 from wharfinger.cluster.release_scope import Confined, unconfined
 from wharfinger.cluster.release_store import HISTORY
+from wharfinger.cluster.resource import ObjectKey
 from wharfinger.cluster.stall import GRACE_S
 from wharfinger.cluster.tables.statistics import TableStatistics
 
@@ -70,11 +71,17 @@ class EngineListener(Protocol):
     def foreign_revision(self, owner: Owner, release_revision: int, by: str) -> None:
         """Somebody else made, or took away, a revision; drift of that release is left alone until the next upgrade."""
 
+    def pruned(self, owner: Owner, keys: tuple[ObjectKey, ...]) -> None:
+        """Objects of a release were deleted that it has no more and that nothing else took away."""
+
+    def troubled(self, owner: Owner, troubles: tuple[str, ...]) -> None:
+        """What cannot be done for a release though nobody asked for it, in a sentence each; empty once all of it is done."""
+
 
 @dataclass(frozen=True, slots=True)
 class EngineStatistics:
-    """``whole``: releases all of whose objects are in rows; ``left_alone``: those that a person had last; ``busy``: operations
-    under way or waiting.
+    """``apply_health``: of the reconciler, in a sentence; ``pruned``: objects that prunes deleted; ``whole``: releases all of
+    whose objects are in rows; ``left_alone``: those that a person had last; ``busy``: operations under way or waiting.
     """
 
     table: TableStatistics
@@ -82,6 +89,8 @@ class EngineStatistics:
     drift: DriftStatistics
     health: HealthStatistics
     live: LiveStatistics
+    apply_health: str
+    pruned: int
     whole: int
     left_alone: int
     busy: int

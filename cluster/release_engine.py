@@ -49,6 +49,7 @@ from wharfinger.cluster.kept_definitions import KeptDefinitions
 from wharfinger.cluster.live_objects import LiveObjects, open_live_objects
 from wharfinger.cluster.object_waits import Progress, WaitReport, silent
 from wharfinger.cluster.ownership import Owner
+from wharfinger.cluster.reconciler.retries import Failure
 from wharfinger.cluster.reconciler.service import Reconciler, open_reconciler
 from wharfinger.cluster.reconciler.status import Kind
 from wharfinger.cluster.record_keeper import RecordKeeper
@@ -64,6 +65,7 @@ from wharfinger.cluster.resource import ObjectKey
 from wharfinger.cluster.shared_watches import SharedWatches
 from wharfinger.cluster.survey import Surveyor, rows_of
 from wharfinger.cluster.tables.table import Initializer
+from wharfinger.cluster.unattended import Unattended
 from wharfinger.formats.json_value import JsonObject, ShapeError
 
 __all__ = [
@@ -99,6 +101,7 @@ class ReleaseEngine:
         live: LiveObjects,
         board: EngineBoard,
         kept: KeptDefinitions,
+        unattended: Unattended,
     ) -> None:
         """Private to `open_release_engine`."""
         self._tools = tools
@@ -110,6 +113,7 @@ class ReleaseEngine:
         self._live = live
         self._board = board
         self._kept = kept
+        self._unattended = unattended
         self._initializers: dict[Owner, Initializer] = {}
 
     def listen(self, listener: EngineListener) -> None:
@@ -315,6 +319,13 @@ class ReleaseEngine:
         """What is not as applied now."""
         return (*self._drift.drifts(owner), *self._kept.missing(owner))
 
+    def failures(self) -> dict[Owner, list[Failure[Identity]]]:
+        """The objects that fail to be applied or deleted, by release, those first that fail longest."""
+        found: dict[Owner, list[Failure[Identity]]] = {}
+        for row, failure in self._reconciler.failing_rows():
+            found.setdefault(row.owner, []).append(failure)
+        return found
+
     def health(self, owner: Owner) -> Health:
         """How a release is now."""
         return self._health.health(owner)
@@ -331,6 +342,8 @@ class ReleaseEngine:
             drift=self._drift.statistics(),
             health=self._health.statistics(),
             live=self._live.statistics(),
+            apply_health=self._reconciler.health(),
+            pruned=self._unattended.count,
             whole=len(self._board.whole),
             left_alone=len(self._board.left_alone),
             busy=self._board.busy,
@@ -369,6 +382,7 @@ async def open_release_engine(
     options = options or EngineOptions()
     holder = options.holder if isinstance(options.holder, Holder) else Holder(options.holder)
     table, applied, board = desired_table(), AppliedObjects(options.field_manager), EngineBoard()
+    unattended = Unattended(board.tell_pruned, board.tell_troubles)
     writer = ObjectWriter(client, options.field_manager, options.force)
     async with (
         open_live_objects(client, watches) as live,
@@ -382,7 +396,7 @@ async def open_release_engine(
             now=options.now,
             grace_s=options.grace_s,
         ) as health,
-        _applying(client, table, writer, applied, health, board, options) as (operations, reconciler),
+        _applying(client, table, writer, applied, health, board, unattended, options) as (operations, reconciler),
         trio.open_nursery() as nursery,
     ):
         drift = DriftMonitor(
@@ -428,7 +442,7 @@ async def open_release_engine(
             options.field_manager,
             interruption,
         )
-        yield ReleaseEngine(tools, table, reconciler, drift, heads, health, live, board, kept)
+        yield ReleaseEngine(tools, table, reconciler, drift, heads, health, live, board, kept, unattended)
         nursery.cancel_scope.cancel()
 
 
@@ -440,11 +454,12 @@ async def _applying(
     applied: AppliedObjects,
     health: HealthMonitor,
     board: EngineBoard,
+    unattended: Unattended,
     options: EngineOptions,
 ) -> AsyncGenerator[tuple[ApplyOperations, Reconciler[Identity, DesiredObject]], None]:
     """The reconciler of the desired table, and its operations."""
     operations = ApplyOperations(
-        client, writer, applied, health.applied, board.may_prune, board.rests, options.confined
+        client, writer, applied, health.applied, board.may_prune, board.rests, options.confined, unattended.pruned
     )
     async with open_reconciler(
         table,
@@ -453,6 +468,7 @@ async def _applying(
         owner=lambda row: row.group,
         options=replace(options.reconciler, prune_s=options.prune_s),
         during=lambda row: options.during(row.owner),
+        attempted=unattended.attempted,
     ) as reconciler:
         yield operations, reconciler
 

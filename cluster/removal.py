@@ -104,14 +104,34 @@ def is_ours(obj: JsonObject, owner: Owner, manager: str) -> bool:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class PruneReport:
+    """What a prune did, by release: the objects that are ``gone``, and those that could not be deleted, each with the error."""
+
+    gone: dict[Owner, list[ObjectKey]] = field(default_factory=dict)
+    failed: dict[Owner, dict[Identity, tuple[ObjectKey, ClusterError]]] = field(default_factory=dict)
+
+
+def unheard(_report: PruneReport) -> None:
+    """Nobody is told."""
+
+
 class Pruner:
     """Deletes what we applied under ``manager``, has our label, and no row.
 
-    ``whole``: whether all that a release has is in rows; of others nothing goes.
+    ``whole``: whether all that a release has is in rows; of others nothing goes. ``told`` hears of each prune what it did,
+    also of one that fails.
     """
 
-    def __init__(self, client: ClusterClient, whole: Callable[[Owner], bool], manager: str) -> None:
+    def __init__(
+        self,
+        client: ClusterClient,
+        whole: Callable[[Owner], bool],
+        manager: str,
+        told: Callable[[PruneReport], None] = unheard,
+    ) -> None:
         self._client = client
+        self._told = told
         self._whole = whole
         self._manager = manager
 
@@ -121,7 +141,7 @@ class Pruner:
         Raises the first ClusterError once everything else is done: neither a kind nor an object holds the others up.
         """
         kinds: dict[ResourceType, None] = {entry.row.key.resource: None for entry in snapshot.entries()}
-        gone: list[ObjectKey] = []
+        report, gone = PruneReport(), list[ObjectKey]()
         errors: list[ClusterError] = []
         for resource in kinds:
             try:
@@ -132,14 +152,17 @@ class Pruner:
                 errors.append(error)
                 continue
             for obj in listed.items:
-                key = ObjectKey(resource, namespace_of(obj), name_of(obj))
+                key, owner = ObjectKey(resource, namespace_of(obj), name_of(obj)), owner_of(obj)
                 try:
                     if self._is_left(key, obj, snapshot) and await delete_exactly(
                         self._client, key, find_str(obj, "metadata", "uid")
                     ):
                         gone.append(key)
+                        report.gone.setdefault(owner, []).append(key)
                 except ClusterError as error:
                     errors.append(error)
+                    report.failed.setdefault(owner, {})[identity_of(key)] = (key, error)
+        self._told(report)
         if errors:
             raise errors[0]
         return tuple(gone)

@@ -8,7 +8,7 @@ Shapes; what a package has not is left out::
                 settings, values, hooks: [{name, bindings, runs, last_run?, last_error?, waiting?, reduced?}], queue: queue,
                 waits_for?: [...], operations?: [{operation, completed, in_flight?, interrupted?, earlier?}],
                 monitors?: [monitor], crds?: {established, kinds}, unmatched_overrides?: [...],
-                urls?: [...], drift?: [...]}
+                urls?: [...], drift?: [...], failing?: [...]}
     progress:  {completed, remaining, waiting_for}
     monitor:   {hook, binding, listed, locked, objects, watches, waiting, events, dropped, last_error?}
 
@@ -101,6 +101,7 @@ def package_from_json(value: JsonValue) -> PackageSnapshot:
         unmatched=find_texts(value, "unmatched_overrides"),
         urls=find_texts(value, "urls"),
         drift=find_texts(value, "drift"),
+        failing=find_texts(value, "failing"),
         crds=_crds_from_json(find(value, "crds")),
         waits_for=find_texts(value, "waits_for"),
         operations=tuple(_operation_from_json(item) for item in find_list(value, "operations")),
@@ -191,6 +192,8 @@ def _work_to_json(package: PackageSnapshot) -> JsonObject:
         result["unmatched_overrides"] = list(package.unmatched)
     if package.urls:
         result["urls"] = list(package.urls)
+    if package.failing:
+        result["failing"] = list(package.failing)
     if package.drift:
         result["drift"] = list(package.drift)
     return result

@@ -47,6 +47,7 @@ def redact_package(package: PackageSnapshot) -> PackageSnapshot:
         unmatched=_redact_texts(package.unmatched, text),
         urls=_redact_texts(package.urls, text),
         drift=_redact_texts(package.drift, text),
+        failing=_redact_texts(package.failing, text),
         operations=tuple(_redact_operation(operation, text) for operation in package.operations),
         monitors=tuple(
             replace(monitor, binding=text.redact(monitor.binding), last_error=text.redact(monitor.last_error))

@@ -1,11 +1,12 @@
 """What a daemon counts as JSON, and back (see :mod:`wharfinger.debug.encoding`).
 
-Shape; ``filters``, ``rules`` and ``store`` may be missing::
+Shape; ``filters``, ``rules``, ``store`` and ``objects`` may be missing::
 
     {queues: {queues, tasks, running, backing_off, parked, retired, dropped, failures, bugs},
      slots: {<kind>: {limit, used, waiting}}, trying_crds: [<package>], schedules: {crontabs, ticks, next_due?},
      monitors: {monitors, listed, objects, watches, waiting, events, dropped},
-     filters: {workers, requests, replaced}, rules: {...}, store: {locked, temporary, pinned}}
+     filters: {workers, requests, replaced}, rules: {...}, store: {locked, temporary, pinned},
+     objects: {health, objects, pending, refreshing, failing, slow, pruned, prune_errors}}
 """
 
 from dataclasses import asdict
@@ -17,6 +18,7 @@ from wharfinger.debug.fields import find_texts, read_time, time_text
 from wharfinger.formats.json_value import JsonObject, JsonValue, ShapeError, find, find_int, find_object
 from wharfinger.runtime.inspector import (
     MonitorCounts,
+    ObjectCounts,
     PoolSnapshot,
     SchedulesSnapshot,
     SlotsSnapshot,
@@ -25,7 +27,7 @@ from wharfinger.runtime.inspector import (
     TaskCounts,
 )
 
-_Counts = TypeVar("_Counts", TaskCounts, MonitorCounts, PoolSnapshot, StoreSnapshot)
+_Counts = TypeVar("_Counts", TaskCounts, MonitorCounts, PoolSnapshot, StoreSnapshot, ObjectCounts)
 
 
 def statistics_to_json(statistics: StatisticsSnapshot) -> JsonObject:
@@ -43,7 +45,12 @@ def statistics_to_json(statistics: StatisticsSnapshot) -> JsonObject:
         "schedules": schedules,
         "monitors": asdict(statistics.monitors),
     }
-    for key, counts in (("filters", statistics.filters), ("rules", statistics.rules), ("store", statistics.store)):
+    for key, counts in (
+        ("filters", statistics.filters),
+        ("rules", statistics.rules),
+        ("store", statistics.store),
+        ("objects", statistics.objects),
+    ):
         if counts is not None:
             result[key] = asdict(counts)
     return result
@@ -63,6 +70,7 @@ def statistics_from_json(value: JsonValue) -> StatisticsSnapshot:
         filters=_counts(value, "filters", PoolSnapshot) if find(value, "filters") is not None else None,
         rules=_counts(value, "rules", PoolSnapshot) if find(value, "rules") is not None else None,
         store=_counts(value, "store", StoreSnapshot) if find(value, "store") is not None else None,
+        objects=_counts(value, "objects", ObjectCounts) if find(value, "objects") is not None else None,
     )
 
 
@@ -72,7 +80,7 @@ def _schedules(value: JsonObject) -> SchedulesSnapshot:
 
 
 def _counts(value: JsonValue, key: str, kind: type[_Counts]) -> _Counts:
-    """Nothing but numbers, all of which must be there."""
+    """Nothing but numbers and texts, all of which must be there."""
     try:
         return msgspec.convert(find_object(value, key), kind)
     except msgspec.ValidationError as error:

@@ -40,6 +40,10 @@ def _rows(statistics: StatisticsSnapshot) -> Iterator[tuple[str, str, str]]:
         f"tried for: {', '.join(statistics.trying_crds)}" if statistics.trying_crds else "all tried",
         "",
     )
+    if (objects := statistics.objects) is not None:
+        now = f"{objects.pending} pending, {objects.refreshing} refreshing, {objects.failing} failing, {objects.slow} slow"
+        past = f"{objects.pruned} pruned, {objects.prune_errors} prunes failed"
+        yield "objects", f"{objects.health}: {now}", past
     if statistics.store is not None:
         yield "store", _store(statistics.store), ""
 

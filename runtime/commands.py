@@ -23,6 +23,7 @@ from wharfinger.process.errors import LedgerError
 from wharfinger.queue.backoff import BackoffPolicy
 from wharfinger.queue.slots import SlotLimits
 from wharfinger.runtime.application_scope import ApplicationScope
+from wharfinger.runtime.apply_options import add_apply, apply_options
 from wharfinger.runtime.daemon import HOOK_TIMEOUT_S, DaemonConfig, ServeInspector, ServeMetrics, run_daemon
 from wharfinger.runtime.hook_options import add_hooks, addon_folders, config_map_key, folders_problem
 from wharfinger.runtime.journal import JournalError
@@ -138,6 +139,7 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help="at most between two retries (default: %(default)g)",
     )
+    add_apply(parser)
     parser.add_argument("--log-format", choices=[form.value for form in LogFormat], default=LogFormat.TEXT.value)
     parser.add_argument("--log-level", choices=["debug", "info", "warning", "error"], default="info")
     parser.set_defaults(handler=run)
@@ -258,6 +260,7 @@ def run(args: argparse.Namespace) -> int:
         ),
         least_speed=LeastSpeed(args.download_least_speed * 1024, args.download_window),
         backoff=BackoffPolicy(initial_s=args.retry_first, max_s=args.retry_max),
+        applying=apply_options(args),
     )
     serve = cast("ServeInspector", args.serve_inspector)
     serve_metrics = cast("ServeMetrics", args.serve_metrics)
@@ -285,6 +288,10 @@ def _wrong_options(args: argparse.Namespace) -> str:
             return f"--local-packages {path}: not a folder; name one that is there"
     if args.retry_first > args.retry_max:
         return f"--retry-first {args.retry_first:g} is more than --retry-max {args.retry_max:g}"
+    try:
+        apply_options(args)
+    except ValueError as error:
+        return str(error)
     return platform_problem(args)
 
 

@@ -33,6 +33,7 @@ from wharfinger.cluster.http_client import open_client
 from wharfinger.cluster.http_session import ClientOptions
 from wharfinger.cluster.lease import Lease
 from wharfinger.cluster.lookup_proxy import open_lookup_access
+from wharfinger.cluster.reconciler.options import ReconcilerOptions
 from wharfinger.cluster.release_engine import ReleaseEngine
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.cluster.work_queue import WorkKeys
@@ -134,6 +135,8 @@ class DaemonConfig:
     """How much of each kind of work is done at a time, over all packages."""
     least_speed: LeastSpeed = LeastSpeed()  # noqa: RUF009 - frozen
     """Of a download; a slower one is cut, and tried again."""
+    applying: ReconcilerOptions = EngineOptions().reconciler
+    """How objects of releases are applied, corrected, pruned and deleted."""
 
 
 def now() -> datetime:
@@ -293,7 +296,13 @@ async def _open_runtime(
     inspector.measured = measured
     limited = LimitedClient(client, slots)
     at_once = RenderLimits(at_once=config.slots.renders)
-    holding = EngineOptions(field_manager=FIELD_MANAGER, now=now, holder=lease.holder)
+    holding = EngineOptions(
+        field_manager=FIELD_MANAGER,
+        now=now,
+        holder=lease.holder,
+        prune_s=config.applying.prune_s,
+        reconciler=config.applying,
+    )
     async with (
         open_store(state) as store,
         open_jq_pool(ledger) as filters,

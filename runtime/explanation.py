@@ -55,6 +55,7 @@ def explain(name: str, known: Known) -> ExplanationSnapshot | None:
         return _nothing(package)
     path = _search(known, name, first)
     also = [f"{link.name} {cause.line}" for link in path for cause in link.others]
+    also += _failing(package)
     return ExplanationSnapshot(
         name,
         ready=False,
@@ -69,11 +70,17 @@ def explain(name: str, known: Known) -> ExplanationSnapshot | None:
 
 def _nothing(package: PackageSnapshot) -> ExplanationSnapshot:
     """Nothing keeps it; that somebody has left it to people is told all the same."""
+    failing = _first(dict.fromkeys(_failing(package)))
     if not package.maintenance:
-        return ExplanationSnapshot(package.name, ready=True, causes=(), remedy="")
+        return ExplanationSnapshot(package.name, ready=True, causes=(), remedy="", also=failing)
     text = explanation(package.maintenance) or package.maintenance
     also = (one_line(f"{package.name} is {text}; {of_reason(package.name, package.maintenance)}"),)
-    return ExplanationSnapshot(package.name, ready=True, causes=(), remedy="", also=also)
+    return ExplanationSnapshot(package.name, ready=True, causes=(), remedy="", also=also + failing)
+
+
+def _failing(package: PackageSnapshot) -> list[str]:
+    """Its objects that fail: those of an upgrade under way, and those that are corrected or deleted without being asked for."""
+    return [one_line(f"{package.name}: {text}") for text in package.failing]
 
 
 def _search(known: Known, name: str, first: tuple[Cause, ...]) -> Path:

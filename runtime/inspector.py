@@ -124,8 +124,9 @@ class PackageSnapshot:
     ``suspended`` and ``maintenance`` (its mode) are what somebody wants. ``crds`` are the kinds that it brought
     (``group/version/Kind``), None while they are not established; ``unmatched`` overrides name what its chart has not.
     ``urls`` are where it can be reached, ``drift`` the fields of its objects that are not as applied, and who set them.
-    ``waits_for`` are the limits that work of it waits for (``hooks``, ``api``). ``secrets`` are texts that may not appear in
-    anything said about this package or its queue.
+    ``failing`` are its objects that cannot be applied, corrected or deleted: why, which attempt, when the next one is, and how
+    the earlier ones failed. ``waits_for`` are the limits that work of it waits for (``hooks``, ``api``). ``secrets`` are texts
+    that may not appear in anything said about this package or its queue.
     """
 
     name: str
@@ -152,6 +153,7 @@ class PackageSnapshot:
     unmatched: tuple[str, ...] = ()
     urls: tuple[str, ...] = ()
     drift: tuple[str, ...] = ()
+    failing: tuple[str, ...] = ()
     crds: tuple[str, ...] | None = ()
     waits_for: tuple[str, ...] = ()
     operations: tuple[OperationSnapshot, ...] = ()
@@ -374,10 +376,29 @@ class StoreSnapshot:
 
 
 @dataclass(frozen=True, slots=True)
+class ObjectCounts:
+    """The objects of all releases. ``health`` says how their reconciler is: ``OK, 3 objects``, ``Degraded, 2 errors``.
+
+    Now: those that are to be applied or deleted (``pending``), looked at again (``refreshing``), that failed and are tried again
+    (``failing``), operations that hang or are retried by whose operations hang (``slow``). Since the start: those that were
+    deleted by prunes (``pruned``), and prunes that failed.
+    """
+
+    health: str
+    objects: int
+    pending: int
+    refreshing: int
+    failing: int
+    slow: int
+    pruned: int
+    prune_errors: int
+
+
+@dataclass(frozen=True, slots=True)
 class StatisticsSnapshot:
     """What the daemon counts. ``trying_crds`` are the packages whose definitions all others wait for.
 
-    ``filters`` (jq), ``rules`` (CEL) and ``store`` are None where what does that work counts nothing.
+    ``filters`` (jq), ``rules`` (CEL), ``store`` and ``objects`` are None where what does that work counts nothing.
     """
 
     tasks: TaskCounts
@@ -388,6 +409,7 @@ class StatisticsSnapshot:
     filters: PoolSnapshot | None
     rules: PoolSnapshot | None
     store: StoreSnapshot | None
+    objects: ObjectCounts | None = None
 
 
 class Inspector(Protocol):

@@ -17,6 +17,7 @@ from wharfinger.cluster.drift_policy import DriftMode
 from wharfinger.cluster.health import Health
 from wharfinger.cluster.ownership import Owner
 from wharfinger.cluster.readiness import Failed
+from wharfinger.cluster.resource import ObjectKey
 from wharfinger.queue.lane import acting_for
 from wharfinger.runtime import status as statuses
 from wharfinger.runtime.identity import has_release
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 SHOWN_FIGHTS: Final = 3
+UPKEEP: Final = "upkeep"
+"""The subject of warnings about what could not be corrected or pruned."""
 RELEASE: Final = "release"
 """The subject of warnings about revisions that somebody else made; it has none as soon as the package is applied again."""
 
@@ -115,6 +118,32 @@ class Keeping:
             log.warning("%s: %s", instance.id, text)
         self.runtime.reports.warned(instance, RELEASE, (text,))
         self._warn_of_drift(instance)
+
+    def pruned(self, owner: Owner, keys: tuple[ObjectKey, ...]) -> None:
+        """Objects of a release were deleted that it has no more."""
+        instance = self._instance(owner)
+        for key in keys:
+            log.info(
+                "%s: deleted %s: it has the label of release %s, which no longer contains it",
+                owner if instance is None else instance.id,
+                key,
+                owner,
+            )
+
+    def troubled(self, owner: Owner, troubles: tuple[str, ...]) -> None:
+        """What cannot be corrected or pruned is a warning: the package is as it was installed, and somebody has to act."""
+        instance = self._instance(owner)
+        if instance is None:
+            for text in troubles:
+                log.warning("%s: %s", owner, text)
+            return
+        texts = tuple(instance.masked(text) for text in troubles)
+        for text in texts:
+            if text not in instance.warnings.get(UPKEEP, ()):
+                log.warning("%s: %s", instance.id, text)
+        if instance.warnings.get(UPKEEP) and not texts:
+            log.info("%s: everything that failed to be corrected or pruned is done", instance.id)
+        self.runtime.reports.warned(instance, UPKEEP, texts)
 
     def _warn_of_drift(self, instance: Instance) -> None:
         """Drift that nobody corrects is a warning: the package's mode says so, or somebody else had the release last."""

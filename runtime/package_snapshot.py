@@ -6,9 +6,15 @@ being tried) is read once for any number of them, as `Surroundings`, and put bes
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Final
 
+import trio
+
+from wharfinger.cluster.desired import Identity
+from wharfinger.cluster.ownership import Owner
+from wharfinger.cluster.reconciler.retries import Failure
 from wharfinger.formats.json_value import JsonObject
 from wharfinger.formats.redaction import redact_object
 from wharfinger.hooks.discovery import Hook
@@ -16,6 +22,7 @@ from wharfinger.hooks.monitor import Monitor
 from wharfinger.queue.dump import QueueDump
 from wharfinger.queue.slots import Slots
 from wharfinger.runtime import status as statuses
+from wharfinger.runtime.causes import moment_after
 from wharfinger.runtime.inspector import (
     ConditionSnapshot,
     HookSnapshot,
@@ -32,21 +39,27 @@ from wharfinger.runtime.progress import Progress
 from wharfinger.runtime.stage_causes import ACCEPTED, REMOVED
 from wharfinger.runtime.start_tasks import ORDERS, order_of
 
+MOST_FAILING: Final = 10
+"""Of the objects of one release."""
 AWAIT_CRDS: Final = "AwaitCRDs"
 """The task that waits for the definitions of others."""
 
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What is known about packages elsewhere than in them: operations by package, the limits, whose definitions are tried."""
+    """What is known about packages elsewhere than in them: operations by package, the limits, whose definitions are tried.
+
+    ``failing``: texts about objects that fail, by release.
+    """
 
     operations: Mapping[str, tuple[OperationSnapshot, ...]]
     slots: Slots
     trying_crds: tuple[str, ...]
+    failing: Mapping[Owner, tuple[str, ...]] = field(default_factory=dict)
 
 
-def surroundings(tools: Tools) -> Surroundings:
-    """As they are now."""
+def surroundings(tools: Tools, today: datetime) -> Surroundings:
+    """As they are now, which is ``today`` by the wall clock."""
     operations: defaultdict[str, tuple[OperationSnapshot, ...]] = defaultdict(tuple)
     for entry in tools.journal.entries():
         operations[entry.package] += (
@@ -54,14 +67,32 @@ def surroundings(tools: Tools) -> Surroundings:
                 entry.operation.value, entry.completed, entry.in_flight, entry.interrupted, entry.earlier
             ),
         )
-    return Surroundings(operations, tools.slots, tools.crd_phase.trying())
+    now = trio.current_time()
+    failing = {
+        owner: tuple(failure_line(failure, now, today) for failure in failures[:MOST_FAILING])
+        for owner, failures in tools.releases.failures().items()
+    }
+    return Surroundings(operations, tools.slots, tools.crd_phase.trying(), failing)
 
 
-def surrounded(package: PackageSnapshot, around: Surroundings) -> PackageSnapshot:
-    """The snapshot of a package, with what is known about it elsewhere."""
+def failure_line(failure: Failure[Identity], now: float, today: datetime) -> str:
+    """What is wrong with one object: ``ConfigMap a/b: timed out; attempt 4, next at 12:07:20 UTC (in 13 s); before: …``.
+
+    ``now`` is trio's clock, and ``today`` the wall clock at that moment.
+    """
+    pause = failure.next_at - now
+    next_try = f"next at {moment_after(today, pause)}" if pause > 0 else f"attempt {failure.attempts + 1} is under way"
+    before = "; ".join(f"{one.message} ({one.times} times)" for one in reversed(failure.history[:-1]))
+    text = f"{failure.key}: {failure.error}; attempt {failure.attempts} failed, {next_try}"
+    return f"{text}; before: {before}" if before else text
+
+
+def surrounded(package: PackageSnapshot, around: Surroundings, release: Owner | None = None) -> PackageSnapshot:
+    """The snapshot of a package, with what is known about it elsewhere. ``release``: that of the package, if it has one."""
     return replace(
         package,
         queue=waiting_queue(package.queue, around, established=package.crds is not None),
+        failing=around.failing.get(release, ()) if release is not None else (),
         waits_for=tuple(kind.value for kind in around.slots.waiting(package.name)),
         operations=around.operations.get(package.name, ()),
     )

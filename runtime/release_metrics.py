@@ -23,6 +23,11 @@ OBJECTS: Final = _gauge("release_objects", "Objects of releases by what is to be
 OPERATIONS: Final = _counter("apply_operations_total", "Objects applied and deleted, and prunes.", "operation")
 ERRORS: Final = _counter("apply_errors_total", "Those of them that failed, to be tried again.", "operation")
 SECONDS: Final = _counter("apply_seconds_total", "How long they took.", "operation")
+HEALTHY: Final = _gauge("apply_healthy", "1 while no object and no prune fails.")
+PRUNED: Final = _counter(
+    "pruned_objects_total", "Objects that were deleted because their release no longer contains them."
+)
+SLOW: Final = _gauge("apply_slow_operations", "Operations that hang, and retries of releases whose operations hang.")
 DRIFTED: Final = _gauge("drifted_objects", "Objects that are not as applied now.")
 FIGHTS: Final = _gauge("drift_fights", "Objects that somebody changes again and again after they were corrected.")
 CORRECTIONS: Final = _counter("drift_corrections_total", "Objects that were applied again because others changed them.")
@@ -32,7 +37,8 @@ BLIND: Final = _gauge("live_kinds_failing", "Those of them that cannot be watche
 RENDERS: Final = _counter("renders_total", "Renders by where they came from: memory, disk, helm, uncached.", "source")
 
 RELEASE_METRICS: Final = (
-    *(OBJECTS, OPERATIONS, ERRORS, SECONDS, DRIFTED, FIGHTS, CORRECTIONS, SUSPICIONS, KINDS, BLIND, RENDERS),
+    *(OBJECTS, OPERATIONS, ERRORS, SECONDS, HEALTHY, PRUNED, SLOW),
+    *(DRIFTED, FIGHTS, CORRECTIONS, SUSPICIONS, KINDS, BLIND, RENDERS),
 )
 
 
@@ -52,6 +58,9 @@ def _engine(found: EngineStatistics) -> Iterator[tuple[Description, Rows]]:
     yield OPERATIONS, [((name,), one.count) for name, one in each.items()]
     yield ERRORS, [((name,), one.errors) for name, one in each.items()]
     yield SECONDS, [((name,), one.seconds) for name, one in each.items()]
+    yield HEALTHY, [((), 1 if found.apply_health.startswith("OK") else 0)]
+    yield PRUNED, [((), found.pruned)]
+    yield SLOW, [((), keys.slow)]
     yield DRIFTED, [((), drift.open)]
     yield FIGHTS, [((), drift.fights)]
     yield CORRECTIONS, [((), drift.corrections)]

@@ -8,6 +8,7 @@ from typing import Final
 import trio
 
 import wharfinger
+from wharfinger.cluster.ownership import Owner
 from wharfinger.formats.exposition import exposition
 from wharfinger.formats.json_value import JsonObject
 from wharfinger.hooks.hook_metrics import HookMetrics
@@ -15,6 +16,7 @@ from wharfinger.runtime.causes import Known
 from wharfinger.runtime.daemon_metrics import daemon_lines
 from wharfinger.runtime.explanation import explain
 from wharfinger.runtime.failures import EXPECTED, classify
+from wharfinger.runtime.identity import has_release
 from wharfinger.runtime.inspector import (
     DaemonSnapshot,
     ExplanationSnapshot,
@@ -91,21 +93,24 @@ class RuntimeInspector:
         """All packages, sorted by name."""
         if self.runtime is None:
             return ()
-        around = surroundings(self.runtime.tools)
-        return tuple(surrounded(package, around) for package in self.runtime.dump())
+        around = surroundings(self.runtime.tools, self.runtime.now())
+        return tuple(surrounded(package, around, self._release(package.name)) for package in self.runtime.dump())
 
     async def package(self, name: str) -> PackageSnapshot | None:
         """One package, or None."""
         found = self.runtime.dump_by_name(name) if self.runtime is not None else None
         if self.runtime is None or found is None:
             return None
-        return surrounded(found, surroundings(self.runtime.tools))
+        return surrounded(found, surroundings(self.runtime.tools, self.runtime.now()), self._release(name))
+
+    def _release(self, name: str) -> Owner | None:
+        return release_of(self.runtime, name) if self.runtime is not None else None
 
     async def queues(self) -> tuple[QueueSnapshot, ...]:
         """All queues, sorted by name; a package that never had a task has an empty one."""
         if self.runtime is None:
             return ()
-        around = surroundings(self.runtime.tools)
+        around = surroundings(self.runtime.tools, self.runtime.now())
         names = sorted({*self.runtime.queues.names(), *self.runtime.instances})
         return tuple(self._queue(self.runtime, name, around) for name in names)
 
@@ -162,13 +167,19 @@ def _asked(instance: Instance | None) -> tuple[str, ...]:
     return tuple(sorted(names))
 
 
+def release_of(runtime: Runtime, name: str) -> Owner | None:
+    """The release of a package; None where it has none, or is not known."""
+    instance = runtime.instances.get(name)
+    return Owner(instance.id.release, instance.id.namespace) if instance and has_release(instance.id) else None
+
+
 def _known(runtime: Runtime) -> Known:
     """What an explanation is made from: all of one step, since nothing here waits."""
-    around = surroundings(runtime.tools)
+    around = surroundings(runtime.tools, runtime.now())
 
     def package(name: str) -> PackageSnapshot | None:
         found = runtime.dump_by_name(name)
-        return surrounded(found, around) if found is not None else None
+        return surrounded(found, around, release_of(runtime, name)) if found is not None else None
 
     def leaving(name: str) -> tuple[str, ...]:
         gone = [each for each in runtime.instances.values() if runtime.lifecycle.is_removing(each.id.name)]

@@ -3,6 +3,7 @@
 Everything counts for itself, where it works; here it is only put together.
 """
 
+from wharfinger.cluster.engine_options import EngineStatistics
 from wharfinger.hooks.jq_pool import JqPool, JqStatistics
 from wharfinger.packages.cel_pool import CelPool, CelStatistics
 from wharfinger.packages.disk_store import DiskStore
@@ -11,6 +12,7 @@ from wharfinger.queue.dump import QueuesStatistics
 from wharfinger.queue.slots import Kind, Slots
 from wharfinger.runtime.inspector import (
     MonitorCounts,
+    ObjectCounts,
     PoolSnapshot,
     SchedulesSnapshot,
     SlotsSnapshot,
@@ -35,6 +37,22 @@ def statistics(runtime: Runtime) -> StatisticsSnapshot:
         filters=_pool(tools.filters.statistics()) if isinstance(tools.filters, JqPool) else None,
         rules=_pool(tools.rules.statistics()) if isinstance(tools.rules, CelPool) else None,
         store=_store(tools.store),
+        objects=_objects(tools.releases.statistics()),
+    )
+
+
+def _objects(found: EngineStatistics) -> ObjectCounts:
+    """The head of the health's sentence only: what fails is shown with its package, where secrets are known."""
+    keys, prunes = found.reconciler.keys, found.reconciler.prunes
+    return ObjectCounts(
+        health=found.apply_health.partition(":")[0],
+        objects=found.reconciler.rows,
+        pending=keys.pending,
+        refreshing=keys.refreshing,
+        failing=keys.failing,
+        slow=keys.slow,
+        pruned=found.pruned,
+        prune_errors=prunes.errors,
     )
 
 

@@ -1,14 +1,18 @@
 """The documentation says what the code says: reasons, fields, examples, links."""
 
+import argparse
 import re
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.programs import run
 from wharfinger.formats.json_value import JsonObject, JsonValue, as_object, find, find_list, find_object, find_str
 from wharfinger.formats.openapi_schema import compile_schema
 from wharfinger.formats.yaml_reader import read_yaml, read_yaml_all
+from wharfinger.runtime.apply_options import add_apply
 from wharfinger.runtime.conditions import KINDS
 from wharfinger.runtime.own_crds import own_crds
 from wharfinger.runtime.reasons import Again, Reason
@@ -22,6 +26,7 @@ RESOURCES = (ROOT / "docs" / "resources.md").read_text()
 STATUS = RESOURCES.partition("## Status\n")[2].partition("\n## ")[0]
 REASONS = RESOURCES.partition("## Reasons\n")[2]
 BLOCK = re.compile(r"^```yaml\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+PROGRAM = re.compile(r"^```python\n(.*?)^```\n\nIt prints:\n\n```\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 HERE_DOCUMENT = re.compile(r"<<'?END'?\n(.*?)^END$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 SCHEMAS = {
@@ -125,6 +130,21 @@ def test_every_manifest_shown_is_one_that_the_daemon_takes() -> None:
         known = find_object(as_object(schema.pruned(manifest), name), "spec")
         assert known == find_object(manifest, "spec"), f"{name}: {kind} has a field that the definition does not know"
         READERS[kind](manifest)
+
+
+def test_the_reconciler_of_your_own_prints_what_the_page_says() -> None:
+    text = (ROOT / "docs" / "reconciler.md").read_text()
+    [(program, said)] = PROGRAM.findall(text)
+    assert run(sys.executable, "-c", program) == said
+
+
+def test_every_option_of_the_reconciler_is_explained() -> None:
+    parser = argparse.ArgumentParser(add_help=False)
+    add_apply(parser)
+    page = (ROOT / "docs" / "reconciler.md").read_text()
+    flags = [flag for action in parser._actions for flag in action.option_strings]
+    assert flags
+    assert [flag for flag in flags if f"`{flag}`" not in page] == []
 
 
 def test_the_field_check_would_find_one() -> None:

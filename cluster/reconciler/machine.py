@@ -22,7 +22,7 @@ Invariants, which tests/cluster/reconciler/test_model.py holds against random hi
 * what an owner is told depends on his own rows, and on how far the table was read.
 """
 
-from collections.abc import Callable, Container, Hashable, Iterable
+from collections.abc import Callable, Container, Hashable, Iterable, Sequence
 from typing import Generic, TypeVar
 
 from wharfinger.cluster.errors import ClusterError
@@ -48,7 +48,7 @@ class Machine(Generic[K, R]):
         self._options = options
         self._records: dict[K, Record[K, R]] = {}
         self._owners: dict[Hashable, Owner[K, R]] = {}
-        self._turns: Turns[K, R] = Turns(options.owner_concurrency)
+        self._turns: Turns[K, R] = Turns(options)
         self._retries: Retries[K] = Retries()
         self._refreshes: Refreshes[K, R] = Refreshes(options.refresh_s, options.refresh_per_s)
         self._held: dict[K, Record[K, R]] = {}
@@ -67,9 +67,9 @@ class Machine(Generic[K, R]):
         return self._retries
 
     @property
-    def fresh_ready(self) -> bool:
-        """Whether there is a change that a worker may take: as long as there is, no more changes are needed."""
-        return self._turns.fresh_ready
+    def changes_waiting(self) -> bool:
+        """Whether a change waits for nothing but a worker: as long as there is one, more changes are not urgent."""
+        return self._turns.changes_waiting
 
     @property
     def ready(self) -> bool:
@@ -99,6 +99,30 @@ class Machine(Generic[K, R]):
         found = (self._retries.get(key) for key in owner.failing.by_revision()) if owner else ()
         return tuple(failure for failure in found if failure is not None)
 
+    def failing_rows(self) -> tuple[tuple[R, Failure[K]], ...]:
+        """What fails of all owners, those first that fail longest, each with its row."""
+        return tuple((self._records[failure.key].row, failure) for failure in self._retries)
+
+    def all_attempted(self) -> int:
+        """Each row up to this revision was attempted at least once, or is gone, whoever its owner is."""
+        return min((owner.attempted(self.consumed) for owner in self._owners.values()), default=self.consumed)
+
+    def all_low_watermark(self) -> int:
+        """The lowest revision whose last attempt failed, of all owners; 0: none."""
+        return min((low for owner in self._owners.values() if (low := owner.failing.lowest())), default=0)
+
+    def unsettled(self, revision: int, *, attempted: bool) -> Hashable | None:
+        """An owner that has a row up to this revision which is neither Done nor hopeless; None: there is none.
+
+        ``attempted``: an owner counts only until all of these rows were attempted.
+        """
+        for name, owner in self._owners.items():
+            if owner.attempted(self.consumed) < revision:
+                return name
+            if not attempted and not owner.settled(self.consumed, revision):
+                return name
+        return None
+
     def open_keys(self, name: Hashable) -> tuple[K, ...]:
         """What of this owner is not Done: what was not attempted yet, by revision, then what fails, then what is refreshed."""
         owner = self._owners.get(name)
@@ -119,6 +143,10 @@ class Machine(Generic[K, R]):
 
     def next_at(self) -> float:
         """When :meth:`tick` has something to do; infinity: nothing is planned."""
+        return min(self.planned_at(), self._turns.late_at())
+
+    def planned_at(self) -> float:
+        """When the next retry or refresh is due; infinity: there is none."""
         return min(self._retries.next_at(), self._refreshes.next_at())
 
     def counts(self) -> Counts:
@@ -131,6 +159,7 @@ class Machine(Generic[K, R]):
             failing=len(self._retries),
             held=len(self._held),
             running=self.running,
+            slow=self._turns.places.slow,
             owners=len(self._owners),
         )
 
@@ -279,20 +308,21 @@ class Machine(Generic[K, R]):
 
     # --- attempts ----------------------------------------------------------------------------------------------------------
 
-    def take(self) -> Attempt[K, R] | None:
+    def take(self, now: float) -> Attempt[K, R] | None:
         """What a worker is to do next, and to answer with :meth:`finish`; None: nothing."""
-        record = self._turns.take()
-        return None if record is None else self._attempt(record)
+        taken = self._turns.take(now)
+        return None if taken is None else self._attempt(taken[1][0])
 
-    def take_due(self) -> Attempt[K, R] | None:
-        """The next retry only, for where changes are done in batches."""
-        record = self._turns.take_due()
-        return None if record is None else self._attempt(record)
+    def take_batch(self, now: float) -> tuple[Sequence[Attempt[K, R]], bool]:
+        """Changes of one owner, up to a round's size, deletions first, as they make room; or one retry, and True with it.
 
-    def take_batch(self) -> list[Attempt[K, R]]:
-        """Changes of one owner, up to a round's size, deletions first: they make room."""
-        batch = [self._attempt(record) for record in self._turns.take_fresh(self._options.round_size)]
-        return sorted(batch, key=lambda attempt: not attempt.deleting)
+        Empty: there is nothing to do.
+        """
+        taken = self._turns.take(now, self._options.round_size)
+        if taken is None:
+            return (), False
+        work, records = taken
+        return sorted(map(self._attempt, records), key=lambda attempt: not attempt.deleting), work.retry
 
     def _attempt(self, record: Record[K, R]) -> Attempt[K, R]:
         self.running += 1
@@ -308,7 +338,9 @@ class Machine(Generic[K, R]):
         """
         self.running -= 1
         record = self._records[attempt.key]
-        took_part = self._owners[self._owner(attempt.row)]
+        work = record.work
+        if work is None:
+            raise RuntimeError(f"{attempt.key} is not being attempted")
         record.place = Place.RESTING
         if record.revision != attempt.revision or record.deleting is not attempt.deleting:
             self.dropped += 1
@@ -321,8 +353,9 @@ class Machine(Generic[K, R]):
             self._failed(record, error, now, draw)
         else:
             self._succeeded(record, now)
-        self._turns.done(took_part)
-        self._let_go(took_part)
+        record.work = None
+        self._turns.done(work, now, failed=error is not None)
+        self._let_go(work.owner)
 
     def _succeeded(self, record: Record[K, R], now: float) -> None:
         self._retries.clear(record.key)
@@ -353,8 +386,11 @@ class Machine(Generic[K, R]):
 
     # --- time --------------------------------------------------------------------------------------------------------------
 
-    def tick(self, now: float) -> None:
-        """What is due by now goes into its line: retries, what the rate lets through, what is old; a round's size of each."""
+    def tick(self, now: float) -> list[K]:
+        """What is due by now goes into its line: retries, what the rate lets through, what is old; a round's size of each.
+
+        Late operations give up their places. The answer is the keys of those that must be cut off early, for want of slow places.
+        """
         for _ in range(self._options.round_size):
             key = self._retries.pop_due(now)
             if key is None:
@@ -367,6 +403,7 @@ class Machine(Generic[K, R]):
             self._refresh(record, now)
         while (record := self._refreshes.let_through(now)) is not None:
             self._enqueue(record)
+        return [key for work in self._turns.tick(now) for key in work.keys]
 
     # --- refreshing --------------------------------------------------------------------------------------------------------
 

@@ -1,8 +1,9 @@
 """What is done for a row: the seam between a reconciler and its target.
 
 Operations must be idempotent: one may run again though it succeeded (the process died, or its row changed meanwhile). Two never
-run at once for the same key. A failure is a ClusterError (or a FormatError, which only a change helps); anything else is a bug,
-and ends the reconciler.
+run at once for the same key. A failure is a ClusterError, whose ``transient`` tells whether trying again can help, or a
+FormatError, which only a change helps. Any other exception is a failure of that row as well: it is logged with its traceback when
+it is new, and tried again. Cancellation, KeyboardInterrupt and SystemExit pass through.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -65,6 +66,10 @@ class BatchOperations(Protocol[K, R]):
 
 class OperationTimeoutError(ClusterError):
     """An operation was cut off because it took too long."""
+
+
+class UnexpectedError(ClusterError):
+    """An operation raised something that is neither a ClusterError nor a FormatError; that exception is the cause."""
 
 
 class BadRowError(ClusterError):

@@ -7,16 +7,19 @@ from dataclasses import dataclass
 class ReconcilerOptions:
     """Raises ValueError where they make no sense.
 
-    ``concurrency``: operations at once; ``owner_concurrency``: those of one owner, so that one whose operations hang leaves
-    workers to the others. ``round_size``: changes taken from the table at a time, and the size of a batch; ``round_gap_s``:
-    least time between two such rounds, in which writes gather. ``give_up``: after so many failures in a row somebody who waits
-    is told; it is tried on. ``operation_s``, ``prune_limit_s``: after that it is cut off. ``refresh_s``: what was done so long
-    ago is looked at again (0: never), at most ``refresh_per_s`` in a second, that many at once. ``prune_s``: between two
-    prunes, of which the first is when the table is initialized (0: on demand only).
+    ``concurrency``: operations at once; ``owner_concurrency``: those of one owner. ``patience_s``: after that an operation is
+    late, and no longer one of the ``concurrency``; ``slow_concurrency``: late operations and retries of their owners at once
+    (:mod:`~wharfinger.cluster.reconciler.turns`). ``round_size``: changes taken from the table at a time, and the size of a
+    batch; ``round_gap_s``: least time between two such rounds, in which writes gather. ``give_up``: after so many failures in
+    a row somebody who waits is told; it is tried on. ``operation_s``, ``prune_limit_s``: after that it is cut off.
+    ``refresh_s``: what was done so long ago is looked at again (0: never), at most ``refresh_per_s`` in a second, that many
+    at once. ``prune_s``: between two prunes, of which the first is when the table is initialized (0: on demand only).
     """
 
     concurrency: int = 16
     owner_concurrency: int = 8
+    slow_concurrency: int = 8
+    patience_s: float = 2.0
     round_size: int = 1000
     round_gap_s: float = 0.001
     first_retry_s: float = 0.1
@@ -30,10 +33,10 @@ class ReconcilerOptions:
     prune_limit_s: float = 600.0
 
     def __post_init__(self) -> None:
-        for name in ("concurrency", "owner_concurrency", "round_size", "give_up"):
+        for name in ("concurrency", "owner_concurrency", "slow_concurrency", "round_size", "give_up"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} of a reconciler must be at least 1")
-        for name in ("first_retry_s", "operation_s", "refresh_per_s", "prune_limit_s"):
+        for name in ("patience_s", "first_retry_s", "operation_s", "refresh_per_s", "prune_limit_s"):
             if getattr(self, name) <= 0:
                 raise ValueError(f"{name} of a reconciler must be more than 0")
         for name in ("round_gap_s", "refresh_s", "prune_s"):

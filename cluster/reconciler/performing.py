@@ -1,6 +1,6 @@
 """Performing operations: within their time, as somebody's work, and with every failure turned into a ClusterError."""
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Generic, TypeVar
 
@@ -14,6 +14,7 @@ from wharfinger.cluster.reconciler.operations import (
     NoOutcomeError,
     Operations,
     OperationTimeoutError,
+    UnexpectedError,
 )
 from wharfinger.cluster.reconciler.options import ReconcilerOptions
 from wharfinger.cluster.reconciler.statistics import Tally
@@ -41,6 +42,7 @@ class Performer(Generic[K, R]):
         self._batch = batch
         self._during = during
         self._options = options
+        self._running: dict[K, trio.CancelScope] = {}
         self.updates = Tally()
         self.deletions = Tally()
 
@@ -56,15 +58,17 @@ class Performer(Generic[K, R]):
         )
         error: ClusterError | None = None
         began = trio.current_time()
-        with trio.move_on_after(self._options.operation_s) as scope, self._during(attempt.row):
-            try:
+        scope = trio.CancelScope(deadline=began + self._options.operation_s)
+        try:
+            with scope, self._during(attempt.row):
+                self._running[attempt.key] = scope
                 await operation(attempt)
-            except ClusterError as failure:
-                error = failure
-            except FormatError as failure:
-                error = bad_row(failure)
+        except Exception as failure:  # noqa: BLE001 - whatever it is, it is an outcome of this row
+            error = as_outcome(failure)
+        finally:
+            self._running.pop(attempt.key, None)
         if scope.cancelled_caught:
-            error = OperationTimeoutError(f"{_doing(attempt)} took longer than {self._options.operation_s:g} s")
+            error = self._cut_off(_doing(attempt), scope)
         tally.add(trio.current_time() - began, failed=error is not None)
         return error
 
@@ -77,17 +81,17 @@ class Performer(Generic[K, R]):
         outcomes: Outcomes[K] = {}
         error: ClusterError | None = None
         began = trio.current_time()
-        with trio.move_on_after(self._options.operation_s) as scope, self._during(attempts[0].row):
-            try:
+        scope = trio.CancelScope(deadline=began + self._options.operation_s)
+        try:
+            with scope, self._during(attempts[0].row):
+                self._running[attempts[0].key] = scope
                 outcomes = await operation(attempts)
-            except ClusterError as failure:
-                error = failure
-            except FormatError as failure:
-                error = bad_row(failure)
+        except Exception as failure:  # noqa: BLE001 - whatever it is, it is an outcome of these rows
+            error = as_outcome(failure)
+        finally:
+            self._running.pop(attempts[0].key, None)
         if scope.cancelled_caught:
-            error = OperationTimeoutError(
-                f"{_doing(attempts[0])} and {len(attempts) - 1} others took longer than {self._options.operation_s:g} s"
-            )
+            error = self._cut_off(f"{_doing(attempts[0])} and {len(attempts) - 1} others", scope)
         whole: dict[K, ClusterError | None] = {
             attempt.key: error if error is not None else _outcome(outcomes, attempt) for attempt in attempts
         }
@@ -97,19 +101,42 @@ class Performer(Generic[K, R]):
             tally.add(each_s, failed=one is not None)
         return whole
 
+    def cut_off(self, keys: Iterable[K]) -> None:
+        """End the operations under way for these keys: they are late, and there are too many of them."""
+        for key in keys:
+            if (scope := self._running.get(key)) is not None:
+                scope.cancel(reason="it is late, and so are too many others")
+
+    def _cut_off(self, doing: str, scope: trio.CancelScope) -> ClusterError:
+        limit = f"{doing} took longer than {self._options.operation_s:g} s"
+        if trio.current_time() >= scope.deadline:
+            return OperationTimeoutError(limit)
+        patience = f"{doing} took longer than {self._options.patience_s:g} s"
+        return OperationTimeoutError(f"{patience} and was cut off, because too many other operations hang")
+
     async def prune(self, snapshot: Snapshot[K, R]) -> ClusterError | None:
         """Prune once; why it failed, or None."""
         error: ClusterError | None = None
-        with trio.move_on_after(self._options.prune_limit_s) as scope:
-            try:
+        scope = trio.CancelScope(deadline=trio.current_time() + self._options.prune_limit_s)
+        try:
+            with scope:
                 await self._operations.prune(snapshot)
-            except ClusterError as failure:
-                error = failure
-            except FormatError as failure:
-                error = bad_row(failure)
+        except Exception as failure:  # noqa: BLE001 - it is tried again, like any other prune that fails
+            error = as_outcome(failure)
         if scope.cancelled_caught:
             return OperationTimeoutError(f"pruning took longer than {self._options.prune_limit_s:g} s")
         return error
+
+
+def as_outcome(failure: Exception) -> ClusterError:
+    """What an operation raised, as the error of its row; what nobody expects keeps its traceback, to be logged."""
+    if isinstance(failure, ClusterError):
+        return failure
+    if isinstance(failure, FormatError):
+        return bad_row(failure)
+    error = UnexpectedError(f"{type(failure).__name__}: {failure}" if str(failure) else type(failure).__name__)
+    error.__cause__ = failure
+    return error
 
 
 def bad_row(failure: FormatError) -> ClusterError:

@@ -40,7 +40,10 @@ class Place(Enum):
 
 @dataclass(slots=True, eq=False)
 class Owner(Generic[K, R]):
-    """``fresh`` and ``due`` are in the order in which keys came; ``running``: how many workers are at it; ``rows``: its records.
+    """``fresh`` and ``due`` are in the order in which keys came; ``running``: keys that workers have; ``rows``: its records.
+
+    ``retrying``: those of ``running`` that are retries. ``late``: late operations since one succeeded in time; the owner is slow
+    unless it is 0. ``used``: seconds of workers, with which its turn is decided (:mod:`~wharfinger.cluster.reconciler.turns`).
 
     A key is in one of ``waiting`` (not attempted at its revision), ``failing`` and ``refreshing``, or in none of them;
     ``hopeless`` are those of ``failing`` that failed for good, or too often.
@@ -50,6 +53,9 @@ class Owner(Generic[K, R]):
     fresh: "OrderedDict[K, Record[K, R]]" = field(default_factory=OrderedDict)
     due: "OrderedDict[K, Record[K, R]]" = field(default_factory=OrderedDict)
     running: int = 0
+    retrying: int = 0
+    late: int = 0
+    used: float = 0.0
     rows: int = 0
     waiting: Lowest[K] = field(default_factory=Lowest)
     failing: Lowest[K] = field(default_factory=Lowest)
@@ -82,11 +88,28 @@ class Owner(Generic[K, R]):
 
 
 @dataclass(slots=True, eq=False)
+class Work(Generic[K, R]):
+    """The keys that one worker has, of one owner; ``began``: when it took them. ``left``: those that are not done.
+
+    ``slow``: it has a slow place, and no ordinary one. ``failed``: one of the keys did. ``cut``: it is being cut off early.
+    """
+
+    owner: Owner[K, R]
+    keys: tuple[K, ...]
+    began: float
+    retry: bool
+    slow: bool
+    left: int
+    failed: bool = False
+    cut: bool = False
+
+
+@dataclass(slots=True, eq=False)
 class Record(Generic[K, R]):
     """``revision``: of the row or, where ``deleting``, of its deletion. ``created``: since when there is a row with this key.
 
     ``number``: attempts at this revision. ``again``: while a worker had it, somebody asked for a refresh. ``kind``, ``id``,
-    ``at``: its status.
+    ``at``: its status. ``work``: whose part it was last.
     """
 
     key: K
@@ -103,11 +126,15 @@ class Record(Generic[K, R]):
     refreshing: bool = False
     again: bool = False
     replaces: bool = False
+    work: Work[K, R] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Keys: all of them, deletions that are not done among them; ``pending`` ones were not attempted at their revision."""
+    """Keys: all of them, deletions that are not done among them; ``pending`` ones were not attempted at their revision.
+
+    ``slow``: operations that have a slow place, being late or the retry of a slow owner.
+    """
 
     rows: int
     pending: int
@@ -115,4 +142,5 @@ class Counts:
     failing: int
     held: int
     running: int
+    slow: int
     owners: int

@@ -2,12 +2,13 @@
 
 There is one task for each worker, never one for a row. A worker takes from the machine what is next, performs it, says what came
 of it, and parks when there is nothing. Changes are taken from the table in rounds: the next one when no worker can be given
-anything of the last. So a hundred thousand changes are never queued at once, and one slow operation holds up one worker and no
-round. Where a batch is offered, workers take changes by the batch and retries one by one.
+anything of the last, or after READ_EVERY_S, so that the rows of one owner never hide those of another for long. One slow
+operation holds up one worker and no round. Where a batch is offered, workers take changes by the batch and retries one by one.
 
 Leaving the block cancels what runs: operations are idempotent, and whoever opens a reconciler next begins with all rows.
 """
 
+import logging
 import random
 from collections.abc import AsyncIterator, Callable, Container, Hashable, Iterable
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
@@ -19,7 +20,8 @@ import trio
 from wharfinger.cluster.errors import ClusterError
 from wharfinger.cluster.reconciler import pruning
 from wharfinger.cluster.reconciler.machine import Machine
-from wharfinger.cluster.reconciler.operations import Attempt, BatchOperations, Operations
+from wharfinger.cluster.reconciler.metrics import Operation, ReconcilerMetrics
+from wharfinger.cluster.reconciler.operations import Attempt, BatchOperations, Operations, UnexpectedError
 from wharfinger.cluster.reconciler.options import ReconcilerOptions
 from wharfinger.cluster.reconciler.performing import Performer
 from wharfinger.cluster.reconciler.retries import Failure
@@ -34,8 +36,14 @@ from wharfinger.cluster.tables.watch import Watch
 K = TypeVar("K", bound=Hashable)
 R = TypeVar("R")
 
+log = logging.getLogger(__name__)
+
+_EVERYBODY: Final = object()
+"""Stands for all owners among those who are waited for."""
 _BREATH: Final = 16
 """A worker whose operations never wait lets others run after so many of them."""
+READ_EVERY_S: Final = 0.1
+"""While workers have enough to do, this is the least time between two rounds."""
 _DEFAULT: Final = ReconcilerOptions()
 
 
@@ -64,18 +72,23 @@ async def open_reconciler(
     batch: BatchOperations[K, R] | None = None,
     during: Callable[[R], AbstractContextManager[None]] = nobodys,
     draw: Callable[[], float] = random.random,
+    metrics: ReconcilerMetrics | None = None,
+    attempted: Callable[[Attempt[K, R], Failure[K] | None], None] | None = None,
 ) -> AsyncIterator["Reconciler[K, R]"]:
     """Bring a target to the rows of ``table`` for as long as the block runs.
 
     ``owner`` of a row: who waits for it. ``statuses``: joined under ``name``, for several reconcilers of one table. ``during``
-    surrounds each operation with whose work it is. ``draw``: at random in [0, 1), for pauses.
+    surrounds each operation with whose work it is. ``draw``: at random in [0, 1), for pauses. ``metrics`` is told of each
+    operation. ``attempted`` is told of each attempt that counts, with the failure as it is known then, None where it succeeded;
+    it must not block.
     """
     reconciler = Reconciler(table, Performer(operations, batch, during, options), owner, name, options, draw)
+    reconciler.listen(metrics, attempted)
     told = statuses if statuses is not None else Statuses[K]()
     told.join(name, reconciler.status)
     try:
         async with trio.open_nursery() as nursery:
-            for number in range(options.concurrency):
+            for number in range(options.concurrency + options.slow_concurrency):
                 nursery.start_soon(reconciler.work, name=f"reconciler {name}, worker {number}")
             nursery.start_soon(reconciler.read, name=f"reconciler {name}, changes")
             nursery.start_soon(reconciler.keep_time, name=f"reconciler {name}, times")
@@ -113,6 +126,14 @@ class Reconciler(Generic[K, R]):
         self._alarm = trio.Event()
         self._alarm_at = float("-inf")
         self._prune_asked = trio.Event()
+        self._metrics: ReconcilerMetrics | None = None
+        self._attempted: Callable[[Attempt[K, R], Failure[K] | None], None] | None = None
+
+    def listen(
+        self, metrics: ReconcilerMetrics | None, attempted: Callable[[Attempt[K, R], Failure[K] | None], None] | None
+    ) -> None:
+        """Tell these from now on; see :func:`open_reconciler`."""
+        self._metrics, self._attempted = metrics, attempted
 
     # --- for whoever waits -------------------------------------------------------------------------------------------------
 
@@ -131,6 +152,28 @@ class Reconciler(Generic[K, R]):
             await self._waiters.wait_until(owner, lambda: machine.attempted(owner) >= revision)
         return Progress(machine.attempted(owner), machine.low_watermark(owner))
 
+    async def wait_until_all_reconciled(self, revision: int, *, until_settled: bool = False) -> Progress:
+        """Wait as :meth:`wait_until_reconciled` does, for the rows of all owners.
+
+        ``until_settled``: of each owner, until every row is Done or deleted, or one of them failed for good or too often.
+        """
+        machine = self._machine
+        blocking: list[Hashable] = []  # the owner that was found last: nobody else is looked at until it is done
+
+        def is_over() -> bool:
+            if machine.consumed < revision:
+                return False
+            for name in blocking:
+                over = machine.settled(name, revision) if until_settled else machine.attempted(name) >= revision
+                if not over:
+                    return False
+            found = machine.unsettled(revision, attempted=not until_settled)
+            blocking[:] = [] if found is None else [found]
+            return found is None
+
+        await self._waiters.wait_until(_EVERYBODY, is_over)
+        return Progress(machine.all_attempted(), machine.all_low_watermark())
+
     def watch(self, owner: Hashable) -> Watch:
         """Fires at the next step of this owner; take it before you read."""
         return self._waiters.watch(owner)
@@ -142,6 +185,10 @@ class Reconciler(Generic[K, R]):
     def failures(self, owner: Hashable) -> tuple[Failure[K], ...]:
         """What of this owner fails, by revision."""
         return self._machine.failures(owner)
+
+    def failing_rows(self) -> tuple[tuple[R, Failure[K]], ...]:
+        """What fails of all owners, those first that fail longest, each with its row."""
+        return self._machine.failing_rows()
 
     def status(self, key: K) -> Status | None:
         """How a row stands, or the deletion of one that is gone; None: there is neither."""
@@ -193,7 +240,7 @@ class Reconciler(Generic[K, R]):
         if entry is not None and entry.revision == revision:
             self._machine.assume_done(key, revision, trio.current_time())
             self._set_alarm()
-            self._waiters.step(self._owner(entry.row))
+            self._step(self._owner(entry.row))
 
     def prune(self) -> None:
         """Prune once, as soon as the table is initialized; several calls before that are one."""
@@ -209,7 +256,7 @@ class Reconciler(Generic[K, R]):
             if self._performer.in_batches:
                 worked = await self._work_by_the_batch()
             else:
-                worked = await self._work_one(self._machine.take())
+                worked = await self._work_one()
             if not worked:
                 self._hungry.set()
                 await self._idle.park()
@@ -218,41 +265,72 @@ class Reconciler(Generic[K, R]):
             if not performed % _BREATH:
                 await trio.lowlevel.checkpoint()
 
-    async def _work_one(self, attempt: Attempt[K, R] | None) -> bool:
+    async def _work_one(self) -> bool:
+        now = trio.current_time()
+        attempt = self._machine.take(now)
         if attempt is None:
             return False
-        self._wake_another()
-        self._finish(attempt, await self._performer.perform(attempt))
+        self._taken(now)
+        self._finish(attempt, await self._performer.perform(attempt), now)
         return True
 
     async def _work_by_the_batch(self) -> bool:
-        """A retry if one is due, else a batch. Deletions are over before updates begin."""
-        if await self._work_one(self._machine.take_due()):
+        """A retry by itself, or a batch of changes. Deletions are over before updates begin."""
+        now = trio.current_time()
+        batch, is_retry = self._machine.take_batch(now)
+        if not batch:
+            return False
+        self._taken(now)
+        if is_retry:
+            self._finish(batch[0], await self._performer.perform(batch[0]), now)
             return True
-        batch = self._machine.take_batch()
-        self._wake_another()
         for deleting in (True, False):
             attempts = [attempt for attempt in batch if attempt.deleting is deleting]
             outcomes = await self._performer.perform_batch(attempts)
             for attempt in attempts:
-                self._finish(attempt, outcomes[attempt.key])
-        return bool(batch)
+                self._finish(attempt, outcomes[attempt.key], now)
+        return True
 
-    def _finish(self, attempt: Attempt[K, R], error: ClusterError | None) -> None:
+    def _step(self, owner: Hashable) -> None:
+        self._waiters.step(owner)
+        self._waiters.step(_EVERYBODY)
+
+    def _finish(self, attempt: Attempt[K, R], error: ClusterError | None, began: float) -> None:
         """What came of an attempt. It counts if the row is still the same: nobody runs between the look and the note of it."""
         machine = self._machine
         entry = self._table.snapshot().get(attempt.key)
         current = 0 if entry is None else entry.revision
         draw = 0.0 if error is None else self._draw()
-        machine.finish(attempt, current, error, now=trio.current_time(), draw=draw)
+        if isinstance(error, UnexpectedError):
+            self._log_unexpected(attempt, error)
+        now = trio.current_time()
+        if self._metrics is not None:
+            operation = Operation.DELETE if attempt.deleting else Operation.UPDATE
+            self._metrics.performed(self.name, operation, now - began, failed=error is not None)
+        dropped = machine.dropped
+        machine.finish(attempt, current, error, now=now, draw=draw)
+        if self._metrics is not None:
+            self._metrics.failing(self.name, Operation.UPDATE, len(machine.retries))
+        if self._attempted is not None and machine.dropped == dropped:
+            self._attempted(attempt, None if error is None else machine.retries.get(attempt.key))
         self._set_alarm()
-        self._waiters.step(self._owner(attempt.row))
+        self._step(self._owner(attempt.row))
 
-    def _wake_another(self) -> None:
+    def _log_unexpected(self, attempt: Attempt[K, R], error: UnexpectedError) -> None:
+        """With its traceback, unless the row failed with the same words before, or it was logged for another row of a batch."""
+        before, cause = self._machine.retries.get(attempt.key), error.__cause__
+        if cause is not None and (before is None or str(before.error) != str(error)):
+            doing = "deleting" if attempt.deleting else "updating"
+            log.error("reconciler %s: %s %s raised %s", self.name, doing, attempt.key, error, exc_info=cause)
+        error.__cause__ = None  # an error that is kept keeps no frames alive
+
+    def _taken(self, now: float) -> None:
         """Whoever takes something wakes one more if there is more: as many work as can, and no more are woken than that."""
+        if now + self._options.patience_s < self._alarm_at:
+            self._alarm.set()
         if self._machine.ready:
             self._idle.unpark()
-        if not self._machine.fresh_ready:
+        if not self._machine.changes_waiting:
             self._hungry.set()
 
     async def read(self) -> None:
@@ -271,9 +349,10 @@ class Reconciler(Generic[K, R]):
     async def _read(self, stream: ChangeStream[K, R]) -> None:
         while True:
             await stream.changed()
-            while self._machine.fresh_ready:
-                self._hungry = trio.Event()  # no await between the check and this line
-                await self._hungry.wait()
+            with trio.move_on_after(READ_EVERY_S):
+                while self._machine.changes_waiting:
+                    self._hungry = trio.Event()  # no await between the check and this line
+                    await self._hungry.wait()
             self._rounds += 1
             changes = stream.take(self._options.round_size)
             self._machine.take_in(changes, stream.revision, trio.current_time())
@@ -287,7 +366,7 @@ class Reconciler(Generic[K, R]):
         """Hand out what is due."""
         while True:
             self._alarm = trio.Event()
-            self._machine.tick(trio.current_time())
+            self._performer.cut_off(self._machine.tick(trio.current_time()))
             if self._machine.ready:
                 self._idle.unpark()
             self._alarm_at = self._machine.next_at()
@@ -296,7 +375,7 @@ class Reconciler(Generic[K, R]):
                 await self._alarm.wait()
 
     def _set_alarm(self) -> None:
-        if self._machine.next_at() < self._alarm_at:
+        if self._machine.planned_at() < self._alarm_at:
             self._alarm.set()
 
     async def keep_pruned(self) -> None:
@@ -315,7 +394,22 @@ class Reconciler(Generic[K, R]):
             self._machine.release()
             if self._machine.ready:
                 self._idle.unpark()
-            now = trio.current_time()
-            self._pruning = pruning.ended(
-                self._pruning, self._options, error, now=now, took_s=now - began, draw=self._draw()
-            )
+            self._pruned(error, began)
+
+    def _pruned(self, error: ClusterError | None, began: float) -> None:
+        now, before = trio.current_time(), self._pruning.error
+        if isinstance(error, UnexpectedError) and str(before or "") != str(error):
+            log.error("reconciler %s: pruning raised %s", self.name, error, exc_info=error.__cause__)
+        if isinstance(error, UnexpectedError):
+            error.__cause__ = None
+        self._pruning = pruning.ended(
+            self._pruning, self._options, error, now=now, took_s=now - began, draw=self._draw()
+        )
+        if error is not None and str(before or "") != str(error):
+            pause = self._pruning.due_at - now
+            log.warning("reconciler %s: pruning failed, next try in %.1f s: %s", self.name, pause, error)
+        elif error is None and before is not None:
+            log.info("reconciler %s: pruning succeeded again", self.name)
+        if self._metrics is not None:
+            self._metrics.performed(self.name, Operation.PRUNE, now - began, failed=error is not None)
+            self._metrics.failing(self.name, Operation.PRUNE, 0 if error is None else 1)

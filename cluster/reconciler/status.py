@@ -17,7 +17,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Generic, TypeVar
 
-from wharfinger.formats.json_value import JsonObject
+from wharfinger.formats.json_value import JsonObject, JsonValue, ShapeError, as_object, find_int, find_str
 
 K = TypeVar("K", bound=Hashable)
 
@@ -52,6 +52,16 @@ class Status:
         at = today - timedelta(seconds=max(now - self.updated_at, 0))
         told: JsonObject = {"kind": self.kind.value, "id": self.id, "updated-at": at.isoformat()}
         return {**told, "error": self.error} if self.error else told
+
+    @classmethod
+    def from_json(cls, value: JsonValue, now: float, today: datetime) -> "Status":
+        """A status from what :meth:`as_json` made of it, perhaps by another process. Raises ShapeError."""
+        kind, at = find_str(value, "kind"), find_str(value, "updated-at")
+        try:
+            age = today - datetime.fromisoformat(at)
+            return cls(Kind(kind), find_int(value, "id"), now - age.total_seconds(), find_str(value, "error"))
+        except (ValueError, TypeError) as error:
+            raise ShapeError(f"not a status: kind {kind!r}, updated-at {at!r}: {error}") from error
 
 
 class StatusSet:
@@ -97,6 +107,11 @@ class StatusSet:
     def as_json(self, now: float, today: datetime) -> JsonObject:
         """The JSON of each, by name."""
         return {name: status.as_json(now, today) for name, status in self._statuses.items()}
+
+    @classmethod
+    def from_json(cls, value: JsonValue, now: float, today: datetime) -> "StatusSet":
+        """A set from what :meth:`as_json` made of it. Raises ShapeError."""
+        return cls({name: Status.from_json(one, now, today) for name, one in as_object(value, "statuses").items()})
 
 
 class Statuses(Generic[K]):

@@ -1,109 +1,285 @@
-"""Whose turn it is: owners in rotation, each with its keys in the order in which they came, and a share for retries.
+"""Choose the key that a worker attempts next, so that no owner can keep the others waiting.
 
-* An owner with `cap` keys at work is passed over until one of them is done.
-* As long as there are both, each RETRY_EVERY-th key handed out is a retry: neither changes that never end nor retries that
-  never end keep the other waiting (the peer gives retries what changes leave of a round, which may be nothing).
-* A key that is in a line and changes keeps its place.
+Places. An operation takes one of the ordinary places (`concurrency`) or one of the slow ones (`slow_concurrency`)::
+
+    first attempts, retries of other owners ──► ordinary place ──► done
+                                                    │ not done after `patience_s`: it is late
+                                                    ▼
+    retries of slow owners ───────────────────► slow place ─────► done, or cut off after `operation_s`
+
+So every ordinary place is free again after `patience_s`, however many operations hang. An owner is slow from when one of its
+operations is late until one succeeds in time. A late operation for which there is no slow place is cut off, once: its retry
+is in a slow place from the beginning, where nothing but `operation_s` ends it.
+
+Turns. The owner that has used the least time of workers goes first; a failure counts for at least `patience_s`, and an owner
+that comes back from a pause begins a little ahead of the others. So an owner that comes, or whose operations are quick, passes
+those whose operations hang, fail or are slow. As long as there are both, each RETRY_EVERY-th key handed out
+for an ordinary place is a retry.
+
+Shares. An owner has at most `owner_concurrency` operations at once, half of it after a late one, a quarter after two, and so
+on down to two, of which one is kept for first attempts. A key that is in a line and changes keeps its place in it.
+
+The bound, which tests/cluster/reconciler/test_fairness.py holds: the first attempt at a row of an owner that has nothing else to
+do begins within `patience_s * (2 + 2 * U / concurrency)` seconds after its change was taken in, where U counts the owners
+that came before it and have not had a turn since.
 """
 
-from collections import OrderedDict
+import heapq
 from collections.abc import Hashable
+from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
-from wharfinger.cluster.reconciler.records import Owner, Place, Record
+from wharfinger.cluster.reconciler.options import ReconcilerOptions
+from wharfinger.cluster.reconciler.records import Owner, Place, Record, Work
 
 K = TypeVar("K", bound=Hashable)
 R = TypeVar("R")
 
 RETRY_EVERY: Final = 4
+DEBT: Final = 10
+"""Time that an owner has used counts up to so many times the patience, so that it is never forgotten for long."""
+_STALE: Final = 64
+_NONE: Final = -1
+
+
+class Lane(Generic[K, R]):
+    """Owners with something to do, by the time they have used. Of an owner's entries in the heap only the newest counts.
+
+    While there is one owner only, what its entry says of the time is not kept up: it is when a second one comes.
+    """
+
+    __slots__ = ("_heap", "_last", "_serials")
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[float, int, Owner[K, R]]] = []
+        self._serials: dict[Hashable, int] = {}
+        self._last = 0
+
+    def __bool__(self) -> bool:
+        """Whether there is an owner."""
+        return bool(self._serials)
+
+    def __contains__(self, name: object) -> bool:
+        """Whether this owner is here."""
+        return name in self._serials
+
+    def put(self, owner: Owner[K, R]) -> None:
+        """Behind all that have used as much; again, where the owner is here and has used another amount by now."""
+        serials = self._serials
+        if len(serials) == 1:
+            if owner.name in serials:
+                return
+            self._push(self.first())
+        self._push(owner)
+        if len(self._heap) > 2 * len(serials) + _STALE:
+            self._heap = [entry for entry in self._heap if serials.get(entry[2].name) == entry[1]]
+            heapq.heapify(self._heap)
+
+    def _push(self, owner: Owner[K, R]) -> None:
+        self._last += 1
+        self._serials[owner.name] = self._last
+        heapq.heappush(self._heap, (owner.used, self._last, owner))
+
+    def drop(self, owner: Owner[K, R]) -> None:
+        """Out of it; nothing where it is not here."""
+        self._serials.pop(owner.name, None)
+
+    def first(self) -> Owner[K, R]:
+        """The owner whose turn it is; there must be one."""
+        heap, serials = self._heap, self._serials
+        while serials.get(heap[0][2].name, _NONE) != heap[0][1]:
+            heapq.heappop(heap)
+        return heap[0][2]
+
+
+@dataclass(slots=True)
+class Places:
+    """How many places are taken."""
+
+    ordinary: int = 0
+    slow: int = 0
 
 
 class Turns(Generic[K, R]):
-    """The lines of all owners. Invariant: an owner is in a rotation iff it has keys in that line and is below the cap."""
+    """The lines of all owners, and the places. Invariant: an owner is in a lane iff it has such keys and may have one more."""
 
-    def __init__(self, cap: int) -> None:
-        self._cap = cap
-        self._fresh: OrderedDict[Hashable, Owner[K, R]] = OrderedDict()
-        self._due: OrderedDict[Hashable, Owner[K, R]] = OrderedDict()
+    def __init__(self, options: ReconcilerOptions) -> None:
+        self._options = options
+        self._cap = options.owner_concurrency
+        self._charge = options.patience_s
+        self._changes: Lane[K, R] = Lane()
+        self._retries: Lane[K, R] = Lane()
+        self._slow_retries: Lane[K, R] = Lane()
         self._since_retry = 0
+        self._used = 0.0
+        self._timely: dict[Work[K, R], None] = {}
+        self._late: dict[Work[K, R], None] = {}
+        self.places = Places()
 
     @property
-    def fresh_ready(self) -> bool:
-        """Whether there is a change that a worker may take."""
-        return bool(self._fresh)
+    def changes_waiting(self) -> bool:
+        """Whether there is a change of an owner that may have one more operation."""
+        return bool(self._changes)
 
     @property
     def ready(self) -> bool:
         """Whether there is anything that a worker may take."""
-        return bool(self._fresh or self._due)
+        places = self.places
+        if places.ordinary < self._options.concurrency and (self._changes or self._retries):
+            return True
+        return bool(self._slow_retries) and places.slow < self._options.slow_concurrency
+
+    # --- lines -------------------------------------------------------------------------------------------------------------
 
     def add_fresh(self, record: Record[K, R]) -> None:
         """To the end of its owner's line of changes."""
         record.place = Place.FRESH
         owner = record.owner
+        self._returned(owner)
         owner.fresh[record.key] = record
-        if owner.running < self._cap:
-            self._fresh[owner.name] = owner
+        if len(owner.fresh) == 1:
+            self._place(owner)
 
     def add_due(self, record: Record[K, R]) -> None:
         """To the end of its owner's line of retries."""
         record.place = Place.DUE
         owner = record.owner
+        self._returned(owner)
         owner.due[record.key] = record
-        if owner.running < self._cap:
-            self._due[owner.name] = owner
+        if len(owner.due) == 1:
+            self._place(owner)
 
     def remove(self, record: Record[K, R]) -> None:
         """Out of the line that it is in, if it is in one."""
         owner = record.owner
         if record.place is Place.FRESH:
             del owner.fresh[record.key]
-            if not owner.fresh:
-                self._fresh.pop(owner.name, None)
         elif record.place is Place.DUE:
             del owner.due[record.key]
-            if not owner.due:
-                self._due.pop(owner.name, None)
+        else:
+            return
+        self._place(owner)
 
-    def take(self) -> Record[K, R] | None:
-        """The next key, for a worker that has it from now on; None: there is nothing that may be begun."""
-        if self._due and (not self._fresh or self._since_retry >= RETRY_EVERY - 1):
-            self._since_retry = 0
-            return self._taken(next(iter(self._due.values())).due.popitem(last=False)[1])
-        if not self._fresh:
-            return None
-        self._since_retry = self._since_retry + 1 if self._due else 0
-        return self._taken(next(iter(self._fresh.values())).fresh.popitem(last=False)[1])
+    # --- work --------------------------------------------------------------------------------------------------------------
 
-    def take_fresh(self, most: int) -> list[Record[K, R]]:
-        """Up to so many changes of the owner whose turn it is."""
-        if not self._fresh:
-            return []
-        owner = next(iter(self._fresh.values()))
-        return [self._taken(owner.fresh.popitem(last=False)[1]) for _ in range(min(most, len(owner.fresh)))]
-
-    def take_due(self) -> Record[K, R] | None:
-        """The next retry."""
-        return self._taken(next(iter(self._due.values())).due.popitem(last=False)[1]) if self._due else None
-
-    def done(self, owner: Owner[K, R]) -> None:
-        """A worker has one key less of this owner."""
-        owner.running -= 1
-        self._rotate(owner)
-
-    def _taken(self, record: Record[K, R]) -> Record[K, R]:
-        record.place = Place.RUNNING
-        record.owner.running += 1
-        self._rotate(record.owner)
-        return record
-
-    def _rotate(self, owner: Owner[K, R]) -> None:
-        """To the end of the rotations that the owner belongs in, and out of the others."""
-        below = owner.running < self._cap
-        for rotation, line in ((self._fresh, owner.fresh), (self._due, owner.due)):
-            if not (line and below):
-                rotation.pop(owner.name, None)
-            elif owner.name in rotation:
-                rotation.move_to_end(owner.name)
+    def take(self, now: float, most: int = 1) -> tuple[Work[K, R], list[Record[K, R]]] | None:
+        """The next work: one retry, or up to ``most`` changes of one owner. None: there is nothing that may be begun."""
+        places, slow = self.places, False
+        if places.ordinary < self._options.concurrency and (self._changes or self._retries):
+            if self._retries and (not self._changes or self._since_retry >= RETRY_EVERY - 1):
+                self._since_retry = 0
+                owner, retry = self._retries.first(), True
             else:
-                rotation[owner.name] = owner
+                self._since_retry = self._since_retry + 1 if self._retries else 0
+                owner, retry = self._changes.first(), False
+        elif self._slow_retries and places.slow < self._options.slow_concurrency:
+            owner, retry, slow = self._slow_retries.first(), True, True
+        else:
+            return None
+        line = owner.due if retry else owner.fresh
+        records = [line.popitem(last=False)[1] for _ in range(1 if retry else min(most, len(line)))]
+        work: Work[K, R] = Work(owner, tuple([record.key for record in records]), now, retry, slow, len(records))
+        for record in records:
+            record.place = Place.RUNNING
+            record.work = work
+        self._begin(work)
+        return work, records
+
+    def _begin(self, work: Work[K, R]) -> None:
+        owner = work.owner
+        owner.running += work.left
+        if work.retry:
+            owner.retrying += 1
+        if work.slow:
+            self.places.slow += 1
+        else:
+            self._timely[work] = None
+            self.places.ordinary += 1
+        self._used = max(self._used, owner.used)
+        owner.used += self._charge
+        self._place(owner)
+
+    def done(self, work: Work[K, R], now: float, *, failed: bool) -> None:
+        """One key of a work is done; with the last one its place is free."""
+        owner = work.owner
+        owner.running -= 1
+        work.left -= 1
+        work.failed = work.failed or failed
+        if work.left:
+            self._place(owner)
+            return
+        if work.retry:
+            owner.retrying -= 1
+        took = now - work.began
+        in_time = took < self._options.patience_s
+        if not work.slow:
+            del self._timely[work]
+            self.places.ordinary -= 1
+        else:
+            self.places.slow -= 1
+            if work in self._late:
+                del self._late[work]
+            elif work.failed and not in_time:
+                owner.late += 1
+        if in_time and not work.failed:
+            owner.late = 0
+        owner.used += max(took, self._charge) - self._charge if work.failed else took - self._charge
+        owner.used = min(owner.used, self._used + DEBT * self._charge)
+        self._place(owner)
+
+    # --- time --------------------------------------------------------------------------------------------------------------
+
+    def late_at(self) -> float:
+        """When the next operation is late; infinity: none is under way."""
+        return next(iter(self._timely)).began + self._options.patience_s if self._timely else float("inf")
+
+    def tick(self, now: float) -> list[Work[K, R]]:
+        """Give the places of late operations to others; return the works that have to be cut off."""
+        cut: list[Work[K, R]] = []
+        while self.late_at() <= now:
+            work = next(iter(self._timely))
+            del self._timely[work]
+            work.owner.late += 1
+            work.slow = True
+            self.places.ordinary -= 1
+            self.places.slow += 1
+            self._late[work] = None
+            if self.places.slow - sum(one.cut for one in self._late) > self._options.slow_concurrency:
+                victim = self._victim()
+                victim.cut = True
+                cut.append(victim)
+            self._place(work.owner)
+        return cut
+
+    def _victim(self) -> Work[K, R]:
+        """The late operation whose owner has the most of them, the oldest of these; never a retry that began slow."""
+        uncut = [work for work in self._late if not work.cut]
+        counts: dict[Hashable, int] = {}
+        for work in uncut:
+            counts[work.owner.name] = counts.get(work.owner.name, 0) + 1
+        return max(uncut, key=lambda work: (counts[work.owner.name], work.owner.late, -work.began))
+
+    # --- lanes -------------------------------------------------------------------------------------------------------------
+
+    def _returned(self, owner: Owner[K, R]) -> None:
+        """An owner that had nothing to do begins where the others are, and a little ahead of them."""
+        if not (owner.fresh or owner.due or owner.running):
+            owner.used = max(owner.used, self._used - self._charge)
+
+    def _place(self, owner: Owner[K, R]) -> None:
+        """Into the lanes that the owner belongs in, by what it has used, and out of the others."""
+        share = self._cap if not owner.late else min(self._cap, max(2, self._cap >> min(owner.late, 32)))
+        below = owner.running < share
+        if owner.running and owner.name not in self._changes and owner.name not in self._retries:
+            owner.used = max(owner.used, self._used)  # it had all that it may have, and saved nothing up by that
+        if below and owner.fresh:
+            self._changes.put(owner)
+        else:
+            self._changes.drop(owner)
+        if below and owner.due and owner.retrying < max(1, share - max(1, share // 4)):
+            wanted, other = (self._slow_retries, self._retries) if owner.late else (self._retries, self._slow_retries)
+            wanted.put(owner)
+            other.drop(owner)
+        elif self._retries or self._slow_retries:
+            self._retries.drop(owner)
+            self._slow_retries.drop(owner)

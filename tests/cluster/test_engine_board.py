@@ -10,6 +10,7 @@ from wharfinger.cluster.engine_board import EngineBoard, Known
 from wharfinger.cluster.health import Health
 from wharfinger.cluster.ownership import Owner
 from wharfinger.cluster.release_request import Outcome, ReleaseResult
+from wharfinger.cluster.resource import ObjectKey
 
 WEB, DB = Owner("web", "default"), Owner("db", "default")
 
@@ -25,6 +26,12 @@ class Listener:
 
     def health_changed(self, owner: Owner, health: Health) -> None:
         self.heard.append(("health", owner))
+
+    def pruned(self, owner: Owner, keys: tuple[ObjectKey, ...]) -> None:
+        """Nobody looks at it."""
+
+    def troubled(self, owner: Owner, troubles: tuple[str, ...]) -> None:
+        """Nobody looks at it."""
 
     def foreign_revision(self, owner: Owner, release_revision: int, by: str) -> None:
         self.heard.append((f"{release_revision} by {by}", owner))

@@ -36,6 +36,12 @@ class Told:
     def foreign_revision(self, owner: Owner, release_revision: int, by: str) -> None:
         self.by.append(by)
 
+    def pruned(self, owner: Owner, keys: tuple[ObjectKey, ...]) -> None:
+        pass
+
+    def troubled(self, owner: Owner, troubles: tuple[str, ...]) -> None:
+        pass
+
 
 async def make_going(at: Bench) -> None:
     """A namespace that is going to be stuck on its way out, as one is in which something has a finalizer."""

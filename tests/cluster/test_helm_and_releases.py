@@ -23,7 +23,7 @@ from wharfinger.cluster.ownership import Owner
 from wharfinger.cluster.release import ReleaseStatus
 from wharfinger.cluster.release_engine import Outcome, ReleaseEngine, utc_now
 from wharfinger.cluster.release_store import ReleaseBusyError, ReleaseStore
-from wharfinger.cluster.resource import name_of
+from wharfinger.cluster.resource import ObjectKey, name_of
 from wharfinger.formats.json_value import JsonObject, JsonValue, find
 
 HELMS = ["helm", "helm3"]
@@ -200,6 +200,12 @@ class Told:
 
     def health_changed(self, owner: Owner, health: Health) -> None:
         """Not of interest."""
+
+    def pruned(self, owner: Owner, keys: tuple[ObjectKey, ...]) -> None:
+        """Nobody looks at it."""
+
+    def troubled(self, owner: Owner, troubles: tuple[str, ...]) -> None:
+        """Nobody looks at it."""
 
     def foreign_revision(self, owner: Owner, release_revision: int, by: str) -> None:
         """Noted."""

@@ -48,6 +48,12 @@ class Told:
     def foreign_revision(self, owner: Owner, release_revision: int, by: str) -> None:
         raise AssertionError(f"{owner}: {by}")
 
+    def pruned(self, owner: Owner, keys: tuple[ObjectKey, ...]) -> None:
+        pass
+
+    def troubled(self, owner: Owner, troubles: tuple[str, ...]) -> None:
+        pass
+
 
 async def live(at: Bench, which: ObjectKey) -> JsonObject | None:
     try:

@@ -18,6 +18,7 @@ from wharfinger.cluster.ownership import Owner
 from wharfinger.cluster.release import ReleaseStatus, new_release
 from wharfinger.cluster.release_engine import Outcome, ReleaseEngine
 from wharfinger.cluster.release_store import ReleaseStore
+from wharfinger.cluster.resource import ObjectKey
 from wharfinger.formats.json_value import JsonObject, find, find_list, find_str
 
 OWNER = Owner("web", "default")
@@ -39,6 +40,12 @@ class Told:
     def health_changed(self, owner: Owner, health: Health) -> None:
         """The state."""
         self.health.append(health.state)
+
+    def pruned(self, owner: Owner, keys: tuple[ObjectKey, ...]) -> None:
+        """Nobody looks at it."""
+
+    def troubled(self, owner: Owner, troubles: tuple[str, ...]) -> None:
+        """Nobody looks at it."""
 
     def foreign_revision(self, owner: Owner, release_revision: int, by: str) -> None:
         """Who did what."""

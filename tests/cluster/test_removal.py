@@ -18,7 +18,7 @@ from wharfinger.cluster.drift_policy import DriftPolicy
 from wharfinger.cluster.errors import ApiError, ConflictError, NotFoundError
 from wharfinger.cluster.http_client import open_client
 from wharfinger.cluster.ownership import Owner, owned
-from wharfinger.cluster.removal import Pruner, delete_exactly, disown, judge_leaving, why_kept
+from wharfinger.cluster.removal import Pruner, PruneReport, delete_exactly, disown, judge_leaving, why_kept
 from wharfinger.cluster.resource import ObjectKey, ResourceType
 from wharfinger.cluster.tables.transaction import write
 from wharfinger.formats.json_value import JsonObject, find, find_str
@@ -153,9 +153,11 @@ async def test_pruning_takes_only_what_is_ours_of_whole_releases(autojump_clock:
         await apply(client, renamed | {"metadata": {**as_metadata(renamed), "labels": {"wharfinger.dev/release": "x"}}})
         with write(table) as transaction:
             transaction.insert(table, desired_object(key("row"), OWNER, config_map("row"), DriftPolicy()))
-        pruner = Pruner(client, {OWNER}.__contains__, "wharfinger")
+        reports: list[PruneReport] = []
+        pruner = Pruner(client, {OWNER}.__contains__, "wharfinger", reports.append)
         assert await pruner.prune(table.snapshot()) == (key("left"),)
         assert await pruner.prune(desired_table().snapshot()) == ()
+        assert reports == [PruneReport({OWNER: [key("left")]}, {}), PruneReport()]
 
 
 @pytest.mark.parametrize("refused", ["GET", "DELETE"])
@@ -177,8 +179,13 @@ async def test_neither_a_kind_nor_an_object_holds_up_what_is_pruned_beside_it(
             )
 
         transport.fault = fault
+        reports: list[PruneReport] = []
         with pytest.raises(ApiError, match="403"):
-            await Pruner(client, {OWNER}.__contains__, "wharfinger").prune(table.snapshot())
+            await Pruner(client, {OWNER}.__contains__, "wharfinger", reports.append).prune(table.snapshot())
+        [report] = reports
+        assert sorted(each.name for each in report.gone[OWNER]) == ["one", "two"]
+        failed = [str(each) for each, _ in report.failed.get(OWNER, {}).values()]
+        assert failed == (["Secret default/s"] if refused == "DELETE" else [])
         for name in ("one", "two"):
             with pytest.raises(NotFoundError):
                 await client.get(key(name))

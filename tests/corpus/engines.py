@@ -21,6 +21,7 @@ from wharfinger.cluster.release_engine import (
     UninstallResult,
     open_release_engine,
 )
+from wharfinger.cluster.resource import ObjectKey
 from wharfinger.cluster.shared_watches import open_shared_watches
 from wharfinger.packages.chart import read_chart
 from wharfinger.packages.renderer import Rendered
@@ -43,6 +44,12 @@ class Told:
     def health_changed(self, owner: Owner, health: Health) -> None:
         """See EngineListener."""
         self.health[owner] = health
+
+    def pruned(self, owner: Owner, keys: tuple[ObjectKey, ...]) -> None:
+        """Nobody looks at it."""
+
+    def troubled(self, owner: Owner, troubles: tuple[str, ...]) -> None:
+        """Nobody looks at it."""
 
     def foreign_revision(self, owner: Owner, release_revision: int, by: str) -> None:
         """See EngineListener."""

@@ -20,6 +20,7 @@ from wharfinger.runtime.inspector import (
     MonitorCounts,
     MonitorSnapshot,
     NodeSnapshot,
+    ObjectCounts,
     OperationSnapshot,
     PackageSnapshot,
     PoolSnapshot,
@@ -105,6 +106,9 @@ STATISTICS = StatisticsSnapshot(
     PoolSnapshot(2, 1200, 1),
     PoolSnapshot(1, 30, 0),
     StoreSnapshot(2, 1, 4),
+    objects=ObjectCounts(
+        "Degraded, 2 errors", 40, pending=3, refreshing=1, failing=1, slow=2, pruned=7, prune_errors=1
+    ),
 )
 WAITING = task(1, error="connection refused", retry_in_s=14.25, running=False)
 BUSY = replace(
@@ -116,6 +120,7 @@ BUSY = replace(
     unmatched=("Deployment gone",),
     urls=("https://web.example",),
     drift=("Deployment.apps prod/busy: /spec/replicas is set by kubectl",),
+    failing=("ConfigMap prod/busy: no quota; attempt 4 failed, next at 12:07:20 UTC (in 13 s)",),
     crds=("example.com/v1/Thing",),
     waits_for=("renders",),
     operations=(OPERATION,),

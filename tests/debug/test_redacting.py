@@ -100,6 +100,7 @@ def test_what_goes_on_in_a_package_names_no_secret() -> None:
         unmatched=(said,),
         urls=(said,),
         drift=(said,),
+        failing=(said,),
         operations=(OperationSnapshot("update", (said,), (said,), (said,), earlier=True),),
         monitors=(replace(MONITOR, binding=said, last_error=said),),
         secrets=("hunter2",),
@@ -108,7 +109,7 @@ def test_what_goes_on_in_a_package_names_no_secret() -> None:
     masked = f"not {MARK}"
     assert safe.queue.tasks[0].waits_for == masked
     assert safe.progress == ProgressSnapshot(1, 1, (masked,))
-    assert (safe.warnings, safe.unmatched, safe.urls, safe.drift) == ((masked,),) * 4
+    assert (safe.warnings, safe.unmatched, safe.urls, safe.drift, safe.failing) == ((masked,),) * 5
     assert safe.operations == (OperationSnapshot("update", (masked,), (masked,), (masked,), earlier=True),)
     assert safe.monitors == (replace(MONITOR, binding=masked, last_error=masked),)
     assert "hunter2" not in repr(safe)

@@ -46,6 +46,16 @@ def test_the_documented_shape() -> None:
         "filters": {"workers": 2, "requests": 1200, "replaced": 1},
         "rules": {"workers": 1, "requests": 30, "replaced": 0},
         "store": {"locked": 2, "temporary": 1, "pinned": 4},
+        "objects": {
+            "health": "Degraded, 2 errors",
+            "objects": 40,
+            "pending": 3,
+            "refreshing": 1,
+            "failing": 1,
+            "slow": 2,
+            "pruned": 7,
+            "prune_errors": 1,
+        },
     }
     uncounted = statistics_to_json(replace(STATISTICS, filters=None, rules=None, store=None))
     assert not {"filters", "rules", "store"} & uncounted.keys()

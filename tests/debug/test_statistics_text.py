@@ -12,6 +12,7 @@ tasks         12 in 3 queues: 2 running, 4 backing off, 1 parked                
 monitors      12, 11 of them listed: 14 watches, 340 objects, 2 changes waiting   900 events, 1 changes dropped
 schedules     3 crontabs, next at 2026-05-17T12:30:45.123456Z                     17 ticks
 definitions   tried for: ingress, metrics
+objects       Degraded, 2 errors: 3 pending, 1 refreshing, 1 failing, 2 slow      7 pruned, 1 prunes failed
 store         2 locks held, 1 temporary names, 4 packages not deployed yet
 
 LIMIT     SLOTS   IN USE   WAITING

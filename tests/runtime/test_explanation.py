@@ -56,6 +56,16 @@ def test_that_it_is_left_to_people_is_said_all_the_same() -> None:
     assert "kubectl patch modules.wharfinger.dev db" in also
 
 
+def test_objects_that_fail_are_told_of_what_is_ready_and_of_what_is_not() -> None:
+    text = "ConfigMap prod/a: no quota; attempt 4 failed, next at 12:07:20 UTC (in 13 s)"
+    assert why("db", replace(ready("db"), failing=(text,))).also == (f"db: {text}",)
+    maintained = why("db", replace(ready("db"), maintenance="NoResourceReconciliation", failing=(text,)))
+    assert maintained.also[1:] == (f"db: {text}",)
+    held = why("db", replace(ready("db"), suspended=True, failing=(text,)))
+    assert not held.ready
+    assert f"db: {text}" in held.also
+
+
 def test_a_chain_three_levels_down() -> None:
     told = why(
         "shop.web",

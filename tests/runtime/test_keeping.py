@@ -11,22 +11,26 @@ import pytest
 import trio
 import trio.testing
 
-from tests.runtime.world import PATIENCE_S, World, open_world
+from tests.runtime.world import PATIENCE_S, World, open_ground, open_world
 from wharfinger.cluster.desired import identity_of
 from wharfinger.cluster.drift import Drift, DriftedField
 from wharfinger.cluster.drift_fights import Fight
+from wharfinger.cluster.errors import ApiError
 from wharfinger.cluster.health import health_of
-from wharfinger.cluster.ownership import Owner
+from wharfinger.cluster.ownership import Owner, owned
 from wharfinger.cluster.readiness import Current, Failed, InProgress, Readiness
 from wharfinger.cluster.release import from_secret, to_secret
 from wharfinger.cluster.resource import ObjectKey, ResourceType
 from wharfinger.formats.json_value import JsonObject, find, find_int, find_object, find_str
 from wharfinger.queue.service import current_package
+from wharfinger.queue.slots import SlotLimits, Slots
 from wharfinger.runtime.identity import SYSTEM_NAMESPACE
 from wharfinger.runtime.instance import Instance
 from wharfinger.runtime.keeping import Charging
+from wharfinger.runtime.limited_client import LimitedClient
 from wharfinger.runtime.resources import CONFIG_MAP, SECRET
 from wharfinger.runtime.scheduler import Rescheduled
+from wharfinger.runtime.snapshots import RuntimeInspector
 from wharfinger.runtime.status import Stage
 from wharfinger.runtime.summary import summary
 
@@ -187,6 +191,84 @@ async def test_drift_is_warned_of_where_that_is_asked_for_until_it_is_over(tmp_p
         await world.until_object(SHOP, lambda obj: find_str(obj, "data", "text") == "none")
         await world.until("prod", "shop", lambda obj: find(obj, "status", "warnings") is None)
         assert find_int(still, "status", "release", "revision") > 0
+
+
+async def test_what_is_pruned_is_said_with_its_reason(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, logger="wharfinger.runtime.keeping")
+    async with open_shop(tmp_path) as world:
+        await world.until_state("prod", "shop", "Ready")
+        stray = owned(
+            {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "stray", "namespace": "prod"}}, OWNER
+        )
+        await world.client.apply(stray, field_manager="wharfinger", force=True)
+        world.runtime.tools.releases.prune()
+        await until(lambda: world.runtime.tools.releases.statistics().pruned == 1)
+        reason = "it has the label of release prod/shop, which no longer contains it"
+        assert f"prod/shop: deleted ConfigMap prod/stray: {reason}" in caplog.messages
+
+
+async def test_troubles_are_warnings_without_secrets_until_they_are_over(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, logger="wharfinger.runtime.keeping")
+    async with open_shop(tmp_path) as world:
+        keeping, text = world.runtime.keeping, "the drift of ConfigMap prod/shop cannot be corrected: forbidden"
+        for _ in range(2):
+            keeping.troubled(OWNER, (text,))
+        warned = await world.until("prod", "shop", lambda obj: text in warnings_of(obj))
+        assert find_str(warned, "status", "summary", "state") == "Ready"
+        assert caplog.messages.count(f"prod/shop: {text}") == 1
+        keeping.troubled(OWNER, ())
+        await world.until("prod", "shop", lambda obj: find(obj, "status", "warnings") is None)
+        assert caplog.messages[-1] == "prod/shop: everything that failed to be corrected or pruned is done"
+        keeping.troubled(Owner("nobody", "prod"), (text,))
+        assert caplog.messages[-1] == f"prod/nobody: {text}"
+
+
+class RefusingClient(LimitedClient):
+    """Refuses every apply while it is told to."""
+
+    refuses = False
+
+    async def apply(
+        self, obj: JsonObject, *, field_manager: str, force: bool = False, dry_run: bool = False
+    ) -> JsonObject:
+        if self.refuses:
+            raise ApiError(403, "Forbidden", "a policy forbids it")
+        return await super().apply(obj, field_manager=field_manager, force=force, dry_run=dry_run)
+
+
+async def test_a_correction_that_is_refused_is_a_warning_and_why_says_when_it_is_tried_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with open_ground(tmp_path) as ground:
+        client = RefusingClient(ground.client, Slots(SlotLimits()))
+        async with replace(ground, engine_client=client).open_world() as world:
+            await world.push("web", "1.0.0")
+            await world.repository()
+            await world.create("prod", "shop")
+            await world.until_state("prod", "shop", "Ready")
+            client.refuses = True
+            await set_text(world, "changed")
+            warned = await world.until("prod", "shop", lambda obj: "cannot be corrected" in warnings_of(obj))
+            text = "the drift of ConfigMap prod/shop cannot be corrected: a policy forbids it (403 Forbidden)"
+            assert text in warnings_of(warned)
+            assert find_str(warned, "status", "summary", "state") == "Ready"
+            assert caplog.messages.count(f"prod/shop: {text}") == 1
+            inspector = RuntimeInspector("test", datetime(2026, 1, 1, tzinfo=UTC), world.runtime)
+            told = await inspector.why("prod.shop")
+            assert told is not None
+            assert told.ready
+            [also] = told.also
+            assert also.startswith("prod.shop: ConfigMap prod/shop: a policy forbids it (403 Forbidden); attempt ")
+            assert " failed, next at " in also
+            counted = await inspector.statistics()
+            assert counted is not None
+            assert counted.objects is not None
+            assert (counted.objects.health, counted.objects.failing) == ("Degraded, 1 error", 1)
+            client.refuses = False
+            await world.change("prod", "shop", {"settings": {"text": "other"}})
+            await world.until("prod", "shop", lambda obj: find(obj, "status", "warnings") is None)
 
 
 async def test_where_drift_is_off_nobody_looks(tmp_path: Path) -> None:

@@ -16,6 +16,9 @@ from tests.runtime.notes import NO_TOOLS, Notes, instance
 from tests.runtime.test_hook_runs import bash, config_map, hooked
 from tests.runtime.test_instance import WRITE_ONLY
 from tests.runtime.world import open_world
+from wharfinger.cluster.desired import Identity
+from wharfinger.cluster.errors import ClusterError
+from wharfinger.cluster.reconciler.retries import Failure, Outcome
 from wharfinger.hooks.config import read_hook_config
 from wharfinger.hooks.discovery import Hook
 from wharfinger.queue.dump import QueueDump
@@ -34,6 +37,7 @@ from wharfinger.runtime.journal import Journal, Operation
 from wharfinger.runtime.package_snapshot import (
     AWAIT_CRDS,
     Surroundings,
+    failure_line,
     package_snapshot,
     surrounded,
     surroundings,
@@ -253,7 +257,25 @@ async def test_what_the_hooks_of_a_package_follow_and_what_the_journal_has(tmp_p
         assert (found.hooks[0].waiting, found.hooks[0].reduced) == (1, 0)
 
 
-def test_operations_are_told_apart_by_package() -> None:
+def test_what_fails_of_a_release_is_told_with_its_attempt_the_next_one_and_what_was_before() -> None:
+    failure = Failure(
+        Identity("ConfigMap", "prod", "front"),
+        ClusterError("no quota"),
+        attempts=4,
+        next_at=113.0,
+        permanent=False,
+        since=90.0,
+        history=(Outcome(91.0, "no route", 2), Outcome(100.0, "no quota", 2)),
+    )
+    today = datetime(2026, 1, 1, 12, 7, 7, tzinfo=UTC)
+    before = "before: no route (2 times)"
+    text = failure_line(failure, 100.0, today)
+    assert text == f"ConfigMap prod/front: no quota; attempt 4 failed, next at 12:07:20 UTC (in 13 s); {before}"
+    text = failure_line(replace(failure, history=failure.history[1:]), 114.0, today)
+    assert text == "ConfigMap prod/front: no quota; attempt 4 failed, attempt 5 is under way"
+
+
+async def test_operations_are_told_apart_by_package() -> None:
     journal = Journal(None)
     for package, operation in (
         ("prod.app", Operation.UPDATE),
@@ -264,8 +286,9 @@ def test_operations_are_told_apart_by_package() -> None:
         journal.start(package, operation, "one")
         journal.complete(package, operation, "one")
         journal.start(package, operation, "two")
-    tools = cast("Tools", SimpleNamespace(journal=journal, slots=Slots(ONE_SLOT), crd_phase=Tries()))
-    around = surroundings(tools)
+    releases = SimpleNamespace(failures=dict)
+    tools = cast("Tools", SimpleNamespace(journal=journal, slots=Slots(ONE_SLOT), crd_phase=Tries(), releases=releases))
+    around = surroundings(tools, datetime.now(UTC))
     assert around.operations["prod.shop"] == (OperationSnapshot("update", ("one",), ("two",), (), earlier=False),)
     assert [each.operation for each in around.operations["prod.app"]] == ["reconciliation", "update"]
     assert around.trying_crds == ()

@@ -177,7 +177,7 @@ def test_a_row_that_comes_again_while_its_delete_runs_is_updated_after_that(worl
     deleting = world.take()
     put(world.table, 1)
     world.take_in()
-    assert world.machine.take() is None
+    assert world.machine.take(world.now) is None
     world.finish(deleting)
     assert not world.run().deleting
     assert world.kind(1) is Kind.DONE
@@ -497,20 +497,25 @@ def test_a_batch_is_of_one_owner_and_begins_with_deletions() -> None:
     with a_world(a_table(), ReconcilerOptions(round_size=3)) as world:
         put(world.table, Row(1), Row(2), Row(3))
         world.take_in()
-        for attempt in world.machine.take_batch():
+        for attempt in world.machine.take_batch(world.now)[0]:
             world.finish(attempt)
         put(world.table, Row(1, text="newer"), Row(4), Row(5, "b"))
         drop(world.table, 3)
         world.take_in()
-        batches = [world.machine.take_batch() for _ in range(3)]
-        told = [[(attempt.key, attempt.deleting) for attempt in batch] for batch in batches]
+        batches = [world.machine.take_batch(world.now) for _ in range(3)]
+        told = [[(attempt.key, attempt.deleting) for attempt in batch] for batch, _ in batches]
         assert sorted(told) == [[], [(3, True), (1, False), (4, False)], [(5, False)]]
-        for batch in batches:
+        assert not any(is_retry for _, is_retry in batches)
+        for batch, _ in batches:
             for attempt in batch:
                 world.finish(attempt, FAILED)
-        assert world.machine.take_due() is None
+        assert world.machine.take_batch(world.now) == ((), False)
         world.wait(1)
         world.wait(0)
-        assert world.machine.take_batch() == []
-        retries = [world.machine.take_due() for _ in range(5)]
-        assert sorted(attempt.key for attempt in retries if attempt) == [1, 3, 4, 5]
+        retries = [world.machine.take_batch(world.now) for _ in range(5)]
+        assert sorted([attempt.key for attempt in batch] for batch, is_retry in retries if is_retry) == [
+            [1],
+            [3],
+            [4],
+            [5],
+        ]

@@ -25,7 +25,9 @@ from wharfinger.cluster.tables.snapshot import Snapshot
 KEYS = st.integers(1, 6)
 OWNERS = st.sampled_from(["a", "b", "c"])
 MACHINES = st.integers(0, 1)
-OPTIONS = ReconcilerOptions(concurrency=4, owner_concurrency=2, round_size=3, refresh_per_s=2.0, give_up=3)
+OPTIONS = ReconcilerOptions(
+    concurrency=3, slow_concurrency=2, owner_concurrency=2, round_size=3, refresh_per_s=2.0, give_up=3
+)
 ROUNDS = 500
 """More than any history needs to come to rest."""
 
@@ -58,8 +60,8 @@ class Reconciled:
             return
         self.machine.take_in(changes, self.stream.revision, now)
 
-    def take(self) -> None:
-        attempt = self.machine.take()
+    def take(self, now: float) -> None:
+        attempt = self.machine.take(now)
         if attempt is None:
             return
         assert all(attempt.key != other.key for other in self.running), "two operations at once for one key"
@@ -70,6 +72,12 @@ class Reconciled:
         assert not done or (attempt.key, attempt.revision) in self.asked, "done twice, and nobody asked for it"
         self.asked.discard((attempt.key, attempt.revision))
         self.running.append(attempt)
+
+    def tick(self, now: float) -> None:
+        """Time passes; what has to be cut off fails."""
+        for key in self.machine.tick(now):
+            [at] = [at for at, attempt in enumerate(self.running) if attempt.key == key]
+            self.finish(at, ClusterError("cut off"), now)
 
     def act(self, attempt: RowAttempt) -> None:
         """The operation has its effect."""
@@ -134,8 +142,8 @@ class Reconcilers(RuleBasedStateMachine):
 
     @rule(which=MACHINES)
     def take(self, which: int) -> None:
-        if len(self.all[which].running) < OPTIONS.concurrency:
-            self.all[which].take()
+        if len(self.all[which].running) < OPTIONS.concurrency + OPTIONS.slow_concurrency:
+            self.all[which].take(self.now)
 
     @rule(which=MACHINES, at=st.integers(0, 3))
     def act(self, which: int, at: int) -> None:
@@ -155,7 +163,7 @@ class Reconcilers(RuleBasedStateMachine):
     def time_passes(self, seconds: float) -> None:
         self.now += seconds
         for one in self.all:
-            one.machine.tick(self.now)
+            one.tick(self.now)
 
     @rule(key=KEYS, which=MACHINES)
     def refresh(self, key: int, which: int) -> None:
@@ -228,9 +236,9 @@ class Reconcilers(RuleBasedStateMachine):
         one.machine.release()
         for _ in range(ROUNDS):
             self.now += 1000
-            one.machine.tick(self.now)
+            one.tick(self.now)
             one.take_in(self.now)
-            one.take()
+            one.take(self.now)
             if one.running:
                 one.finish(0, None, self.now)
             elif not one.stream.behind and not one.machine.ready and one.machine.next_at() == float("inf"):
@@ -251,11 +259,19 @@ def check(machine: Machine[int, Row]) -> None:
         assert (record.place is Place.RESTING) <= (record.kind is Kind.DONE and not record.deleting)
         assert (record.kind is Kind.DONE) <= (record.place in {Place.RESTING, Place.RUNNING, Place.AWAITING})
         assert (record.kind is Kind.ERROR) <= (machine._retries.get(record.key) is not None)
-    turns = machine._turns
+    turns, works = machine._turns, {record.work for record in machine._records.values() if record.work}
+    assert turns.places.ordinary == sum(not work.slow for work in works) <= OPTIONS.concurrency
+    assert turns.places.slow == sum(work.slow for work in works) <= OPTIONS.slow_concurrency
+    assert set(turns._timely) == {work for work in works if not work.slow}
+    assert set(turns._late) <= {work for work in works if work.slow}
     for owner in machine._owners.values():
-        below = owner.running < OPTIONS.owner_concurrency
-        assert (owner.name in turns._fresh) is bool(owner.fresh and below)
-        assert (owner.name in turns._due) is bool(owner.due and below)
+        share = OPTIONS.owner_concurrency
+        retries = owner.running < share and owner.due and owner.retrying < max(1, share - 1)
+        assert (owner.name in turns._changes) is bool(owner.fresh and owner.running < share)
+        assert (owner.name in turns._retries) is bool(retries and not owner.late)
+        assert (owner.name in turns._slow_retries) is bool(retries and owner.late)
+        assert owner.running == sum(work.left for work in works if work.owner is owner)
+        assert owner.retrying == sum(work.retry for work in works if work.owner is owner)
         assert owner.rows == sum(record.owner is owner for record in machine._records.values())
         assert owner.rows or owner.running
         concerns = [*owner.waiting.by_revision(), *owner.failing.by_revision(), *owner.refreshing.by_revision()]

@@ -9,7 +9,13 @@ import trio.testing
 
 from tests.cluster.reconciler.samples import OPTIONS, BatchTarget, Row, RowAttempt, Target, a_table, put
 from wharfinger.cluster.errors import ClusterError
-from wharfinger.cluster.reconciler.operations import Attempt, BadRowError, NoOutcomeError, OperationTimeoutError
+from wharfinger.cluster.reconciler.operations import (
+    Attempt,
+    BadRowError,
+    NoOutcomeError,
+    OperationTimeoutError,
+    UnexpectedError,
+)
 from wharfinger.cluster.reconciler.performing import Performer
 from wharfinger.formats.errors import FormatError
 
@@ -102,11 +108,45 @@ async def test_what_they_raise(raised: Exception, kind: type[ClusterError]) -> N
         assert str(error) == str(raised)
 
 
-async def test_a_bug_is_not_an_outcome() -> None:
-    target = Odd()
+async def test_what_nobody_expects_is_a_failure_that_names_it() -> None:
+    target, table = Odd(), a_table()
     target.raises = KeyError("a bug")
-    with pytest.raises(KeyError):
-        await performer(target).perform(UPDATE)
+    mine = performer(target)
+    for error in (
+        await mine.perform(UPDATE),
+        (await mine.perform_batch([UPDATE]))[1],
+        await mine.prune(table.snapshot()),
+    ):
+        assert isinstance(error, UnexpectedError)
+        assert str(error) == "KeyError: 'a bug'"
+        assert error.transient
+        assert error.__cause__ is target.raises
+    target.raises = TimeoutError()
+    assert str(await mine.perform(UPDATE)) == "TimeoutError"
+
+
+async def test_what_is_late_may_be_cut_off(autojump_clock: trio.testing.MockClock) -> None:
+    target = BatchTarget(gates={1: trio.Event()})
+    mine = performer(target)
+    errors: list[ClusterError | None] = []
+
+    async def single() -> None:
+        errors.append(await mine.perform(UPDATE))
+
+    async def batch() -> None:
+        errors.extend((await mine.perform_batch([UPDATE])).values())
+
+    for start in (single, batch):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(start)
+            await trio.sleep(3)
+            mine.cut_off([2, 1])
+    assert [str(error) for error in errors] == [
+        "updating 1 took longer than 2 s and was cut off, because too many other operations hang",
+        "updating 1 and 0 others took longer than 2 s and was cut off, because too many other operations hang",
+    ]
+    assert all(isinstance(error, OperationTimeoutError) for error in errors)
+    mine.cut_off([1])
 
 
 async def test_a_batch_that_says_nothing_of_an_object_failed_for_it() -> None:

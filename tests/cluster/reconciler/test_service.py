@@ -1,6 +1,6 @@
 """Workers, rounds, waits, prunes and several reconcilers at once, in virtual time."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 
@@ -22,9 +22,12 @@ from tests.cluster.reconciler.samples import (
     put,
 )
 from wharfinger.cluster.errors import ClusterError
+from wharfinger.cluster.reconciler.metrics import MemoryMetrics, Operation
 from wharfinger.cluster.reconciler.options import ReconcilerOptions
+from wharfinger.cluster.reconciler.retries import Failure
 from wharfinger.cluster.reconciler.service import Progress, Reconciler, open_reconciler
 from wharfinger.cluster.reconciler.status import Kind, Statuses
+from wharfinger.cluster.tables.snapshot import Snapshot
 
 Clock = trio.testing.MockClock
 RowReconciler = Reconciler[int, Row]
@@ -245,12 +248,12 @@ async def test_the_next_round_does_not_wait_for_what_is_slow(autojump_clock: Clo
         assert reconciler.progress("a") == (0,)
 
 
-async def test_no_more_is_taken_in_while_workers_have_enough(autojump_clock: Clock) -> None:
-    table, target = a_table(), Target(gates={key: trio.Event() for key in range(100)})
+async def test_changes_are_taken_in_slowly_while_workers_have_enough(autojump_clock: Clock) -> None:
+    table, target = a_table(), Target(gates={key: trio.Event() for key in range(1000)})
     async with reconciling(table, target, replace(OPTIONS, concurrency=2, round_size=10)) as reconciler:
-        put(table, *range(100))
-        await trio.sleep(1)
-        assert reconciler.statistics().keys.rows == 10
+        put(table, *range(1000))
+        await trio.sleep(1.05)
+        assert reconciler.statistics().keys.rows == 10 * 11
 
 
 async def test_changes_are_taken_in_while_retries_never_end(autojump_clock: Clock) -> None:
@@ -439,17 +442,106 @@ async def test_leaving_ends_what_runs(autojump_clock: Clock) -> None:
     assert table.statistics().trackers == ()
 
 
-async def test_a_bug_in_an_operation_ends_it_all(autojump_clock: Clock) -> None:
-    class Broken(Target):
-        async def update(self, attempt: object) -> None:
-            raise KeyError("a bug")
+class Broken(BatchTarget):
+    """Raises what nobody expects, for key 1 and in prunes, as long as there is something to raise."""
 
-    table = a_table()
-    with pytest.raises(ExceptionGroup) as raised:
-        async with reconciling(table, Broken()):
+    raises: BaseException | None = OSError("disk")
+
+    async def update(self, attempt: RowAttempt) -> None:
+        if self.raises is not None and attempt.key == 1:
+            self._note("raised")
+            raise self.raises
+        await super().update(attempt)
+
+    async def update_batch(self, attempts: Sequence[RowAttempt]) -> Mapping[int, ClusterError | None]:
+        if self.raises is not None and any(attempt.key == 1 for attempt in attempts):
+            raise self.raises
+        return await super().update_batch(attempts)
+
+    async def prune(self, snapshot: Snapshot[int, Row]) -> None:
+        if self.raises is not None:
+            self._note("raised")
+            raise self.raises
+        await super().prune(snapshot)
+
+
+@pytest.mark.parametrize("raised", [OSError("disk"), ExceptionGroup("both", [OSError("disk"), KeyError(1)])])
+async def test_whatever_an_operation_raises_is_a_failure_of_its_row(
+    raised: Exception, autojump_clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is logged once with its traceback, shown, and tried again; other rows are brought about."""
+    table, target = a_table(), Broken()
+    target.raises = raised
+    async with open_reconciler(table, target, name="test", owner=owner_of, options=OPTIONS) as reconciler:
+        await reconciler.wait_until_reconciled(put(table, 1, 2), "a")
+        await target.expect("raised", "raised", "raised")
+        [failure] = reconciler.failures("a")
+        assert (failure.key, failure.permanent, type(raised).__name__ in str(failure.error)) == (1, False, True)
+        assert failure.error.__cause__ is None
+        assert target.rows.keys() == {2}
+        [record] = caplog.records
+        assert record.getMessage().startswith(f"reconciler test: updating 1 raised {type(raised).__name__}: ")
+        assert record.exc_info is not None
+        assert record.exc_info[1] is raised
+        target.raises = None
+        await reconciler.wait_until_reconciled(2, "a", until_settled=True)
+        assert target.rows.keys() == {1, 2}
+
+
+async def test_what_a_batch_raises_is_a_failure_of_its_rows_and_logged_once(
+    autojump_clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    table, target = a_table(), Broken()
+    async with reconciling(table, target) as reconciler:
+        await reconciler.wait_until_reconciled(put(table, 1, 2, 3), "a", until_settled=True)
+        assert target.rows.keys() == {2, 3}  # one by one
+        assert len(caplog.records) == 1
+
+
+async def test_what_a_prune_raises_is_a_failure_of_the_prune(
+    autojump_clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    table, target = a_table(), Broken()
+    async with reconciling(table, target) as reconciler:
+        reconciler.prune()
+        await target.expect("raised", "raised", "raised")
+        assert reconciler.statistics().prune_error == "OSError: disk"
+        assert [record.getMessage() for record in caplog.records] == [
+            "reconciler test: pruning raised OSError: disk",
+            "reconciler test: pruning failed, next try in 0.1 s: OSError: disk",
+        ]
+        target.raises = None
+        await target.expect("prune(n=0)")
+
+
+@pytest.mark.parametrize("raised", [KeyboardInterrupt(), SystemExit(3)])
+async def test_what_ends_the_process_ends_the_reconciler(raised: BaseException, autojump_clock: Clock) -> None:
+    table, target = a_table(), Broken()
+    target.raises = raised
+    with pytest.raises(BaseExceptionGroup) as group:
+        async with open_reconciler(table, target, name="test", owner=owner_of, options=OPTIONS):
             put(table, 1)
             await trio.sleep_forever()
-    assert raised.group_contains(KeyError)
+    assert group.group_contains(type(raised))
+
+
+async def test_an_exception_while_it_is_cut_off_is_a_failure_of_the_row(autojump_clock: Clock) -> None:
+    class Closing(Target):
+        async def update(self, attempt: RowAttempt) -> None:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self.close)
+                await trio.sleep_forever()
+
+        async def close(self) -> None:
+            try:
+                await trio.sleep_forever()
+            finally:
+                raise OSError("close")
+
+    table = a_table()
+    async with reconciling(table, Closing()) as reconciler:
+        await reconciler.wait_until_reconciled(put(table, 1), "a")
+        assert len(reconciler.failures("a")) == 1
 
 
 async def test_there_is_no_task_for_a_row(autojump_clock: Clock) -> None:
@@ -502,3 +594,64 @@ async def test_others_run_while_operations_never_wait() -> None:
         await reconciler.wait_until_reconciled(put(table, *range(5000)), "a", until_settled=True)
         nursery.cancel_scope.cancel()
     assert turns > 10
+
+
+# --- the whole table, metrics, attempts ----------------------------------------------------------------------------------------
+
+
+async def test_waiting_for_all_owners(autojump_clock: Clock) -> None:
+    target, table = Target(errors={2: ClusterError("no")}, gates={3: trio.Event()}), a_table()
+    async with reconciling(table, target, replace(OPTIONS, give_up=100)) as reconciler, trio.open_nursery() as nursery:
+        told: dict[bool, Progress] = {}
+        settled = trio.Event()
+
+        async def wait(until_settled: bool) -> None:
+            told[until_settled] = await reconciler.wait_until_all_reconciled(revision, until_settled=until_settled)
+            if until_settled:
+                settled.set()
+
+        assert await reconciler.wait_until_all_reconciled(0) == Progress(0, 0)
+        revision = put(table, Row(1, "a"), Row(2, "b"), Row(3, "c"))
+        nursery.start_soon(wait, False)
+        nursery.start_soon(wait, True)
+        await trio.sleep(0.06)
+        assert not told
+        target.gates[3].set()
+        await trio.testing.wait_all_tasks_blocked()
+        assert told == {False: Progress(3, 2)}
+        target.errors.clear()
+        await settled.wait()
+        assert told[True] == Progress(3, 0)
+
+
+async def test_a_wait_for_all_ends_where_one_owner_is_given_up(autojump_clock: Clock) -> None:
+    target, table = Target(errors={2: RefusedError("never")}), a_table()
+    async with reconciling(table, target) as reconciler:
+        revision = put(table, Row(1, "a"), Row(2, "b"))
+        assert await reconciler.wait_until_all_reconciled(revision, until_settled=True) == Progress(2, 2)
+        assert [(row.owner, failure.key) for row, failure in reconciler.failing_rows()] == [("b", 2)]
+
+
+async def test_metrics_are_told_of_every_operation(autojump_clock: Clock) -> None:
+    metrics, table, target = MemoryMetrics(), a_table(), Target(errors={2: RefusedError("never")})
+    heard: list[tuple[int, bool, int]] = []
+
+    def attempted(attempt: RowAttempt, failure: Failure[int] | None) -> None:
+        heard.append((attempt.key, attempt.deleting, 0 if failure is None else failure.attempts))
+
+    async with open_reconciler(
+        table, target, name="test", owner=owner_of, options=OPTIONS, metrics=metrics, attempted=attempted
+    ) as reconciler:
+        await reconciler.wait_until_all_reconciled(put(table, 1, 2))
+        await reconciler.wait_until_all_reconciled(drop(table, 1))
+        reconciler.prune()
+        await target.expect("prune(n=1)")
+        await trio.sleep(1)
+        told = metrics.of("test")
+        assert {operation: (one.count, one.errors) for operation, one in told.items()} == {
+            Operation.UPDATE: (2, 1),
+            Operation.DELETE: (1, 0),
+            Operation.PRUNE: (1, 0),
+        }
+        assert metrics.current_errors("test") == 1
+    assert heard == [(1, False, 0), (2, False, 1), (1, True, 0)]

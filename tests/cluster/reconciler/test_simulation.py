@@ -20,7 +20,14 @@ from wharfinger.cluster.tables.snapshot import Snapshot
 pytestmark = pytest.mark.unmeasured
 
 OPTIONS = ReconcilerOptions(
-    concurrency=4, owner_concurrency=3, round_size=7, operation_s=20, permanent_retry_s=120, prune_s=100, refresh_s=0
+    concurrency=4,
+    slow_concurrency=2,
+    owner_concurrency=3,
+    round_size=7,
+    operation_s=20,
+    permanent_retry_s=120,
+    prune_s=100,
+    refresh_s=0,
 )
 STEPS = 150
 KEYS = 30
@@ -54,7 +61,7 @@ class Moody:
     async def _perform(self, attempt: RowAttempt) -> None:
         assert attempt.key not in self.busy
         self.busy.add(attempt.key)
-        assert len(self.busy) <= OPTIONS.concurrency
+        assert len(self.busy) <= OPTIONS.concurrency + OPTIONS.slow_concurrency
         self.count += 1
         try:
             self._act(attempt)

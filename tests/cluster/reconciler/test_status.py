@@ -1,10 +1,11 @@
 """How statuses read, for people and machines; and several of them on one object."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from wharfinger.cluster.reconciler.status import Kind, Status, Statuses, StatusSet
+from wharfinger.formats.json_value import JsonValue, ShapeError
 
 TODAY = datetime(2026, 5, 4, 12, 0, 0, tzinfo=UTC)
 DONE = Status(Kind.DONE, 3, 90.0)
@@ -72,3 +73,20 @@ def test_what_the_reconcilers_of_a_table_say_together() -> None:
         statuses.join("apply", known.get)
     statuses.leave("apply")
     assert dict(statuses.of("a").statuses) == {}
+
+
+def test_a_set_that_was_read_back_is_the_same() -> None:
+    told = StatusSet({"apply": FAILED, "labels": DONE})
+    read = StatusSet.from_json(told.as_json(100.0, TODAY), 100.0, TODAY)
+    assert read.statuses == told.statuses
+    later = StatusSet.from_json(told.as_json(100.0, TODAY), 7.0, TODAY + timedelta(seconds=60))
+    assert later.get("labels").updated_at == pytest.approx(7.0 - 70.0)
+    assert later.text(7.0) == "Errored: apply (no such kind), Done: labels (62.0s ago)"
+
+
+@pytest.mark.parametrize(
+    "value", [[], {"a": 1}, {"a": {"kind": "Odd", "id": 1, "updated-at": TODAY.isoformat()}}, {"a": {"kind": "Done"}}]
+)
+def test_what_is_no_set_of_statuses_is_refused(value: JsonValue) -> None:
+    with pytest.raises(ShapeError):
+        StatusSet.from_json(value, 0.0, TODAY)

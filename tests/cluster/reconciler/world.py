@@ -32,7 +32,7 @@ class World:
 
     def take(self) -> RowAttempt:
         """What is next, and there is something."""
-        attempt = self.machine.take()
+        attempt = self.machine.take(self.now)
         assert attempt is not None
         return attempt
 
@@ -49,7 +49,7 @@ class World:
     def rest(self) -> list[RowAttempt]:
         """All that can be done now, successfully."""
         done: list[RowAttempt] = []
-        while (attempt := self.machine.take()) is not None:
+        while (attempt := self.machine.take(self.now)) is not None:
             self.finish(attempt)
             done.append(attempt)
         return done
