@@ -1,5 +1,7 @@
 """Releases in random weather: upgrades that fail, are superseded, or are lost in the middle; the next good one puts all right."""
 
+import json
+import re
 from random import Random
 
 import httpx
@@ -13,12 +15,14 @@ from tests.cluster.release_requests import config_map, deployment, request
 from tests.scale import scaled
 from wharfinger.cluster.errors import ClusterError
 from wharfinger.cluster.release_engine import ReleaseRequest
-from wharfinger.formats.json_value import JsonObject
+from wharfinger.cluster.resource import name_of
+from wharfinger.formats.json_value import JsonObject, as_object
 
 pytestmark = pytest.mark.unmeasured
 
 NAMES = "abcdef"
 STEPS = 12
+LIVES = ("one", "two")
 
 
 def some_request(random: Random, name: str, version: int) -> tuple[ReleaseRequest, dict[str, str]]:
@@ -29,15 +33,36 @@ def some_request(random: Random, name: str, version: int) -> tuple[ReleaseReques
 
 
 class Weather:
-    """Breaks requests at random, before or after they are done; ``bad`` is how many of a hundred."""
+    """Breaks requests at random; ``bad`` is how many of a hundred.
+
+    Each life has weather of its own, for the requests that name it. The others (the namespace, discovery, lists) break as in the
+    worst weather of all, until a life is ``calm``: its last upgrade must not meet the weather of another.
+    """
 
     def __init__(self, at: Bench, random: Random) -> None:
-        self.bad = 0
+        self.bad = dict.fromkeys(LIVES, 0)
+        self._calm = False
         self._random = random
         at.transport.fault = self._fault
 
+    def calm(self, name: str) -> None:
+        """Let it have good weather from now on."""
+        self.bad[name] = 0
+        self._calm = True
+
+    def _bad(self, asked: httpx.Request) -> int:
+        about = (
+            asked.url.query.decode()
+            if asked.method != "POST"
+            else name_of(as_object(json.loads(asked.content), "body"))
+        )
+        named = re.search(rf"\b({'|'.join(LIVES)})\b", f"{asked.url.path} {about}")
+        if named:
+            return self.bad[named[1]]
+        return 0 if self._calm else max(self.bad.values())
+
     def _fault(self, asked: httpx.Request) -> Exception | httpx.Response | None:
-        if self._random.randrange(100) >= self.bad or {"watch"} & set(asked.url.params):
+        if {"watch"} & set(asked.url.params) or self._random.randrange(100) >= self._bad(asked):
             return None
         faults: list[Exception | httpx.Response] = [
             httpx.ConnectError("refused"),
@@ -69,7 +94,7 @@ async def live_many_lives(at: Bench, random: Random, weather: Weather, name: str
         asked, _ = some_request(random, name, version)
         if random.random() < 0.2:
             asked = request(asked.manifest, deployment("Not_A_Name"), name=name)
-        weather.bad = random.choice([0, 10, 40])
+        weather.bad[name] = random.choice([0, 10, 40])
         try:
             with trio.move_on_after(random.choice([0.05, 0.5, 1000])):
                 if random.random() < 0.1:
@@ -78,8 +103,9 @@ async def live_many_lives(at: Bench, random: Random, weather: Weather, name: str
                     await at.engine.upgrade(asked)
         except ClusterError:
             pass
-        weather.bad = 0
+        weather.bad[name] = 0
         await meddle(at, random, name)
+    weather.calm(name)
     asked, wanted = some_request(random, name, STEPS)
     with trio.fail_after(10_000):
         await at.engine.upgrade(asked)
@@ -96,13 +122,12 @@ async def test_the_next_good_upgrade_puts_all_right(seed: int, autojump_clock: M
             wanted.update(await live_many_lives(at, random, weather, name))
 
         async with trio.open_nursery() as nursery:
-            for name in ("one", "two"):
+            for name in LIVES:
                 nursery.start_soon(live, name)
-        weather.bad = 0
         await trio.sleep(700)  # whatever was edited last is mended
         there = {name: item.get("data") for name, item in (await at.config_maps()).items()}
         assert there == {name: {"v": v} for name, v in wanted.items()}
-        for name in ("one", "two"):
+        for name in LIVES:
             statuses = [one.status.value for one in await at.engine.history(name, "default")]
             assert statuses[-1] == "deployed"
             assert statuses.count("deployed") == 1
