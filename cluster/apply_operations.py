@@ -1,8 +1,9 @@
 """What the reconciler does for a row of the desired table: apply its object, or delete it.
 
 Before each apply the object is looked at, unless somebody did so just now and said what he saw: whose it is, whether it is on its
-way out, who owns which of its fields. The object of a row that is gone is deleted as it was judged when it left; one that nobody
-judged is judged here. After an apply what the server answered is kept as the baseline of drift.
+way out, who owns which of its fields. The object of a row that is gone is deleted as it was judged when it left. One that nobody
+judged, or that an apply of ours made after that, is judged here. After an apply what the server answered is kept as the baseline
+of drift.
 """
 
 from collections.abc import Callable
@@ -17,6 +18,7 @@ from wharfinger.cluster.client import ClusterClient
 from wharfinger.cluster.conflicts import FieldConflict
 from wharfinger.cluster.desired import DesiredObject, Identity
 from wharfinger.cluster.errors import ClusterError
+from wharfinger.cluster.field_owners import own_entry
 from wharfinger.cluster.ownership import Owner, check_owner, owner_of
 from wharfinger.cluster.reconciler.operations import Attempt
 from wharfinger.cluster.release_scope import Confined, check_key, unconfined
@@ -56,6 +58,15 @@ class Before:
     body: PackedJson
 
 
+@dataclass(slots=True)
+class Departure:
+    """How the object of a row that goes was judged: ``uid`` is "" where there was none. ``deleted``: the UID of what went."""
+
+    uid: str
+    delete_protected: bool
+    deleted: str = ""
+
+
 class ApplyOperations:
     """Operations of the desired table. ``answered`` is told each object as it was applied; ``whole`` as in `Pruner`.
 
@@ -83,7 +94,7 @@ class ApplyOperations:
         self._pruner = Pruner(client, whole, writer.manager, pruned)
         self._sights: dict[Identity, Sight] = {}
         self._before: dict[Identity, Before] = {}
-        self._doomed: dict[Identity, str] = {}
+        self._departures: dict[Identity, Departure] = {}
         self._left: dict[Identity, tuple[FieldConflict, ...]] = {}
         self._running: dict[Identity, trio.CancelScope] = {}
 
@@ -95,9 +106,10 @@ class ApplyOperations:
         """What was applied before: fields of it that somebody took are drift, until the object is as its row says."""
         self._before[identity] = Before(body)
 
-    def doom(self, identity: Identity, uid: str) -> None:
-        """What the next delete is about: this very object, judged already."""
-        self._doomed[identity] = uid
+    def doom(self, identity: Identity, uid: str, *, delete_protected: bool = False) -> Departure:
+        """What the next delete is about: this very object, judged already, or ("") what an apply makes until then."""
+        departure = self._departures[identity] = Departure(uid, delete_protected)
+        return departure
 
     def left(self, identity: Identity) -> tuple[FieldConflict, ...]:
         """The fields that the last apply left to who took them."""
@@ -107,18 +119,18 @@ class ApplyOperations:
         """Nobody wants it any more: do not wait for the answer to what is being applied, and forget what was to be."""
         self._sights.pop(identity, None)
         self._before.pop(identity, None)
+        self._departures.pop(identity, None)
         if (scope := self._running.get(identity)) is not None:
             scope.cancel(reason="the row is gone")
 
     def forget(self, identity: Identity) -> None:
         """It is gone, or not ours any more. What was prepared for its next row (`saw`, `replaces`) stays: that may be there."""
-        self._doomed.pop(identity, None)
+        self._departures.pop(identity, None)
         self._left.pop(identity, None)
         self._applied.forget(identity)
 
     async def update(self, attempt: Attempt[Identity, DesiredObject]) -> None:
         """Apply. Raises OutsideNamespaceError, ForeignObjectError, FieldConflictError, GoingError, and what the client raises."""
-        self._doomed.pop(attempt.key, None)
         if attempt.refreshing and self._rests(attempt.row.owner):
             await trio.lowlevel.checkpoint()  # asked for, or failed, before its release was to rest
             return
@@ -164,9 +176,15 @@ class ApplyOperations:
     async def delete(self, attempt: Attempt[Identity, DesiredObject]) -> None:
         """Delete, unless the row said to leave the object, or it is to be kept."""
         row, identity = attempt.row, attempt.key
-        uid = "" if row.orphan else self._doomed.get(identity) or await self._judge(row)
-        if uid:
-            await delete_exactly(self._client, row.key, uid)
+        if not row.orphan:
+            departure = self._departures.get(identity) or Departure("", delete_protected=False)
+            uid = departure.uid
+            if not uid or not await delete_exactly(self._client, row.key, uid):
+                # An apply that ran while it was judged is over by now, and may have made another.
+                uid = await self._judge(row, delete_protected=departure.delete_protected)
+                if uid:
+                    await delete_exactly(self._client, row.key, uid)
+            departure.deleted = uid
         self.forget(identity)
 
     async def prune(self, snapshot: Snapshot[Identity, DesiredObject]) -> None:
@@ -179,9 +197,12 @@ class ApplyOperations:
             return sight.live
         return await look_up(self._client, key)
 
-    async def _judge(self, row: DesiredObject) -> str:
+    async def _judge(self, row: DesiredObject, *, delete_protected: bool) -> str:
+        """The UID of what is to go; "" where there is nothing, or it stays, as does what somebody else made meanwhile."""
         live = await look_up(self._client, row.key)
-        if live is None or why_kept(row.key, row.object(), live, row.owner, delete_protected=False):
+        if live is None or own_entry(live, self._writer.manager) is None:
+            return ""
+        if why_kept(row.key, row.object(), live, row.owner, delete_protected=delete_protected):
             return ""
         return find_str(live, "metadata", "uid")
 

@@ -113,20 +113,32 @@ class ReleaseRows:
     async def remove(
         self, rows: Sequence[DesiredObject], farewell: Farewell, progress: Progress
     ) -> dict[ObjectKey, str]:
-        """Delete the objects that are doomed, the last wave first, and forget the others; what was deleted, with UIDs."""
-        doomed = [row for row in rows if row.identity in farewell.doomed]
-        self.forget([row for row in rows if row.identity not in farewell.doomed])
+        """Delete the objects that are doomed, the last wave first, and forget the others; what was deleted, with UIDs.
+
+        What was absent is looked at once more where an apply of ours may have made it meanwhile: after that apply.
+        """
+        going = [row for row in rows if row.identity in farewell.doomed or self._may_come(row, farewell)]
+        here = {row.identity for row in going}
+        self.forget([row for row in rows if row.identity not in here])
         deleted: dict[ObjectKey, str] = {}
-        for wave in sorted({row.wave for row in doomed}, reverse=True):
-            part = [row for row in doomed if row.wave == wave]
-            for row in part:
-                self._operations.doom(row.identity, farewell.doomed[row.identity])
+        for wave in sorted({row.wave for row in going}, reverse=True):
+            part = [row for row in going if row.wave == wave]
+            departures = [
+                self._operations.doom(
+                    row.identity,
+                    farewell.doomed.get(row.identity, ""),
+                    delete_protected=farewell.delete_protected,
+                )
+                for row in part
+            ]
             # A row of a record that is not in the table (any more) has to be there to go.
             self._insert([row for row in part if row.identity not in self._table.snapshot()])
             revision = self._delete(part)
             keys = {row.identity: row.key for row in part}
             await self._settle(revision, {row.group: None for row in part}, keys, progress)
-            deleted |= {row.key: farewell.doomed[row.identity] for row in part}
+            for row, departure in zip(part, departures, strict=True):
+                if uid := departure.deleted or departure.uid:
+                    deleted[row.key] = uid
         return deleted
 
     def forget(self, rows: Iterable[DesiredObject]) -> None:
@@ -147,6 +159,11 @@ class ReleaseRows:
         self.forget([*unfinished, *(row for row in leaving if row.identity not in snapshot)])
 
     # -- what is known of a row
+
+    def _may_come(self, row: DesiredObject, farewell: Farewell) -> bool:
+        """Whether something that was absent may have been made by an apply since, or may yet be by one under way."""
+        known = row.identity in self._table.snapshot() or self._reconciler.status(row.identity) is not None
+        return known and row.identity in farewell.absent
 
     def _is_done(
         self,

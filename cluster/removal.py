@@ -38,10 +38,16 @@ def why_kept(key: ObjectKey, wanted: JsonObject, live: JsonObject, owner: Owner,
 
 @dataclass(frozen=True, slots=True)
 class Farewell:
-    """What becomes of objects that leave: ``doomed`` go, by UID; ``kept`` stay, each with the reason; the rest is gone."""
+    """What becomes of objects that leave: ``doomed`` go, by UID; ``kept`` stay, each with the reason.
+
+    ``absent`` were not there, which an apply under way may change until their rows are gone. The rest is the release's under
+    another name. ``delete_protected``: what was allowed when they were judged.
+    """
 
     doomed: dict[Identity, str] = field(default_factory=dict)
     kept: dict[ObjectKey, str] = field(default_factory=dict)
+    absent: set[Identity] = field(default_factory=set)
+    delete_protected: bool = False
 
 
 async def judge_leaving(
@@ -52,11 +58,14 @@ async def judge_leaving(
     delete_protected: bool = False,
 ) -> Farewell:
     """Look at each, and decide. ``staying``: UIDs of objects that are the release's under another name (group) of their kind."""
-    farewell = Farewell()
+    farewell = Farewell(delete_protected=delete_protected)
 
     async def judge(row: DesiredObject) -> None:
         live = await look_up(client, row.key)
-        if live is None or (uid := find_str(live, "metadata", "uid")) in staying:
+        if live is None:
+            farewell.absent.add(row.identity)
+            return
+        if (uid := find_str(live, "metadata", "uid")) in staying:
             return
         if why := why_kept(row.key, row.object(), live, row.owner, delete_protected=delete_protected):
             farewell.kept[row.key] = why

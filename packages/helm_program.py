@@ -1,11 +1,14 @@
 """The program Helm, run within limits, and which version of it that is.
 
 A chart decides how much memory its templates take, so a run has a limit: RLIMIT_DATA, which the kernel holds against the heap
-that Go has really mapped (RLIMIT_AS would count what Go only reserves). A shell sets it, and becomes Helm.
+that Go has really mapped (RLIMIT_AS would count what Go only reserves). A shell sets it, and becomes Helm. It also limits
+the time of the processor, so that a template without an end ends by itself if the daemon that would cut it is killed.
 """
 
+import os
 import re
 from collections.abc import Sequence
+from math import ceil
 from pathlib import Path
 from typing import Final
 
@@ -23,7 +26,7 @@ from wharfinger.process.ledger import ProcessLedger
 NOT_RUN: Final = frozenset({126, 127})
 """What the shell exits with where it cannot become Helm."""
 
-_LIMITED: Final = 'ulimit -d "$0" 2>/dev/null; exec "$@"'
+_LIMITED: Final = 'ulimit -d "$0" 2>/dev/null; ulimit -t "$1" 2>/dev/null; shift; exec "$@"'
 """Where a stricter limit is set already, that one stays."""
 _VERSION: Final = re.compile(r"v\d{1,4}\.\d{1,4}\.\d{1,4}[-+0-9A-Za-z.]{0,100}\Z")
 _VERSION_LIMITS: Final = Limits(wall_s=30, stdout_bytes=4096)
@@ -43,7 +46,11 @@ class HelmProgram:
         self, arguments: Sequence[str], work: Path, limits: Limits, kubeconfig: JsonObject | None = None
     ) -> Outcome:
         """Run it in the folder ``work``. Raises ProcessError."""
-        run = ("/bin/sh", "-c", _LIMITED, str(self._memory_bytes // 1024), str(self.path), *arguments)
+        processor_s = ceil(limits.wall_s) * (os.cpu_count() or 1) + 1  # more than it can use before it is cut
+        run = (
+            *("/bin/sh", "-c", _LIMITED, str(self._memory_bytes // 1024), str(processor_s)),
+            *(str(self.path), *arguments),
+        )
         command = Command(run, work, helm_environment(work, self._memory_bytes, kubeconfig))
         return await run_child(command, limits, ledger=self._ledger)
 

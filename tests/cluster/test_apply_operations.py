@@ -8,7 +8,8 @@ import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
 from tests.cluster.client_contract import config_map, key
-from tests.cluster.release_bench import Faulty, cluster
+from tests.cluster.release_bench import CLAIM, Faulty, cluster
+from tests.cluster.release_requests import objects_of
 from wharfinger.cluster.applied_objects import AppliedObjects
 from wharfinger.cluster.apply import ObjectWriter
 from wharfinger.cluster.apply_operations import FRESH_S, ApplyOperations, GoingError, InterruptedApplyError
@@ -192,20 +193,45 @@ KEPT: JsonObject = {"name": "a", "namespace": "default", "annotations": {"helm.s
 
 async def test_what_was_judged_is_deleted_without_another_look_and_by_its_uid(autojump_clock: MockClock) -> None:
     async with bench() as at:
-        await at.update(row(v="1"))
-        at.operations.doom(row().identity, "another-uid")
+        await at.client.create(owned(config_map("a", v="1"), OWNER))
+        departure = at.operations.doom(row().identity, "another-uid")
         await at.delete(row(v="1"))
         assert await at.there()
+        assert departure.deleted == ""
+        await at.update(row(v="1"))
         uid = find_str(await at.client.get(key("a")), "metadata", "uid")
-        at.operations.doom(row().identity, uid)
+        departure = at.operations.doom(row().identity, uid)
         at.transport.requests.clear()
         await at.delete(row(v="1"))
         assert at.transport.requests == ["DELETE a"]
+        assert departure.deleted == uid
+
+
+@pytest.mark.parametrize("judged", ["", "another-uid"])
+async def test_what_was_applied_after_the_judgement_is_deleted_as_it_is(judged: str, autojump_clock: MockClock) -> None:
+    async with bench() as at:
+        departure = at.operations.doom(row().identity, judged)
         await at.update(row(v="1"))
-        at.operations.doom(row().identity, "another-uid")
-        await at.update(row(v="2"))  # it is wanted again, so what was judged counts no more
-        await at.delete(row(v="2"))
+        uid = find_str(await at.client.get(key("a")), "metadata", "uid")
+        await at.delete(row(v="1"))
         assert not await at.there()
+        assert departure.deleted == uid
+
+
+async def test_a_protected_object_that_is_judged_again_goes_where_that_was_asked_for(autojump_clock: MockClock) -> None:
+    async with bench() as at:
+        (claim,) = objects_of(CLAIM)
+        resource = await at.client.resource_type("v1", "PersistentVolumeClaim")
+        claimed = desired_object(ObjectKey(resource, "default", "data"), OWNER, owned(claim, OWNER), DriftPolicy())
+        await at.update(claimed)
+        uid = find_str(await at.client.get(claimed.key), "metadata", "uid")
+        departure = at.operations.doom(claimed.identity, "", delete_protected=True)
+        at.operations.interrupt(claimed.identity)  # it stays, so what was asked for counts no more
+        await at.delete(claimed)
+        assert departure.deleted == ""
+        departure = at.operations.doom(claimed.identity, "", delete_protected=True)
+        await at.delete(claimed)
+        assert departure.deleted == uid
 
 
 async def test_pruning_is_by_label(autojump_clock: MockClock) -> None:

@@ -82,6 +82,65 @@ async def test_what_an_upgrade_could_not_delete_is_not_deleted_after_it_failed(a
         assert set(await at.config_maps()) == {"b"}
 
 
+@pytest.mark.parametrize("uninstall", [False, True])
+@pytest.mark.parametrize("judged", ["absent", "there"])
+async def test_what_is_made_again_while_it_is_judged_goes_too(
+    judged: str, uninstall: bool, autojump_clock: MockClock
+) -> None:
+    """A person deleted it, and it is repaired between the look and the end of its row: nothing of it is left behind."""
+    async with bench() as at:
+        await at.engine.upgrade(request(config_map("a"), config_map("b"), config_map("c")))
+        repair, looking = trio.Event(), trio.Event()
+
+        def fault(asked: httpx.Request) -> trio.Event | None:
+            """The repair of ``c`` waits, and so does the look at ``b``, which the judgement of ``c`` waits for."""
+            held = {("PATCH", "c"): repair, ("GET", "b"): looking}
+            return held.get((asked.method, asked.url.path.rpartition("/")[2]))
+
+        async def leave() -> None:
+            if uninstall:
+                assert key("c") in (await at.engine.uninstall("web", "default")).deleted
+            else:
+                assert key("c") in (await at.engine.upgrade(request(config_map("a")))).pruned
+
+        async def delete_by_hand() -> None:
+            await at.client.delete(key("c"))
+            await trio.sleep(1)
+            at.transport.requests.clear()
+
+        at.transport.fault = fault
+        async with trio.open_nursery() as nursery:
+            if judged == "absent":
+                await delete_by_hand()
+            nursery.start_soon(leave)
+            await trio.sleep(1)
+            assert "GET c" in at.transport.requests
+            if judged == "there":
+                await delete_by_hand()
+            repair.set()
+            await trio.sleep(1)
+            assert set(await at.config_maps()) == {"a", "b", "c"}
+            looking.set()
+        assert set(await at.config_maps()) == (set() if uninstall else {"a"})
+        assert at.engine.statistics().reconciler.keys.rows == (0 if uninstall else 1)
+
+
+async def test_what_somebody_else_makes_while_it_is_judged_stays(autojump_clock: MockClock) -> None:
+    async with bench() as at:
+        await at.engine.upgrade(request(config_map("a"), config_map("b"), config_map("c")))
+        at.engine.rest(OWNER)  # or it is repaired, and ours then
+        looking = trio.Event()
+        at.transport.fault = lambda asked: looking if asked.method == "GET" and asked.url.path.endswith("/b") else None
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(at.engine.upgrade, request(config_map("a")))
+            await trio.sleep(1)
+            await at.client.delete(key("c"))
+            await at.client.create(owned(live_map("c"), OWNER))  # a saved copy, our marks on it
+            looking.set()
+        await trio.sleep(3600)
+        assert set(await at.config_maps()) == {"a", "c"}
+
+
 async def test_what_rests_is_neither_pruned_nor_corrected(autojump_clock: MockClock) -> None:
     """Nor is what was asked for before it was to rest, and only fails until then."""
     async with bench() as at:

@@ -83,6 +83,7 @@ async def test_judging(autojump_clock: MockClock) -> None:
         farewell = await judge_leaving(client, rows, staying=frozenset({uids["b"]}))
         assert farewell.doomed == {rows[0].identity: uids["a"]}
         assert farewell.kept == {key("theirs"): "belongs to default/db"}
+        assert farewell.absent == {rows[3].identity}
 
 
 class Held(httpx.AsyncBaseTransport):

@@ -43,6 +43,12 @@ async def test_it_is_asked_once_and_again_where_another_takes_its_place(tmp_path
     assert await helm.version(tmp_path) == "v4.0.1+gabc"
 
 
+async def test_a_run_has_a_limit_of_processor_time_beyond_its_wall_time(tmp_path: Path) -> None:
+    helm = program(script(tmp_path / "helm", "ulimit -t\n"))
+    outcome = await helm.run((), tmp_path, LIMITS)
+    assert LIMITS.wall_s <= int(outcome.stdout) <= 30 * (os.cpu_count() or 1) + 1
+
+
 async def test_many_at_once_ask_once(tmp_path: Path) -> None:
     helm = program(script(tmp_path / "helm", f"echo v4.0.0; echo >> {tmp_path}/asked\n"))
     async with trio.open_nursery() as nursery:
