@@ -111,7 +111,8 @@ async def _bring(
         with waiting(tools):
             if await bring_subchart_crds(tools, wanted, progress):
                 wanted = await wanted_render(instance, tools, reporter, history)  # the cluster serves more now
-        found = new_recorded(wanted, await render(wanted.request, instance, tools))
+            # A render writes nothing, so a stop cuts it.
+            found = new_recorded(wanted, await render(wanted.request, instance, tools))
     unmatched = tuple(f"spec.resourceRequests: {name} is not in the chart" for name in instance.unmatched)
     reporter.warned(instance, "resourceRequests", unmatched)
     objects = found.rendered.objects

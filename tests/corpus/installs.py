@@ -32,8 +32,9 @@ from wharfinger.cluster.control_plane.storage import Change
 from wharfinger.cluster.errors import NotFoundError, UnknownKindError
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.formats.json_value import JsonObject, JsonValue, find, find_list, find_object, find_str
-from wharfinger.formats.yaml_reader import read_yaml, read_yaml_all
+from wharfinger.formats.yaml_reader import YamlLimits, read_yaml, read_yaml_all
 
+LIMITS: Final = YamlLimits(max_bytes=64 * 1024 * 1024, max_characters=256 * 1024 * 1024)
 PATIENCE_S: Final = 300
 OWN_GROUP: Final = "wharfinger.dev"
 GIVEN_OUT: Final = re.compile(r"\.nodePort: ours \d+, theirs \d+$")
@@ -275,7 +276,7 @@ def rendered(version: Version, scratch: Path, helm: str) -> State:
         [str(tool(helm)), *arguments], env={**os.environ, "HOME": str(scratch)}, capture_output=True, check=True
     )
     found: State = {}
-    for document in read_yaml_all(done.stdout, what="manifest"):
+    for document in read_yaml_all(done.stdout, what="manifest", limits=LIMITS):
         if isinstance(document, dict):
             for name in names_of([document], NAMESPACE):
                 found[name] = with_data(document)

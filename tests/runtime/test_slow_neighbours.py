@@ -119,5 +119,5 @@ def test_templates_without_an_end_hold_up_no_other_namespace(tmp_path: Path) -> 
         assert not any("RenderFailed" in line or "longer than" in line for line in running.lines), running.lines
         states = kubectl("get", "applications.wharfinger.dev", "--output=jsonpath={.items[*].status.summary.state}")
         assert "Failed" not in states.split()
-        running.process.terminate()  # and not killed, so that nothing goes on spinning
-        assert running.wait() == 0
+        running.process.terminate()
+        assert running.wait() == 0, "a stop cuts renders, and nothing goes on spinning"
