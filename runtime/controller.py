@@ -94,6 +94,7 @@ class Controller:
     resting: Resting = field(init=False)
     failures: dict[str, int] = field(default_factory=dict)
     started: float = field(default_factory=trio.current_time)
+    verify_s: float = VERIFY_S
     takeover: Takeover = field(init=False)
 
     def __post_init__(self) -> None:
@@ -280,7 +281,7 @@ class Controller:
         status = self.runtime.status(name)
         if status is None:
             return
-        if status.is_being_verified and (left_s := self.started + VERIFY_S - trio.current_time()) > 0:
+        if status.is_being_verified and (left_s := self.started + self.verify_s - trio.current_time()) > 0:
             self.keys.add_later(name, left_s)
             return  # most of the time it is found to be as it was, and there is nothing to be said
         patch = statuses.difference(status, find_object(obj, "status"))
@@ -369,11 +370,13 @@ async def open_controller(
     local_packages: Sequence[Path] = (),
     enabled_by_default: bool | None = True,
     application_scope: ApplicationScope = ApplicationScope.NAMESPACE,
+    verify_s: float = VERIFY_S,
 ) -> AsyncIterator[Controller]:
     """Run the controllers while the body runs; ready when the informers have listed. Leaving stops intake at once.
 
     ``enabled_by_default``: whether a Module is wanted whose ``spec.enabled`` does not say; None: its bundle says.
-    ``application_scope``: how far Applications reach whose namespace does not say.
+    ``application_scope``: how far Applications reach whose namespace does not say. ``verify_s``: for so long after the start no
+    status is written that only says that a package is being verified.
     """
     async with (
         open_informer(client, APPLICATION) as applications,
@@ -386,7 +389,7 @@ async def open_controller(
             await _wait_synced(informer)
         lookup = Lookup(repositories, references, tuple(local_packages))
         controller = Controller(
-            client, runtime, applications, modules, lookup, keys, writer, scopes, enabled_by_default
+            client, runtime, applications, modules, lookup, keys, writer, scopes, enabled_by_default, verify_s=verify_s
         )
         _sweep_journal(controller)
         async with trio.open_nursery() as nursery:

@@ -407,6 +407,15 @@ async def contract_finalizers_delay_a_delete(client: ClusterClient) -> None:
         await client.get(key("a"))
 
 
+async def contract_kinds_that_are_served(client: ClusterClient) -> None:
+    served = await client.served_kinds()
+    kinds = [(kind.group, kind.kind) for kind in served.kinds]
+    assert {("", "ConfigMap"), ("apps", "Deployment"), ("rbac.authorization.k8s.io", "ClusterRole")} <= set(kinds)
+    assert len(kinds) == len(set(kinds)), "each once"
+    assert ("authorization.k8s.io", "SelfSubjectAccessReview") not in kinds, "nothing of it can be listed"
+    assert served.silent == ()
+
+
 CONTRACT: dict[str, Contract] = {
     name.removeprefix("contract_"): function
     for name, function in list(globals().items())

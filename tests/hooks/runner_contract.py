@@ -182,9 +182,9 @@ UNREADABLE = {
     "another kind of document": ('echo "[[[]]]" >"$FILE"', "found a list"),
     "a pipe": ('rm "$FILE"; mkfifo "$FILE"', "something else than a plain file"),
     "a folder": ('rm "$FILE"; mkdir "$FILE"', "something else than a plain file"),
-    "a link": ('rm "$FILE"; ln -s /etc/passwd "$FILE"', "cannot be read"),
-    "a device": ('rm "$FILE"; ln -s /dev/zero "$FILE"', "cannot be read"),
-    "nothing": ('rm "$FILE"', "cannot be read"),
+    "a link": ('rm "$FILE"; ln -s /etc/passwd "$FILE"', "in its place; write into the file"),
+    "a device": ('rm "$FILE"; ln -s /dev/zero "$FILE"', "in its place; write into the file"),
+    "nothing": ('rm "$FILE"', "in its place; write into the file"),
     "too much": ('truncate -s 5T "$FILE"', "limit"),
 }
 FILES = ("KUBERNETES_PATCH_PATH", "METRICS_PATH", "VALUES_JSON_PATCH_PATH", "CONFIG_VALUES_JSON_PATCH_PATH")

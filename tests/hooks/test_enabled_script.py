@@ -107,8 +107,8 @@ async def test_a_folder_of_that_name_is_no_script(runner: ProcessHookRunner, pac
         ("echo True >$MODULE_ENABLED_RESULT", "is 'True'"),
         ("echo 'true false' >$MODULE_ENABLED_RESULT", "is 'true false'"),
         ("echo true", "is nothing"),
-        ("rm $MODULE_ENABLED_RESULT", "what the hook left there cannot be read"),
-        ("ln -sf $VALUES_PATH $MODULE_ENABLED_RESULT", "what the hook left there cannot be read"),
+        ("rm $MODULE_ENABLED_RESULT", "(No such file or directory) in its place; write into the file"),
+        ("ln -sf $VALUES_PATH $MODULE_ENABLED_RESULT", "the hook put a link in its place; write into the file"),
     ],
 )
 async def test_what_is_no_answer(script: str, shown: str, runner: ProcessHookRunner, package: Path) -> None:

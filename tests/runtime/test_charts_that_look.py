@@ -43,6 +43,7 @@ def install(folder: Path, kubeconfig: Path, package: str) -> Kubectl:
     packages = folder / "packages"
     with daemon(folder, kubeconfig, "--local-packages", str(packages)) as running:
         running.wait_line("ready:")
+        kubectl("label", "namespace/default", "wharfinger.dev/cluster-scope=allowed")  # the charts have definitions
         kubectl.apply(folder / "manifest", application(package, f"{{folder: {{path: '{packages}'}}}}"))
         running.wait_line("default/app: Ready")
         running.process.terminate()

@@ -121,7 +121,7 @@ async def test_what_there_is(tmp_path: Path) -> None:
         assert found["wharfinger_tasks"].value(state="waiting") == 2
         assert found["wharfinger_tasks_retired_total"].value() > 5
         assert found["wharfinger_task_failures_total"].value() >= 1
-        assert found["wharfinger_slots_limit"].value(kind="renders") == 2
+        assert found["wharfinger_slots_limit"].value(kind="renders") == 3
         assert found["wharfinger_slots_used"].value(kind="work") == 0
         binding = {"module": "app", "namespace": "prod", "hook": "hooks/a.sh", "binding": "maps", "queue": "main"}
         objects = found["wharfinger_kube_snapshot_objects"]

@@ -59,6 +59,7 @@ def test_a_stop_does_not_wait_out_a_wait(tmp_path: Path, file: str) -> None:
     local = ("--local-packages", str(tmp_path))
     with embedded_daemon(tmp_path, *local) as running:
         running.wait_line("ready:")
+        kubectl("label", "namespace/default", "wharfinger.dev/cluster-scope=allowed")  # the charts have definitions
         kubectl.apply(tmp_path / "app.yaml", application("fleet", f"{{folder: {{path: '{tmp_path}/packages'}}}}"))
         if shown:
             kubectl.wait("application/app", f'{{.status.conditions[?(@.type=="Reconciling")].message}}={shown}')

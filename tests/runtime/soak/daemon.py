@@ -18,6 +18,7 @@ from wharfinger.cluster.http_session import ClientOptions
 from wharfinger.cluster.lease import LeaseLostError
 from wharfinger.hooks.containment import Containment
 from wharfinger.runtime import daemon
+from wharfinger.runtime.application_scope import ApplicationScope
 from wharfinger.runtime.daemon import DaemonConfig, open_daemon
 from wharfinger.runtime.inspector import Inspector
 from wharfinger.runtime.service_manager import ServiceManager
@@ -79,6 +80,7 @@ class Daemon:
             helm=Path("helm"),
             grace_s=GRACE_S,
             local_packages=tuple(packages),
+            application_scope=ApplicationScope.CLUSTER,
         )
         self.lives = 0
         self._wanted = trio.Event()

@@ -76,10 +76,7 @@ class People:
 
     async def make_namespace(self, name: str) -> None:
         """Create a namespace."""
-        labels: JsonObject = {"wharfinger.dev/cluster-scope": "allowed"}
-        await self.client.create(
-            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
-        )
+        await self.client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
 
     async def delete_namespace(self, name: str) -> None:
         """Delete a namespace with all that is in it."""
