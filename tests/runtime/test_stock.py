@@ -14,7 +14,7 @@ from tests.runtime.test_controller_modules import movable
 from tests.runtime.test_dependents import WAITS, WOULD_BREAK, data, database_and_shop
 from tests.runtime.world import Ground, World, open_ground
 from wharfinger.cluster.resource import ObjectKey
-from wharfinger.formats.json_value import JsonObject, JsonValue, find_int, find_str
+from wharfinger.formats.json_value import JsonObject, JsonValue, find, find_int, find_str
 from wharfinger.runtime.resources import IGNORE_DEPENDENTS, MODULE, PACKAGE_REPOSITORY, SECRET
 
 pytestmark = pytest.mark.unmeasured
@@ -138,7 +138,12 @@ async def test_nothing_is_removed_while_it_is_not_known_who_needs_it(tmp_path: P
                 waits = await world.until("", "database", WAITS)
                 assert message(waits).startswith("the removal waits until it is known what others need: ")
                 assert message(waits).endswith("prod.shop not loaded yet")  # beside others, as it was the first look
-                waits = await world.until("", "other", WAITS)
+                # It was ready, and stays so at a restart: what it waits for is said as what it reconciles.
+                waits = await world.until(
+                    "",
+                    "other",
+                    lambda obj: find(world.condition(obj, "Reconciling"), "reason") == "WaitingForDependents",
+                )
                 assert find_str(waits, "status", "summary", "state") == "Updating"
                 assert find_str(world.condition(waits, "Stalled"), "status") == "False"
                 assert find_int(waits, "status", "observedGeneration") < find_int(waits, "metadata", "generation")
