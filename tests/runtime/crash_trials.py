@@ -245,7 +245,8 @@ class Ground:
         where = {"TRACE": trace, "ARMED": "armed", "NOTES": "notes", "HELD": "held"}
         environment = {f"CRASH_{name}": str(self.trial / path) for name, path in where.items()}
         state, kubeconfig, packages = self.trial / "state", self.trial / "kubeconfig", self.folder / "packages"
-        arguments = ("--kubeconfig", kubeconfig, "--state-dir", state, "--local-packages", packages)
+        asked = ("--hook-env", "CRASH_*", "--application-scope", "cluster")
+        arguments = ("--kubeconfig", kubeconfig, "--state-dir", state, "--local-packages", packages, *asked)
         process = await trio.lowlevel.open_process(
             [sys.executable, "-m", "tests.runtime.crashing", "run", *map(str, arguments)],
             cwd=ROOT,
