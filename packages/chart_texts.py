@@ -133,7 +133,7 @@ def _members(unpacked: bytes) -> Iterator[tuple[tuple[str, ...], bytes]]:
     try:
         with tarfile.open(fileobj=io.BytesIO(unpacked), mode="r:") as archive:
             for member in archive:
-                file = archive.extractfile(member) if member.isreg() else None
+                file = archive.extractfile(member) if member.isreg() and not member.issparse() else None
                 path = tuple(part for part in member.name.split("/") if part not in {"", "."})
                 if file is not None and path:
                     yield path, file.read()

@@ -64,7 +64,7 @@ class VerifiedBlob:
             return await anext(self._chunks, None)
         began = trio.current_time()
         try:
-            with trio.fail_after(least.window_s - self._waited):
+            with trio.fail_after(max(0.0, least.window_s - self._waited)):
                 chunk = await anext(self._chunks, None)
         except trio.TooSlowError as error:
             raise RegistryError(
