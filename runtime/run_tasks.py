@@ -6,6 +6,7 @@ Disabling puts hooks to rest; taking the release away with them or not is what t
 """
 
 import logging
+from contextlib import nullcontext
 from typing import Final
 
 from wharfinger.cluster.object_waits import Laggards
@@ -205,7 +206,8 @@ async def _uninstall(instance: Instance, tools: Tools, reporter: Reporter, *, du
     if history and not ours:
         await tools.releases.forget(Owner(name, namespace))  # what was applied before its first revision
     else:
-        with steps.taking(UNINSTALL), waiting(tools):
+        # Without a record there is no step to take: what is left is looked for again after a crash.
+        with steps.taking(UNINSTALL) if ours else nullcontext(), waiting(tools):
             result = await tools.releases.uninstall(
                 name,
                 namespace,
