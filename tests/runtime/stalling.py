@@ -188,7 +188,7 @@ async def _open_runtime(ground: Ground, folder: Path, fifo: Path, count: int, lo
     helm = folder / "helm"
     helm.write_text(HELM.format(fifo=shlex.quote(str(fifo)), helm=shlex.quote(str(ground.helm))))
     helm.chmod(0o755)
-    enough = SlotLimits(count, count, count, count, count, 32)
+    enough = SlotLimits(count, count, count, count, count, source_share=100, namespace_share=100)
     scratch = folder / "scratch"
     with open_ledger(folder / "journal.db") as ledger:
         ground = replace(ground, journal=Journal(ledger.file))

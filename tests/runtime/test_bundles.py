@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -171,6 +172,12 @@ async def test_without_a_bundle_who_does_not_say_is_on(tmp_path: Path) -> None:
         assert not await is_applied(world, "unwanted")
 
 
+def is_decided(world: World) -> bool:
+    """Return whether the scheduler knows both modules, and has the one of the bundle on."""
+    scheduler = world.runtime.scheduler
+    return scheduler.enabled("inside") and scheduler.node("outside") is not None
+
+
 async def test_a_restart_with_the_same_bundle_puts_nobody_on_or_off(tmp_path: Path) -> None:
     with one_error():
         async with open_ground(tmp_path) as ground:
@@ -181,8 +188,7 @@ async def test_a_restart_with_the_same_bundle_puts_nobody_on_or_off(tmp_path: Pa
                 await world.until_state("", "inside", "Ready")
                 await all_off(world, {"outside": ""})
             async with open_bundled(ground, EDITION, BUNDLE) as world:
-                await world.until("", "inside", lambda _obj: world.runtime.scheduler.enabled("inside"))
-                await world.until("", "outside", lambda _obj: world.runtime.scheduler.node("outside") is not None)
+                await world.until_runtime(partial(is_decided, world))
                 assert not world.runtime.scheduler.enabled("outside")
                 assert not await is_applied(world, "outside")
                 ready = await world.until_state("", "inside", "Ready")

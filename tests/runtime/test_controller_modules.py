@@ -126,10 +126,10 @@ async def test_after_a_restart_a_release_is_still_whose_it_was(tmp_path: Path) -
             await conflict(world)
         async with ground.open_world() as world:
             await trio.testing.wait_all_tasks_blocked()
-            await world.until("prod", "web", lambda _obj: world.runtime.status("prod.web") is not None)
+            await world.until_runtime(lambda: world.runtime.status("prod.web") is not None)
             refused = await world.until("prod", "web", has_reason("SpecInvalid"))
             assert "Module web has the release web" in find_str(refused, "status", "summary", "message")
-            await world.until("", "web", lambda _obj: world.runtime.status("web") is not None)
+            await world.until_runtime(lambda: world.runtime.status("web") is not None)
             await world.until_state("", "web", "Ready")
             kept = await world.config_map("prod", "web")
             assert find_str(kept, "data", "text") == "module"

@@ -60,7 +60,7 @@ async def test_events_and_ticks_reach_the_runtime(tmp_path: Path) -> None:
     async with open_ground(tmp_path) as ground:
         await installed(ground)
         async with ground.open_world() as world:
-            await world.until("prod", "app", lambda _obj: world.runtime.status("prod.app") is not None)
+            await world.until_runtime(lambda: world.runtime.status("prod.app") is not None)
             await world.until_state("prod", "app", "Ready")
             await world.client.create(config_map("new", {"watch": "me"}))
             await until_data(world, "out", "seen", "1")
@@ -110,7 +110,7 @@ async def test_a_daemon_that_starts_anew_decides_nothing_before_it_knows_of_the_
         caplog.clear()
         caplog.set_level(logging.INFO, logger="wharfinger")
         async with bootstrapped.open_world() as world:
-            await world.until("prod", "shop", lambda _obj: world.runtime.scheduler.enabled("prod.shop"))
+            await world.until_runtime(lambda: world.runtime.scheduler.enabled("prod.shop"))
             await world.until_state("prod", "shop", "Ready")
         assert not [record.message for record in caplog.records if "bootstrap" in record.message]
 

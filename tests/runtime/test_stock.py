@@ -284,7 +284,7 @@ async def test_a_removal_that_had_begun_goes_on_and_what_it_needs_waits_for_it(t
             await world.delete("", "ground")
             await world.until("", "ground", WAITS)
         async with ground.open_world() as world:
-            await world.until("", "ground", lambda _obj: world.runtime.status("ground") is not None)
+            await world.until_runtime(lambda: world.runtime.status("ground") is not None)
             waits = await world.until("", "ground", lambda obj: "waits for house" in message(obj))
             assert WAITS(waits)
             await world.until("", "house", has_reason("PackageHookFailed"))

@@ -183,6 +183,12 @@ class World:
                 await changes.wait()
         raise AssertionError(f"{namespace}/{name} did not become as wanted; last: {last}")
 
+    async def until_runtime(self, holds: Callable[[], bool]) -> None:
+        """Wait for something in the runtime that no object says: a restart that changes nothing writes nothing."""
+        with trio.fail_after(PATIENCE_S):
+            while not holds():
+                await trio.testing.wait_all_tasks_blocked(0.005)
+
     async def until_state(self, namespace: str, name: str, state: str) -> JsonObject:
         """Wait for a summary state of the current generation."""
 
