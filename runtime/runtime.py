@@ -413,7 +413,8 @@ class Runtime:
             return
         before, instance.status = instance.status, status
         state, message, _tip = statuses.summary(status)
-        if state != statuses.summary(before)[0]:
+        found_out = before.is_being_verified and not status.is_being_verified
+        if found_out or state != statuses.summary(before)[0]:
             log.info("%s: %s: %s", instance.id, state, message)
         if self.on_status is not None:
             self.on_status(instance.id.name, before, status)

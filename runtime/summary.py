@@ -9,6 +9,7 @@ a stage is at work, or waits        Pending        Updating                     
 what was applied is not ready yet   Pending        Updating                               Updating
 what it requires is not there       Pending        Suspended                              Suspended
 it is ready, and is rolled out anew Ready          Ready                                  Ready
+an earlier process said it is ready Ready          Ready                                  Ready
 whether it may be on is not known   Failed         Degraded                               Degraded
 it is not wanted, something is left Disabling      Disabling                              Disabling
 it is not wanted, nothing is left   Disabled       Disabled                               Disabled
@@ -66,8 +67,10 @@ def summary(status: PackageStatus) -> Summary:
         return Summary(State.SUSPENDED, explanation(Reason.SUSPENDED), advice(Reason.SUSPENDED))
     found = first_open(status)
     if found is None:
-        return _ready(status)
+        return _ready(status, status.rollout)
     stage, problem = found
+    if status.stays_ready(problem):
+        return _ready(status, problem)
     if problem.truth is not Truth.FALSE:
         return Summary(_under_way(status), problem.message, "")
     return _says(_state(status, stage, problem), problem)
@@ -102,10 +105,10 @@ def ready_message(status: PackageStatus) -> str:
     return f"version {status.version} is installed and ready"
 
 
-def _ready(status: PackageStatus) -> Summary:
+def _ready(status: PackageStatus, work: Condition | None) -> Summary:
     message = ready_message(status)
-    if status.rollout is not None:
-        message += f"; {status.rollout.message}"
+    if work is not None:
+        message += f"; {work.message}"
     if status.maintenance is None:
         return Summary(State.READY, message, "")
     return Summary(State.READY, f"{message}; {status.maintenance.message}", advice(status.maintenance.reason))

@@ -314,6 +314,7 @@ def test_what_a_restart_finds_as_it_was_never_loses_its_ready() -> None:
     for stage in Stage:
         assert status.is_being_verified
         assert kstatus(status) == ["True", "True", "False"]
+        assert statuses.summary(status).state == "Ready"
         if stage is not Stage.SCALED:
             status = statuses.progressing(status, stage, Reason.PENDING, "at work", T2)
         status = statuses.succeeded(status, stage, T2)
@@ -393,6 +394,18 @@ def test_what_was_ready_and_is_not_any_more_is_degraded() -> None:
     told = {kind: condition.truth.value for kind, condition in status.told.items()}
     assert (told["Ready"], told["Scaled"], told["Installed"]) == ("False", "False", "True")
     assert statuses.summary(statuses.succeeded(status, Stage.SCALED, T2)).state == "Ready"
+
+
+def test_a_rollout_that_a_restart_finds_leaves_the_summary_at_ready() -> None:
+    """It is shown as the process before would have shown it."""
+    written = statuses.external(statuses.released(ready(T0), "1.0.0", "sha256:aa", 3))
+    status = statuses.update_started(statuses.restored(1, written, T1), 1, T1, version="1.0.0")
+    for stage in Stage:
+        if stage is not Stage.SCALED:
+            status = statuses.succeeded(status, stage, T2)
+    waits = statuses.progressing(status, Stage.SCALED, Reason.NOT_READY, "Deployment a: 1 of 3", T2)
+    assert statuses.summary(waits)[:2] == ("Ready", "version 1.0.0 is installed and ready; Deployment a: 1 of 3")
+    assert kstatus(waits) == ["True", "True", "False"]
 
 
 def test_what_is_rolled_out_stays_ready_and_is_reconciling() -> None:
