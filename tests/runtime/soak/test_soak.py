@@ -33,7 +33,7 @@ pytestmark = pytest.mark.unmeasured
 HOURS = float(os.environ.get("SOAK_HOURS", scaled(24, 2)))
 APPS = int(os.environ.get("SOAK_APPS", scaled(50, 6)))
 QUIET_S = float(os.environ.get("SOAK_QUIET", scaled(1800, 400)))
-SEEDS = [int(os.environ["SOAK_SEED"])] if "SOAK_SEED" in os.environ else [1] if FULL else [5]
+SEEDS = [int(os.environ["SOAK_SEED"])] if "SOAK_SEED" in os.environ else [1, 2, 3] if FULL else [5]
 
 
 @pytest.mark.parametrize("seed", SEEDS)
