@@ -31,7 +31,7 @@ from wharfinger.cluster.control_plane.backend import Backend
 from wharfinger.cluster.control_plane.storage import Change
 from wharfinger.cluster.errors import NotFoundError, UnknownKindError
 from wharfinger.cluster.resource import ObjectKey
-from wharfinger.formats.json_value import JsonObject, JsonValue, find, find_list, find_object, find_str
+from wharfinger.formats.json_value import JsonObject, JsonValue, find, find_int, find_list, find_object, find_str
 from wharfinger.formats.yaml_reader import YamlLimits, read_yaml, read_yaml_all
 
 LIMITS: Final = YamlLimits(max_bytes=64 * 1024 * 1024, max_characters=256 * 1024 * 1024)
@@ -236,7 +236,7 @@ def applications(backend: Backend) -> list[JsonObject]:
 
 
 async def installed(backend: Backend) -> str:
-    """Wait until the Application is installed, ready or not, or has failed; its summary in the second case."""
+    """Wait until the Application's release is applied, ready or not, or has failed; its summary in the second case."""
 
     def is_decided() -> bool:
         return any(
@@ -251,9 +251,8 @@ async def installed(backend: Backend) -> str:
 
 
 def is_installed(app: JsonObject) -> bool:
-    """Return whether the condition Installed is True."""
-    conditions = find_list(app, "status", "conditions")
-    return any(find(one, "type") == "Installed" and find(one, "status") == "True" for one in conditions)
+    """Return whether there is a revision: ``helm install`` waits for no more, and some charts need what is not there."""
+    return find_int(app, "status", "release", "revision") > 0
 
 
 def random_paths(first: State, second: State) -> tuple[str, ...]:
