@@ -302,7 +302,7 @@ class HealthMonitor:
         why = self._looked_up.get(row.key.resource)
         if why is None:
             return InProgress("not looked up yet")
-        return InProgress(f"cannot be looked up: {why}" if why else "not there")
+        return InProgress(f"cannot be looked up: {why}") if why else InProgress("not there", absent=True)
 
     def _rule_of(self, identity: Identity) -> HealthRule | None:
         entry = self._table.snapshot().get(identity)

@@ -56,7 +56,7 @@ async def wait_ready(client: ClusterClient, keys: Iterable[ObjectKey], *, progre
     """Wait until every object is Current, or one has Failed."""
 
     def judge(key: ObjectKey, obj: JsonObject | None) -> Readiness:  # noqa: ARG001 - the shape of a judge
-        return InProgress("not there") if obj is None else readiness(obj)
+        return InProgress("not there", absent=True) if obj is None else readiness(obj)
 
     return await wait_until(client, keys, judge, progress)
 

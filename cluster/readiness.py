@@ -32,12 +32,13 @@ class Current:
 class InProgress:
     """On the way. ``at_work``: its own controller reports progress, and has a deadline after which it reports a failure.
 
-    ``overdue``: for longer than it should take, and the message says what to do about it.
+    ``overdue``: for longer than it should take, and the message says what to do about it. ``absent``: there is no such object.
     """
 
     message: str
     at_work: bool = False
     overdue: bool = False
+    absent: bool = False
 
 
 @dataclass(frozen=True, slots=True)

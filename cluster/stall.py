@@ -5,6 +5,8 @@ some seconds, and nothing is wrong with it. Only what lasts is a fault:
 
 * Each change of its message, as ``1 of 3 replicas available``, counts as a move, and begins the grace period again.
 * An object that moves all the time and is never ready stalls after :data:`LIMIT_S`.
+* An object that is not there at all is no update in progress. It has :data:`ABSENT_S`, in which a deleted object is usually made
+  again.
 * An object whose own controller reports progress and has a deadline for it (`InProgress.at_work`) never stalls: the deadline
   decides, and then the object has failed.
 """
@@ -20,6 +22,8 @@ from wharfinger.cluster.resource import ObjectKey
 
 GRACE_S: Final = 60.0
 """For so long an object may be unready without moving."""
+ABSENT_S: Final = 10.0
+"""For so long an object may be absent; the shorter of this and the grace period counts."""
 LIMIT_S: Final = 600.0
 """For so long an object may be unready at all: as long as the progress deadline of a Deployment that names none."""
 
@@ -36,7 +40,8 @@ class Unready:
         """When it counts as stalled, unless it moves before; never, if it has failed or has a deadline of its own."""
         if not isinstance(self.state, InProgress) or self.state.at_work:
             return inf
-        return min(self.moved + grace_s, self.since + LIMIT_S)
+        patience_s = min(grace_s, ABSENT_S) if self.state.absent else grace_s
+        return min(self.moved + patience_s, self.since + LIMIT_S)
 
 
 def followed(before: Mapping[ObjectKey, Unready], laggards: Laggards, now: float) -> dict[ObjectKey, Unready]:

@@ -28,7 +28,7 @@ from wharfinger.runtime.gate_causes import absence_cause, again_causes, lack_cau
 from wharfinger.runtime.inspector import CauseSnapshot, ExplanationSnapshot, NodeSnapshot, PackageSnapshot
 from wharfinger.runtime.reasons import explanation
 from wharfinger.runtime.remedies import WAIT, of_circle, of_more, of_reason
-from wharfinger.runtime.stage_causes import aside_cause, gate_failure, is_being_brought, stage_causes
+from wharfinger.runtime.stage_causes import aside_cause, gate_failure, is_being_brought, open_stages, stage_causes
 from wharfinger.runtime.summary import State
 
 MAX_LOOKED_AT: Final = 1_000
@@ -55,7 +55,7 @@ def explain(name: str, known: Known) -> ExplanationSnapshot | None:
         return _nothing(package)
     path = _search(known, name, first)
     also = [f"{link.name} {cause.line}" for link in path for cause in link.others]
-    also += _failing(package)
+    also += [*_failing(package), *_warnings(package)]
     return ExplanationSnapshot(
         name,
         ready=False,
@@ -70,7 +70,7 @@ def explain(name: str, known: Known) -> ExplanationSnapshot | None:
 
 def _nothing(package: PackageSnapshot) -> ExplanationSnapshot:
     """Nothing keeps it; that somebody has left it to people is told all the same."""
-    failing = _first(dict.fromkeys(_failing(package)))
+    failing = _first(dict.fromkeys([*_failing(package), *_warnings(package)]))
     if not package.maintenance:
         return ExplanationSnapshot(package.name, ready=True, causes=(), remedy="", also=failing)
     text = explanation(package.maintenance) or package.maintenance
@@ -81,6 +81,14 @@ def _nothing(package: PackageSnapshot) -> ExplanationSnapshot:
 def _failing(package: PackageSnapshot) -> list[str]:
     """Its objects that fail: those of an upgrade under way, and those that are corrected or deleted without being asked for."""
     return [one_line(f"{package.name}: {text}") for text in package.failing]
+
+
+def _warnings(package: PackageSnapshot) -> list[str]:
+    """Return the warnings in its status; they may name the cause of what fails, a helm uninstall by a person say.
+
+    Where objects fail the warnings are about the same, and the objects say when they are tried again.
+    """
+    return [one_line(f"{package.name}: warning: {text}") for text in package.warnings if not package.failing]
 
 
 def _search(known: Known, name: str, first: tuple[Cause, ...]) -> Path:
@@ -117,7 +125,7 @@ def _causes(
     if (aside := aside_cause(known, package)) is not None:
         return (aside,)
     node = known.node(name)
-    if package.state == State.READY:
+    if package.state == State.READY and not open_stages(package):  # else it is Ready as an earlier process said
         return tuple(again_causes(known, node)) if node is not None else ()
     if is_being_brought(package):
         return tuple(stage_causes(known, package))

@@ -49,6 +49,11 @@ def is_being_brought(package: PackageSnapshot) -> bool:
     return any(each.status != "True" for each in package.conditions if each.type in (Stage.FETCHED, Stage.LOADED))
 
 
+def open_stages(package: PackageSnapshot) -> list[ConditionSnapshot]:
+    """Return the conditions of the stages that are not done, in the order of the pipeline."""
+    return [each for each in package.conditions if each.status != "True" and each.type in set(Stage)]
+
+
 def gate_failure(known: Known, package: PackageSnapshot) -> Cause | None:
     """What failed in the scheduler's own stage: the work that takes off what may not be on, or that asks its script.
 
@@ -66,7 +71,7 @@ def gate_failure(known: Known, package: PackageSnapshot) -> Cause | None:
 
 def stage_causes(known: Known, package: PackageSnapshot) -> Iterator[Cause]:
     """What is said by the stages but the requirements; that it is at work only where nothing failed."""
-    opened = [each for each in package.conditions if each.status != "True" and each.type in set(Stage)]
+    opened = open_stages(package)
     failed = [
         each
         for index, each in enumerate(opened)

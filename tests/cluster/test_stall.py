@@ -6,7 +6,7 @@ import pytest
 
 from tests.cluster.client_contract import key
 from wharfinger.cluster.readiness import Failed, InProgress
-from wharfinger.cluster.stall import GRACE_S, LIMIT_S, Unready, followed
+from wharfinger.cluster.stall import ABSENT_S, GRACE_S, LIMIT_S, Unready, followed
 
 
 @pytest.mark.parametrize(
@@ -15,6 +15,7 @@ from wharfinger.cluster.stall import GRACE_S, LIMIT_S, Unready, followed
         (Unready(0, InProgress("0 of 2"), 0), GRACE_S),
         (Unready(0, InProgress("1 of 2"), 50), 50 + GRACE_S),
         (Unready(0, InProgress("1 of 2"), LIMIT_S - 1), LIMIT_S),
+        (Unready(0, InProgress("not there", absent=True), 20), 20 + ABSENT_S),
         (Unready(0, InProgress("1 of 2 updated", at_work=True), 0), inf),
         (Unready(0, Failed("its progress deadline passed"), 0), inf),
     ],
@@ -25,6 +26,7 @@ def test_when_it_stalls(unready: Unready, stalls_at: float) -> None:
 
 def test_a_grace_period_of_ones_own() -> None:
     assert Unready(7, InProgress("0 of 2"), 7).stalls_at(3) == 10
+    assert Unready(7, InProgress("not there", absent=True), 7).stalls_at(3) == 10
 
 
 def test_a_change_of_its_message_is_a_move_and_readiness_forgets_it() -> None:

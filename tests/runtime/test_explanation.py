@@ -66,6 +66,15 @@ def test_objects_that_fail_are_told_of_what_is_ready_and_of_what_is_not() -> Non
     assert f"db: {text}" in held.also
 
 
+def test_warnings_are_told_beside_what_keeps_it() -> None:
+    """A helm uninstall by a person is a warning, and the cause of what fails."""
+    text = "release: a helm command had it last"
+    told = why("db", replace(ready("db"), warnings=(text,)))
+    assert (told.ready, told.also) == (True, (f"db: warning: {text}",))
+    assert why("db", replace(failing("db"), warnings=(text,))).also == (f"db: warning: {text}",)
+    assert why("db", replace(ready("db"), warnings=(text,), failing=("x",))).also == ("db: x",)
+
+
 def test_a_chain_three_levels_down() -> None:
     told = why(
         "shop.web",
