@@ -201,8 +201,7 @@ class Controller:
             raise SpecError(
                 f"spec.namespace: the release is in {placed} and cannot be moved; delete the Module and make it anew"
             )
-        if not find_str(written, "release", "namespace") and (other := self._installed_there(identity)):
-            self.runtime.claims.claim(other)
+        self._claim_for_others(identity, written)
         owner = self.runtime.claims.claim(identity)
         if owner is None:
             return
@@ -210,6 +209,11 @@ class Controller:
             f"{owner.kind} {owner} has the release {identity.release} in namespace {identity.namespace} already; "
             "choose another name"
         )
+
+    def _claim_for_others(self, identity: PackageId, written: JsonObject) -> None:
+        """Have whoever was installed by an earlier process hold the release of this package's name."""
+        if not find_str(written, "release", "namespace") and (other := self._installed_there(identity)):
+            self.runtime.claims.claim(other)
 
     def _installed_there(self, identity: PackageId) -> PackageId | None:
         """Who has had that release since before this process: a Module for an Application, and the other way round."""
@@ -233,6 +237,8 @@ class Controller:
             await self._hold_removal(identity, key, obj, hold)
             return
         deletion = _deletion_policy(identity, obj)
+        if has_release(identity):
+            self._claim_for_others(identity, written)
         gone = (
             self.runtime.remove_app(identity, generation, written, settings, deletion)
             if isinstance(identity, AppId)

@@ -41,7 +41,7 @@ from wharfinger.queue.slots import Slots
 from wharfinger.queue.task import Task
 from wharfinger.runtime.enabled_vote import KeptVote
 from wharfinger.runtime.failures import Failure
-from wharfinger.runtime.identity import AppId, PackageId
+from wharfinger.runtime.identity import AppId, PackageId, has_release
 from wharfinger.runtime.journal import Journal
 from wharfinger.runtime.package_state import StateRecord, state_record
 from wharfinger.runtime.resources import Directives
@@ -191,6 +191,8 @@ class Instance:
     """What its removal takes along; said when that begins."""
     skip_delete_hooks: bool = False
     """A person wants it gone without them."""
+    disowned: bool = False
+    """It is removed, and the release of its name is another package's: nothing of that release is touched."""
     history: dict[str, HookHistory] = field(default_factory=dict)
     startup_done: frozenset[str] = frozenset()
     """onStartup hooks that are done since the hooks were started."""
@@ -292,6 +294,11 @@ class Instance:
         for document in (*(settings.settings for settings in known), self.values):
             found |= texts_at(document, self._write_only(document))
         return tuple(sorted(found))
+
+    @property
+    def has_release(self) -> bool:
+        """Return whether a release may be there that is this package's."""
+        return has_release(self.id) and not self.disowned
 
     @property
     def hidden_paths(self) -> frozenset[tuple[str | int, ...]]:

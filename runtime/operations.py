@@ -339,6 +339,8 @@ class Operations:
             if instance is None:
                 status = statuses.restored(generation, written, runtime.now())
                 instance = runtime.new_instance(identity, status)
+            # A claim that was refused is no claim: whoever has the release keeps all of it.
+            instance.disowned = has_release(instance.id) and runtime.claims.claim(instance.id) is not None
             if instance.source is None:  # this process was never told what is wanted of it
                 instance.wanted_settings = settings or instance.wanted_settings
             instance.deletion = deletion or instance.wanted.upkeep.deletion

@@ -35,7 +35,8 @@ PURGE: Final = "purge"
 async def purge(instance: Instance, tools: Tools, reporter: Reporter) -> None:
     """Delete what the package declares as left behind. Raises ClusterError, and has deleted what it could then."""
     steps = instance.journalled()
-    if not isinstance(instance.id, AppId) or not instance.values.get(DECLARATION) or steps.done(PURGE) is not None:
+    declared = isinstance(instance.id, AppId) and bool(instance.values.get(DECLARATION))
+    if not declared or instance.disowned or steps.done(PURGE) is not None:
         return
     with steps.taking(PURGE):
         reporter.removing(instance, "Removing", "deleting what its workloads have left behind")

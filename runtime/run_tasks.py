@@ -22,7 +22,6 @@ from wharfinger.runtime.configuration import adopt_wanted
 from wharfinger.runtime.crd_tasks import remove_webhooks
 from wharfinger.runtime.failures import EXPECTED, Expected, ValuesLoopError, WorkloadError, classify
 from wharfinger.runtime.hook_checks import await_ready_by_hook
-from wharfinger.runtime.identity import has_release
 from wharfinger.runtime.instance import Instance, Reporter, Tools
 from wharfinger.runtime.package_state import PACKAGE_LABEL, state_record
 from wharfinger.runtime.rendering import waiting_for
@@ -151,7 +150,7 @@ async def take_away(instance: Instance, tools: Tools, reporter: Reporter) -> Non
 
 async def uninstall(instance: Instance, tools: Tools, reporter: Reporter) -> None:
     """Take the release away, for good. No release, or none that we ever wrote, is success."""
-    if instance.definition is None and has_release(instance.id):
+    if instance.definition is None and instance.has_release:
         await _load_for_removal(instance, tools)
     if instance.definition is not None:
         await _adopt_for_removal(instance, tools)
@@ -165,7 +164,7 @@ async def undeploy(instance: Instance, tools: Tools, _reporter: Reporter) -> Non
         with steps.taking("undeploy"):
             await tools.store.undeploy(instance.id.name)
             await tools.store.collect()
-            if has_release(instance.id):
+            if instance.has_release:
                 await state_record(tools.cluster, instance.id).delete()  # whether it can be read or not
 
 
@@ -181,7 +180,7 @@ async def _uninstall(instance: Instance, tools: Tools, reporter: Reporter, *, du
 
     if instance.hook_scope is not None:
         instance.hook_scope.cancel("the package is being uninstalled")
-    if not has_release(instance.id):
+    if not instance.has_release:
         return
     name, namespace = instance.id.release, instance.id.namespace
     history = await tools.releases.history(name, namespace)

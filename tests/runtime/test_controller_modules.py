@@ -12,10 +12,15 @@ from tests.runtime.test_bring_tasks import has_reason
 from tests.runtime.test_controller import refusing
 from tests.runtime.world import World, open_ground, open_world
 from wharfinger.cluster.errors import ClusterError, InvalidError, api_error
-from wharfinger.cluster.resource import ObjectKey
+from wharfinger.cluster.resource import ObjectKey, ResourceType
 from wharfinger.formats.json_value import find_int, find_list, find_object, find_str
 from wharfinger.runtime.identity import SYSTEM_NAMESPACE, AppId
-from wharfinger.runtime.resources import FINALIZER
+from wharfinger.runtime.resources import APPLICATION, FINALIZER
+
+CONFIG_MAP = ResourceType("", "v1", "ConfigMap", "configmaps", namespaced=True)
+SECRET = ResourceType("", "v1", "Secret", "secrets", namespaced=True)
+CLUSTER_ROLES = ResourceType("rbac.authorization.k8s.io", "v1", "ClusterRole", "clusterroles", namespaced=False)
+CLUSTER_ROLE = "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: of-the-module}\nrules: []\n"
 
 pytestmark = pytest.mark.unmeasured
 
@@ -117,6 +122,33 @@ async def test_who_asks_in_vain_takes_nothing_with_it(tmp_path: Path) -> None:
         assert find_str(kept, "data", "text") == "module"
         ready = await world.until_state("", "web", "Ready")
         assert find_int(ready, "status", "release", "revision") == 1
+        # The release of the other is still looked after.
+        await world.client.delete(ObjectKey(CONFIG_MAP, "prod", "web"))
+        await world.until_object(ObjectKey(CONFIG_MAP, "prod", "web"), lambda _obj: True)
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+async def test_a_refused_package_deletes_nothing_of_a_release_without_records(tmp_path: Path, restarted: bool) -> None:
+    """Whoever may write Secrets and Applications in a namespace cannot delete what a Module has elsewhere."""
+    async with open_ground(tmp_path) as ground:
+        async with ground.open_world() as world:
+            await world.push("web", "1.0.0", {"templates/role.yaml": CLUSTER_ROLE})
+            await world.repository()
+            await world.create_module("web", spec={"namespace": "prod"})
+            await world.until_state("", "web", "Ready")
+            await world.create("prod", "web", more={"deletionPolicy": "DeleteAll"})
+            await world.until("prod", "web", has_reason("SpecInvalid"))
+            for secret in (await world.client.list(SECRET, "prod")).items:
+                if find_str(secret, "type") == "helm.sh/release.v1":
+                    await world.client.delete(ObjectKey(SECRET, "prod", find_str(secret, "metadata", "name")))
+            if not restarted:
+                await world.delete("prod", "web")
+                await world.until_gone("prod", "web")
+        if restarted:
+            await ground.client.delete(ObjectKey(APPLICATION, "prod", "web"))
+            async with ground.open_world() as world:
+                await world.until_gone("prod", "web")
+        assert await ground.client.get(ObjectKey(CLUSTER_ROLES, "", "of-the-module"))
 
 
 async def test_after_a_restart_a_release_is_still_whose_it_was(tmp_path: Path) -> None:
