@@ -47,9 +47,14 @@ class Keeping:
     def health_changed(self, owner: Owner, health: Health) -> None:
         """Objects of a release became ready, or are not any more, or say something else about why."""
         instance = self._instance(owner)
-        if instance is None or not instance.status.scale_checked:
+        if instance is None:
             return
-        if health.laggards:
+        if not instance.status.scale_checked:
+            # It is Ready as an earlier process said, and the task that waits for it would wait without an end.
+            if not (instance.status.is_being_verified and health.stalled):
+                return
+            self._unhealthy(instance, health)
+        elif health.laggards:
             self._unhealthy(instance, health)
         else:
             self.runtime.set_status(instance, statuses.succeeded(instance.status, Stage.SCALED, self.runtime.now()))

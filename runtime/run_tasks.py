@@ -24,6 +24,7 @@ from wharfinger.runtime.failures import EXPECTED, Expected, ValuesLoopError, Wor
 from wharfinger.runtime.hook_checks import await_ready_by_hook
 from wharfinger.runtime.instance import Instance, Reporter, Tools
 from wharfinger.runtime.package_state import PACKAGE_LABEL, state_record
+from wharfinger.runtime.reasons import Reason
 from wharfinger.runtime.rendering import waiting_for
 from wharfinger.runtime.start_tasks import bound_hooks, rest_hooks, run_bound
 from wharfinger.runtime.status import Stage
@@ -116,7 +117,8 @@ async def await_ready(instance: Instance, tools: Tools, reporter: Reporter) -> N
 
     def progress(laggards: Laggards) -> None:
         if laggards:
-            reporter.progressed(instance, Stage.SCALED, "NotReady", instance.masked(waiting_for(laggards)))
+            reason, shown = _unready(instance, tools, laggards)
+            reporter.progressed(instance, Stage.SCALED, reason, instance.masked(waiting_for(shown)))
         every = [str(key) for key in instance.objects]
         reporter.tracked(instance, every, [str(key) for key in laggards])
 
@@ -125,6 +127,16 @@ async def await_ready(instance: Instance, tools: Tools, reporter: Reporter) -> N
     if report.failed:
         raise WorkloadError(waiting_for(report.failed))
     await await_ready_by_hook(instance, tools, reporter)
+
+
+def _unready(instance: Instance, tools: Tools, laggards: Laggards) -> tuple[Reason, Laggards]:
+    """Return what to say of laggards. What an earlier process left Ready does not stay so while one of them is stalled."""
+    status = instance.status
+    if status.is_being_verified or status.stages[Stage.SCALED].reason == Reason.UNHEALTHY:
+        stalled = tools.releases.health(Owner(instance.id.release, instance.id.namespace)).stalled
+        if late := {key: state for key, state in laggards.items() if key in stalled}:
+            return Reason.UNHEALTHY, late
+    return Reason.NOT_READY, laggards
 
 
 async def pause(instance: Instance, tools: Tools, _reporter: Reporter) -> None:

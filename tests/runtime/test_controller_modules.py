@@ -20,7 +20,9 @@ from wharfinger.runtime.resources import APPLICATION, FINALIZER
 CONFIG_MAP = ResourceType("", "v1", "ConfigMap", "configmaps", namespaced=True)
 SECRET = ResourceType("", "v1", "Secret", "secrets", namespaced=True)
 CLUSTER_ROLES = ResourceType("rbac.authorization.k8s.io", "v1", "ClusterRole", "clusterroles", namespaced=False)
-CLUSTER_ROLE = "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: of-the-module}\nrules: []\n"
+CLUSTER_ROLE = (
+    "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: of-the-module}\nrules: []\n"
+)
 
 pytestmark = pytest.mark.unmeasured
 

@@ -126,15 +126,20 @@ async def set_phase(world: World, phase: str) -> None:
 async def open_thing(folder: Path) -> AsyncIterator[World]:
     """A world with a package that has an object of a kind of its own, which is ready, and may be unready for half a second."""
     async with open_world(folder, grace_s=0.5) as world:
-        await world.allow_cluster()
-        await world.push("web", "1.0.0", {"crds/things.yaml": DEFINITION, "templates/thing.yaml": THING_YAML})
-        await world.repository()
-        await world.create("prod", "shop", more={"healthChecks": [RULE]})
-        waits = await world.until("prod", "shop", lambda obj: reason_of(world, obj) == "NotReady")
-        assert "Thing.example.com prod/front" in message_of(waits)
-        await set_phase(world, "Done")
-        await world.until_state("prod", "shop", "Ready")
+        await install_thing(world)
         yield world
+
+
+async def install_thing(world: World) -> None:
+    """Install a package that has an object of a kind of its own, until it is ready."""
+    await world.allow_cluster()
+    await world.push("web", "1.0.0", {"crds/things.yaml": DEFINITION, "templates/thing.yaml": THING_YAML})
+    await world.repository()
+    await world.create("prod", "shop", more={"healthChecks": [RULE]})
+    waits = await world.until("prod", "shop", lambda obj: reason_of(world, obj) == "NotReady")
+    assert "Thing.example.com prod/front" in message_of(waits)
+    await set_phase(world, "Done")
+    await world.until_state("prod", "shop", "Ready")
 
 
 async def persons_revision(world: World, revision: int) -> None:
@@ -381,6 +386,21 @@ async def test_what_breaks_down_is_told_until_it_is_back(tmp_path: Path) -> None
             await set_phase(world, "Done")
             up = await world.until_state("prod", "shop", "Ready")
             assert find_str(world.condition(up, "Scaled"), "status") == "True"
+
+
+async def test_what_breaks_down_while_no_daemon_runs_is_told_by_the_next(tmp_path: Path) -> None:
+    """What an earlier process left Ready is not Ready for ever: nothing ends the wait for it."""
+    async with open_ground(tmp_path) as plain:
+        ground = replace(plain, grace_s=0.2)
+        async with ground.open_world() as world:
+            await install_thing(world)
+        await ground.client.merge_patch(THING, {"status": {"phase": "Busy"}}, subresource="status")
+        async with ground.open_world() as world:
+            down = await world.until_state("prod", "shop", "Degraded")
+            assert reason_of(world, down) == "Unhealthy"
+            assert "Thing.example.com prod/front" in message_of(down)
+            await set_phase(world, "Done")
+            await world.until_state("prod", "shop", "Ready")
 
 
 async def test_a_deployment_that_is_scaled_leaves_its_package_ready(tmp_path: Path) -> None:
