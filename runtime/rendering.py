@@ -26,7 +26,7 @@ from wharfinger.formats.json_value import JsonObject, checksum, find_object
 from wharfinger.packages.address import RepositoryAddress
 from wharfinger.packages.chart_use import ChartUse, chart_use
 from wharfinger.packages.crd_files import read_crds
-from wharfinger.packages.definition import Definition
+from wharfinger.packages.definition import Definition, Layout
 from wharfinger.packages.errors import PackageError
 from wharfinger.packages.renderer import Rendered, RenderRequest
 from wharfinger.packages.resource_overrides import override_rendered, overrides_checksum
@@ -80,6 +80,8 @@ class Wanted:
     request: RenderRequest
     inputs: str
     directives: Directives
+    use: ChartUse
+    layout: Layout
 
     @property
     def brought_by(self) -> str:
@@ -88,6 +90,14 @@ class Wanted:
             return ""
         over, upkeep = overrides_checksum(self.directives.overrides), self.directives.upkeep.digest
         return checksum([self.inputs, over, self.directives.maintenance, upkeep])
+
+    def fits(self, values: JsonObject) -> bool:
+        """Whether other values come to the same inputs. Blocking."""
+        try:
+            inputs = render_inputs(replace(self.request, values=values), self.use, self.layout)
+        except FormatError:
+            return False
+        return inputs == self.inputs
 
 
 async def rendered(instance: Instance, tools: Tools, reporter: Reporter) -> Rendered:
@@ -105,11 +115,12 @@ async def wanted_render(instance: Instance, tools: Tools, reporter: Reporter, hi
     deployed = any(release.status is ReleaseStatus.DEPLOYED for release in history)
     request = await render_request(instance, tools, reporter, upgrade=deployed)
     use = await _chart_use(instance, tools)
-    inputs = partial(render_inputs, request, use, instance.loaded().layout)
+    layout = instance.loaded().layout
     try:
-        return Wanted(request, await trio.to_thread.run_sync(inputs), directives)
+        inputs = await trio.to_thread.run_sync(render_inputs, request, use, layout)
     except FormatError:
-        return Wanted(request, "", directives)
+        inputs = ""
+    return Wanted(request, inputs, directives, use, layout)
 
 
 async def recorded(
@@ -117,16 +128,14 @@ async def recorded(
 ) -> Recorded | None:
     """The render that a record of the release holds for the same inputs; None where there is none.
 
-    ``unchanged``: nothing is asked for that was not applied before, so a last revision without a label counts, too. Raises
-    PackageError or ClusterError.
+    ``unchanged``: nothing is asked for that was not applied before, so a last revision without a label counts, too, if it has
+    the same values. Raises PackageError or ClusterError.
     """
     release = await _newest_sealed(wanted, instance, tools, history)
-    if release is None and unchanged and not instance.verified:
-        release = unsealed(history)
-    if release is None:
-        return None
-    read = partial(_read, instance, release, wanted.request)
-    return await trio.to_thread.run_sync(read)
+    if release is not None:
+        return await trio.to_thread.run_sync(_read, instance, release, wanted.request)
+    last = unsealed(history) if unchanged else None
+    return await trio.to_thread.run_sync(_adopted, instance, last, wanted) if last is not None else None
 
 
 async def _newest_sealed(
@@ -161,6 +170,21 @@ def _read(instance: Instance, release: Release, request: RenderRequest) -> Recor
     crds = read_crds(request.chart) if instance.loaded().crds else ()
     more = subchart_crds(request.chart, request.values, is_package=request.chart_file is not None)
     return read_recorded(release, (*crds, *more))
+
+
+def _adopted(instance: Instance, release: Release, wanted: Wanted) -> Recorded | None:
+    """The render in a record without a label, if it is of these inputs, with the label that it should have.
+
+    There is none where something went over the render: what that was before, the record does not say.
+    """
+    looked = wanted.use.looks(wanted.request.values) if wanted.inputs else False
+    if not wanted.fits(release.values) or (looked and instance.verified):
+        return None
+    found = _read(instance, release, wanted.request)
+    render = replace(found.rendered, looked=looked)
+    is_bare = not wanted.directives.overrides and not wanted.directives.maintenance
+    label = seal(wanted.inputs, render) if is_bare and wanted.inputs else ""
+    return replace(found, rendered=render, label=label)
 
 
 async def _chart_use(instance: Instance, tools: Tools) -> ChartUse:

@@ -121,8 +121,9 @@ def test_what_a_manifest_was_made_of_is_a_file_of_the_chart() -> None:
     )
     assert from_secret(to_secret(before, NOW)).base == b"\x00made"
     assert release().base == b""
-    others: tuple[JsonValue, ...] = (None, "", [None], [{}], [{"name": BASE_FILE}], [{"name": BASE_FILE, "data": "?"}])
-    for files in (*others, [{"name": "README.md", "data": "YQ=="}], [{"name": BASE_FILE, "data": 1}]):
+    others: list[JsonValue] = [None, "", [None], [{}], [{"name": "README.md", "data": "YQ=="}]]
+    others += [[{"name": BASE_FILE}], [{"name": BASE_FILE, "data": "?"}], [{"name": BASE_FILE, "data": 1}]]
+    for files in others:
         chart: JsonObject = {**find_object(before.document, "chart"), "files": files}
         assert replace(before, document={**before.document, "chart": chart}).base == b""
 

@@ -16,12 +16,15 @@ from tests.runtime.test_applying import look_again
 from tests.runtime.test_daemon import control_plane, daemon
 from tests.runtime.test_keeping import OWNER, instance_of, until, warnings_of
 from tests.runtime.test_recorded_render import DRAWING, DRAWN, NOW, begin, drawn, elsewhere, history_of, verified
-from tests.runtime.world import PATIENCE_S, World, open_ground
-from wharfinger.cluster.release import ReleaseStatus, from_secret, to_secret
+from tests.runtime.test_rounds import begin as begin_round
+from tests.runtime.test_rounds import global_hooks, hook
+from tests.runtime.world import PATIENCE_S, Ground, World, open_ground
+from wharfinger.cluster.release import Release, ReleaseStatus, from_secret, to_secret
 from wharfinger.cluster.resource import ObjectKey, ResourceType
 from wharfinger.formats.json_value import JsonObject, find_int, find_object, find_str
+from wharfinger.runtime.recorded_render import RENDER_LABEL
 from wharfinger.runtime.rendering import UNMANAGED_LABEL
-from wharfinger.runtime.resources import SECRET
+from wharfinger.runtime.resources import APPLICATION, MODULE, SECRET
 
 pytestmark = pytest.mark.unmeasured
 
@@ -123,14 +126,7 @@ async def test_overrides_of_an_install_go_over_a_restart_without_a_draw(tmp_path
         async with elsewhere(ground, "third").open_world() as world:
             await verified(world)
             assert (await drawn(world), len(await history_of(world))) == (before, 2)
-        await ground.client.merge_patch(
-            ObjectKey(
-                ResourceType("wharfinger.dev", "v1alpha1", "Application", "applications", namespaced=True),
-                "prod",
-                "shop",
-            ),
-            {"spec": {"resourceRequests": None}},
-        )
+        await ground.client.merge_patch(ObjectKey(APPLICATION, "prod", "shop"), {"spec": {"resourceRequests": None}})
         async with elsewhere(ground, "fourth").open_world() as world:
             await world.until_object(FRONT_KEY, replicas(1))
             await settled(world, 3)
@@ -237,3 +233,98 @@ async def set_drawn(world: World, data: JsonObject) -> None:
     obj: JsonObject = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": data}
     await world.client.apply(obj, field_manager="helm", force=True)
     await until(lambda: bool(world.runtime.tools.releases.drifts(OWNER)))
+
+
+# -- records of older daemons
+
+
+async def without_label(ground: Ground) -> None:
+    """Leave the first record as an older daemon wrote it."""
+    await ground.client.merge_patch(record_key(1), {"metadata": {"labels": {RENDER_LABEL: None}}})
+
+
+def label_of(release: Release) -> str:
+    return release.labels.get(RENDER_LABEL, "")
+
+
+async def test_a_record_of_an_older_daemon_is_labelled_when_it_is_first_used(tmp_path: Path) -> None:
+    async with open_ground(tmp_path) as ground:
+        async with ground.open_world() as world:
+            before = await begin(world, FILES)
+            label = label_of((await history_of(world))[0])
+        await without_label(ground)
+        async with elsewhere(ground, "second").open_world() as world:
+            await verified(world)
+            (record,) = await history_of(world)
+            assert label
+            assert (await drawn(world), label_of(record)) == (before, label)
+            await ask_for_replicas(world, 2)
+            await world.until_object(FRONT_KEY, replicas(2))
+            await settled(world, 2)
+            assert await drawn(world) == before
+        async with elsewhere(ground, "third").open_world() as world:
+            await verified(world)
+            await forced(world, "now")
+            assert (await drawn(world), len(await history_of(world))) == (before, 2)
+
+
+async def test_a_record_of_an_older_daemon_with_overrides_is_used_while_they_stay(tmp_path: Path) -> None:
+    async with open_ground(tmp_path) as ground:
+        async with ground.open_world() as world:
+            await world.push("web", "1.0.0", FILES)
+            await world.repository()
+            override: JsonObject = {"kind": "Deployment", "name": "front", "replicas": 2}
+            await world.create("prod", "shop", more={"resourceRequests": [override]})
+            await world.until_state("prod", "shop", "Ready")
+            before = await drawn(world)
+            (ours,) = await history_of(world)
+        chart: JsonObject = {**find_object(ours.document, "chart"), "files": []}
+        older = to_secret(replace(ours, document={**ours.document, "chart": chart}, labels={}), NOW)
+        await ground.client.merge_patch(record_key(1), {"data": find_object(older, "data")})
+        await without_label(ground)
+        async with elsewhere(ground, "second").open_world() as world:
+            await verified(world)
+            for _ in range(2):
+                instance_of(world).brought = None
+                look_again(world, "prod.shop")
+                await world.runtime.queues.wait_idle("prod.shop")
+                (record,) = await history_of(world)
+                assert (await drawn(world), label_of(record)) == (before, "")
+            await ask_for_replicas(world, None)
+            await world.until_object(FRONT_KEY, replicas(1))
+
+
+async def test_global_values_that_a_chart_does_not_get_draw_nothing_of_an_older_daemon(tmp_path: Path) -> None:
+    """They were changed while no daemon ran, so everybody is run again in the first round."""
+    notes = tmp_path / "notes"
+    global_hooks(tmp_path, {"all.sh": hook(notes, '"afterAll": 1')})
+    chart(tmp_path / "modules" / "web", "web", "1.0.0", FILES)
+    async with open_ground(tmp_path) as ground:
+        async with ground.open_world() as world:
+            await begin_round(world)
+            await world.create("prod", "shop")
+            await world.until_state("prod", "shop", "Ready")
+            await world.until_notes(notes, {"all.sh:afterAll"})
+            before = await drawn(world)
+        await without_label(ground)
+        await ground.client.merge_patch(ObjectKey(MODULE, "", "global"), {"spec": {"settings": {"colour": "red"}}})
+        notes.unlink()
+        async with elsewhere(ground, "second").open_world() as world:
+            await world.until_notes(notes, {"all.sh:afterAll"})
+            assert find_str(world.runtime.global_values(), "colour") == "red"
+            (record,) = await history_of(world)
+            assert (await drawn(world), bool(label_of(record))) == (before, True)
+
+
+async def test_values_that_changed_are_not_what_an_older_daemon_applied(tmp_path: Path) -> None:
+    """A hook of a Module may change them after it was decided that nothing else is asked for."""
+    async with open_ground(tmp_path) as ground:
+        async with ground.open_world() as world:
+            await begin(world, FILES)
+            (ours,) = await history_of(world)
+        older = to_secret(replace(ours, document={**ours.document, "config": {"text": "older"}}, labels={}), NOW)
+        await ground.client.merge_patch(record_key(1), {"data": find_object(older, "data")})
+        await without_label(ground)
+        async with elsewhere(ground, "second").open_world() as world:
+            await verified(world)
+            assert [label_of(record) != "" for record in await history_of(world)] == [False, True]
