@@ -328,3 +328,34 @@ async def test_values_that_changed_are_not_what_an_older_daemon_applied(tmp_path
         async with elsewhere(ground, "second").open_world() as world:
             await verified(world)
             assert [label_of(record) != "" for record in await history_of(world)] == [False, True]
+
+
+@pytest.mark.parametrize("helm", ["helm", "helm3"])
+def test_a_password_outlives_a_persons_upgrade(tmp_path: Path, helm: str) -> None:
+    """What a real helm draws and records is left alone until it is to go; a later daemon still has what it drew itself."""
+    packages = tmp_path / "packages"
+    chart(packages / "web", "web", "1.0.0", FILES)
+    with control_plane(tmp_path) as kubeconfig:
+        kubectl = Kubectl(kubeconfig)
+        passwords = []
+        for number in (1, 2):
+            state = tmp_path / f"daemon-{number}"
+            state.mkdir()
+            with daemon(state, kubeconfig, "--local-packages", str(packages)) as running:
+                running.wait_line("ready:")
+                if number == 1:
+                    kubectl.apply(tmp_path / "manifest", application("web", f"{{folder: {{path: '{packages}'}}}}"))
+                    kubectl.wait("application/app", "{.status.release.revision}=1")
+                else:
+                    kubectl("annotate", "application/app", "wharfinger.dev/force-requested-at=now")
+                    kubectl.wait("application/app", "{.status.release.revision}=3")
+                kubectl("wait", "--for=condition=Ready", "application/app", "--timeout=50s")
+                passwords.append(kubectl.value("secret/app-drawn", ".data.password"))
+                running.process.terminate()
+                assert running.wait() == 0
+            if number == 1:
+                env = {"KUBECONFIG": str(kubeconfig)}
+                run(helm, "upgrade", "app", str(packages / "web"), "--set", "text=theirs", env=env)
+                assert kubectl.value("secret/app-drawn", ".data.password") != passwords[0]
+        assert passwords[0] == passwords[1]
+        assert kubectl.value("secret/app-drawn", ".data.text") == "bm9uZQ=="
