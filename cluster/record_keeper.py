@@ -5,8 +5,9 @@ been done; the conflict that the next attempt meets is then our own, which what 
 written.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import Final
@@ -70,15 +71,22 @@ class RecordKeeper:
             hooks=hooks,
             now=self._now(),
             first_deployed="" if last is None else last.first_deployed,
-            labels=request.labels,
+            labels={**request.labels, **request.marks},
             holder=self._holder,
             notes=request.notes,
+            base=request.base,
         )
         return await self._create(release)
 
     async def mark(self, stored: Stored, status: ReleaseStatus, description: str) -> Stored:
         """Give a record another status. Raises ReleaseBusyError where somebody else wrote it."""
-        release = stored.release.with_status(status, description)
+        return await self._update(stored, stored.release.with_status(status, description))
+
+    async def label(self, stored: Stored, labels: Mapping[str, str]) -> Stored:
+        """Put labels on a record, beside those that it has. Raises ReleaseBusyError where somebody else wrote it."""
+        return await self._update(stored, replace(stored.release, labels={**stored.release.labels, **labels}))
+
+    async def _update(self, stored: Stored, release: Release) -> Stored:
         now = stored
 
         async def update() -> Stored:
@@ -91,7 +99,7 @@ class RecordKeeper:
                 there = await self._find(release)
                 if there is None or there.release.written_by != release.written_by:
                     raise
-                if there.release.document == release.document:
+                if (there.release.document, there.release.labels) == (release.document, release.labels):
                     return there
                 if there.release.status is not stored.release.status:
                     raise

@@ -133,9 +133,13 @@ def hook_entry(hook: Hook) -> JsonObject:
 
 def hooks_of(release: Release) -> list[Hook]:
     """The hooks in a record, whoever wrote it. Raises FormatError."""
-    what = f"hook of release {release.namespace}/{release.name}"
-    manifests = (find_str(entry, "manifest") for entry in release.hooks)
-    return parse_hooks(as_object(read_yaml(text, what=what), what) for text in manifests if text.strip())
+    texts = (find_str(entry, "manifest") for entry in release.hooks)
+    return read_hooks(texts, f"hook of release {release.namespace}/{release.name}")
+
+
+def read_hooks(texts: Iterable[str], what: str) -> list[Hook]:
+    """The hooks in the manifests of entries. Raises FormatError."""
+    return parse_hooks(as_object(read_yaml(text, what=what), what) for text in texts if text.strip())
 
 
 class HookRunner:

@@ -22,6 +22,10 @@ class ReleaseRequest:
     ``objects`` (which are what is applied); ``crds`` come from the chart's ``crds/``; ``hooks`` are its ``helm.sh/hook``
     objects; ``labels`` go on the record; ``notes`` are the chart's NOTES. A release that would have no objects any more is
     refused unless ``prune_to_empty``: an empty manifest is more often a mistake than a wish.
+
+    ``marks`` are labels that say something about the record and nothing about what is wanted: others are put on the last
+    revision, and make no new one. ``base`` is what the asker made manifest and hooks of, in a form of its own; it is kept in the
+    record.
     """
 
     name: str
@@ -37,6 +41,8 @@ class ReleaseRequest:
     drift: DriftPolicy = field(default_factory=DriftPolicy)
     health: tuple[HealthRule, ...] = ()
     prune_to_empty: bool = False
+    marks: Mapping[str, str] = field(default_factory=dict)
+    base: bytes = b""
 
     @property
     def owner(self) -> Owner:
@@ -48,8 +54,9 @@ class ReleaseRequest:
         """Equal for requests that ask for the same. Made once; whoever keeps a request asks for nothing twice."""
         made = hashlib.blake2b(digest_size=16)
         for part in (
-            encode_json([self.chart, self.values, dict(self.labels), self.notes]),
+            encode_json([self.chart, self.values, dict(self.labels), dict(self.marks), self.notes]),
             self.manifest.encode(),
+            self.base,
             encode_json([[*self.crds], [*self.objects], [*self.hooks]]),
             repr((self.drift, self.health, self.prune_to_empty)).encode(),
         ):

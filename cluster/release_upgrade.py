@@ -146,9 +146,16 @@ class Upgrade:
         except BaseException:
             self._tools.rows.forget_unfinished(self._owner)
             raise
-        await self._tools.keeper.tidy(view.history)
+        await self._tools.keeper.tidy(await self._marked(view.history))
         left = self._tools.rows.left(rows)
         return Done(ReleaseResult(Outcome.UNCHANGED, last.revision, _keys(rows), left=left), rows)
+
+    async def _marked(self, history: list[Stored]) -> list[Stored]:
+        """The history with the marks on the last revision."""
+        last, marks = history[-1], self._request.marks
+        if marks.items() <= last.release.labels.items():
+            return history
+        return [*history[:-1], await self._tools.keeper.label(last, marks)]
 
     # -- before the first write
 
@@ -267,14 +274,16 @@ async def apply_early(
 
 
 def same_release(last: Release, request: ReleaseRequest, hooks: Sequence[JsonObject]) -> bool:
-    """Whether the last revision is deployed and is what is asked for."""
+    """Whether the last revision is deployed and is what is asked for; one of ours may lack its marks, as it can get them."""
+    marked = {**last.labels, **request.marks} if last.holder else dict(last.labels)
     return (
         last.status is ReleaseStatus.DEPLOYED
         and last.manifest == request.manifest
         and last.values == request.values
         and last.chart == request.chart
         and [find_str(hook, "manifest") for hook in last.hooks] == [find_str(hook, "manifest") for hook in hooks]
-        and dict(last.labels) == dict(request.labels)
+        and marked == {**request.labels, **request.marks}
+        and last.base == request.base
     )
 
 

@@ -7,7 +7,10 @@ made of the release with helm stays until something is asked for that was not ap
 """
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
+
+import trio
 
 from wharfinger.cluster.endpoints import endpoint_urls
 from wharfinger.cluster.interruption import WaitInterruptedError
@@ -27,6 +30,7 @@ from wharfinger.runtime.rendering import (
     is_unmanaged,
     new_recorded,
     of_foreign_revision,
+    overlaid,
     recorded,
     release_request,
     render,
@@ -77,7 +81,7 @@ async def apply(
             reporter.warned(instance, "release", (told,))
         return last.revision
     wanted = await wanted_render(instance, tools, reporter, history)
-    inputs, known = wanted.brought_by(instance.wanted), instance.brought
+    inputs, known = wanted.brought_by, instance.brought
     same = known is not None and known.inputs == inputs
     applied = tools.releases.as_applied(owner, known.fingerprint) if known is not None and same else None
     if applied is not None:
@@ -113,19 +117,21 @@ async def _bring(
                 wanted = await wanted_render(instance, tools, reporter, history)  # the cluster serves more now
             # A render writes nothing, so a stop cuts it.
             found = new_recorded(wanted, await render(wanted.request, instance, tools))
+    over = await overlaid(found.rendered, wanted.directives, instance)
     unmatched = tuple(f"spec.resourceRequests: {name} is not in the chart" for name in instance.unmatched)
     reporter.warned(instance, "resourceRequests", unmatched)
-    objects = found.rendered.objects
+    objects = over.objects
     reporter.progressed(instance, Stage.APPLIED, "ApplyingManifests", f"applying {len(objects)} objects")
     reporter.tracked(instance, (), [f"{kind_of(obj)[1]} {name_of(obj)}" for obj in objects])
-    wish = release_request(wanted.request, found, definition, instance)
+    asked = partial(release_request, wanted, found, over, definition, instance)
+    wish = await trio.to_thread.run_sync(asked)
     try:
         result = await tools.releases.upgrade(wish, progress=progress)
     except WaitInterruptedError as error:
         raise TaskFailed(str(error)) from error
     reporter.warned(instance, "release", ())
     instance.objects = result.objects
-    known = Brought(wanted.brought_by(instance.wanted), wish.fingerprint)
+    known = Brought(wanted.brought_by, wish.fingerprint)
     if instance.brought is None or instance.brought.inputs != known.inputs:
         instance.fought = ()  # something else is wanted now, which nobody may be against
     instance.brought = None if found.rendered.looked or not known.inputs else known

@@ -1,9 +1,9 @@
 """What a package would have in the cluster: the request that its chart is rendered with, and what came of it.
 
 Everything that a render depends on is in the request. Over what the chart says go the user's overrides of replicas and resources
-(`spec.resourceRequests`), and under maintenance the label that says that nobody looks after the objects.
+(`spec.resourceRequests`), and under maintenance the label that says that nobody looks after the objects (`overlaid`).
 
-A render that a record of the release holds is used again as long as its inputs are the same
+A render that a record of the release holds is used again as long as its inputs are the same, whatever goes over it
 (:mod:`wharfinger.runtime.recorded_render`). The exception is a chart that looked into the cluster, which may find something else:
 it is rendered anew each time, but for the first time after a start of the daemon.
 """
@@ -26,10 +26,10 @@ from wharfinger.formats.json_value import JsonObject, checksum, find_object
 from wharfinger.packages.address import RepositoryAddress
 from wharfinger.packages.chart_use import ChartUse, chart_use
 from wharfinger.packages.crd_files import read_crds
-from wharfinger.packages.definition import Definition
+from wharfinger.packages.definition import Definition, Layout
 from wharfinger.packages.errors import PackageError
 from wharfinger.packages.renderer import Rendered, RenderRequest
-from wharfinger.packages.resource_overrides import override_rendered
+from wharfinger.packages.resource_overrides import override_rendered, overrides_checksum
 from wharfinger.packages.rewriting import rewritten
 from wharfinger.packages.source import RegistrySource, source_text
 from wharfinger.packages.subchart_crds import subchart_crds
@@ -44,6 +44,7 @@ from wharfinger.runtime.recorded_render import (
     has_looked,
     is_sealed,
     matching,
+    pack_base,
     read_recorded,
     render_inputs,
     seal,
@@ -71,14 +72,32 @@ def is_unmanaged(release: Release) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A request for a render, and the fingerprint of its inputs; "" where they have none."""
+    """A request for a render, and the fingerprint of its inputs; "" where they have none.
+
+    ``directives`` are those of the same moment: others may be there before all is applied.
+    """
 
     request: RenderRequest
     inputs: str
+    directives: Directives
+    use: ChartUse
+    layout: Layout
 
-    def brought_by(self, directives: Directives) -> str:
-        """A fingerprint also of how the objects are looked after; "" where the inputs have none."""
-        return checksum([self.inputs, directives.upkeep.digest]) if self.inputs else ""
+    @property
+    def brought_by(self) -> str:
+        """A fingerprint also of what goes over it, and how the objects are looked after; "" where the inputs have none."""
+        if not self.inputs:
+            return ""
+        over, upkeep = overrides_checksum(self.directives.overrides), self.directives.upkeep.digest
+        return checksum([self.inputs, over, self.directives.maintenance, upkeep])
+
+    def fits(self, values: JsonObject) -> bool:
+        """Whether other values come to the same inputs. Blocking."""
+        try:
+            inputs = render_inputs(replace(self.request, values=values), self.use, self.layout)
+        except FormatError:
+            return False
+        return inputs == self.inputs
 
 
 async def rendered(instance: Instance, tools: Tools, reporter: Reporter) -> Rendered:
@@ -86,19 +105,22 @@ async def rendered(instance: Instance, tools: Tools, reporter: Reporter) -> Rend
     history = await tools.releases.history(instance.id.release, instance.id.namespace)
     wanted = await wanted_render(instance, tools, reporter, history)
     found = await recorded(wanted, instance, tools, history)
-    return found.rendered if found is not None else await render(wanted.request, instance, tools)
+    bare = found.rendered if found is not None else await render(wanted.request, instance, tools)
+    return await overlaid(bare, wanted.directives, instance)
 
 
 async def wanted_render(instance: Instance, tools: Tools, reporter: Reporter, history: Sequence[Release]) -> Wanted:
     """What is to be rendered now. Raises PackageError or ClusterError."""
+    directives = instance.wanted
     deployed = any(release.status is ReleaseStatus.DEPLOYED for release in history)
     request = await render_request(instance, tools, reporter, upgrade=deployed)
     use = await _chart_use(instance, tools)
-    inputs = partial(render_inputs, request, use, instance.wanted, instance.loaded().layout)
+    layout = instance.loaded().layout
     try:
-        return Wanted(request, await trio.to_thread.run_sync(inputs))
+        inputs = await trio.to_thread.run_sync(render_inputs, request, use, layout)
     except FormatError:
-        return Wanted(request, "")
+        inputs = ""
+    return Wanted(request, inputs, directives, use, layout)
 
 
 async def recorded(
@@ -106,25 +128,28 @@ async def recorded(
 ) -> Recorded | None:
     """The render that a record of the release holds for the same inputs; None where there is none.
 
-    ``unchanged``: nothing is asked for that was not applied before, so a last revision without a label counts, too. Raises
-    PackageError or ClusterError.
+    ``unchanged``: nothing is asked for that was not applied before, so a last revision without a label counts, too, if it has
+    the same values. Raises PackageError or ClusterError.
     """
-    found = matching(history, wanted.inputs) if wanted.inputs else None
-    if (
-        found is not None
-        and has_looked(found)
-        and (instance.verified or found is not history[-1] or found.status is not ReleaseStatus.DEPLOYED)
-    ):
-        return None
-    release = await tools.releases.whole(found) if found is not None else None
-    if release is not None and not await trio.to_thread.run_sync(is_sealed, release):
-        release = None
-    if release is None and unchanged and not instance.verified:
-        release = unsealed(history)
-    if release is None:
-        return None
-    read = partial(_read, instance, release, wanted.request)
-    return await trio.to_thread.run_sync(read)
+    release = await _newest_sealed(wanted, instance, tools, history)
+    if release is not None:
+        return await trio.to_thread.run_sync(_read, instance, release, wanted.request)
+    last = unsealed(history) if unchanged else None
+    return await trio.to_thread.run_sync(_adopted, instance, last, wanted) if last is not None else None
+
+
+async def _newest_sealed(
+    wanted: Wanted, instance: Instance, tools: Tools, history: Sequence[Release]
+) -> Release | None:
+    """The newest record of these inputs that holds what its label says: Helm copies the label to what people wrote since."""
+    for found in matching(history, wanted.inputs) if wanted.inputs else ():
+        is_first_look = not instance.verified and found is history[-1] and found.status is ReleaseStatus.DEPLOYED
+        if has_looked(found) and not is_first_look:
+            return None
+        release = await tools.releases.whole(found)
+        if release is not None and await trio.to_thread.run_sync(is_sealed, release):
+            return release
+    return None
 
 
 async def bring_subchart_crds(tools: Tools, wanted: Wanted, progress: Progress) -> bool:
@@ -144,9 +169,22 @@ async def bring_subchart_crds(tools: Tools, wanted: Wanted, progress: Progress) 
 def _read(instance: Instance, release: Release, request: RenderRequest) -> Recorded:
     crds = read_crds(request.chart) if instance.loaded().crds else ()
     more = subchart_crds(request.chart, request.values, is_package=request.chart_file is not None)
-    found = read_recorded(release, (*crds, *more))
-    _, instance.unmatched = override_rendered(found.rendered, instance.wanted.overrides)
-    return found
+    return read_recorded(release, (*crds, *more))
+
+
+def _adopted(instance: Instance, release: Release, wanted: Wanted) -> Recorded | None:
+    """The render in a record without a label, if it is of these inputs, with the label that it should have.
+
+    There is none where something went over the render: what that was before, the record does not say.
+    """
+    looked = wanted.use.looks(wanted.request.values) if wanted.inputs else False
+    if not wanted.fits(release.values) or (looked and instance.verified):
+        return None
+    found = _read(instance, release, wanted.request)
+    render = replace(found.rendered, looked=looked)
+    is_bare = not wanted.directives.overrides and not wanted.directives.maintenance
+    label = seal(wanted.inputs, render) if is_bare and wanted.inputs else ""
+    return replace(found, rendered=render, label=label)
 
 
 async def _chart_use(instance: Instance, tools: Tools) -> ChartUse:
@@ -162,13 +200,19 @@ async def _chart_use(instance: Instance, tools: Tools) -> ChartUse:
 
 
 async def render(request: RenderRequest, instance: Instance, tools: Tools) -> Rendered:
-    """Render a request, and put over it what the user and the maintenance say. Raises PackageError."""
+    """Render a request. Raises PackageError."""
     async with tools.slots.use(Kind.RENDER, instance.id.name):
-        found = await tools.renderer.render(request)
-        found, instance.unmatched = await trio.to_thread.run_sync(override_rendered, found, instance.wanted.overrides)
-    if instance.wanted.maintenance:
-        found = await trio.to_thread.run_sync(rewritten, found, _unmanaged)
-    return found
+        return await tools.renderer.render(request)
+
+
+async def overlaid(found: Rendered, wanted: Directives, instance: Instance) -> Rendered:
+    """A render with what the user and the maintenance say put over it. Raises RenderError."""
+    if wanted.overrides:
+        over = partial(override_rendered, found, wanted.overrides)
+        found, instance.unmatched = await trio.to_thread.run_sync(over)
+    else:
+        instance.unmatched = ()
+    return await trio.to_thread.run_sync(rewritten, found, _unmanaged) if wanted.maintenance else found
 
 
 async def render_request(instance: Instance, tools: Tools, reporter: Reporter, *, upgrade: bool) -> RenderRequest:
@@ -210,28 +254,30 @@ def new_recorded(wanted: Wanted, found: Rendered) -> Recorded:
 
 
 def release_request(
-    request: RenderRequest, found: Recorded, definition: Definition, instance: Instance
+    wanted: Wanted, found: Recorded, over: Rendered, definition: Definition, instance: Instance
 ) -> ReleaseRequest:
-    """What the release engine is asked for."""
+    """What the release engine is asked for; ``over`` is ``found`` overlaid. Blocking. Raises ReleaseError."""
+    request, directives = wanted.request, wanted.directives
     labels = {PACKAGE_LABEL: instance.id.name}
-    if instance.wanted.maintenance:
+    if directives.maintenance:
         labels[MAINTENANCE_LABEL] = "true"
-    if found.label:
-        labels[RENDER_LABEL] = found.label
+    changed = (over.manifest, over.hooks) != (found.rendered.manifest, found.rendered.hooks)
     return ReleaseRequest(
         name=request.release,
         namespace=request.namespace,
         chart=definition.recorded_chart,
         values=found.values,
-        manifest=found.rendered.manifest,
-        crds=found.rendered.crds,
-        objects=found.rendered.objects,
-        hooks=found.rendered.hooks,
+        manifest=over.manifest,
+        crds=over.crds,
+        objects=over.objects,
+        hooks=over.hooks,
         labels=labels,
-        notes=found.rendered.notes,
-        drift=drift_of(instance.wanted),
-        health=instance.wanted.upkeep.health,
-        prune_to_empty=instance.wanted.upkeep.allow_empty,
+        marks={RENDER_LABEL: found.label} if found.label else {},
+        base=(found.base or pack_base(found.rendered)) if changed and found.label else b"",
+        notes=over.notes,
+        drift=drift_of(directives),
+        health=directives.upkeep.health,
+        prune_to_empty=directives.upkeep.allow_empty,
     )
 
 

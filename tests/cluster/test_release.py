@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from wharfinger.cluster.fencing import Holder
 from wharfinger.cluster.release import (
+    BASE_FILE,
     FENCE_ANNOTATION,
     HOLDER_ANNOTATION,
     LEASE_ANNOTATION,
@@ -102,6 +103,29 @@ def test_what_goes_in_comes_out() -> None:
     assert after.last_deployed == NOW
     assert (after.first_deployed, after.description) == ("2025-01-01T00:00:00Z", "Upgrade complete")
     assert repr(after) == "Release(labels={'team': 'x'}, holder='wharfinger', fence=0, lease='', whole=True)"
+
+
+def test_what_a_manifest_was_made_of_is_a_file_of_the_chart() -> None:
+    before = new_release(
+        name="web",
+        namespace="prod",
+        revision=1,
+        status=ReleaseStatus.DEPLOYED,
+        description="",
+        chart=CHART,
+        values={},
+        manifest="---\n",
+        hooks=[],
+        now=NOW,
+        base=b"\x00made",
+    )
+    assert from_secret(to_secret(before, NOW)).base == b"\x00made"
+    assert release().base == b""
+    others: list[JsonValue] = [None, "", [None], [{}], [{"name": "README.md", "data": "YQ=="}]]
+    others += [[{"name": BASE_FILE}], [{"name": BASE_FILE, "data": "?"}], [{"name": BASE_FILE, "data": 1}]]
+    for files in others:
+        chart: JsonObject = {**find_object(before.document, "chart"), "files": files}
+        assert replace(before, document={**before.document, "chart": chart}).base == b""
 
 
 VALUES: st.SearchStrategy[JsonValue] = st.recursive(

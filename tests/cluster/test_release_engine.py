@@ -107,6 +107,7 @@ async def test_after_a_restart_the_same_again_is_looked_at_and_only_what_is_miss
         lambda wanted: replace(wanted, values={"x": 1}),
         lambda wanted: replace(wanted, chart={**CHART, "version": "2.0.0"}),
         lambda wanted: replace(wanted, labels={"team": "a"}),
+        lambda wanted: replace(wanted, base=b"of this"),
     ],
 )
 async def test_what_makes_a_revision(
@@ -118,6 +119,55 @@ async def test_what_makes_a_revision(
         changed = change(wanted)
         assert (await at.engine.upgrade(changed)).outcome is Outcome.UPGRADED
         assert await at.statuses() == ["1 superseded Install complete", "2 deployed Upgrade complete"]
+
+
+async def test_a_mark_is_put_on_the_revision_that_is_there(autojump_clock: MockClock) -> None:
+    wanted = replace(request(config_map("a")), labels={"team": "a"}, base=b"of this")
+    async with cluster() as (client, transport):
+        async with open_engine(client) as engine:
+            await engine.upgrade(wanted)
+        async with open_engine(client) as engine:
+            transport.requests.clear()
+            marked = replace(wanted, marks={"mark": "one"})
+            for change, writes in ((marked, 1), (marked, 1), (replace(wanted, marks={"mark": "two"}), 2)):
+                result = await engine.upgrade(change)
+                (record,) = await engine.history("web", "default")
+                assert (result.outcome, result.revision) == (Outcome.UNCHANGED, 1)
+                assert (record.labels, record.base) == ({"team": "a", **change.marks}, b"of this")
+                assert transport.writes == ["PUT sh.helm.release.v1.web.v1"] * writes
+            assert (await engine.upgrade(replace(marked, labels={"team": "b"}))).revision == 2
+
+
+async def test_a_mark_may_be_refused_once(autojump_clock: MockClock) -> None:
+    """The answer was lost, or nobody was in the way: the mark is there in the end, and the release as it was."""
+    conflict = httpx.Response(409, json={"reason": "Conflict", "code": 409})
+    for fault in (httpx.ReadTimeout("too slow"), conflict):
+        async with bench() as at:
+            wanted = request(config_map("a"))
+            await at.engine.upgrade(wanted)
+            faults: list[Exception | httpx.Response] = [fault]
+
+            def once(
+                asked: httpx.Request, faults: list[Exception | httpx.Response] = faults
+            ) -> Exception | httpx.Response | None:
+                return faults.pop() if faults and asked.method == "PUT" else None
+
+            at.transport.fault = once
+            await at.engine.upgrade(replace(wanted, marks={"mark": "one"}))
+            (record,) = await at.engine.history("web", "default")
+            assert (faults, record.labels, record.revision) == ([], {"mark": "one"}, 1)
+
+
+async def test_a_mark_makes_nothing_of_a_persons_revision(autojump_clock: MockClock) -> None:
+    async with bench() as at:
+        wanted = request(config_map("a"))
+        await at.engine.upgrade(wanted)
+        theirs = replace((await at.engine.history("web", "default"))[0], holder="")
+        store = ReleaseStore(at.client, at.clock)
+        await store.create(replace(theirs, document={**theirs.document, "version": 2}))
+        await trio.sleep(1)
+        assert (await at.engine.upgrade(replace(wanted, marks={"mark": "one"}))).revision == 3
+        assert [one.labels for one in await at.engine.history("web", "default")] == [{}, {}, {"mark": "one"}]
 
 
 async def test_upgrade_prunes_what_left(autojump_clock: MockClock) -> None:

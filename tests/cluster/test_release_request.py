@@ -28,6 +28,8 @@ def test_the_same_is_the_same() -> None:
         lambda one: replace(one, crds=one.objects),
         lambda one: replace(one, hooks=one.objects),
         lambda one: replace(one, labels={"a": "b"}),
+        lambda one: replace(one, marks={"a": "b"}),
+        lambda one: replace(one, base=b"a"),
         lambda one: replace(one, notes="hello"),
         lambda one: replace(one, drift=DriftPolicy(DriftMode.WARN)),
         lambda one: replace(one, prune_to_empty=True),

@@ -1,5 +1,6 @@
 """A render stays with the record of its release: what a chart drew once is not drawn again for the same inputs."""
 
+import zlib
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,12 +25,13 @@ from wharfinger.runtime.recorded_render import (
     has_looked,
     is_sealed,
     matching,
+    pack_base,
     read_recorded,
     render_inputs,
     seal,
     unsealed,
 )
-from wharfinger.runtime.resources import SECRET, Directives
+from wharfinger.runtime.resources import SECRET
 
 DRAWN: Final = ObjectKey(SECRET, "prod", "shop-drawn")
 NOW: Final = datetime(2026, 1, 1, tzinfo=UTC)
@@ -52,11 +54,17 @@ def asked(
 
 
 def inputs(request: RenderRequest, use: ChartUse = ChartUse(), layout: Layout = Layout.CHART) -> str:  # noqa: B008 - frozen
-    return render_inputs(request, use, Directives(), layout)
+    return render_inputs(request, use, layout)
 
 
 def record(
-    revision: int, status: ReleaseStatus = ReleaseStatus.DEPLOYED, label: str = "", *, holder: str = "ours"
+    revision: int,
+    status: ReleaseStatus = ReleaseStatus.DEPLOYED,
+    label: str = "",
+    *,
+    holder: str = "ours",
+    manifest: str = MANIFEST,
+    base: bytes = b"",
 ) -> Release:
     return new_release(
         name="web",
@@ -66,12 +74,13 @@ def record(
         description="",
         chart={},
         values={"a": 1},
-        manifest=MANIFEST,
+        manifest=manifest,
         hooks=[hook_entry(hook) for hook in parse_hooks([HOOK])],
         now=NOW,
         labels={RENDER_LABEL: label} if label else {},
         holder=holder,
         notes="notes",
+        base=base,
     )
 
 
@@ -85,8 +94,6 @@ def test_inputs_are_what_a_render_depends_on() -> None:
         replace(asked({"a": 1, "b": 2}), namespace="test"),
     ):
         assert inputs(other) != same
-    maintained = Directives(maintenance="NoResourceReconciliation")
-    assert render_inputs(asked({"a": 1, "b": 2}), ChartUse(), maintained, Layout.CHART) != same
 
 
 def test_versions_of_the_cluster_count_for_a_chart_that_asks_for_them() -> None:
@@ -129,14 +136,37 @@ def test_a_record_says_what_was_rendered() -> None:
     assert read_recorded(record(1), (OBJECT,)).rendered.crds == (OBJECT,)
 
 
+def test_a_record_with_overrides_has_what_they_went_over() -> None:
+    label, base = seal(INPUTS, RENDERED), pack_base(RENDERED)
+    overlaid = record(1, label=label, manifest=MANIFEST + "data: {a: b}\n", base=base)
+    found = read_recorded(overlaid, ())
+    assert is_sealed(overlaid)
+    assert (found.rendered, found.label, found.base) == (RENDERED, label, base)
+    other = pack_base(replace(RENDERED, manifest="---\n"))
+    for wrong in (
+        other,
+        b"none",
+        base[:-1],
+        zlib.compress(b"[]"),
+        zlib.compress(b'{"manifest": 1}'),
+        zlib.compress(b"{"),
+    ):
+        assert not is_sealed(record(1, label=label, base=wrong))
+
+
 def test_the_newest_render_counts_unless_another_was_deployed_since() -> None:
     mine, other = seal(INPUTS, RENDERED), seal(OTHERS, RENDERED)
     done, failed, old = ReleaseStatus.DEPLOYED, ReleaseStatus.FAILED, ReleaseStatus.SUPERSEDED
 
     def found(*history: Release) -> int:
-        release = matching(history, INPUTS)
-        return 0 if release is None else release.revision
+        return next((release.revision for release in matching(history, INPUTS)), 0)
 
+    def all_found(*history: Release) -> list[int]:
+        return [release.revision for release in matching(history, INPUTS)]
+
+    theirs = record(2, done, mine, holder="")
+    assert all_found(record(1, old, mine, holder=""), theirs) == [2, 1]
+    assert all_found(record(1, old, mine), record(2, old, other), record(3, done, mine)) == [3]
     assert found() == 0
     assert found(record(1, done, mine)) == 1
     assert found(record(1, done, mine), record(2, failed, other)) == 1

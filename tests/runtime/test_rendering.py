@@ -1,5 +1,6 @@
 """What a package would have in the cluster, with what the user and the maintenance say over it."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from tests.runtime.world import open_world
@@ -8,7 +9,13 @@ from wharfinger.cluster.readiness import InProgress
 from wharfinger.cluster.resource import ObjectKey, ResourceType
 from wharfinger.formats.json_value import JsonObject, find_int, find_str
 from wharfinger.formats.yaml_reader import read_yaml_all
-from wharfinger.runtime.rendering import SHOWN_LAGGARDS, UNMANAGED_LABEL, rendered, waiting_for
+from wharfinger.packages.chart_use import ChartUse
+from wharfinger.packages.definition import Layout
+from wharfinger.packages.renderer import RenderRequest
+from wharfinger.packages.resource_overrides import WorkloadOverride
+from wharfinger.runtime.rendering import SHOWN_LAGGARDS, UNMANAGED_LABEL, Wanted, rendered, waiting_for
+from wharfinger.runtime.resources import Directives
+from wharfinger.runtime.upkeep import read_upkeep
 
 DEPLOYMENT = ResourceType("apps", "v1", "Deployment", "deployments", namespaced=True)
 FRONT = (
@@ -59,6 +66,17 @@ async def test_rendering_for_who_asks_leaves_the_release_alone(tmp_path: Path) -
         assert find_str(applied, "data", "text") == "one"
         assert await world.config_map("prod", "shop") == applied
         assert await tools.releases.history("shop", "prod") == before
+
+
+def test_what_goes_over_a_render_tells_what_was_brought_from_what_is_to_come() -> None:
+    request = RenderRequest(Path("chart"), "sha256:1", "web", "prod", {}, "v1.36.0", ("v1",), is_upgrade=False)
+    wanted = Wanted(request, "a" * 30, Directives(), ChartUse(), Layout.CHART)
+    over = Directives(overrides=(WorkloadOverride("Deployment", "web", 2),))
+    held = Directives(maintenance="NoResourceReconciliation")
+    warned = Directives(upkeep=read_upkeep({"drift": {"mode": "warn"}}))
+    brought = {replace(wanted, directives=one).brought_by for one in (Directives(), over, held, warned)}
+    assert len(brought) == 4
+    assert replace(wanted, inputs="").brought_by == ""
 
 
 def test_what_is_waited_for_is_named_in_order_and_not_without_end() -> None:

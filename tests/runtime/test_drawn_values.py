@@ -1,0 +1,361 @@
+"""What a chart drew stays while it is asked for other things that its templates do not see, and whoever wrote in between."""
+
+import base64
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import pytest
+import trio
+
+from tests.packages.charts import chart
+from tests.programs import run
+from tests.runtime.killing import Kubectl, application
+from tests.runtime.test_applying import look_again
+from tests.runtime.test_daemon import control_plane, daemon
+from tests.runtime.test_keeping import OWNER, instance_of, until, warnings_of
+from tests.runtime.test_recorded_render import DRAWING, DRAWN, NOW, begin, drawn, elsewhere, history_of, verified
+from tests.runtime.test_rounds import begin as begin_round
+from tests.runtime.test_rounds import global_hooks, hook
+from tests.runtime.world import PATIENCE_S, Ground, World, open_ground
+from wharfinger.cluster.release import Release, ReleaseStatus, from_secret, to_secret
+from wharfinger.cluster.resource import ObjectKey, ResourceType
+from wharfinger.formats.json_value import JsonObject, find_int, find_object, find_str
+from wharfinger.runtime.recorded_render import RENDER_LABEL
+from wharfinger.runtime.rendering import UNMANAGED_LABEL
+from wharfinger.runtime.resources import APPLICATION, MODULE, SECRET
+
+pytestmark = pytest.mark.unmeasured
+
+FRONT: Final = (
+    "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: front}\nspec:\n  replicas: 1\n"
+    "  selector: {matchLabels: {a: b}}\n  template:\n    metadata: {labels: {a: b}}\n"
+    "    spec: {containers: [{name: main, image: example/a}]}\n"
+)
+FILES: Final = {**DRAWING, "templates/front.yaml": FRONT}
+DEPLOYMENT: Final = ResourceType("apps", "v1", "Deployment", "deployments", namespaced=True)
+FRONT_KEY: Final = ObjectKey(DEPLOYMENT, "prod", "front")
+MAINTENANCE: Final = "NoResourceReconciliation"
+
+
+def record_key(revision: int) -> ObjectKey:
+    return ObjectKey(SECRET, "prod", f"sh.helm.release.v1.shop.v{revision}")
+
+
+def replicas(number: int) -> Callable[[JsonObject], bool]:
+    return lambda obj: find_int(obj, "spec", "replicas") == number
+
+
+async def ask_for_replicas(world: World, number: int | None) -> None:
+    """Override the number of the chart's Deployment; None: no more."""
+    override: JsonObject = {"kind": "Deployment", "name": "front", "replicas": number}
+    await world.change("prod", "shop", {"resourceRequests": [override] if number else None})
+
+
+async def settled(world: World, revision: int) -> None:
+    """Wait until a revision is deployed, and nothing is under way."""
+    with trio.fail_after(PATIENCE_S):
+        while True:
+            last = (await history_of(world))[-1]
+            if last.revision >= revision and last.status is ReleaseStatus.DEPLOYED:
+                break
+            await trio.lowlevel.checkpoint()
+    await world.until_state("prod", "shop", "Ready")
+
+
+async def forced(world: World, word: str) -> None:
+    """Ask for everything to be done again, and wait until it is."""
+    await world.annotate("prod", "shop", "wharfinger.dev/force-requested-at", word)
+    await until(lambda: instance_of(world).wanted.forced == word)
+    await world.until_state("prod", "shop", "Ready")
+    await world.runtime.queues.wait_idle("prod.shop")
+
+
+# -- overrides and maintenance
+
+
+async def test_other_resources_draw_nothing_and_go_as_they_came(tmp_path: Path) -> None:
+    async with open_ground(tmp_path) as ground, ground.open_world() as world:
+        before = await begin(world, FILES)
+        first = (await history_of(world))[0]
+        for number in (2, 3):
+            await ask_for_replicas(world, number)
+            await world.until_object(FRONT_KEY, replicas(number))
+            assert await drawn(world) == before
+        await ask_for_replicas(world, None)
+        await world.until_object(FRONT_KEY, replicas(1))
+        await settled(world, 4)
+        last = (await history_of(world))[-1]
+        assert (await drawn(world), last.manifest) == (before, first.manifest)
+
+
+async def test_maintenance_draws_nothing(tmp_path: Path) -> None:
+    async with open_ground(tmp_path) as ground, ground.open_world() as world:
+        before = await begin(world, FILES)
+        first = (await history_of(world))[0]
+        await world.change("prod", "shop", {"maintenance": MAINTENANCE})
+        await world.until_object(FRONT_KEY, lambda obj: UNMANAGED_LABEL in find_object(obj, "metadata", "labels"))
+        await settled(world, 2)
+        assert await drawn(world) == before
+        await world.change("prod", "shop", {"maintenance": None})
+        await world.until_object(FRONT_KEY, lambda obj: UNMANAGED_LABEL not in find_object(obj, "metadata", "labels"))
+        await settled(world, 3)
+        assert (await drawn(world), (await history_of(world))[-1].manifest) == (before, first.manifest)
+
+
+async def test_overrides_of_an_install_go_over_a_restart_without_a_draw(tmp_path: Path) -> None:
+    """No revision ever was without them: what the chart itself says is in the record all the same."""
+    async with open_ground(tmp_path) as ground:
+        async with ground.open_world() as world:
+            await world.push("web", "1.0.0", FILES)
+            await world.repository()
+            override: JsonObject = {"kind": "Deployment", "name": "front", "replicas": 2}
+            await world.create("prod", "shop", more={"resourceRequests": [override], "maintenance": MAINTENANCE})
+            await world.until_state("prod", "shop", "Ready")
+            before = await drawn(world)
+        async with elsewhere(ground, "second").open_world() as world:
+            await verified(world)
+            assert (await drawn(world), len(await history_of(world))) == (before, 1)
+            await world.change("prod", "shop", {"maintenance": None})
+            await world.until_object(
+                FRONT_KEY, lambda obj: UNMANAGED_LABEL not in find_object(obj, "metadata", "labels")
+            )
+            await settled(world, 2)
+            assert find_int(await world.client.get(FRONT_KEY), "spec", "replicas") == 2
+        async with elsewhere(ground, "third").open_world() as world:
+            await verified(world)
+            assert (await drawn(world), len(await history_of(world))) == (before, 2)
+        await ground.client.merge_patch(ObjectKey(APPLICATION, "prod", "shop"), {"spec": {"resourceRequests": None}})
+        async with elsewhere(ground, "fourth").open_world() as world:
+            await world.until_object(FRONT_KEY, replicas(1))
+            await settled(world, 3)
+            assert await drawn(world) == before
+            assert find_str((await history_of(world))[-1].document, "manifest").count("replicas: 1") == 1
+
+
+async def test_a_later_look_in_the_process_that_installed_draws_nothing(tmp_path: Path) -> None:
+    """It would be rendered as an upgrade, which the cache of renders has nothing of."""
+    async with open_ground(tmp_path) as ground, ground.open_world() as world:
+        before = await begin(world, FILES)
+        for word in ("one", "two", "three"):
+            instance_of(world).brought = None
+            look_again(world, "prod.shop")
+            await world.runtime.queues.wait_idle("prod.shop")
+            await forced(world, word)
+        assert (await drawn(world), len(await history_of(world))) == (before, 1)
+
+
+def test_a_password_stays_whatever_is_asked_for_beside_it(tmp_path: Path) -> None:
+    """By the command line: resources, maintenance and back, each with a start of a daemon that has no files of its own."""
+    packages = tmp_path / "packages"
+    chart(packages / "web", "web", "1.0.0", FILES)
+    with control_plane(tmp_path) as kubeconfig:
+        kubectl = Kubectl(kubeconfig)
+
+        def ask(number: int, revision: int, spec: str = "") -> str:
+            """Patch the spec while a new daemon runs; the password once it is through."""
+            state = tmp_path / f"daemon-{number}"
+            state.mkdir()
+            with daemon(state, kubeconfig, "--local-packages", str(packages)) as running:
+                running.wait_line("ready:")
+                if spec:
+                    kubectl("patch", "application/app", "--type=merge", f"--patch={spec}")
+                else:
+                    kubectl.apply(tmp_path / "manifest", application("web", f"{{folder: {{path: '{packages}'}}}}"))
+                kubectl.wait("application/app", f"{{.status.release.revision}}={revision}")
+                kubectl("wait", "--for=condition=Ready", "application/app", "--timeout=50s")
+                running.process.terminate()
+                assert running.wait() == 0
+            return kubectl.value("secret/app-drawn", ".data.password")
+
+        before = ask(1, 1)
+        override = '{"spec": {"resourceRequests": [{"kind": "Deployment", "name": "front", "replicas": 2}]}}'
+        assert ask(2, 2, override) == before
+        assert kubectl.value("deployment/front", ".spec.replicas") == "2"
+        assert ask(3, 3, f'{{"spec": {{"maintenance": "{MAINTENANCE}"}}}}') == before
+        kubectl.wait("deployment/front", "{.spec.replicas}=2")
+        assert UNMANAGED_LABEL in kubectl("get", "deployment/front", "--output=json")
+        assert ask(4, 4, '{"spec": {"maintenance": null}}') == before
+        assert UNMANAGED_LABEL not in kubectl("get", "deployment/front", "--output=json")
+        assert ask(5, 5, '{"spec": {"resourceRequests": null}}') == before
+        assert kubectl.value("deployment/front", ".spec.replicas") == "1"
+        env = {"KUBECONFIG": str(kubeconfig)}
+        first, last = (run("helm", "get", "manifest", "app", f"--revision={number}", env=env) for number in (1, 5))
+        assert first == last
+        run("helm", "rollback", "app", "2", env=env)
+        assert kubectl.value("secret/app-drawn", ".data.password") == before
+
+
+# -- who else writes the record
+
+
+async def helm_upgrade(world: World, revision: int, text: str) -> None:
+    """Leave what a person's ``helm upgrade`` does: labels are copied, and the record before is written anew, as nobody's."""
+    ours = from_secret(await world.client.get(record_key(revision - 1)))
+    older = replace(ours.with_status(ReleaseStatus.SUPERSEDED, ours.description), holder="")
+    written: JsonObject = {**to_secret(older, NOW)}
+    metadata = find_object(await world.client.get(record_key(revision - 1)), "metadata")
+    version = find_str(metadata, "resourceVersion")
+    await world.client.replace(
+        {**written, "metadata": {**find_object(written, "metadata"), "resourceVersion": version}}
+    )
+    manifest = ours.manifest.replace("none", text)
+    assert manifest != ours.manifest
+    document: JsonObject = {**ours.document, "version": revision, "manifest": manifest}
+    await world.client.create(to_secret(replace(ours, document=document, holder=""), NOW))
+
+
+async def test_a_persons_upgrade_hides_no_record_of_ours(tmp_path: Path) -> None:
+    """It stays until something is asked for; then our own objects come back, with what was drawn for them."""
+    async with open_ground(tmp_path) as ground:
+        async with ground.open_world() as world:
+            before = await begin(world, FILES)
+            await helm_upgrade(world, 2, "theirs")
+            await world.until("prod", "shop", lambda obj: "(revision 2)" in warnings_of(obj))
+            theirs = base64.b64encode(b"theirs").decode()
+            await set_drawn(world, {"password": theirs, "text": theirs})
+            await forced(world, "now")
+            assert (await drawn(world), (await history_of(world))[-1].revision) == (before, 3)
+            assert find_str(await world.client.get(DRAWN), "data", "text") == "bm9uZQ=="
+            await helm_upgrade(world, 4, "theirs")
+        async with elsewhere(ground, "second").open_world() as world:
+            await world.until("prod", "shop", lambda obj: "(revision 4)" in warnings_of(obj))
+            await ask_for_replicas(world, 2)
+            await world.until_object(FRONT_KEY, replicas(2))
+            await settled(world, 5)
+            assert await drawn(world) == before
+
+
+async def set_drawn(world: World, data: JsonObject) -> None:
+    """Write other data into the chart's Secret, as helm does."""
+    metadata: JsonObject = {"name": DRAWN.name, "namespace": DRAWN.namespace}
+    obj: JsonObject = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": data}
+    await world.client.apply(obj, field_manager="helm", force=True)
+    await until(lambda: bool(world.runtime.tools.releases.drifts(OWNER)))
+
+
+# -- records of older daemons
+
+
+async def without_label(ground: Ground) -> None:
+    """Leave the first record as an older daemon wrote it."""
+    await ground.client.merge_patch(record_key(1), {"metadata": {"labels": {RENDER_LABEL: None}}})
+
+
+def label_of(release: Release) -> str:
+    return release.labels.get(RENDER_LABEL, "")
+
+
+async def test_a_record_of_an_older_daemon_is_labelled_when_it_is_first_used(tmp_path: Path) -> None:
+    async with open_ground(tmp_path) as ground:
+        async with ground.open_world() as world:
+            before = await begin(world, FILES)
+            label = label_of((await history_of(world))[0])
+        await without_label(ground)
+        async with elsewhere(ground, "second").open_world() as world:
+            await verified(world)
+            (record,) = await history_of(world)
+            assert label
+            assert (await drawn(world), label_of(record)) == (before, label)
+            await ask_for_replicas(world, 2)
+            await world.until_object(FRONT_KEY, replicas(2))
+            await settled(world, 2)
+            assert await drawn(world) == before
+        async with elsewhere(ground, "third").open_world() as world:
+            await verified(world)
+            await forced(world, "now")
+            assert (await drawn(world), len(await history_of(world))) == (before, 2)
+
+
+async def test_a_record_of_an_older_daemon_with_overrides_is_used_while_they_stay(tmp_path: Path) -> None:
+    async with open_ground(tmp_path) as ground:
+        async with ground.open_world() as world:
+            await world.push("web", "1.0.0", FILES)
+            await world.repository()
+            override: JsonObject = {"kind": "Deployment", "name": "front", "replicas": 2}
+            await world.create("prod", "shop", more={"resourceRequests": [override]})
+            await world.until_state("prod", "shop", "Ready")
+            before = await drawn(world)
+            (ours,) = await history_of(world)
+        chart: JsonObject = {**find_object(ours.document, "chart"), "files": []}
+        older = to_secret(replace(ours, document={**ours.document, "chart": chart}, labels={}), NOW)
+        await ground.client.merge_patch(record_key(1), {"data": find_object(older, "data")})
+        await without_label(ground)
+        async with elsewhere(ground, "second").open_world() as world:
+            await verified(world)
+            for _ in range(2):
+                instance_of(world).brought = None
+                look_again(world, "prod.shop")
+                await world.runtime.queues.wait_idle("prod.shop")
+                (record,) = await history_of(world)
+                assert (await drawn(world), label_of(record)) == (before, "")
+            await ask_for_replicas(world, None)
+            await world.until_object(FRONT_KEY, replicas(1))
+
+
+async def test_global_values_that_a_chart_does_not_get_draw_nothing_of_an_older_daemon(tmp_path: Path) -> None:
+    """They were changed while no daemon ran, so everybody is run again in the first round."""
+    notes = tmp_path / "notes"
+    global_hooks(tmp_path, {"all.sh": hook(notes, '"afterAll": 1')})
+    chart(tmp_path / "modules" / "web", "web", "1.0.0", FILES)
+    async with open_ground(tmp_path) as ground:
+        async with ground.open_world() as world:
+            await begin_round(world)
+            await world.create("prod", "shop")
+            await world.until_state("prod", "shop", "Ready")
+            await world.until_notes(notes, {"all.sh:afterAll"})
+            before = await drawn(world)
+        await without_label(ground)
+        await ground.client.merge_patch(ObjectKey(MODULE, "", "global"), {"spec": {"settings": {"colour": "red"}}})
+        notes.unlink()
+        async with elsewhere(ground, "second").open_world() as world:
+            await world.until_notes(notes, {"all.sh:afterAll"})
+            assert find_str(world.runtime.global_values(), "colour") == "red"
+            (record,) = await history_of(world)
+            assert (await drawn(world), bool(label_of(record))) == (before, True)
+
+
+async def test_values_that_changed_are_not_what_an_older_daemon_applied(tmp_path: Path) -> None:
+    """A hook of a Module may change them after it was decided that nothing else is asked for."""
+    async with open_ground(tmp_path) as ground:
+        async with ground.open_world() as world:
+            await begin(world, FILES)
+            (ours,) = await history_of(world)
+        older = to_secret(replace(ours, document={**ours.document, "config": {"text": "older"}}, labels={}), NOW)
+        await ground.client.merge_patch(record_key(1), {"data": find_object(older, "data")})
+        await without_label(ground)
+        async with elsewhere(ground, "second").open_world() as world:
+            await verified(world)
+            assert [label_of(record) != "" for record in await history_of(world)] == [False, True]
+
+
+@pytest.mark.parametrize("helm", ["helm", "helm3"])
+def test_a_password_outlives_a_persons_upgrade(tmp_path: Path, helm: str) -> None:
+    """What a real helm draws and records is left alone until it is to go; a later daemon still has what it drew itself."""
+    packages = tmp_path / "packages"
+    chart(packages / "web", "web", "1.0.0", FILES)
+    with control_plane(tmp_path) as kubeconfig:
+        kubectl = Kubectl(kubeconfig)
+        passwords = []
+        for number in (1, 2):
+            state = tmp_path / f"daemon-{number}"
+            state.mkdir()
+            with daemon(state, kubeconfig, "--local-packages", str(packages)) as running:
+                running.wait_line("ready:")
+                if number == 1:
+                    kubectl.apply(tmp_path / "manifest", application("web", f"{{folder: {{path: '{packages}'}}}}"))
+                    kubectl.wait("application/app", "{.status.release.revision}=1")
+                else:
+                    kubectl("annotate", "application/app", "wharfinger.dev/force-requested-at=now")
+                    kubectl.wait("application/app", "{.status.release.revision}=3")
+                kubectl("wait", "--for=condition=Ready", "application/app", "--timeout=50s")
+                passwords.append(kubectl.value("secret/app-drawn", ".data.password"))
+                running.process.terminate()
+                assert running.wait() == 0
+            if number == 1:
+                env = {"KUBECONFIG": str(kubeconfig)}
+                run(helm, "upgrade", "app", str(packages / "web"), "--set", "text=theirs", env=env)
+                assert kubectl.value("secret/app-drawn", ".data.password") != passwords[0]
+        assert passwords[0] == passwords[1]
+        assert kubectl.value("secret/app-drawn", ".data.text") == "bm9uZQ=="
