@@ -62,7 +62,8 @@ def summary(status: PackageStatus) -> Summary:
         return _says(State.REMOVING, removal)
     if status.blocked is not None:
         failed = status.phase is Phase.INSTALL and status.blocked.reason not in HELD
-        return _says(State.FAILED if failed else State.DEGRADED, status.blocked)
+        said = _says(State.FAILED if failed else State.DEGRADED, status.blocked)
+        return said._replace(message=f"{said.message}; it is suspended") if status.suspended else said
     if status.suspended:
         return Summary(State.SUSPENDED, explanation(Reason.SUSPENDED), advice(Reason.SUSPENDED))
     found = first_open(status)

@@ -284,14 +284,14 @@ def test_suspended_everything_stays_as_it_was(status: PackageStatus, is_ready: s
 def test_a_spec_that_cannot_be_read_is_said_also_of_what_is_suspended() -> None:
     paused = statuses.suspended(ready(), T1, suspended=True)
     status = statuses.blocked(paused, 2, Reason.SPEC_INVALID, "why", T2)
-    assert statuses.summary(status)[:2] == ("Degraded", "why")
+    assert statuses.summary(status)[:2] == ("Degraded", "why; it is suspended")
     assert kstatus(status) == ["False", "False", "True"]
     again = statuses.observed(status, 3, T2)
     assert statuses.summary(again).state == "Suspended"
     assert again.told["Ready"] == ready().told["Ready"]
     # The other way round it is the same.
     later = statuses.suspended(statuses.blocked(ready(), 2, Reason.SPEC_INVALID, "why", T1), T1, suspended=True)
-    assert statuses.summary(later)[:2] == ("Degraded", "why")
+    assert statuses.summary(later)[:2] == ("Degraded", "why; it is suspended")
     assert kstatus(statuses.observed(later, 3, T2)) == ["True", "False", "False"]
 
 
