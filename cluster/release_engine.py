@@ -215,12 +215,14 @@ class ReleaseEngine:
         namespace: str,
         crds: Sequence[JsonObject],
         *,
+        step: str = "early",
         drift: DriftPolicy | None = None,
         progress: Progress = silent,
     ) -> tuple[ObjectKey, ...]:
         """Apply definitions that a release is going to need, and wait until they are established; they belong to no release.
 
-        From then on one that somebody deletes is noticed and brought back, as ``drift`` says.
+        From then on one that somebody deletes is noticed and brought back, as ``drift`` says. They replace those that the same
+        ``step`` of the release brought before.
 
         Raises OutsideNamespaceError and UnsafeDefinitionError before the first write, CrdError, and what the client raises.
         """
@@ -229,7 +231,7 @@ class ReleaseEngine:
             await check_scope(self._tools.client, owner, (), crds)
         survey = await self._tools.surveyor.survey(owner, (), crds, DriftPolicy())
         keys = await self._tools.definitions.apply(owner, crds, survey.definitions, progress)
-        await self._kept.keep(owner, "early", crds, (drift or DriftPolicy()).mode)
+        await self._kept.keep(owner, step, crds, (drift or DriftPolicy()).mode)
         return keys
 
     async def apply_early(

@@ -24,10 +24,11 @@ from wharfinger.cluster.errors import ClusterError, ConflictError
 from wharfinger.cluster.install_order import rank
 from wharfinger.cluster.interruption import Interruption, WaitInterruptedError
 from wharfinger.cluster.object_waits import Progress, wait_gone, wait_until
-from wharfinger.cluster.ownership import flattened, placed
+from wharfinger.cluster.ownership import Owner, flattened, placed
 from wharfinger.cluster.patience import patiently
 from wharfinger.cluster.readiness import Current, Failed, InProgress, Readiness, readiness
 from wharfinger.cluster.release import Release, ReleaseError
+from wharfinger.cluster.release_scope import check_key
 from wharfinger.cluster.removal import delete_exactly
 from wharfinger.cluster.resource import ObjectKey, kind_of, name_of, namespace_of
 from wharfinger.cluster.survey import CRD, look_up
@@ -143,15 +144,26 @@ def read_hooks(texts: Iterable[str], what: str) -> list[Hook]:
 
 
 class HookRunner:
-    """Runs the hooks of one release; ``interruption`` ends its waits."""
+    """Runs the hooks of one release; ``interruption`` ends its waits.
+
+    ``confined_to``: the release, if it may write in its own namespace only. Kinds that nobody served when the release was
+    checked are checked here.
+    """
 
     def __init__(
-        self, client: ClusterClient, namespace: str, progress: Progress, interruption: Interruption | None = None
+        self,
+        client: ClusterClient,
+        namespace: str,
+        progress: Progress,
+        interruption: Interruption | None = None,
+        *,
+        confined_to: Owner | None = None,
     ) -> None:
         self._client = client
         self._namespace = namespace
         self._progress = progress
         self._interruption = interruption or Interruption()
+        self._confined_to = confined_to
         self._made: set[ObjectKey] = set()
 
     async def run(self, hooks: Sequence[Hook], event: HookEvent) -> None:
@@ -209,9 +221,13 @@ class HookRunner:
         await patiently(create, also=(ConflictError,))
 
     async def _key(self, hook: Hook) -> ObjectKey:
+        """Raises OutsideNamespaceError."""
         resource = await patiently(partial(self._client.resource_type, *kind_of(hook.obj)))
         namespace = (namespace_of(hook.obj) or self._namespace) if resource.namespaced else ""
-        return ObjectKey(resource, namespace, name_of(hook.obj))
+        key = ObjectKey(resource, namespace, name_of(hook.obj))
+        if self._confined_to is not None:
+            check_key(key, self._confined_to)
+        return key
 
     async def _remove_if(self, hook: Hook, policy: DeletePolicy) -> None:
         if policy in hook.policies:

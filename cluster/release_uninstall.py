@@ -104,7 +104,8 @@ class Uninstall:
         return tuple(there.values())
 
     async def _delete(self, rows: Sequence[DesiredObject], recorded: Sequence[Hook], *, going: bool) -> UninstallResult:
-        runner = HookRunner(self._tools.client, self._owner.namespace, self._progress)
+        confined_to = self._owner if self._tools.confined(self._owner) else None
+        runner = HookRunner(self._tools.client, self._owner.namespace, self._progress, confined_to=confined_to)
         hooks = () if going else recorded
         await runner.run(hooks, HookEvent.PRE_DELETE)
         if going:  # what is in the namespace goes with it

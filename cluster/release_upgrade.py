@@ -117,7 +117,11 @@ class Upgrade:
         stored = await keeper.begin(request, last, entries)
         verb = "Install" if last is None else "Upgrade"
         before, after = _EVENTS[any(one.release.status is ReleaseStatus.DEPLOYED for one in view.history)]
-        runner = HookRunner(self._tools.client, request.namespace, self._progress, self._tools.interruption)
+        confined_to = self._owner if self._tools.confined(self._owner) else None
+        interruption = self._tools.interruption
+        runner = HookRunner(
+            self._tools.client, request.namespace, self._progress, interruption, confined_to=confined_to
+        )
         try:
             await self._tools.definitions.apply(self._owner, request.crds, view.survey.definitions, self._progress)
             await runner.run(hooks, before)

@@ -20,6 +20,8 @@ from wharfinger.packages.module_folder import CRDS_FOLDER, VALUES_FILE
 REQUIREMENTS_FILE: Final = "requirements.yaml"
 """Where charts of ``apiVersion: v1`` name their dependencies."""
 
+MAX_DEPTH: Final = 32
+"""Charts inside each other that are looked through; public charts have three or four."""
 _SUFFIXES: Final = (".yaml", ".yml", ".json")
 
 
@@ -29,14 +31,13 @@ class _Node:
 
     files: dict[str, bytes] = field(default_factory=dict)
     charts: dict[str, "_Node"] = field(default_factory=dict)
+    _objects: dict[str, JsonObject] = field(default_factory=dict)
 
     def object(self, name: str) -> JsonObject:
-        """The object in a file; {} where there is none, or Helm could not read it either."""
-        try:
-            value = read_yaml(self.files.get(name, b""), what=name)
-        except FormatError:
-            return {}
-        return value if isinstance(value, dict) else {}
+        """The object in a file, which is parsed once; {} where there is none, or Helm could not read it either."""
+        if name not in self._objects:
+            self._objects[name] = _object(self.files.get(name, b""), name)
+        return self._objects[name]
 
     @property
     def name(self) -> str:
@@ -73,16 +74,35 @@ def subchart_crds(chart: Path, values: JsonObject, *, is_package: bool) -> tuple
     return tuple(obj for node in _enabled(top, values, "") for obj in _crds(node))
 
 
+def _object(data: bytes, name: str) -> JsonObject:
+    try:
+        value = read_yaml(data, what=name)
+    except FormatError:
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
 def _tree(files: Iterator[ChartFile]) -> _Node:
+    """Raises RenderError."""
     top = _Node()
     for file in files:
         node, path = top, file.path
+        if _depth(path) > MAX_DEPTH:
+            first = "/".join(path[:4])
+            raise RenderError(f"{first}/…: charts are nested more than {MAX_DEPTH} deep; pack fewer into each other")
         while len(path) > 2 and path[0] == CHARTS:
             node = node.charts.setdefault(path[1], _Node())
             path = path[2:]
         if path[0] == CRDS_FOLDER or path in {(CHART_FILE,), (VALUES_FILE,), (REQUIREMENTS_FILE,)}:
             node.files["/".join(path)] = file.data
     return top
+
+
+def _depth(path: tuple[str, ...]) -> int:
+    depth = 0
+    while len(path) > 2 * depth + 2 and path[2 * depth] == CHARTS:
+        depth += 1
+    return depth
 
 
 def _enabled(node: _Node, values: JsonObject, prefix: str) -> Iterator[_Node]:

@@ -113,7 +113,7 @@ async def _bring(
     found = await recorded(wanted, instance, tools, history, unchanged=unchanged)
     if found is None:
         with waiting(tools):
-            if await bring_subchart_crds(tools, wanted, progress):
+            if await bring_subchart_crds(instance, tools, wanted, progress):
                 wanted = await wanted_render(instance, tools, reporter, history)  # the cluster serves more now
             # A render writes nothing, so a stop cuts it.
             found = new_recorded(wanted, await render(wanted.request, instance, tools))

@@ -152,17 +152,20 @@ async def _newest_sealed(
     return None
 
 
-async def bring_subchart_crds(tools: Tools, wanted: Wanted, progress: Progress) -> bool:
-    """Apply the CRDs of the charts in the chart, and wait until they are established; whether there are any.
+async def bring_subchart_crds(instance: Instance, tools: Tools, wanted: Wanted, progress: Progress) -> bool:
+    """Apply the CRDs of the charts in the chart, and wait until they are established; return whether there are any.
 
     As `helm install` does before it renders, since templates may ask for kinds, or look them up. Raises PackageError or
     ClusterError.
     """
-    request = wanted.request
+    request, releases = wanted.request, tools.releases
     find = partial(subchart_crds, request.chart, request.values, is_package=request.chart_file is not None)
-    crds = await trio.to_thread.run_sync(find)
-    if crds:
-        await tools.releases.ensure_crds(request.release, request.namespace, crds, progress=progress)
+    async with tools.slots.use(Kind.LOAD, instance.id.name):
+        crds = await trio.to_thread.run_sync(find, abandon_on_cancel=True)
+    drift = drift_of(wanted.directives)
+    await releases.ensure_crds(
+        request.release, request.namespace, crds, step="charts in the chart", drift=drift, progress=progress
+    )
     return bool(crds)
 
 

@@ -226,7 +226,10 @@ class Runtime:
 
     def is_confined(self, owner: Owner) -> bool:
         """Return whether a release may hold objects of its own namespace only: an Application's, unless that is allowed."""
-        is_application = AppId(owner.namespace, owner.name).name in self.instances
+        holder = self.claims.owner_of(owner.namespace, owner.name)
+        is_application = isinstance(holder, AppId)
+        if holder is None:
+            is_application = AppId(owner.namespace, owner.name).name in self.instances
         return is_application and not self.reaches_cluster(owner.namespace)
 
     def check_constraints(self, name: str, requirements: Requirements, order: int = DEFAULT_ORDER) -> None:

@@ -9,7 +9,7 @@ a stage is at work, or waits        Pending        Updating                     
 what was applied is not ready yet   Pending        Updating                               Updating
 what it requires is not there       Pending        Suspended                              Suspended
 it is ready, and is rolled out anew Ready          Ready                                  Ready
-an earlier process said it is ready Ready          Ready                                  Ready
+it is, and a restart finds a rollout                                                      Ready
 whether it may be on is not known   Failed         Degraded                               Degraded
 it is not wanted, something is left Disabling      Disabling                              Disabling
 it is not wanted, nothing is left   Disabled       Disabled                               Disabled
@@ -70,7 +70,7 @@ def summary(status: PackageStatus) -> Summary:
     if found is None:
         return _ready(status, status.rollout)
     stage, problem = found
-    if status.stays_ready(problem):
+    if problem.reason == Reason.NOT_READY and status.stays_ready(problem):
         return _ready(status, problem)
     if problem.truth is not Truth.FALSE:
         return Summary(_under_way(status), problem.message, "")

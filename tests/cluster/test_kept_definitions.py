@@ -232,3 +232,14 @@ async def test_who_deletes_it_again_and_again_is_fought_ever_more_rarely(autojum
 
 def test_pauses() -> None:
     assert [pause_before(times) for times in (0, 1, 2, 3, 100)] == [0, 15, 30, 60, LAST_PAUSE_S]
+
+
+async def test_steps_of_a_release_keep_what_each_brought(autojump_clock: MockClock) -> None:
+    """The package's own definitions, and those of the charts in its chart."""
+    async with bench(simulate=True) as at:
+        await at.engine.ensure_crds("web", "default", [widget_crd()])
+        await at.engine.ensure_crds("web", "default", [], step="charts in the chart")
+        await trio.sleep(5)
+        await at.client.delete(WIDGETS)
+        await trio.sleep(5)
+        assert await is_there(at, WIDGETS)

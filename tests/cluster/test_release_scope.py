@@ -8,6 +8,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
+from tests.cluster.client_contract import widget_crd
 from tests.cluster.release_bench import cluster, open_engine
 from tests.cluster.release_requests import config_map, objects_of, request
 from wharfinger.cluster.engine_options import EngineOptions
@@ -125,3 +126,39 @@ async def test_an_uninstall_takes_what_is_its_own_along(autojump_clock: MockCloc
         assert {str(key) for key in done.deleted} == {"ConfigMap default/a", "ConfigMap kube-system/far"}
         with pytest.raises(NotFoundError):
             await client.get(ObjectKey(MAPS, "kube-system", "far"))
+
+
+async def test_a_hook_whose_kind_is_served_only_later_is_refused_at_its_write(autojump_clock: MockClock) -> None:
+    """The whole request is looked at before its first write, and says nothing of kinds that nobody serves then."""
+    hooks: list[JsonObject] = [
+        {
+            "apiVersion": api_version,
+            "kind": kind,
+            "metadata": {
+                "name": "early",
+                "annotations": {"helm.sh/hook": "pre-install", "helm.sh/hook-weight": weight},
+            },
+            "spec": spec,
+        }
+        for api_version, kind, weight, spec in (
+            ("v1", "Pod", "-1", {"restartPolicy": "Never", "containers": [{"name": "main", "image": "example/x:1"}]}),
+            ("example.test/v1", "Widget", "1", {}),
+        )
+    ]
+    async with confined() as (client, engine, _free):
+        waits = trio.Event()
+
+        async def serve() -> None:
+            await waits.wait()
+            await client.apply(widget_crd("Cluster"), field_manager="somebody")
+            pod = ObjectKey(await client.resource_type("v1", "Pod"), "default", "early")
+            await client.merge_patch(pod, {"status": {"phase": "Succeeded"}}, subresource="status")
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(serve)
+            with pytest.raises(OutsideNamespaceError, match=r"Widget\.example\.test early is outside of the namespace"):
+                await engine.upgrade(
+                    replace(request(config_map("a")), hooks=tuple(hooks)), progress=lambda _laggards: waits.set()
+                )
+        widgets = await client.resource_type("example.test/v1", "Widget")
+        assert (await client.list(widgets)).items == ()

@@ -9,8 +9,10 @@ import pytest
 
 from tests.packages.charts import chart, helm, write
 from wharfinger.formats.json_value import JsonObject, JsonValue, find
+from wharfinger.formats.yaml_reader import read_yaml
 from wharfinger.formats.yaml_writer import write_yaml
 from wharfinger.packages import chart_texts
+from wharfinger.packages import subchart_crds as module
 from wharfinger.packages.errors import RenderError
 from wharfinger.packages.subchart_crds import has_subchart_crds, subchart_crds
 
@@ -134,3 +136,39 @@ def test_too_much_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(chart_texts, "MAX_FILES", 3)
     with pytest.raises(RenderError, match="too large to be looked through"):
         found(folder, {})
+
+
+def nested(depth: int) -> dict[str, str]:
+    """Charts inside each other, the innermost first; each names the one in it."""
+    files: dict[str, str] = {}
+    for level in range(depth, 0, -1):
+        inner = f"c{level + 1}"
+        needs = f"dependencies: [{{name: {inner}, version: 1.0.0, repository: ''}}]\n" if files else ""
+        files = {**below(f"c{level}", files), **sub(f"c{level}", needs, values="size: 1\n")}
+    return files
+
+
+def test_each_file_is_parsed_once_however_deep_its_chart_lies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[bytes] = []
+
+    def counted(data: bytes, *, what: str) -> JsonValue:
+        read.append(data)
+        return read_yaml(data, what=what)
+
+    monkeypatch.setattr(module, "read_yaml", counted)
+    needs = "dependencies: [{name: c1, version: 1.0.0, repository: ''}]\n"
+    files = {"Chart.yaml": f"apiVersion: v2\nname: web\nversion: 1.2.3\n{needs}", **nested(12)}
+    folder = write(tmp_path / "web", files)
+    assert len(found(folder, {})) == 12
+    # The metadata, the requirements of the innermost and the default values of 13 charts.
+    assert len(read) <= 13 * 3
+
+
+@pytest.mark.parametrize("depth", [module.MAX_DEPTH, module.MAX_DEPTH + 1])
+def test_how_deep_charts_may_lie_in_each_other_is_limited(tmp_path: Path, depth: int) -> None:
+    folder = write(tmp_path / "web", {"Chart.yaml": "apiVersion: v2\nname: web\nversion: 1.2.3\n", **nested(depth)})
+    if depth == module.MAX_DEPTH:
+        assert len(found(folder, {})) == depth
+    else:
+        with pytest.raises(RenderError, match="charts/c1/charts/c2/…: charts are nested more than 32 deep"):
+            found(folder, {})

@@ -12,6 +12,7 @@ from tests.runtime.test_bring_tasks import has_reason
 from tests.runtime.test_controller import refusing
 from tests.runtime.world import World, open_ground, open_world
 from wharfinger.cluster.errors import ClusterError, InvalidError, api_error
+from wharfinger.cluster.ownership import Owner
 from wharfinger.cluster.resource import ObjectKey, ResourceType
 from wharfinger.formats.json_value import find_int, find_list, find_object, find_str
 from wharfinger.runtime.identity import SYSTEM_NAMESPACE, AppId
@@ -113,6 +114,17 @@ async def test_a_release_that_is_given_up_goes_to_who_waits_for_it(tmp_path: Pat
         await world.delete("prod", "web")
         await world.until_gone("prod", "web")
         assert await world.config_map("prod", "web") is None
+
+
+async def test_who_asks_in_vain_does_not_confine_who_has_the_release(tmp_path: Path) -> None:
+    """The Module goes on having objects of the cluster, whatever Applications people make in its namespace."""
+    async with open_world(tmp_path) as world:
+        await conflict(world)
+        assert not world.runtime.is_confined(Owner("web", "prod"))
+        await world.push("web", "2.0.0", {"templates/role.yaml": CLUSTER_ROLE})
+        await world.change("", "web", {"packageVersion": "2.0.0"})
+        await world.until_state("", "web", "Ready")
+        assert await world.client.get(ObjectKey(CLUSTER_ROLES, "", "of-the-module"))
 
 
 async def test_who_asks_in_vain_takes_nothing_with_it(tmp_path: Path) -> None:
