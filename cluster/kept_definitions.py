@@ -10,6 +10,7 @@ Invariants:
 * Only what is not there is written, after a look: one that somebody else has put there meanwhile, a newer one say, is his.
 * Of several that brought one, the last is who brings it back, as long as it is kept; then the one before.
 * What is deleted again and again is brought back ever more rarely (:func:`pause_before`).
+* After each await it is asked again who keeps a definition: a version without it, or an uninstall, may have come meanwhile.
 """
 
 import logging
@@ -29,6 +30,7 @@ from wharfinger.cluster.errors import ClusterError
 from wharfinger.cluster.object_waits import silent
 from wharfinger.cluster.ownership import Owner
 from wharfinger.cluster.raw_object import RawChange
+from wharfinger.cluster.release_scope import Confined
 from wharfinger.cluster.resource import ObjectKey, ResourceType
 from wharfinger.cluster.shared_watches import SharedWatches, WatchSubscription
 from wharfinger.cluster.survey import key_of, look_up
@@ -62,6 +64,8 @@ class _Restored:
 
     times: int = 0
     at: float = float("-inf")
+    due: float = float("-inf")
+    """Not brought back again before that."""
 
 
 @dataclass(slots=True)
@@ -75,8 +79,8 @@ class _Known:
 
 
 class KeptDefinitions:
-    """``rests``: for whom nothing is done now; ``told``: an owner, and what it brought and is gone; ``back``: a kind that is
-    served again. Neither may block. Nobody waits for anything but :meth:`run`, which is its task.
+    """``rests``: for whom nothing is done now; ``confined``: who may write no definitions now; ``told``: an owner, and what it
+    brought and is gone; ``back``: a kind that is served again. None may block. :meth:`run` is its task.
     """
 
     def __init__(
@@ -86,6 +90,7 @@ class KeptDefinitions:
         definitions: Definitions,
         *,
         rests: Callable[[Owner], bool],
+        confined: Confined,
         told: Callable[[Owner, tuple[Drift, ...]], None],
         back: Callable[[str], None],
     ) -> None:
@@ -93,33 +98,39 @@ class KeptDefinitions:
         self._watches = watches
         self._definitions = definitions
         self._rests = rests
+        self._confined = confined
         self._told = told
         self._back = back
         self._known = _Known()
         self._queue: WorkQueue[str] = WorkQueue()
         self._watching: ExitStack | None = None
         self._subscription: WatchSubscription | None = None
-        self._unlisted: tuple[str, ...] = ()
-        """What was kept before the watch began."""
         self._begun = trio.Event()
+        self._listing = trio.CancelScope()
+        """The wait for the first list of the watch."""
 
     async def keep(self, owner: Owner, step: str, crds: Collection[JsonObject], mode: DriftMode) -> None:
-        """These are what a step of an owner brought, instead of what it brought before; they are there now."""
+        """Keep what a step of an owner brought, instead of what it brought before. What is deleted already is missing."""
         found = [(await key_of(self._client, NOBODY, crd), crd) for crd in crds]
+        before = self.missing(owner)
         self._known.brought.pop((owner, step), None)
         if found:
             brought = {key.name: _Brought(key, PackedJson(encode_json(crd)), mode) for key, crd in found}
             self._known.brought[(owner, step)] = brought
-            for name in brought:
-                self._is_there(name)
             self._watch(found[0][0].resource)
         self._end_what_nobody_keeps()
+        for key, _ in found:
+            if key.name not in self._known.there:
+                await self._look(key)
+        self._tell_if_other(owner, before)
 
     def let_go(self, owner: Owner) -> None:
         """Nothing is kept for it any more; its definitions stay as they are."""
+        before = self.missing(owner)
         for place in [place for place in self._known.brought if place[0] == owner]:
             del self._known.brought[place]
         self._end_what_nobody_keeps()
+        self._tell_if_other(owner, before)
 
     def attend(self, owner: Owner) -> None:
         """What is missing of it is brought back again, after it was to rest."""
@@ -149,11 +160,11 @@ class KeptDefinitions:
         """Bring back what is missing, until cancelled."""
         try:
             async with trio.open_nursery() as nursery:
-                nursery.start_soon(self._look_at_lists, name="definitions, first list")
+                nursery.start_soon(self._look_after_lists, name="definitions, first list")
                 while True:
                     name = await self._queue.take()
                     try:
-                        await self._restore(name)
+                        await self._attend(name)
                     finally:
                         self._queue.done(name)
         finally:
@@ -171,9 +182,11 @@ class KeptDefinitions:
         self._known.missing[name] = None
         self._tell(name)
         restored = self._known.restored.setdefault(name, _Restored())
-        if trio.current_time() - restored.at > QUIET_S:
+        now = trio.current_time()
+        if now - restored.at > QUIET_S:
             restored.times = 0
-        self._queue.add_later(name, pause_before(restored.times))
+        restored.due = now + pause_before(restored.times)
+        self._queue.add_later(name, restored.due - now)
 
     def _is_there(self, name: str) -> None:
         if name in self._known.missing:
@@ -184,38 +197,74 @@ class KeptDefinitions:
         for owner in self._brought(name):
             self._told(owner, self.missing(owner))
 
-    async def _restore(self, name: str) -> None:
+    def _tell_if_other(self, owner: Owner, before: tuple[Drift, ...]) -> None:
+        if (after := self.missing(owner)) != before:
+            self._told(owner, after)
+
+    async def _look(self, key: ObjectKey) -> None:
+        """Ask whether one is there; where there is no answer, it is asked for again later."""
+        try:
+            is_there = await look_up(self._client, key) is not None
+        except ClusterError as error:
+            log.debug("%s cannot be looked up yet: %s", key, error)
+            self._queue.add(key.name)
+            return
+        if is_there:
+            self._is_there(key.name)
+        else:
+            self._is_gone(key.name)
+
+    def _restorer(self, name: str) -> tuple[Owner, _Brought] | None:
+        """Return who brings it back, if anybody may now."""
         able = [
             (owner, one)
             for owner, one in self._brought(name).items()
-            if one.mode is DriftMode.CORRECT and not self._rests(owner)
+            if one.mode is DriftMode.CORRECT and not self._rests(owner) and not self._confined(owner)
         ]
-        if name not in self._known.missing or not able:
+        return able[-1] if able else None
+
+    async def _attend(self, name: str) -> None:
+        """Look at one that may be missing, and bring it back if it is its time."""
+        brought = tuple(self._brought(name).values())
+        if not brought:
             self._queue.succeeded(name)
             await trio.lowlevel.checkpoint()
             return
-        owner, one = able[-1]
         try:
-            if await look_up(self._client, one.key) is None:
-                crd = as_object(one.body.value(), str(one.key))
-                with trio.fail_after(ATTEMPT_S):
-                    await self._definitions.apply(owner, [crd], {}, silent)
-                restored = self._known.restored[name]
-                restored.times, restored.at = restored.times + 1, trio.current_time()
-                log.warning(
-                    "release %s: %s was deleted by somebody (the API server does not say who), with all objects of its kind; "
-                    "it is brought back, and those objects that charts have follow",
-                    owner,
-                    one.key,
-                )
-                self._back(group_kind_of(crd))
+            await self._restore(name, brought[-1].key)
         except (ClusterError, trio.TooSlowError) as error:
-            log.warning(
-                "release %s: %s was deleted by somebody, and cannot be brought back yet: %s", owner, one.key, error
-            )
+            log.warning("%s was deleted by somebody, and cannot be brought back yet: %s", brought[-1].key, error)
             self._queue.failed(name)
+        except Exception:  # the other definitions are kept all the same
+            log.exception("%s was deleted by somebody, and cannot be brought back yet", brought[-1].key)
+            self._queue.failed(name)
+        else:
+            self._queue.succeeded(name)
+
+    async def _restore(self, name: str, key: ObjectKey) -> None:
+        """Raises ClusterError, trio.TooSlowError, and ShapeError for a definition without names."""
+        if await look_up(self._client, key) is not None:
+            self._is_there(name)
             return
-        self._queue.succeeded(name)
+        self._is_gone(name)
+        found, restored = self._restorer(name), self._known.restored.get(name)
+        if found is None or restored is None:
+            return
+        if (left_s := restored.due - trio.current_time()) > 0:
+            self._queue.add_later(name, left_s)
+            return
+        owner, one = found
+        crd = as_object(one.body.value(), str(one.key))
+        with trio.fail_after(ATTEMPT_S):
+            await self._definitions.apply(owner, [crd], {}, silent)
+        restored.times, restored.at = restored.times + 1, trio.current_time()
+        log.warning(
+            "release %s: %s was deleted by somebody (the API server does not say who), with all objects of its kind; "
+            "it is brought back, and those objects that charts have follow",
+            owner,
+            one.key,
+        )
+        self._back(group_kind_of(crd))
         self._is_there(name)
 
     # -- the watch
@@ -226,25 +275,27 @@ class KeptDefinitions:
             self._subscription = self._watching.enter_context(
                 self._watches.subscribe(resource, "", "", "", self.changed)
             )
-            self._unlisted = tuple({name for brought in self._known.brought.values() for name in brought})
             self._begun.set()
 
-    async def _look_at_lists(self) -> None:
-        """What was deleted between its apply and the first list is in no event: it is what the list lacks."""
+    async def _look_after_lists(self) -> None:
+        """Look at what the first list lacks: what was deleted between its apply and the list is in no event."""
         while True:
             await self._begun.wait()
             self._begun = trio.Event()
             if (subscription := self._subscription) is None:
                 continue
-            with suppress(ClusterError, ShapeError):  # the watch goes on trying, and then tells all there is
-                await subscription.wait_first_list()
-                for name in self._unlisted if subscription is self._subscription else ():
+            with trio.CancelScope() as self._listing:
+                # Without a list each is looked up; the watch goes on trying.
+                with suppress(ClusterError, ShapeError):
+                    await subscription.wait_first_list()
+                for name in {name for brought in self._known.brought.values() for name in brought}:
                     if name not in self._known.there:
-                        self._is_gone(name)
+                        self._queue.add(name)
 
     def _end_watch(self) -> None:
         if self._watching is not None:
             self._watching.close()
+            self._listing.cancel()
             self._watching = self._subscription = None
             self._known.there.clear()
 

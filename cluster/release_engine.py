@@ -425,6 +425,7 @@ async def open_release_engine(
             watches,
             definitions,
             rests=board.rests,
+            confined=options.confined,
             told=board.tell_missing,
             back=drift.suspect_kind,
         )

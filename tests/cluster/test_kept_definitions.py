@@ -14,13 +14,15 @@ from tests.cluster.release_requests import config_map, request
 from wharfinger.cluster.drift import Drift
 from wharfinger.cluster.drift_fights import Fight
 from wharfinger.cluster.drift_policy import DriftMode, DriftPolicy
+from wharfinger.cluster.engine_options import EngineOptions
 from wharfinger.cluster.errors import NotFoundError
 from wharfinger.cluster.field_owners import own_entry
 from wharfinger.cluster.health import Health
-from wharfinger.cluster.kept_definitions import LAST_PAUSE_S, pause_before
+from wharfinger.cluster.kept_definitions import FIRST_PAUSE_S, LAST_PAUSE_S, pause_before
 from wharfinger.cluster.ownership import Owner
+from wharfinger.cluster.release_request import ReleaseRequest
 from wharfinger.cluster.resource import ObjectKey, ResourceType
-from wharfinger.formats.json_value import JsonObject, find_str
+from wharfinger.formats.json_value import JsonObject, find_object, find_str
 
 WEB = Owner("web", "default")
 CRDS = ResourceType(
@@ -241,5 +243,147 @@ async def test_steps_of_a_release_keep_what_each_brought(autojump_clock: MockClo
         await at.engine.ensure_crds("web", "default", [], step="charts in the chart")
         await trio.sleep(5)
         await at.client.delete(WIDGETS)
+        await trio.sleep(5)
+        assert await is_there(at, WIDGETS)
+
+
+def gadget_crd() -> JsonObject:
+    names: JsonObject = {"kind": "Gadget", "plural": "gadgets", "singular": "gadget", "listKind": "GadgetList"}
+    crd = widget_crd()
+    return {
+        **crd,
+        "metadata": {"name": "gadgets.example.test"},
+        "spec": {**find_object(crd, "spec"), "names": names},
+    }
+
+
+async def deleted_during_an_upgrade(at: Bench) -> ReleaseRequest:
+    """Delete the definition after the upgrade has applied it, and before the upgrade is over."""
+    asked = request(config_map("a"), config_map("b"), crds=(widget_crd(),))
+    reached, gate = trio.Event(), trio.Event()
+
+    def fault(sent: httpx.Request) -> trio.Event | None:
+        if sent.method != "PATCH" or not sent.url.path.endswith("/configmaps/b"):
+            return None
+        reached.set()
+        return gate
+
+    at.transport.fault = fault
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(at.engine.upgrade, asked)
+        await reached.wait()
+        await at.client.delete(WIDGETS)
+        await trio.sleep(1)
+        at.transport.fault = lambda _sent: None
+        gate.set()
+    return asked
+
+
+async def test_one_that_goes_during_the_first_install_comes_back(autojump_clock: MockClock) -> None:
+    """The watch runs already, for another release."""
+    async with bench(simulate=True) as at:
+        await at.engine.ensure_crds("other", "default", [gadget_crd()])
+        await trio.sleep(5)
+        await deleted_during_an_upgrade(at)
+        await trio.sleep(5)
+        assert await is_there(at, WIDGETS)
+
+
+async def test_one_that_waits_for_its_time_is_still_missing_after_an_upgrade(autojump_clock: MockClock) -> None:
+    async with bench(simulate=True) as at:
+        await at.engine.upgrade(request(config_map("a"), crds=(widget_crd(),)))
+        await trio.sleep(5)
+        await at.client.delete(WIDGETS)
+        await trio.sleep(5)
+        assert await is_there(at, WIDGETS)
+        asked = await deleted_during_an_upgrade(at)
+        assert not await is_there(at, WIDGETS)
+        assert [str(drift) for drift in at.engine.drifts(WEB)] == [GONE]
+        assert at.engine.unchanged(asked) is None
+        await trio.sleep(FIRST_PAUSE_S + 5)
+        assert await is_there(at, WIDGETS)
+
+
+@pytest.mark.parametrize("moment", ["looking", "applying"])
+async def test_an_uninstall_while_it_is_brought_back_ends_nothing_else(autojump_clock: MockClock, moment: str) -> None:
+    """As people clean up by hand: the definition, and then the package."""
+    async with bench(simulate=True) as at:
+        await at.engine.ensure_crds("web", "default", [widget_crd()])
+        await trio.sleep(5)
+        reached, gate = trio.Event(), trio.Event()
+        method = "GET" if moment == "looking" else "PATCH"
+
+        def fault(sent: httpx.Request) -> trio.Event | None:
+            if sent.method != method or not sent.url.path.endswith("/widgets.example.test"):
+                return None
+            reached.set()
+            return gate
+
+        at.transport.fault = fault
+        await at.client.delete(WIDGETS)
+        await reached.wait()
+        at.transport.fault = lambda _sent: None
+        await at.engine.uninstall("web", "default")
+        gate.set()
+        await trio.sleep(60)
+        if moment == "looking":
+            assert not await is_there(at, WIDGETS)
+        # The engine goes on.
+        await at.engine.upgrade(request(config_map("a"), crds=(widget_crd(),)))
+        assert await is_there(at, WIDGETS)
+
+
+async def test_a_watch_that_ends_before_its_first_list_holds_up_no_other(autojump_clock: MockClock) -> None:
+    async with bench(simulate=True) as at:
+        gate, held = trio.Event(), list[str]()
+
+        def fault(sent: httpx.Request) -> trio.Event | None:
+            if "limit" not in sent.url.params or not sent.url.path.endswith("/customresourcedefinitions"):
+                return None
+            held.append(str(sent.url))
+            return gate if len(held) == 1 else None
+
+        at.transport.fault = fault
+        await at.engine.ensure_crds("web", "default", [widget_crd()])
+        await trio.sleep(1)
+        assert held
+        await at.engine.forget(WEB)
+        await trio.sleep(1)
+        await at.engine.ensure_crds("web", "default", [widget_crd()])
+        await at.client.delete(WIDGETS)
+        at.transport.fault = lambda _sent: None
+        gate.set()
+        await trio.sleep(60)
+        assert await is_there(at, WIDGETS)
+
+
+@pytest.mark.parametrize("how", ["another version", "reinstalled"])
+async def test_what_is_kept_no_longer_is_not_told_as_gone(how: str, autojump_clock: MockClock) -> None:
+    async with bench(simulate=True) as at:
+        told, warn = Told(at), DriftPolicy(DriftMode.WARN)
+        await at.engine.upgrade(replace(request(config_map("a"), crds=(widget_crd(),)), drift=warn))
+        await trio.sleep(5)
+        await at.client.delete(WIDGETS)
+        await trio.sleep(5)
+        assert told.drifts[-1] == [GONE]
+        if how == "reinstalled":
+            await at.engine.uninstall("web", "default")
+        await at.engine.upgrade(replace(request(config_map("a", v="2")), drift=warn))
+        await trio.sleep(5)
+        assert told.drifts[-1] == []
+
+
+async def test_a_release_that_is_confined_now_writes_no_definition(autojump_clock: MockClock) -> None:
+    confined: set[Owner] = set()
+    async with bench(simulate=True, options=EngineOptions(confined=confined.__contains__)) as at:
+        asked = request(config_map("a"), crds=(widget_crd(),))
+        await at.engine.upgrade(asked)
+        await trio.sleep(5)
+        confined.add(WEB)
+        await at.client.delete(WIDGETS)
+        await trio.sleep(60)
+        assert not await is_there(at, WIDGETS)
+        confined.clear()
+        await at.engine.upgrade(asked)
         await trio.sleep(5)
         assert await is_there(at, WIDGETS)

@@ -130,6 +130,8 @@ async def test_an_uninstall_takes_what_is_its_own_along(autojump_clock: MockCloc
 
 async def test_a_hook_whose_kind_is_served_only_later_is_refused_at_its_write(autojump_clock: MockClock) -> None:
     """The whole request is looked at before its first write, and says nothing of kinds that nobody serves then."""
+    pod: JsonObject = {"restartPolicy": "Never", "containers": [{"name": "main", "image": "example/x:1"}]}
+    widget: JsonObject = {}
     hooks: list[JsonObject] = [
         {
             "apiVersion": api_version,
@@ -141,8 +143,8 @@ async def test_a_hook_whose_kind_is_served_only_later_is_refused_at_its_write(au
             "spec": spec,
         }
         for api_version, kind, weight, spec in (
-            ("v1", "Pod", "-1", {"restartPolicy": "Never", "containers": [{"name": "main", "image": "example/x:1"}]}),
-            ("example.test/v1", "Widget", "1", {}),
+            ("v1", "Pod", "-1", pod),
+            ("example.test/v1", "Widget", "1", widget),
         )
     ]
     async with confined() as (client, engine, _free):
