@@ -57,7 +57,7 @@ from wharfinger.cluster.release import Release, ReleaseStatus
 from wharfinger.cluster.release_heads import ReleaseHeads, open_release_heads
 from wharfinger.cluster.release_request import Outcome, ReleaseRequest, ReleaseResult, UninstallResult
 from wharfinger.cluster.release_rows import ReleaseRows
-from wharfinger.cluster.release_scope import check_scope
+from wharfinger.cluster.release_scope import check_scope, only_inside
 from wharfinger.cluster.release_store import ReleaseBusyError, ReleaseStore
 from wharfinger.cluster.release_uninstall import Uninstall
 from wharfinger.cluster.release_upgrade import EmptyReleaseError, NamespaceMissingError, Tools, Upgrade, apply_early
@@ -261,7 +261,8 @@ class ReleaseEngine:
         """Fill the rows of a release from its records, without a write: what it had last is watched from now on.
 
         Nothing is filled where the last operation failed or was a person's; the latter is told. A record that says "pending" and
-        whose writer is gone is marked failed: a person's helm would refuse to work on the release otherwise.
+        whose writer is gone is marked failed: a person's helm would refuse to work on the release otherwise. Objects outside of
+        the namespace of a confined release are left out.
         """
         owner = Owner(name, namespace)
         with trio.move_on_after(SYNC_PATIENCE_S), suppress(ClusterError, ShapeError):
@@ -277,8 +278,10 @@ class ReleaseEngine:
                     self._health.set_rules(owner, health)
                     objects = await self._tools.keeper.objects_of(last)
                     rows = await rows_of(self._tools.client, owner, objects, drift or DriftPolicy())
-                    self._tools.rows.fill(rows)
-                    self._board.whole.add(owner)
+                    inside = only_inside(owner, rows) if self._tools.confined(owner) else rows
+                    self._tools.rows.fill(inside)
+                    if len(inside) == len(rows):
+                        self._board.whole.add(owner)
                 else:
                     self._board.tell_foreign(owner, last.revision, str(last.written_by))
 

@@ -11,7 +11,7 @@ They are in the record, so a person's ``helm uninstall``, ``rollback`` and ``tes
 """
 
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
@@ -185,12 +185,12 @@ class HookRunner:
                         await self._remove_if(earlier, DeletePolicy.SUCCEEDED)
                 raise
         for hook in reversed(due):
-            await self._remove_if(hook, DeletePolicy.SUCCEEDED)
+            await self._remove_if(hook, DeletePolicy.SUCCEEDED, until=self._interruption)
 
     async def _run_one(self, hook: Hook, event: HookEvent) -> None:
         key = await self._key(hook)
         if DeletePolicy.BEFORE_CREATION in hook.policies:
-            await self._remove(key)
+            await self._remove(key, until=self._interruption)
         await self._create(hook, event, key)
         with self._interruption.waiting(str(hook)):
             report = await wait_until(self._client, [key], _judge, self._progress)
@@ -229,9 +229,9 @@ class HookRunner:
             check_key(key, self._confined_to)
         return key
 
-    async def _remove_if(self, hook: Hook, policy: DeletePolicy) -> None:
+    async def _remove_if(self, hook: Hook, policy: DeletePolicy, *, until: Interruption | None = None) -> None:
         if policy in hook.policies:
-            await self._remove(await self._key(hook))
+            await self._remove(await self._key(hook), until=until)
 
     async def _remove_interrupted(self, hook: Hook) -> None:
         """It was neither done nor failed: it goes, if it is of this run, and the next one would not take it away."""
@@ -239,14 +239,16 @@ class HookRunner:
         if DeletePolicy.BEFORE_CREATION not in hook.policies and key in self._made:
             await self._remove(key)
 
-    async def _remove(self, key: ObjectKey) -> None:
+    async def _remove(self, key: ObjectKey, *, until: Interruption | None = None) -> None:
+        """Delete it, and wait for its end, at most until an interruption. Raises WaitInterruptedError."""
         if key.resource.group_kind == CRD:
             return
         live = await look_up(self._client, key)
         if live is not None:
             uid = find_str(live, "metadata", "uid")
             await patiently(partial(delete_exactly, self._client, key, uid), also=(ConflictError,))
-            await wait_gone(self._client, {key: uid}, progress=self._progress)
+            with until.waiting(f"the end of {key}") if until is not None else nullcontext():
+                await wait_gone(self._client, {key: uid}, progress=self._progress)
 
 
 def _judge(key: ObjectKey, obj: JsonObject | None) -> Readiness:

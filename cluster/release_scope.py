@@ -10,17 +10,21 @@ The scope is enforced twice. `check_scope` looks at a whole request before its f
 tenant can write).
 """
 
+import logging
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Final
 
 from wharfinger.cluster.client import ClusterClient
+from wharfinger.cluster.desired import DesiredObject
 from wharfinger.cluster.errors import UnknownKindError
 from wharfinger.cluster.ownership import Owner
 from wharfinger.cluster.patience import patiently
 from wharfinger.cluster.release import ReleaseError
 from wharfinger.cluster.resource import ObjectKey, ResourceType, kind_of, name_of, namespace_of
 from wharfinger.formats.json_value import JsonObject
+
+log = logging.getLogger(__name__)
 
 CLUSTER_SCOPE_LABEL: Final = "wharfinger.dev/cluster-scope"
 """A label of a namespace: ``allowed`` lets the Applications in it reach the whole cluster."""
@@ -95,11 +99,31 @@ async def _keys(client: ClusterClient, owner: Owner, objects: Iterable[JsonObjec
     return keys
 
 
+def only_inside(owner: Owner, rows: Sequence[DesiredObject]) -> tuple[DesiredObject, ...]:
+    """Return the rows inside of the namespace of their release, and log which are not.
+
+    For rows that were made from a record: whoever may write Secrets in the namespace can write a record.
+    """
+    outside = [row.key for row in rows if is_outside(row.key, owner)]
+    if outside:
+        log.warning(
+            "release %s: its record names objects outside of the namespace %s, to which an Application is confined: %s; "
+            "they are neither watched nor corrected",
+            owner,
+            owner.namespace,
+            _named(outside),
+        )
+    return tuple(row for row in rows if not is_outside(row.key, owner))
+
+
+def _named(keys: Sequence[ObjectKey]) -> str:
+    more = f" and {len(keys) - MAX_NAMED} more" if len(keys) > MAX_NAMED else ""
+    return ", ".join(str(key) for key in keys[:MAX_NAMED]) + more
+
+
 def _refusal(owner: Owner, outside: Sequence[ObjectKey]) -> OutsideNamespaceError:
-    named = ", ".join(str(key) for key in outside[:MAX_NAMED])
-    more = f" and {len(outside) - MAX_NAMED} more" if len(outside) > MAX_NAMED else ""
     verb = "is" if len(outside) == 1 else "are"
     return OutsideNamespaceError(
-        f"release {owner}: {named}{more} {verb} outside of the namespace {owner.namespace}, to which an Application is "
+        f"release {owner}: {_named(outside)} {verb} outside of the namespace {owner.namespace}, to which an Application is "
         f"confined; nothing was applied; {remedy(owner.namespace)}"
     )

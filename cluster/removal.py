@@ -7,7 +7,7 @@ nobody asked for that. Whatever is deleted is deleted by its UID: an object that
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from wharfinger.cluster.client import ClusterClient
@@ -115,10 +115,14 @@ def is_ours(obj: JsonObject, owner: Owner, manager: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class PruneReport:
-    """What a prune did, by release: the objects that are ``gone``, and those that could not be deleted, each with the error."""
+    """What a prune did, by release: the objects that are ``gone``, and those that could not be deleted, each with the error.
+
+    ``cut_off``: it was ended before it had looked at all kinds, so what it did not fail at may fail still.
+    """
 
     gone: dict[Owner, list[ObjectKey]] = field(default_factory=dict)
     failed: dict[Owner, dict[Identity, tuple[ObjectKey, ClusterError]]] = field(default_factory=dict)
+    cut_off: bool = False
 
 
 def unheard(_report: PruneReport) -> None:
@@ -150,31 +154,42 @@ class Pruner:
         Raises the first ClusterError once everything else is done: neither a kind nor an object holds the others up.
         """
         kinds: dict[ResourceType, None] = {entry.row.key.resource: None for entry in snapshot.entries()}
-        report, gone = PruneReport(), list[ObjectKey]()
-        errors: list[ClusterError] = []
-        for resource in kinds:
-            try:
-                listed = await self._client.list(resource, label_selector=RELEASE_LABEL)
-            except NotServedError:
-                continue
-            except ClusterError as error:
-                errors.append(error)
-                continue
-            for obj in listed.items:
-                key, owner = ObjectKey(resource, namespace_of(obj), name_of(obj)), owner_of(obj)
-                try:
-                    if self._is_left(key, obj, snapshot) and await delete_exactly(
-                        self._client, key, find_str(obj, "metadata", "uid")
-                    ):
-                        gone.append(key)
-                        report.gone.setdefault(owner, []).append(key)
-                except ClusterError as error:
-                    errors.append(error)
-                    report.failed.setdefault(owner, {})[identity_of(key)] = (key, error)
-        self._told(report)
+        report, errors = PruneReport(), list[ClusterError]()
+        cut_off = True
+        try:
+            for resource in kinds:
+                await self._prune_kind(resource, snapshot, report, errors)
+            cut_off = False
+        finally:  # a prune that is cut off by its limit has deleted what it has deleted
+            self._told(replace(report, cut_off=cut_off))
         if errors:
             raise errors[0]
-        return tuple(gone)
+        return tuple(key for keys in report.gone.values() for key in keys)
+
+    async def _prune_kind(
+        self,
+        resource: ResourceType,
+        snapshot: Snapshot[Identity, DesiredObject],
+        report: PruneReport,
+        errors: list[ClusterError],
+    ) -> None:
+        try:
+            listed = await self._client.list(resource, label_selector=RELEASE_LABEL)
+        except NotServedError:
+            return
+        except ClusterError as error:
+            errors.append(error)
+            return
+        for obj in listed.items:
+            key, owner = ObjectKey(resource, namespace_of(obj), name_of(obj)), owner_of(obj)
+            try:
+                if self._is_left(key, obj, snapshot) and await delete_exactly(
+                    self._client, key, find_str(obj, "metadata", "uid")
+                ):
+                    report.gone.setdefault(owner, []).append(key)
+            except ClusterError as error:
+                errors.append(error)
+                report.failed.setdefault(owner, {})[identity_of(key)] = (key, error)
 
     def _is_left(self, key: ObjectKey, obj: JsonObject, snapshot: Snapshot[Identity, DesiredObject]) -> bool:
         owner = owner_of(obj)

@@ -64,11 +64,12 @@ class Unattended:
             self.tell_pruned(owner, tuple(keys))
         for owner in {**self._unpruned, **report.failed}:
             failed = report.failed.get(owner, {})
-            texts = {
+            before = self._unpruned.get(owner, {})
+            texts = (before if report.cut_off else {}) | {
                 identity: f"{key} is no longer part of the release and cannot be deleted: {error}"
                 for identity, (key, error) in failed.items()
             }
-            if texts != self._unpruned.get(owner, {}):
+            if texts != before:
                 self._replace(self._unpruned, owner, texts)
 
     def _replace(self, known: dict[Owner, dict[Identity, str]], owner: Owner, texts: Mapping[Identity, str]) -> None:

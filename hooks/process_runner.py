@@ -104,11 +104,22 @@ class ProcessHookRunner:
         async with open_cell(self._containment, run.name) as cell:
             return await self._run(run, cell)
 
+    async def _kubeconfig(self, run: HookRun) -> bytes:
+        if self._cluster is None:
+            return b""
+        try:
+            with trio.fail_after(self._limits.wall_s):
+                return await self._cluster.kubeconfig(run.name, credentials=run.credentials)
+        except trio.TooSlowError as error:
+            why = (
+                f"the credentials for its kubeconfig did not come within {self._limits.wall_s:g} s; "
+                "see whether the exec plugin of the daemon's kubeconfig hangs"
+            )
+            raise HookError(run.name, why, transient=True) from error
+
     async def _run(self, run: HookRun, cell: Cell) -> HookOutcome:
         there = False
-        kubeconfig = b""
-        if self._cluster is not None:
-            kubeconfig = await self._cluster.kubeconfig(run.name, credentials=run.credentials)
+        kubeconfig = await self._kubeconfig(run)
         folder = name_run_folder(self._scratch, run, cell.user, has_kubeconfig=bool(kubeconfig))
 
         def make() -> None:

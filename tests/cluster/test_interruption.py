@@ -13,7 +13,7 @@ from tests.cluster.release_requests import config_map, objects_of, request
 from wharfinger.cluster.interruption import Interruption, WaitInterruptedError
 from wharfinger.cluster.release_request import ReleaseRequest
 from wharfinger.cluster.resource import ObjectKey
-from wharfinger.formats.json_value import JsonObject, as_object
+from wharfinger.formats.json_value import JsonObject, as_object, find_object
 from wharfinger.formats.yaml_writer import write_yaml
 
 STOPS = "the daemon stops"
@@ -119,6 +119,26 @@ async def test_an_object_that_fails_again_and_again(autojump_clock: MockClock) -
         (record,) = await at.statuses()
         assert record.startswith("1 failed Install interrupted while waiting for ConfigMap default/b")
         assert set(await at.config_maps()) == {"a"}
+
+
+@pytest.mark.parametrize("policy", ["before-hook-creation", "hook-succeeded"])
+async def test_a_hook_that_does_not_go(policy: str, autojump_clock: MockClock) -> None:
+    """Somebody's finalizer holds it."""
+    async with bench() as at:
+        stuck: JsonObject = {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {
+                "name": "settings",
+                "annotations": {"helm.sh/hook": "pre-install", "helm.sh/hook-delete-policy": policy},
+                "finalizers": ["example.test/stuck"],
+            },
+        }
+        if policy == "before-hook-creation":
+            await at.client.create({**stuck, "metadata": {**find_object(stuck, "metadata"), "namespace": "default"}})
+        assert await interrupted(at, replace(request(config_map("a")), hooks=(stuck,))) < 1
+        (record,) = await at.statuses()
+        assert "interrupted while waiting for the end of ConfigMap default/settings" in record
 
 
 async def test_a_write_under_way_comes_to_its_end(autojump_clock: MockClock) -> None:

@@ -117,6 +117,30 @@ async def test_a_release_that_is_confined_again_is_refused_kept_and_not_correcte
             await client.get(far)
 
 
+async def test_what_a_record_names_outside_is_not_watched_after_a_restart(
+    autojump_clock: MockClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    far = ObjectKey(MAPS, "kube-system", "far")
+    async with cluster() as (client, _transport):
+        async with open_engine(client) as engine:
+            await engine.upgrade(request(config_map("a", v="1"), FAR))
+        async with open_engine(client, EngineOptions(confined=OWNER.__eq__)) as engine:
+            await engine.restore("web", "default")
+            assert "names objects outside of the namespace default, to which an Application is confined: ConfigMap" in (
+                caplog.text
+            )
+            engine.prune()
+            for key in (far, ObjectKey(MAPS, "default", "a")):
+                await change(client, key)
+            await trio.sleep(60)
+            assert (await client.get(ObjectKey(MAPS, "default", "a")))["data"] == {"v": "1"}
+            assert engine.drifts(OWNER) == ()
+            assert (await client.get(far))["data"] == {"v": "changed"}
+            await engine.upgrade(request(config_map("a", v="2")))
+            with pytest.raises(NotFoundError):
+                await client.get(far)
+
+
 async def test_an_uninstall_takes_what_is_its_own_along(autojump_clock: MockClock) -> None:
     async with confined() as (client, engine, free):
         free.add(OWNER)

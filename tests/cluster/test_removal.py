@@ -192,6 +192,34 @@ async def test_neither_a_kind_nor_an_object_holds_up_what_is_pruned_beside_it(
                 await client.get(key(name))
 
 
+async def test_a_prune_that_is_cut_off_tells_what_it_deleted(autojump_clock: MockClock) -> None:
+    async with cluster() as (client, transport):
+        table = desired_table()
+        with write(table) as transaction:
+            for which in (key("row"), SECRET):
+                transaction.insert(table, desired_object(which, OWNER, config_map("row"), DriftPolicy()))
+        await apply(client, owned(config_map("left"), OWNER))
+        last = [entry.row.key for entry in table.snapshot().entries()][-1]
+        asked, never = list[str](), trio.Event()
+
+        def fault(sent: httpx.Request) -> trio.Event | None:
+            if sent.url.params.get("labelSelector") is None:
+                return None
+            asked.append(sent.url.path)
+            return never if len(asked) > 1 else None
+
+        if last == key("row"):
+            await apply(client, owned({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "left"}}, OWNER))
+        transport.fault = fault
+        reports: list[PruneReport] = []
+        with trio.move_on_after(5) as scope:
+            await Pruner(client, {OWNER}.__contains__, "wharfinger", reports.append).prune(table.snapshot())
+        assert scope.cancelled_caught
+        [report] = reports
+        assert report.cut_off
+        assert [each.name for each in report.gone[OWNER]] == ["left"]
+
+
 GONE = ObjectKey(ResourceType("example.test", "v1", "Widget", "widgets", namespaced=True), "default", "row")
 SECRET = ObjectKey(ResourceType("", "v1", "Secret", "secrets", namespaced=True), "default", "row")
 

@@ -84,3 +84,13 @@ def test_what_a_prune_did_and_could_not_do() -> None:
     assert told.troubles == [(OTHER, (text,)), (OTHER, ())]
     assert told.pruned == [(OWNER, (key("a"), key("b")))]
     assert told.mine.count == 2
+
+
+def test_a_prune_that_is_cut_off_ends_no_trouble() -> None:
+    told = Told()
+    failed = {OWNER: {identity_of(key("c")): (key("c"), ClusterError("forbidden"))}}
+    told.mine.pruned(PruneReport(failed=failed))
+    told.mine.pruned(PruneReport(cut_off=True))
+    assert len(told.mine.troubles(OWNER)) == 1
+    told.mine.pruned(PruneReport())
+    assert told.mine.troubles(OWNER) == ()

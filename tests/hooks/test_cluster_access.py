@@ -1,6 +1,7 @@
 """The cluster that hooks are pointed to: real kubectl in a hook, with the daemon's credentials and without."""
 
 import os
+import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -90,6 +91,26 @@ async def test_credentials_that_cannot_be_had_fail_the_run_for_now() -> None:
 
     with pytest.raises(HookError, match="kubeconfig for it cannot be made: the exec plugin 'cloud'") as caught:
         await ClusterAccess(replace(CLUSTER, authorization=Broken())).kubeconfig("hook", credentials=True)
+    assert caught.value.transient
+
+
+async def test_credentials_that_do_not_come_fail_the_run_for_now(tmp_path: Path) -> None:
+    """An exec plugin may hang for as long as it likes."""
+    gate = threading.Event()
+
+    class Hanging:
+        def header(self, *, renew: bool) -> str:
+            gate.wait()
+            return ""
+
+    access = ClusterAccess(replace(CLUSTER, authorization=Hanging()))
+    limits = replace(LIMITS, wall_s=0.1)
+    runner = ProcessHookRunner(tmp_path / "scratch", limits, environment={}, cluster=access)
+    try:
+        with pytest.raises(HookError, match=r"did not come within 0\.1 s") as caught:
+            await runner.run(replace(run_of(bash(tmp_path, "true")), credentials=True))
+    finally:
+        gate.set()
     assert caught.value.transient
 
 
