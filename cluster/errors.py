@@ -7,7 +7,8 @@
     │   ├── NotFoundError        404
     │   ├── ConflictError        409: an optimistic lock lost, AlreadyExists, or an apply conflict
     │   ├── GoneError            410: the resourceVersion or continue token is too old; list again
-    │   └── InvalidError         400, 422: the object is wrong; only a change helps
+    │   ├── InvalidError         400, 422: the object is wrong; only a change helps
+    │   └── SchemaMismatchError  500 of an apply: the object does not fit the schema of its kind
     ├── UnreachableError         no answer: connection refused, reset, timed out
     ├── UnknownKindError         discovery knows no such kind (its CRD may not be there yet)
     │   └── SilentKindError      nor can it: the API server behind the group does not answer
@@ -16,6 +17,8 @@
     ├── ResponseTooLargeError    the answer is over the limit (http_session)
     └── ReleaseError             a release cannot be done as asked (release; its kinds are with what raises them)
 """
+
+from typing import Final
 
 
 class ClusterError(Exception):
@@ -65,11 +68,26 @@ class InvalidError(ApiError):
     """400 or 422: permanent until the object changes."""
 
 
+class SchemaMismatchError(ApiError):
+    """500 of a server-side apply whose object has a field that its schema does not declare, or an item twice.
+
+    Only a change of the object or of the schema helps. It is transient nevertheless: a server whose definition was upgraded a
+    moment ago answers by the old schema for a while, so the request is worth some more attempts.
+    """
+
+
+_UNFIT: Final = "failed to create typed patch object"
+_UNKNOWN_TYPE: Final = "no corresponding type for"
+"""The server has no schema of the kind yet."""
+
+
 def api_error(code: int, reason: str, message: str, *, retry_after_s: float | None = None) -> ApiError:
     """The error type that fits an HTTP status code."""
     kind = {404: NotFoundError, 409: ConflictError, 410: GoneError, 400: InvalidError, 422: InvalidError}.get(
         code, ApiError
     )
+    if code == 500 and _UNFIT in message and _UNKNOWN_TYPE not in message:
+        kind = SchemaMismatchError
     error = kind(code, reason, message)
     error.retry_after_s = retry_after_s
     return error

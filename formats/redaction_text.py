@@ -7,7 +7,8 @@ with such keys. The second is a net with holes, and meant as one: whoever knows 
 
 What stands behind such a key is left where it cannot be a secret: the fixed words of an error about a file of that name
 (``…/kubeconfig: Permission denied``), and the path of one (``KUBECONFIG=/…``, ``PWD=/…``). Only what is known beforehand, word
-by word, is left for being an error, so nothing secret can pass as one.
+by word, is left for being an error, so nothing secret can pass as one. ``Secret shop/db-password: not there`` is such an error of
+an object.
 
 Every pattern is linear: each run of text is scanned once from its start (hence the look-behinds), every repetition
 that could be retried is bounded.
@@ -60,7 +61,7 @@ _LINE_START: Final = re.compile(r"(?:^|\n)(?P<indent>[ \t+>#\-]*)[\"']?\Z")
 _LOOK_BACK: Final = 64
 _LONGEST_COMMON_WORD: Final = 4
 _HARMLESS: Final = frozenset({"", "null", "true", "false", "~", "{}", "[]"})
-_OF_FILES: Final = ("no such file", "not found", "does not exist", "already exists", "not a file", "not a folder")
+_OF_FILES: Final = ("no such file", "not found", "does not exist", "already exists", "not a file", "not a folder", "not there")
 _FILE_ERROR: Final = re.compile(
     "|".join(
         re.escape(words) for words in sorted({*map(os.strerror, errno.errorcode), *_OF_FILES}, key=len, reverse=True)

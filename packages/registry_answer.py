@@ -65,12 +65,13 @@ def network_failure(what: str, error: Exception) -> RegistryError:
     if certificate is not None:
         return RegistryError(
             f"{what}: the registry's certificate is not trusted: {_words(certificate)}; give the authority's certificate "
-            "(--ca), or correct the address",
+            "(spec.registry.ca in a PackageRepository, --ca on the command line), or correct the address",
             transient=True,
         )
     if _cause(error, ssl.SSLError) is not None:
         return RegistryError(
-            f"{what}: TLS failed: {_words(error)}; if the registry speaks plain http, say so (--plain-http)",
+            f"{what}: TLS failed: {_words(error)}; if the registry speaks plain HTTP, say so: "
+            "spec.registry.scheme: HTTP in a PackageRepository, --plain-http on the command line",
             transient=True,
         )
     if isinstance(error, httpx.TimeoutException):

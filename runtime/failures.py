@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Final
 
 from wharfinger.cluster.definitions import NotEstablishedError
-from wharfinger.cluster.errors import ClusterError, ConflictError, InvalidError
+from wharfinger.cluster.errors import ClusterError, ConflictError, InvalidError, SchemaMismatchError
 from wharfinger.cluster.ownership import ForeignObjectError
 from wharfinger.cluster.release_hooks import HookFailedError
 from wharfinger.cluster.release_scope import OutsideNamespaceError
@@ -116,6 +116,7 @@ _REASONS: Final[tuple[tuple[type[Exception], str, bool | None], ...]] = (
     (UpkeepError, "SpecInvalid", True),
     (FormatError, "ArtifactInvalid", True),
     (InvalidError, "ApplyFailed", True),
+    (SchemaMismatchError, "ApplyFailed", True),
     # Another owner's object sends no event when it goes: looked at again like everything that may mend by itself.
     (ForeignObjectError, "ConflictingOwner", False),
     (EmptyReleaseError, "ManifestEmpty", True),

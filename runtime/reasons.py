@@ -284,7 +284,7 @@ class Reason(StrEnum):
         "ApplyFailed",
         Again.CHANGE,
         "the API server refuses a manifest",
-        "correct what the API server refused; its own words are in the message",
+        "correct the manifest in the chart, or the settings that it is made from; the API server's own words are in the message",
     )
     CONFLICTING_OWNER = (
         "ConflictingOwner",

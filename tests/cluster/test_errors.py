@@ -9,6 +9,7 @@ from wharfinger.cluster.errors import (
     GoneError,
     InvalidError,
     NotFoundError,
+    SchemaMismatchError,
     UnknownKindError,
     UnreachableError,
     api_error,
@@ -38,6 +39,31 @@ def test_by_status(code: int, kind: type[ApiError], transient: bool) -> None:
     assert error.transient is transient
     assert (error.code, error.reason, error.message) == (code, "Reason", "what happened")
     assert str(error) == f"what happened ({code} Reason)"
+
+
+@pytest.mark.parametrize(
+    ("message", "kind"),
+    [
+        (
+            "failed to create typed patch object (shop/web; apps/v1, Kind=Deployment): .spec.x: field not declared in schema",
+            True,
+        ),
+        (
+            "failed to create typed patch object (shop/web; apps/v1, Kind=Deployment): errors:\n  .spec.ports: duplicate",
+            True,
+        ),
+        (
+            "failed to create typed patch object (shop/a; x.example/v1, Kind=A): no corresponding type for x.example/v1, Kind=A",
+            False,
+        ),
+        ("etcdserver: leader changed", False),
+    ],
+)
+def test_an_apply_that_does_not_fit_the_schema(message: str, kind: bool) -> None:
+    """A definition that has just been upgraded is served by its old schema for a moment, so all pass by themselves at first."""
+    error = api_error(500, "", message)
+    assert isinstance(error, SchemaMismatchError) is kind
+    assert error.transient
 
 
 def test_the_others() -> None:

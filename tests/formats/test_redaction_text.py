@@ -69,6 +69,8 @@ def test_what_is_found_by_its_form(text: str, expected: str) -> None:
         "cat: /var/lib/wharfinger/embedded/kubeconfig: Permission denied",
         "cat: /run/secrets/token: Permission denied",
         "kubeconfig: No such file or directory",
+        "Secret shop/db-password: not there",
+        "release shop/web: Secret shop/db-password: not there; ConfigMap shop/token: not there",
         'error loading config file "/a/kubeconfig": open /a/kubeconfig: permission denied',
         "kubeconfig /a/kubeconfig: no such file; give one with --kubeconfig",
         "cat: /root/.pgpass: Is a directory\nls: /root/.netrc: Permission denied (os error 13)",
