@@ -61,7 +61,15 @@ _LINE_START: Final = re.compile(r"(?:^|\n)(?P<indent>[ \t+>#\-]*)[\"']?\Z")
 _LOOK_BACK: Final = 64
 _LONGEST_COMMON_WORD: Final = 4
 _HARMLESS: Final = frozenset({"", "null", "true", "false", "~", "{}", "[]"})
-_OF_FILES: Final = ("no such file", "not found", "does not exist", "already exists", "not a file", "not a folder", "not there")
+_OF_FILES: Final = (
+    "no such file",
+    "not found",
+    "does not exist",
+    "already exists",
+    "not a file",
+    "not a folder",
+    "not there",
+)
 _FILE_ERROR: Final = re.compile(
     "|".join(
         re.escape(words) for words in sorted({*map(os.strerror, errno.errorcode), *_OF_FILES}, key=len, reverse=True)

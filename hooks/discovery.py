@@ -8,7 +8,7 @@ The order is that of the contract and has no ties: by path, and in one executabl
 """
 
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
@@ -67,8 +67,9 @@ async def discover_hooks(
     scope: HookScope = HookScope.PACKAGE,
     batch: Collection[str] = (),
     environment: Mapping[str, str] | None = None,
+    warn: Callable[[str], None] = log.warning,
 ) -> tuple[Hook, ...]:
-    """The hooks of the package in this folder, sorted by path. What looks wrong beside them is logged.
+    """The hooks of the package in this folder, sorted by path. ``warn`` gets a sentence about what looks wrong beside them.
 
     ``layout`` decides where they run: those of an addon-operator module in the package's root, others in their own folder.
     ``batch`` are the paths that the package declares as executables with several hooks, and ``environment`` what tells those
@@ -80,7 +81,7 @@ async def discover_hooks(
     except OSError as error:
         raise HookError(FOLDER, f"the folder cannot be read: {error}", transient=True) from error
     for warning in found.warnings:
-        log.warning("%s", warning)
+        warn(warning)
     files = tuple(
         replace(file, environment={**file.environment, **(environment or {})}) if file.batch else file
         for file in found.hooks
@@ -93,9 +94,9 @@ async def discover_hooks(
     hooks = asking.hooks()
     _check_together(hooks)
     for hook in hooks:
-        _check_served(hook, layout)
+        _check_served(hook, layout, warn)
         for warning in hook.config.warnings:
-            log.warning("hook %s: %s", hook.name, warning)
+            warn(f"hook {hook.name}: {warning}")
     return hooks
 
 
@@ -109,7 +110,7 @@ def _check_together(hooks: tuple[Hook, ...]) -> None:
             raise HookError(names[1], f"a package has at most one {kind}, and {names[0]} is one already")
 
 
-def _check_served(hook: Hook, layout: Layout) -> None:
+def _check_served(hook: Hook, layout: Layout, warn: Callable[[str], None]) -> None:
     """Webhooks are known and not served; nobody serves those of addon-operator's folders, where they are only a warning.
 
     Raises HookConfigError.
@@ -121,7 +122,7 @@ def _check_served(hook: Hook, layout: Layout) -> None:
         why = "is not served yet: admission and conversion hooks need a webhook server; leave it out"
         raise HookConfigError(hook.name, tuple(f"{key} {why}" for key in unserved))
     for key in unserved:
-        log.warning("hook %s: %s is not served: nobody will ask it", hook.name, key)
+        warn(f"hook {hook.name}: {key} is not served: nobody will ask it")
 
 
 class _Asking:

@@ -6,6 +6,7 @@ source goes to the registry; a folder on this machine is always looked at, becau
 """
 
 import logging
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -49,6 +50,8 @@ log = logging.getLogger(__name__)
 
 DOWNLOAD: Final = "download"
 INSTALL: Final = "install"
+MAX_WARNINGS: Final = 20
+"""How many warnings about its hooks a package's status has."""
 
 
 async def download(instance: Instance, tools: Tools, reporter: Reporter) -> None:
@@ -150,8 +153,9 @@ async def load(instance: Instance, tools: Tools, reporter: Reporter) -> None:
         raise AssertionError(f"{instance.id}: Load before Install")
     reporter.progressed(instance, Stage.LOADED, "Loading", "reading the package and asking its hooks what they want")
     async with tools.slots.use(Kind.LOAD, instance.id.name):
-        await read_package(instance, tools)
+        told = await read_package(instance, tools)
     reporter.warned(instance, "package", instance.loaded().warnings)
+    reporter.warned(instance, "hooks", told)
     await ask_enabled_script(instance, tools, reporter)
     instance.journalled().finish()
 
@@ -167,8 +171,11 @@ async def load_stored(instance: Instance, tools: Tools, _reporter: Reporter) -> 
         await read_package(instance, tools)
 
 
-async def read_package(instance: Instance, tools: Tools) -> None:
-    """The definition and the hooks of the tree on disk. Raises what a wrong package raises."""
+async def read_package(instance: Instance, tools: Tools) -> tuple[str, ...]:
+    """Read the definition and the hooks of the tree on disk, and return the warnings about the hooks.
+
+    Raises what a wrong package raises.
+    """
     if instance.tree is None:
         raise AssertionError(f"{instance.id}: nothing is installed")
     tree, name, version = instance.tree, instance.package, instance.version
@@ -185,7 +192,12 @@ async def read_package(instance: Instance, tools: Tools) -> None:
         definition = replace(definition, static_values=static)
     check_kind(definition, instance.id)
     check_needs(definition, instance.id)
-    hooks = await _discovered(instance, tools, tree, definition) if definition.hooks else ()
+    told: list[str] = []
+    hooks = await _discovered(instance, tools, tree, definition, told.append) if definition.hooks else ()
+    for warning in told:
+        log.warning("%s: %s", instance.id, warning)
+    if len(told) > MAX_WARNINGS:
+        told[MAX_WARNINGS:] = [f"and {len(told) - MAX_WARNINGS} more, in the daemon's log"]
     for hook in hooks:
         for number, binding in enumerate(hook.config.kubernetes):
             try:
@@ -200,9 +212,12 @@ async def read_package(instance: Instance, tools: Tools) -> None:
     instance.definition, instance.hooks = definition, hooks
     for gone in instance.log_budgets.keys() - {hook.name for hook in hooks}:
         del instance.log_budgets[gone]
+    return tuple(told)
 
 
-async def _discovered(instance: Instance, tools: Tools, tree: Path, definition: Definition) -> tuple[Hook, ...]:
+async def _discovered(
+    instance: Instance, tools: Tools, tree: Path, definition: Definition, warn: Callable[[str], None]
+) -> tuple[Hook, ...]:
     return await discover_hooks(
         tree,
         definition.layout,
@@ -210,6 +225,7 @@ async def _discovered(instance: Instance, tools: Tools, tree: Path, definition: 
         scope=HookScope.GLOBAL if is_global(instance.id) else HookScope.PACKAGE,
         batch=definition.batch_hooks,
         environment=identity_variables(instance.id),
+        warn=warn,
     )
 
 

@@ -69,6 +69,19 @@ async def test_bad_packages_say_what_is_wrong_and_disturb_nobody(tmp_path: Path)
         await world.until_state("prod", "good", "Ready")
 
 
+async def test_a_hook_that_may_not_be_executed_is_told_of(tmp_path: Path) -> None:
+    """It never runs, and nothing fails."""
+    source = hooked(tmp_path / "web", {"a.sh": bash("configVersion: v1\nonStartup: 1", "")}, name="web")
+    (source / "hooks" / "off.sh").write_text("#!/bin/sh\n")
+    async with open_world(tmp_path) as world:
+        await world.repository()
+        await world.push_folder(source, "web", "1.0.0")
+        await world.create("prod", "web")
+        obj = await world.until_state("prod", "web", "Ready")
+        (warning,) = find_list(obj, "status", "warnings")
+        assert warning == "hooks/off.sh: no executable permissions, chmod +x is required to run this hook"
+
+
 def folder_repository(folder: Path, name: str = "default") -> JsonObject:
     """A PackageRepository that names a folder."""
     return {

@@ -50,7 +50,11 @@ CASES: list[tuple[Expected, str, bool]] = [
     (FormatError("x"), "ArtifactInvalid", True),
     (IdentityError("x"), "SpecInvalid", True),
     (api_error(422, "Invalid", "x"), "ApplyFailed", True),
-    (api_error(500, "", "failed to create typed patch object (a): .b: field not declared in schema"), "ApplyFailed", True),
+    (
+        api_error(500, "", "failed to create typed patch object (a): .b: field not declared in schema"),
+        "ApplyFailed",
+        True,
+    ),
     (api_error(409, "Conflict", "x"), "FieldConflict", False),
     (ForeignObjectError("x"), "ConflictingOwner", False),
     (EmptyReleaseError("x"), "ManifestEmpty", True),

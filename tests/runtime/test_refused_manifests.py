@@ -11,13 +11,15 @@ MISSPELT = "apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec: {prots: 
 
 def test_a_misspelt_field_stalls_its_package_and_is_named(tmp_path: Path) -> None:
     """The API server answers an apply of it with 500, as if another attempt could help."""
-    local = chart(tmp_path / "local" / "web" / "1.0.0", "web", "1.0.0", {"templates/service.yaml": MISSPELT})
+    local = chart(tmp_path / "local" / "web", "web", "1.0.0", {"templates/service.yaml": MISSPELT})
     with embedded_daemon(tmp_path, "--local-packages", str(tmp_path)) as running:
         running.wait_line("ready:")
         kubectl = Kubectl(tmp_path / "state" / "embedded" / "kubeconfig")
-        repository = f"{{folder: {{path: '{local.parent.parent}'}}}}"
+        repository = f"{{folder: {{path: '{local.parent}'}}}}"
         kubectl.apply(tmp_path / "app.yaml", application("web", repository))
         kubectl("wait", "--for=condition=Stalled", "application/app", "--timeout=45s")
-        told = attempt(*wharfinger("why", "default.app", "--socket", str(tmp_path / "state" / "run" / "debug.sock"))).stdout
+        told = attempt(
+            *wharfinger("why", "default.app", "--socket", str(tmp_path / "state" / "run" / "debug.sock"))
+        ).stdout
     assert ".spec.prots: field not declared in schema" in told
     assert "correct the manifest in the chart" in told
