@@ -203,7 +203,10 @@ async def test_logins_come_from_docker_s_configuration(
         assert await run_beside("inspect", f"{reference}:{WEB_VERSION}", *ca) == 0
         capsys.readouterr()
         assert await run_beside("inspect", f"{reference}:{WEB_VERSION}") == 1
-        assert "give the authority's certificate (--ca)" in capsys.readouterr().err
+        assert (
+            "give the authority's certificate (spec.registry.ca in a PackageRepository, --ca on the command line)"
+            in capsys.readouterr().err
+        )
 
 
 def test_wrong_usage_ends_with_2(capsys: pytest.CaptureFixture[str]) -> None:

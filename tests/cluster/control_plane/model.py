@@ -30,6 +30,8 @@ class Write:
     after: JsonObject | None
     read_at: int = 0
     """The revision the writer insisted on, 0 where it did not."""
+    others: list["Write"] = field(default_factory=list, compare=False)
+    """Writes that were answered with the same revision: one of all of them made it, the others changed nothing."""
 
 
 @dataclass
@@ -113,21 +115,29 @@ def check_life(life: Sequence[Write]) -> None:
     before: Data | None = None
     revision = 0
     for write in life:
-        assert write.read_at in (0, revision), f"{write.name} at {write.revision} overwrote what it had not seen"
-        revision = write.revision
         if write.after is None:
             assert before is not None, f"{write.name} was deleted and not there"
-            before = None
+            revision, before = write.revision, None
             continue
-        expected = {} if write.whole or before is None else dict(before)
-        for key, value in write.asked.items():
-            if value is None:
-                expected.pop(key, None)
-            else:
-                expected[key] = value
-        assert data_of(write.after) == expected, f"{write.name} at {write.revision}: an update was lost or invented"
+        after, what = data_of(write.after), f"{write.name} at {write.revision}"
         assert revision_of(write.after) == write.revision
-        before = expected
+        makers = [one for one in (write, *write.others) if made_of(one, before) == after]
+        assert makers, f"{what}: an update was lost or invented"
+        assert any(one.read_at in (0, revision) for one in makers), f"{what} overwrote what it had not seen"
+        for one in (write, *write.others):
+            assert one in makers or made_of(one, after) == after, f"{what}: an update was answered and not made"
+        revision, before = write.revision, after
+
+
+def made_of(write: Write, before: Data | None) -> Data:
+    """Return what a write makes of the data before it."""
+    data = {} if write.whole or before is None else dict(before)
+    for key, value in write.asked.items():
+        if value is None:
+            data.pop(key, None)
+        else:
+            data[key] = value
+    return data
 
 
 def check_managers(obj: JsonObject) -> None:

@@ -76,10 +76,18 @@ class Writer:
     def note(
         self, name: str, asked: dict[str, str | None], answer: JsonObject, *, whole: bool = False, read_at: int = 0
     ) -> None:
-        """A write was answered. What changed nothing took no revision, and is known already."""
+        """A write was answered.
+
+        One that changed nothing took no revision: it is answered with the revision of another write, whose own answer may come
+        later.
+        """
         revision = revision_of(answer)
-        if not any(write.revision == revision for write in self.story.writes):
-            self.story.writes.append(Write(revision, name, asked, whole, answer, read_at))
+        write = Write(revision, name, asked, whole, answer, read_at)
+        known = next((one for one in self.story.writes if one.revision == revision), None)
+        if known is None:
+            self.story.writes.append(write)
+        else:
+            known.others.append(write)
 
     async def create(self, name: str) -> None:
         asked: dict[str, str | None] = {f"c{self.number}": self.value()}
