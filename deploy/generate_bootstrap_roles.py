@@ -1,4 +1,4 @@
-"""Make cluster/control_plane/authorization/bootstrap.json: the roles and bindings that every kube-apiserver brings along.
+"""Make control_plane/authorization/bootstrap.json: the roles and bindings that every kube-apiserver brings along.
 
 They are asked of a real one that has just been started (of the version the control plane follows)::
 
@@ -14,7 +14,14 @@ import sys
 import urllib.request
 from pathlib import Path
 
-OUTPUT = Path(__file__).resolve().parent.parent / "cluster" / "control_plane" / "authorization" / "bootstrap.json"
+OUTPUT = (
+    Path(__file__).resolve().parent.parent
+    / "wharfinger"
+    / "cluster"
+    / "control_plane"
+    / "authorization"
+    / "bootstrap.json"
+)
 GROUP = "/apis/rbac.authorization.k8s.io/v1"
 KINDS = {
     "clusterroles": "ClusterRole",

@@ -1,4 +1,4 @@
-"""Make cluster/control_plane/builtin_kinds.json: the built-in kinds and all that discovery says of them.
+"""Make wharfinger/cluster/control_plane/builtin_kinds.json: the built-in kinds and all that discovery says of them.
 
 The source is the discovery documents that Kubernetes publishes with its code (``api/discovery`` of the Go module
 ``k8s.io/kubernetes``). They list every version there is; what a server serves by default is the stable ones: ``v1`` and
@@ -21,7 +21,9 @@ from typing import Final, TypeAlias
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 Object: TypeAlias = dict[str, Json]
 
-OUTPUT: Final = Path(__file__).resolve().parent.parent / "cluster" / "control_plane" / "builtin_kinds.json"
+OUTPUT: Final = (
+    Path(__file__).resolve().parent.parent / "wharfinger" / "cluster" / "control_plane" / "builtin_kinds.json"
+)
 ALL_VERBS: Final = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
 
 

@@ -1,4 +1,4 @@
-"""Make cluster/control_plane/openapi.xz and table_columns.json: what a kube-apiserver says of its built-in kinds.
+"""Make wharfinger/cluster/control_plane/openapi.xz and table_columns.json: what a kube-apiserver says of its built-in kinds.
 
 Both are read from a server of the version that is followed, started afresh with the default feature gates, with nothing but
 ``kubectl proxy`` in between (OpenAPI is in parts switched by feature gates, so what is published with the code differs)::
@@ -23,7 +23,7 @@ from typing import Final, TypeAlias
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
-FOLDER: Final = Path(__file__).resolve().parent.parent / "cluster" / "control_plane"
+FOLDER: Final = Path(__file__).resolve().parent.parent / "wharfinger" / "cluster" / "control_plane"
 TABLE: Final = "application/json;as=Table;v=v1;g=meta.k8s.io"
 TIMEOUT_S: Final = 30
 SETTLE_S: Final = 5.0

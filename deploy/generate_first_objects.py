@@ -1,4 +1,4 @@
-"""Make cluster/control_plane/first_objects.json: what is in a cluster before anybody wrote to it, roles apart.
+"""Make wharfinger/cluster/control_plane/first_objects.json: what is in a cluster before anybody wrote to it, roles apart.
 
 Read from a kube-apiserver of the version that is followed, started afresh, through ``kubectl proxy``::
 
@@ -18,7 +18,9 @@ from typing import Final, TypeAlias
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 Object: TypeAlias = dict[str, Json]
 
-OUTPUT: Final = Path(__file__).resolve().parent.parent / "cluster" / "control_plane" / "first_objects.json"
+OUTPUT: Final = (
+    Path(__file__).resolve().parent.parent / "wharfinger" / "cluster" / "control_plane" / "first_objects.json"
+)
 TIMEOUT_S: Final = 30
 PATHS: Final = (
     "/apis/apiregistration.k8s.io/v1/apiservices",

@@ -1,4 +1,4 @@
-"""Make cluster/control_plane/internal_types.json: how kube-apiserver's own ("internal") types print as JSON.
+"""Make wharfinger/cluster/control_plane/internal_types.json: how kube-apiserver's own ("internal") types print as JSON.
 
 Some refusals show a whole struct, or the difference of two ("pod updates may not change fields other than …"), and what
 they show is not the API's form but the server's: names as in Go, every field there, nulls for what is not set.
@@ -24,7 +24,9 @@ from typing import Final, TypeAlias
 Fields: TypeAlias = list[tuple[str, str, str, str]]
 """Go name, type, JSON name, options of the tag."""
 
-OUTPUT: Final = Path(__file__).resolve().parent.parent / "cluster" / "control_plane" / "internal_types.json"
+OUTPUT: Final = (
+    Path(__file__).resolve().parent.parent / "wharfinger" / "cluster" / "control_plane" / "internal_types.json"
+)
 ROOTS: Final = (
     "core.PodTemplateSpec",
     "core.PersistentVolumeClaimSpec",

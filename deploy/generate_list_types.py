@@ -1,4 +1,4 @@
-"""Make cluster/control_plane/list_types.json: how the built-in kinds merge, and how their Go types print.
+"""Make wharfinger/cluster/control_plane/list_types.json: how the built-in kinds merge, and how their Go types print.
 
 Two published sources, one for what merges how, one for what Go prints of a value that is zero (OpenAPI does not say
 whether a struct is held by a pointer, and so whether it is printed when nobody set it):
@@ -42,7 +42,7 @@ Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | Non
 Object: TypeAlias = dict[str, Json]
 
 ROOT: Final = Path(__file__).resolve().parent.parent
-OUTPUT: Final = ROOT / "cluster" / "control_plane" / "list_types.json"
+OUTPUT: Final = ROOT / "wharfinger" / "cluster" / "control_plane" / "list_types.json"
 
 ALSO: Final = ("meta.v1.ObjectMeta", "meta.v1.DeleteOptions")
 """Types that no kind with metadata of its own reaches."""

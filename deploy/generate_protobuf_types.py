@@ -1,4 +1,4 @@
-"""Make cluster/control_plane/protobuf_types.json: how Kubernetes' protobuf encoding of the built-in kinds reads as JSON.
+"""Make control_plane/protobuf_types.json: how Kubernetes' protobuf encoding of the built-in kinds reads as JSON.
 
 Typed clients send protobuf. Which field of a message is which field of the JSON document stands in the struct tags of the
 Go types, so these are looked at by reflection: a small program, run by ``go run`` in a temporary folder over the modules
@@ -23,7 +23,9 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-OUTPUT: Final = Path(__file__).resolve().parent.parent / "cluster" / "control_plane" / "protobuf_types.json"
+OUTPUT: Final = (
+    Path(__file__).resolve().parent.parent / "wharfinger" / "cluster" / "control_plane" / "protobuf_types.json"
+)
 
 GO_PROGRAM: Final = """
 package main

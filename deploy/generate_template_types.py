@@ -1,4 +1,4 @@
-"""Make cluster/control_plane/template_types.json: the Go types of a pod template, whose printed form is hashed.
+"""Make wharfinger/cluster/control_plane/template_types.json: the Go types of a pod template, whose printed form is hashed.
 
 The names of ReplicaSets and the revisions of DaemonSets end in a hash of the pod template as Go prints it, field by field in
 the order of the Go types. This asks the Go module ``k8s.io/api`` for them, by reflection (a small program below, run by
@@ -19,7 +19,9 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-OUTPUT: Final = Path(__file__).resolve().parent.parent / "cluster" / "control_plane" / "template_types.json"
+OUTPUT: Final = (
+    Path(__file__).resolve().parent.parent / "wharfinger" / "cluster" / "control_plane" / "template_types.json"
+)
 
 GO_PROGRAM: Final = """
 package main

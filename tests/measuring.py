@@ -49,11 +49,9 @@ def untraced() -> Generator[None, object, object]:
 def import_product() -> None:
     """Import each module of the product, so that what runs when that is done is traced once, whatever else is not."""
     package = Path(wharfinger.__file__).parent
-    for part in sorted(path for path in package.iterdir() if path.is_symlink()):
-        folder = part.resolve()
-        for module in sorted(folder.rglob("*.py")):
-            path = module.relative_to(folder).with_suffix("")
-            importlib.import_module(".".join(("wharfinger", part.name, *path.parts)).removesuffix(".__init__"))
+    for module in sorted(package.glob("*/**/*.py")):
+        path = module.relative_to(package).with_suffix("")
+        importlib.import_module(".".join(("wharfinger", *path.parts)).removesuffix(".__init__"))
 
 
 def unmeasured() -> Generator[None, object, object]:

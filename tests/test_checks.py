@@ -58,29 +58,32 @@ def append(path: str, text: str) -> Callable[[Path], None]:
 
 PLANTED = [
     pytest.param(
-        append("queue/scope.py", "\nimport wharfinger.cluster.client\n"),
+        append("wharfinger/queue/scope.py", "\nimport wharfinger.cluster.client\n"),
         IMPORT_CONTRACT,
         "wharfinger.queue.scope -> wharfinger.cluster.client",
         id="layering-violation",
     ),
     pytest.param(
-        append("debug/table.py", "\nimport wharfinger.runtime.daemon\n"),
+        append("wharfinger/debug/table.py", "\nimport wharfinger.runtime.daemon\n"),
         IMPORT_CONTRACT,
         "wharfinger.debug.table -> wharfinger.runtime.daemon",
         id="debug-sees-the-runtime",
     ),
-    pytest.param(append("queue/scope.py", "\nBROKEN: int = 'text'\n"), MYPY, "assignment", id="type-error"),
+    pytest.param(append("wharfinger/queue/scope.py", "\nBROKEN: int = 'text'\n"), MYPY, "assignment", id="type-error"),
     pytest.param(
-        append("queue/nobody.py", '"""Nobody."""\n'), MODULES, "dead module: wharfinger.queue.nobody", id="dead-module"
+        append("wharfinger/queue/nobody.py", '"""Nobody."""\n'),
+        MODULES,
+        "dead module: wharfinger.queue.nobody",
+        id="dead-module",
     ),
     pytest.param(
-        append("queue/untested.py", '"""No test."""\n'),
+        append("wharfinger/queue/untested.py", '"""No test."""\n'),
         MODULES,
-        "untested module: queue/untested.py",
+        "untested module: wharfinger/queue/untested.py",
         id="untested-module",
     ),
     pytest.param(
-        append("queue/scope.py", "\nimport time\n\n\nasync def f() -> None:\n    time.sleep(1)\n"),
+        append("wharfinger/queue/scope.py", "\nimport time\n\n\nasync def f() -> None:\n    time.sleep(1)\n"),
         RUFF,
         "ASYNC251",
         id="blocking-sleep",
@@ -107,10 +110,15 @@ def test_a_planted_defect_is_found(copy: Path, plant: Callable[[Path], None], co
 def test_a_module_that_nobody_runs_is_found_by_its_coverage(tmp_path: Path) -> None:
     (tmp_path / ".ci").mkdir()
     shutil.copy(ROOT / ".ci" / "modules.py", tmp_path / ".ci")
-    for module in ("queue/a.py", "queue/b.py", "queue/deeper/lost.py", "wharfinger/__main__.py"):
+    for module in (
+        "wharfinger/queue/a.py",
+        "wharfinger/queue/b.py",
+        "wharfinger/queue/deeper/lost.py",
+        "wharfinger/__main__.py",
+    ):
         (tmp_path / module).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / module).touch()
-    percents = {"queue/a.py": 12.5, "queue/b.py": 99.0, "wharfinger/__main__.py": 75.0}
+    percents = {"wharfinger/queue/a.py": 12.5, "wharfinger/queue/b.py": 99.0, "wharfinger/__main__.py": 75.0}
     report = tmp_path / "coverage.json"
     report.write_text(
         json.dumps({"files": {name: {"summary": {"percent_covered": value}} for name, value in percents.items()}})
@@ -119,7 +127,7 @@ def test_a_module_that_nobody_runs_is_found_by_its_coverage(tmp_path: Path) -> N
     assert (code, output.splitlines()) == (
         1,
         [
-            "not measured: queue/deeper/lost.py is not in the coverage report",
-            "covered to 12 % only (floor 75 %): queue/a.py",
+            "not measured: wharfinger/queue/deeper/lost.py is not in the coverage report",
+            "covered to 12 % only (floor 75 %): wharfinger/queue/a.py",
         ],
     )

@@ -9,7 +9,9 @@ from pathlib import Path
 import wharfinger
 
 ROOT = Path(__file__).resolve().parent.parent
-PARTS = sorted(path.name for path in (ROOT / "wharfinger").iterdir() if path.is_symlink())
+PACKAGE = ROOT / "wharfinger"
+PARTS = sorted(path.name for path in PACKAGE.iterdir() if path.is_dir() and path.name != "__pycache__")
+LINKED = ("debug", "hooks", "queue", "runtime")
 
 
 def settings() -> dict[str, dict[str, dict[str, list[str]]]]:
@@ -17,35 +19,26 @@ def settings() -> dict[str, dict[str, dict[str, list[str]]]]:
     return loaded
 
 
-def test_every_part_is_a_folder_of_the_root_behind_a_link() -> None:
-    assert {"cluster", "debug", "formats", "hooks", "packages", "process", "queue", "runtime"} <= set(PARTS)
-    for part in PARTS:
-        assert (ROOT / "wharfinger" / part).readlink() == Path("..") / part
-        assert (ROOT / part).is_dir()
+def test_the_root_shows_four_parts_by_links() -> None:
+    links = {path.name: path.readlink() for path in ROOT.iterdir() if path.is_symlink()}
+    assert links == {part: Path("wharfinger") / part for part in LINKED}
 
 
-def test_the_import_face_holds_nothing_else() -> None:
-    own = {
-        path.name for path in (ROOT / "wharfinger").iterdir() if not path.is_symlink() and path.name != "__pycache__"
-    }
-    assert own == {"__init__.py", "__main__.py", "py.typed"}
+def test_nothing_is_reached_through_a_link() -> None:
+    assert [path for path in PACKAGE.rglob("*") if path.is_symlink()] == []
+
+
+def test_the_package_holds_parts_and_nothing_else() -> None:
+    assert {path.name for path in PACKAGE.iterdir() if path.is_file()} == {"__init__.py", "__main__.py", "py.typed"}
 
 
 def test_no_part_has_an_init_at_its_top() -> None:
-    assert [part for part in PARTS if (ROOT / part / "__init__.py").exists()] == []
+    """Through the link at the root, ``queue`` would shadow the standard library's."""
+    assert [part for part in PARTS if (PACKAGE / part / "__init__.py").exists()] == []
 
 
-def test_every_package_is_named_for_the_build() -> None:
-    named = set(settings()["tool"]["setuptools"]["packages"])
-    folders = {path.parent for part in PARTS for path in (ROOT / part).rglob("*.py")}
-    found = {"wharfinger"} | {"wharfinger." + ".".join(folder.relative_to(ROOT).parts) for folder in folders}
-    assert found == named
-
-
-def test_coverage_and_import_contract_name_every_part() -> None:
-    tool = settings()["tool"]
-    assert sorted(tool["coverage"]["run"]["source"]) == sorted([*PARTS, "wharfinger"])  # type: ignore[call-overload]
-    assert sorted(tool["importlinter"]["root_packages"]) == [f"wharfinger.{part}" for part in PARTS]
+def test_the_import_contract_names_every_part() -> None:
+    assert sorted(settings()["tool"]["importlinter"]["root_packages"]) == [f"wharfinger.{part}" for part in PARTS]
 
 
 def test_queue_is_the_standard_librarys_from_the_root() -> None:
@@ -58,6 +51,7 @@ def test_queue_is_the_standard_librarys_from_the_root() -> None:
 
 
 def test_no_part_was_imported_under_its_bare_name() -> None:
+    """``import runtime.x`` from the root would make a second copy of the module."""
     twins = [
         name for name in (*PARTS, *(f"{part}.commands" for part in PARTS)) if name in sys.modules and name != "queue"
     ]

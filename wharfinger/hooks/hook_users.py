@@ -34,7 +34,7 @@ PUBLIC_FOLDERS: Final = tuple(
 )
 """Where anybody may write."""
 TREES: Final = Path("store", "trees")
-"""Where packages are in the state folder, a folder each (``packages/disk_store.py``)."""
+"""Where packages are in the state folder, a folder each (``wharfinger/packages/disk_store.py``)."""
 _SWEEP_S: Final = 5.0
 _REAPED_S: Final = 2.0
 _AGAIN_MS: Final = 20
