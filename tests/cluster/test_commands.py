@@ -110,6 +110,9 @@ def test_a_kubeconfig_that_cannot_be_written_is_one_error(tmp_path: Path) -> Non
     path = tmp_path / "file" / "kubeconfig"
     done = attempt(*wharfinger("control-plane", "--kubeconfig", str(path)))
     assert (done.returncode, done.stdout) == (1, "")
+    assert f"cannot keep the authority for TLS in {path.parent / 'tls'}: " in one_error(done.stderr)
+    done = attempt(*wharfinger("control-plane", "--no-tls", "--kubeconfig", str(path)))
+    assert (done.returncode, done.stdout) == (1, "")
     assert f"cannot write the kubeconfig {path}: " in one_error(done.stderr)
 
 
@@ -183,7 +186,7 @@ def test_state_token_and_port_outlive_the_process(tmp_path: Path) -> None:
         assert plane.process.wait() == -signal.SIGKILL
     kubeconfig = plane.kubeconfig.read_bytes()
 
-    with served(tmp_path, *arguments, "--listen", server.removeprefix("http://")) as again:
+    with served(tmp_path, *arguments, "--listen", server.removeprefix("https://")) as again:
         assert again.kubeconfig.read_bytes() == kubeconfig
         assert again.run("kubectl", "get", "configmap", "kept", "-o", "yaml") == before
         done = attempt(*wharfinger("control-plane", *arguments, "--kubeconfig", str(tmp_path / "k")))
@@ -191,7 +194,7 @@ def test_state_token_and_port_outlive_the_process(tmp_path: Path) -> None:
         assert "data.db is in use by another process; stop the control plane" in one_error(done.stderr)
         again.process.process.terminate()
         assert again.process.wait() == 0
-    assert {entry.name for entry in (tmp_path / "state").iterdir()} == {"data.db", "kubeconfig", "token"}
+    assert {entry.name for entry in (tmp_path / "state").iterdir()} == {"data.db", "kubeconfig", "tls", "token"}
 
 
 def test_a_data_file_that_is_damaged_is_one_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -240,7 +243,7 @@ def test_kubectl_trusts_an_authority_that_outlives_the_process(tmp_path: Path) -
     state = tmp_path / "state"
     for _ in range(2):
         kubeconfig = state / "kubeconfig"
-        with program(*wharfinger("control-plane", "--tls", "--kubeconfig", str(kubeconfig))) as process:
+        with program(*wharfinger("control-plane", "--kubeconfig", str(kubeconfig))) as process:
             process.wait_line("control plane ready at https://127.0.0.1:")
             done = attempt("kubectl", "--kubeconfig", str(kubeconfig), "get", "namespace", "default")
             assert done.returncode == 0, done.stderr

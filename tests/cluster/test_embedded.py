@@ -55,6 +55,7 @@ async def test_what_was_applied_is_there_next_time_and_clients_find_it_where_it_
     assert {entry.name: stat.S_IMODE(entry.stat().st_mode) for entry in folder.iterdir()} == {
         "data.db": 0o600,
         "kubeconfig": 0o600,
+        "tls": 0o700,
         "token": 0o600,
     }
 

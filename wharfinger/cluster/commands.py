@@ -56,9 +56,9 @@ def add_control_plane(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tls",
         action=argparse.BooleanOptionalAction,
-        default=None,
+        default=True,
         help="serve over TLS, with an authority of its own that is kept in the folder tls beside the kubeconfig "
-        "(default: on addresses that other machines can reach)",
+        "(default); over plain HTTP the kubeconfig has the token in the server's address, which some clients refuse",
     )
     parser.add_argument(
         "--until-stdin-ends",
@@ -144,8 +144,7 @@ def _control_plane(args: argparse.Namespace) -> int:
     if args.chaos is not None:
         _tell_of_faults()
     lifeline = sys.stdin.fileno() if args.until_stdin_ends else None
-    tls = not address.loopback if args.tls is None else args.tls
-    serve = partial(_run, address, args.kubeconfig, token, lifeline=lifeline, faults=_faults(args), tls=tls)
+    serve = partial(_run, address, args.kubeconfig, token, lifeline=lifeline, faults=_faults(args), tls=args.tls)
     return _serve(serve, args.data)
 
 

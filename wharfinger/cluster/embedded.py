@@ -43,16 +43,16 @@ class EmbeddedError(ClusterError):
 
 @asynccontextmanager
 async def open_embedded(
-    folder: Path, ledger: ProcessLedger | None, *, chaos: Sequence[str] = (), environ: Mapping[str, str] = os.environ
+    folder: Path, ledger: ProcessLedger | None, *, options: Sequence[str] = (), environ: Mapping[str, str] = os.environ
 ) -> AsyncGenerator[Path, None]:
     """A control plane whose files are in ``folder`` (made with mode 0700 if missing); yields the kubeconfig's path.
 
-    ``chaos`` are the options of its faults (``--chaos RULES --chaos-seed N``).
+    ``options`` are more options of the command, such as ``--no-tls``, or those of its faults (``--chaos RULES``).
 
     Leaving the block stops the child in good order, or after GRACE_S at once. Raises EmbeddedError, also in place of what
     the block raises because the child died; ProcessError where it cannot be started at all; OSError for the folder.
     """
-    command = await trio.to_thread.run_sync(_prepare, folder, chaos, environ)
+    command = await trio.to_thread.run_sync(_prepare, folder, options, environ)
     died: list[EmbeddedError] = []
     try:
         async with open_worker(command, ledger=ledger, term_grace_s=GRACE_S) as worker:
@@ -71,7 +71,7 @@ async def open_embedded(
         raise died[0]
 
 
-def _prepare(folder: Path, chaos: Sequence[str], environ: Mapping[str, str]) -> Command:
+def _prepare(folder: Path, options: Sequence[str], environ: Mapping[str, str]) -> Command:
     """Make the folder; what to run in it."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     folder = folder.absolute()
@@ -83,7 +83,7 @@ def _prepare(folder: Path, chaos: Sequence[str], environ: Mapping[str, str]) -> 
     arguments = (
         *("control-plane", "--until-stdin-ends", "--listen", f"{LOOPBACK}:{_port_of_last_time(kubeconfig)}"),
         *("--data", str(folder / "data.db"), "--token-file", str(folder / "token"), "--kubeconfig", str(kubeconfig)),
-        *chaos,
+        *options,
     )
     # -P: what lies in the folder is data, and never to be imported.
     return Command((sys.executable, "-P", "-m", "wharfinger", *arguments), folder, child_environment(environ))

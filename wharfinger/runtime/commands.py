@@ -95,6 +95,12 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="a folder below which PackageRepositories may name layouts and folders of this machine (may be repeated)",
     )
+    parser.add_argument(
+        "--no-tls",
+        action="store_true",
+        help="with --embedded: serve over plain HTTP; the kubeconfig then has the token in the server's address, which some "
+        "clients refuse",
+    )
     add_chaos(parser, "with --embedded: ")
     _add_facts(parser)
     parser.add_argument(
@@ -216,8 +222,9 @@ def run(args: argparse.Namespace) -> int:
     kubeconfig = cast("Path | None", args.kubeconfig)
     if args.embedded and (kubeconfig is not None or args.context):
         return _failed("--embedded brings its own cluster; leave out --kubeconfig and --context", code=2)
-    if args.chaos is not None and not args.embedded:
-        return _failed("--chaos is about the control plane of --embedded; say both", code=2)
+    if not args.embedded and (args.chaos is not None or args.no_tls):
+        option = "--no-tls" if args.chaos is None else "--chaos"
+        return _failed(f"{option} is about the control plane of --embedded; say both", code=2)
     if problem := faults_problem(args.chaos):
         return _failed(problem, code=2)
     folders = addon_folders(args)
@@ -238,7 +245,7 @@ def run(args: argparse.Namespace) -> int:
         helm=Path(helm).absolute(),
         grace_s=args.grace,
         embedded=args.embedded,
-        chaos=() if args.chaos is None else ("--chaos", _absolute(args.chaos), "--chaos-seed", str(args.chaos_seed)),
+        embedded_options=_embedded_options(args),
         local_packages=tuple(path.resolve() for path in cast("list[Path]", args.local_packages)),
         platform_version=args.platform_version,
         edition=args.edition,
@@ -349,6 +356,14 @@ def _first_message(group: BaseExceptionGroup[Exception]) -> str:
 def _failed(message: str, *, code: int = 1) -> int:
     print(f"error: {message}", file=sys.stderr)
     return code
+
+
+def _embedded_options(args: argparse.Namespace) -> tuple[str, ...]:
+    """Return the options of the embedded control plane."""
+    tls = ("--no-tls",) if args.no_tls else ()
+    if args.chaos is None:
+        return tls
+    return (*tls, "--chaos", _absolute(args.chaos), "--chaos-seed", str(args.chaos_seed))
 
 
 def _absolute(rules: str) -> str:

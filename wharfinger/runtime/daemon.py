@@ -108,8 +108,8 @@ class DaemonConfig:
     grace_s: float
     embedded: bool = False
     """Start a control plane of its own, as a child, and look after that."""
-    chaos: tuple[str, ...] = ()
-    """Options of the embedded control plane's faults."""
+    embedded_options: tuple[str, ...] = ()
+    """Options of the embedded control plane: faults, and whether it serves over TLS."""
     local_packages: tuple[Path, ...] = ()
     """Folders of this machine that packages may be read from."""
     platform_version: str = ""
@@ -236,7 +236,7 @@ async def _open_all(
     async with AsyncExitStack() as stack:
         kubeconfig = config.kubeconfig
         if config.embedded:
-            kubeconfig = await stack.enter_async_context(open_embedded(state / "embedded", ledger, chaos=config.chaos))
+            kubeconfig = await stack.enter_async_context(open_embedded(state / "embedded", ledger, options=config.embedded_options))
         # Abandoned when cancelled: an exec plugin of the kubeconfig may hang for as long as it likes.
         connection = await trio.to_thread.run_sync(load_connection, kubeconfig, config.context, abandon_on_cancel=True)
         await stack.enter_async_context(open_watchdog(manager))

@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.packages.charts import tool
 from tests.programs import Program, attempt, program, run, wharfinger
 
-READY = "control plane ready at http://127.0.0.1:"
+READY = "control plane ready at https://127.0.0.1:"
 
 
 @dataclass(frozen=True, slots=True)

@@ -159,21 +159,23 @@ async def _listen(address: Address, path: Path, token: str, *, tls: bool) -> _Do
 
     Raises ControlPlaneStartError.
     """
-    context, authority = (
-        await trio.to_thread.run_sync(_certified, path.parent / "tls", address.host) if tls else (None, "")
-    )
     try:
         listeners = await trio.open_tcp_listeners(address.port, host=address.host)
     except OSError as error:
         raise ControlPlaneStartError(f"cannot listen on {address.host} port {address.port}: {error}") from error
     port: int = listeners[0].socket.getsockname()[1]
-    content = encode_json(kubeconfig(address.url_host, port, token, authority)) + b"\n"
     try:
+        context, authority = (
+            await trio.to_thread.run_sync(_certified, path.parent / "tls", address.host) if tls else (None, "")
+        )
+        content = encode_json(kubeconfig(address.url_host, port, token, authority)) + b"\n"
         await trio.to_thread.run_sync(write_secret_file, path, content)
-    except OSError as error:
+    except BaseException as error:
         for listener in listeners:
             listener.socket.close()
-        raise ControlPlaneStartError(f"cannot write the kubeconfig {path}: {error}") from error
+        if isinstance(error, OSError):
+            raise ControlPlaneStartError(f"cannot write the kubeconfig {path}: {error}") from error
+        raise
     return _Door(listeners, Address(address.host, port), context, authority)
 
 
@@ -187,7 +189,7 @@ def _certified(folder: Path, host: str) -> tuple[ssl.SSLContext, str]:
         authority = certificates.kept_authority(folder, now)
         return certificates.server_context(authority, host, now), authority.pem
     except (certificates.CertificateError, OSError) as error:
-        raise ControlPlaneStartError(f"no certificate for {host}: {error}") from error
+        raise ControlPlaneStartError(f"cannot keep the authority for TLS in {folder}: {error}") from error
 
 
 async def run_until_told(
