@@ -28,7 +28,7 @@ from wharfinger.hooks.containment_options import FILE_BYTES
 from wharfinger.hooks.hook_services import HookServices
 from wharfinger.hooks.process_runner import ProcessHookRunner
 from wharfinger.process.command import Limits
-from wharfinger.queue.slots import SlotLimits
+from wharfinger.queue.slots_machine import SlotLimits
 from wharfinger.runtime.instance import Tools
 from wharfinger.runtime.resources import CONFIG_MAP
 

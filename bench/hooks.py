@@ -24,7 +24,7 @@ from wharfinger.cluster.http_client import open_client
 from wharfinger.cluster.informer import open_informer
 from wharfinger.cluster.shared_watches import open_shared_watches
 from wharfinger.formats.json_value import JsonObject, canonical_json, find_object
-from wharfinger.hooks.config import KubernetesBinding
+from wharfinger.hooks.config_bindings import KubernetesBinding
 from wharfinger.hooks.filters import Filters
 from wharfinger.hooks.jq_pool import open_jq_pool
 from wharfinger.hooks.monitor import Monitor, open_monitors

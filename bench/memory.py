@@ -26,7 +26,7 @@ from wharfinger.cluster.release_engine import ReleaseEngine
 from wharfinger.cluster.resource import ObjectKey, ResourceType
 from wharfinger.cluster.work_queue import WorkKeys
 from wharfinger.formats.json_value import JsonObject
-from wharfinger.hooks.discovery import ProcessConfigReader
+from wharfinger.hooks.config_reader import ProcessConfigReader
 from wharfinger.hooks.filters import Filters
 from wharfinger.hooks.hook_services import HookServices
 from wharfinger.hooks.jq_pool import open_jq_pool
@@ -41,7 +41,8 @@ from wharfinger.packages.source import FolderSource, Source
 from wharfinger.packages.store import Store
 from wharfinger.process.command import Limits
 from wharfinger.queue.scope import WorkScope
-from wharfinger.queue.slots import SlotLimits, Slots
+from wharfinger.queue.slots import Slots
+from wharfinger.queue.slots_machine import SlotLimits
 from wharfinger.runtime.identity import AppId
 from wharfinger.runtime.instance import Tools
 from wharfinger.runtime.journal import Journal
@@ -52,7 +53,7 @@ from wharfinger.runtime.runtime import Runtime
 from wharfinger.runtime.service import Facts, open_runtime
 from wharfinger.runtime.settings import ResolvedSettings
 from wharfinger.runtime.status_writer import StatusWriter
-from wharfinger.runtime.summary import State, summary
+from wharfinger.runtime.summary import State, summarize
 
 _Item = TypeVar("_Item")
 
@@ -104,7 +105,7 @@ async def _bring_up(runtime: Runtime, first: int, count: int) -> None:
     for name in names:
         await runtime.queues.wait_idle(name)
         status = runtime.status(name)
-        if status is None or summary(status).state is not State.READY:
+        if status is None or summarize(status).state is not State.READY:
             raise SystemExit(f"bench: {name} is not Ready: {status}")
 
 

@@ -25,15 +25,15 @@ from tests.packages.charts import write
 from tests.programs import WHARFINGER, program
 from tests.registry_server import open_registry_server
 from tests.runtime.world import World, open_world
-from wharfinger.cluster.client import WatchType
 from wharfinger.cluster.connection import load_connection
 from wharfinger.cluster.control_plane.memory_transport import MemoryTransport
 from wharfinger.cluster.http_client import HttpClusterClient, open_client
 from wharfinger.cluster.informer import open_informer
 from wharfinger.cluster.resource import ResourceType, name_of
+from wharfinger.cluster.watch_type import WatchType
 from wharfinger.formats.json_value import JsonObject, find_int, find_str
 from wharfinger.runtime.resources import APPLICATION
-from wharfinger.runtime.scheduler import Rescheduled
+from wharfinger.runtime.scheduler_events import Rescheduled
 
 PACKAGES: Final = int(os.environ.get("WHARFINGER_BENCH_PACKAGES", "200"))
 HELM_INSTALLS: Final = max(10, PACKAGES // 5)

@@ -15,8 +15,8 @@ import trio
 from bench.measure import Ratio, compare_async
 from tests.runtime.test_hook_runs import bash, hooked
 from tests.runtime.world import World, open_ground, open_world
-from wharfinger.runtime import status as statuses
 from wharfinger.runtime.runtime import Runtime
+from wharfinger.runtime.summary import summarize
 
 PACKAGES: Final = 20
 LOOK_S: Final = 0.005
@@ -99,4 +99,4 @@ async def _all_ready(runtime: Runtime) -> None:
 
 def _is_ready(runtime: Runtime, name: str) -> bool:
     status = runtime.status(name)
-    return status is not None and statuses.summary(status)[0] == "Ready"
+    return status is not None and summarize(status)[0] == "Ready"

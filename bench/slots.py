@@ -5,7 +5,8 @@ from collections.abc import Iterator
 import trio
 
 from bench.measure import Ratio, compare_async
-from wharfinger.queue.slots import Kind, SlotLimits, Slots
+from wharfinger.queue.slots import Slots
+from wharfinger.queue.slots_machine import Kind, SlotLimits
 
 USES = 2000
 WAITERS = 1000

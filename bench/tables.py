@@ -16,7 +16,8 @@ from typing import Final
 import trio
 
 from bench.measure import Ratio, compare, compare_async
-from wharfinger.cluster.tables.table import Index, Table
+from wharfinger.cluster.tables.snapshot import Index
+from wharfinger.cluster.tables.table import Table
 from wharfinger.cluster.tables.transaction import write
 
 LARGE: Final = 100_000

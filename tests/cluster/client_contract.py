@@ -6,14 +6,16 @@ import msgspec
 import pytest
 import trio
 
-from wharfinger.cluster.client import ClusterClient, Propagation, RawEvent, WatchEvent, WatchType
+from wharfinger.cluster.client import ClusterClient, Propagation, WatchEvent
 from wharfinger.cluster.errors import (
     ConflictError,
     InvalidError,
     NotFoundError,
     UnknownKindError,
 )
+from wharfinger.cluster.raw_object import RawEvent
 from wharfinger.cluster.resource import ObjectKey, ResourceType, name_of
+from wharfinger.cluster.watch_type import WatchType
 from wharfinger.formats.json_value import JsonObject, as_object, find, find_list, find_object, find_str
 
 CONFIG_MAP = ResourceType("", "v1", "ConfigMap", "configmaps", namespaced=True)

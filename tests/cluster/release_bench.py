@@ -11,8 +11,9 @@ import trio
 from tests.cluster.client_contract import CONFIG_MAP
 from wharfinger.cluster.connection import Connection
 from wharfinger.cluster.control_plane.service import LOCAL, open_control_plane
+from wharfinger.cluster.engine_options import EngineOptions
 from wharfinger.cluster.http_client import HttpClusterClient, open_client
-from wharfinger.cluster.release_engine import EngineOptions, ReleaseEngine, open_release_engine
+from wharfinger.cluster.release_engine import ReleaseEngine, open_release_engine
 from wharfinger.cluster.resource import name_of
 from wharfinger.cluster.shared_watches import open_shared_watches
 from wharfinger.formats.json_value import JsonObject

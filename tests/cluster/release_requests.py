@@ -1,6 +1,6 @@
 """Release requests for tests, made from manifest text as the renderer makes them."""
 
-from wharfinger.cluster.release_engine import ReleaseRequest
+from wharfinger.cluster.release_request import ReleaseRequest
 from wharfinger.formats.json_value import JsonObject, JsonValue, as_object
 from wharfinger.formats.yaml_reader import read_yaml_all
 

@@ -10,14 +10,8 @@ from trio.testing import MockClock
 from tests.cluster.client_contract import widget_crd
 from tests.cluster.clusters import memory_cluster
 from tests.scale import scaled
-from wharfinger.cluster.crd_preflight import (
-    ALLOW_UNSAFE,
-    MAX_PROBLEMS,
-    CrdProblem,
-    CrdRule,
-    allows_unsafe,
-    crd_problems,
-)
+from wharfinger.cluster.crd_narrowing import CrdRule
+from wharfinger.cluster.crd_preflight import ALLOW_UNSAFE, MAX_PROBLEMS, CrdProblem, allows_unsafe, crd_problems
 from wharfinger.cluster.object_waits import wait_ready
 from wharfinger.cluster.resource import ObjectKey, ResourceType
 from wharfinger.formats.errors import FormatError

@@ -26,7 +26,8 @@ from wharfinger.cluster.object_waits import Laggards, WaitReport
 from wharfinger.cluster.readiness import Current, Failed
 from wharfinger.cluster.resource import ObjectKey, ResourceType
 from wharfinger.cluster.stall import GRACE_S
-from wharfinger.cluster.tables.table import Index, Table
+from wharfinger.cluster.tables.snapshot import Index
+from wharfinger.cluster.tables.table import Table
 from wharfinger.formats.json_value import JsonObject, find_object
 
 DEPLOYMENT = ResourceType("apps", "v1", "Deployment", "deployments", namespaced=True)

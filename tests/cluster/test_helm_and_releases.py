@@ -17,11 +17,13 @@ from tests.cluster.release_bench import open_engine
 from tests.cluster.release_requests import config_map, deployment, objects_of, request
 from wharfinger.cluster.drift import Drift
 from wharfinger.cluster.drift_fights import Fight
+from wharfinger.cluster.engine_options import utc_now
 from wharfinger.cluster.health import Health
 from wharfinger.cluster.http_client import HttpClusterClient
 from wharfinger.cluster.ownership import Owner
 from wharfinger.cluster.release import ReleaseStatus
-from wharfinger.cluster.release_engine import Outcome, ReleaseEngine, utc_now
+from wharfinger.cluster.release_engine import ReleaseEngine
+from wharfinger.cluster.release_request import Outcome
 from wharfinger.cluster.release_store import ReleaseBusyError, ReleaseStore
 from wharfinger.cluster.resource import ObjectKey, name_of
 from wharfinger.formats.json_value import JsonObject, JsonValue, find

@@ -16,7 +16,7 @@ from tests.cluster.faulty_transport import (
 )
 from tests.cluster.scripted_client import Server, client_of
 from tests.cluster.test_discovery import POD
-from wharfinger.cluster.client import WatchEvent, WatchType
+from wharfinger.cluster.client import WatchEvent
 from wharfinger.cluster.errors import (
     ApiError,
     ClusterError,
@@ -27,6 +27,7 @@ from wharfinger.cluster.errors import (
 from wharfinger.cluster.http_errors import MalformedAnswerError
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.cluster.watch_stream import WatchLineError
+from wharfinger.cluster.watch_type import WatchType
 from wharfinger.formats.json_value import JsonObject, JsonValue
 
 KEY = ObjectKey(POD, "prod", "web")

@@ -16,7 +16,7 @@ from wharfinger.cluster.errors import ApiError, NotFoundError
 from wharfinger.cluster.http_client import HttpClusterClient
 from wharfinger.cluster.object_waits import wait_gone
 from wharfinger.cluster.ownership import Owner, owned
-from wharfinger.cluster.release_engine import ReleaseRequest, UninstallResult
+from wharfinger.cluster.release_request import ReleaseRequest, UninstallResult
 from wharfinger.cluster.resource import ObjectKey, ResourceType
 from wharfinger.formats.json_value import JsonObject, find_str
 

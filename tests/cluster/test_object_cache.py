@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trio.testing import wait_all_tasks_blocked
 
-from wharfinger.cluster.client import WatchType
 from wharfinger.cluster.object_cache import ObjectCache, ObjectChange
 from wharfinger.cluster.resource import ObjectKey, ResourceType
+from wharfinger.cluster.watch_type import WatchType
 from wharfinger.formats.json_value import JsonObject, ShapeError, find_str
 
 POD = ResourceType("", "v1", "Pod", "pods", namespaced=True)

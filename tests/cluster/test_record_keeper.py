@@ -14,9 +14,10 @@ from tests.cluster.release_requests import config_map, request
 from wharfinger.cluster.errors import NotFoundError
 from wharfinger.cluster.fencing import Holder
 from wharfinger.cluster.ownership import Owner
+from wharfinger.cluster.record_cache import Stored
 from wharfinger.cluster.record_keeper import RecordKeeper, recorded_hooks
 from wharfinger.cluster.release import ReleaseError, ReleaseStatus
-from wharfinger.cluster.release_store import ReleaseBusyError, ReleaseStore, Stored
+from wharfinger.cluster.release_store import ReleaseBusyError, ReleaseStore
 from wharfinger.cluster.resource import name_of
 
 OURS, THEIRS = Holder("wharfinger"), Holder("another")

@@ -20,12 +20,9 @@ from wharfinger.cluster.errors import (
 )
 from wharfinger.cluster.ownership import ForeignObjectError
 from wharfinger.cluster.release import Release, ReleaseError, ReleaseStatus, new_release
-from wharfinger.cluster.release_engine import (
-    NamespaceMissingError,
-    Outcome,
-    ReleaseRequest,
-)
+from wharfinger.cluster.release_request import Outcome, ReleaseRequest
 from wharfinger.cluster.release_store import ReleaseBusyError, ReleaseStore
+from wharfinger.cluster.release_upgrade import NamespaceMissingError
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.formats.json_value import JsonObject, find
 

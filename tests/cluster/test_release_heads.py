@@ -14,7 +14,6 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 from tests.cluster.large_records import NOW, US, record
 from tests.cluster.release_faults import TwoWays, two_ways
 from tests.scale import scaled
-from wharfinger.cluster.client import WatchType
 from wharfinger.cluster.errors import UnreachableError
 from wharfinger.cluster.fencing import NOBODY, Holder
 from wharfinger.cluster.ownership import Owner
@@ -23,6 +22,7 @@ from wharfinger.cluster.release import ReleaseStatus, to_secret
 from wharfinger.cluster.release_heads import ForeignChange, ReleaseHeads, open_release_heads, read_head
 from wharfinger.cluster.resource import ObjectKey, ResourceType
 from wharfinger.cluster.shared_watches import open_shared_watches
+from wharfinger.cluster.watch_type import WatchType
 from wharfinger.formats.json_value import JsonObject, JsonValue, find_object
 
 WEB = Owner("web", "default")

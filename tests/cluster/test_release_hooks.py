@@ -13,12 +13,13 @@ from tests.cluster.client_contract import key, widget_crd
 from tests.cluster.clusters import memory_cluster
 from tests.cluster.release_bench import cluster, open_engine
 from tests.cluster.release_requests import config_map, objects_of, request
-from wharfinger.cluster.client import ClusterClient, WatchType
+from wharfinger.cluster.client import ClusterClient
+from wharfinger.cluster.engine_options import utc_now
 from wharfinger.cluster.errors import NotFoundError
 from wharfinger.cluster.http_client import HttpClusterClient
 from wharfinger.cluster.object_waits import silent
 from wharfinger.cluster.release import ReleaseError, ReleaseStatus
-from wharfinger.cluster.release_engine import Outcome, ReleaseEngine, ReleaseRequest, utc_now
+from wharfinger.cluster.release_engine import ReleaseEngine
 from wharfinger.cluster.release_hooks import (
     DeletePolicy,
     HookEvent,
@@ -30,8 +31,10 @@ from wharfinger.cluster.release_hooks import (
     parse_hook,
     parse_hooks,
 )
+from wharfinger.cluster.release_request import Outcome, ReleaseRequest
 from wharfinger.cluster.release_store import ReleaseStore
 from wharfinger.cluster.resource import ObjectKey, name_of
+from wharfinger.cluster.watch_type import WatchType
 from wharfinger.formats.json_value import JsonObject, JsonValue, as_object, find
 
 

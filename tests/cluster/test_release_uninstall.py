@@ -17,9 +17,7 @@ from wharfinger.cluster.errors import (
     UnknownKindError,
 )
 from wharfinger.cluster.object_waits import Laggards
-from wharfinger.cluster.release_engine import (
-    UninstallResult,
-)
+from wharfinger.cluster.release_request import UninstallResult
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.formats.json_value import JsonObject, find, find_str
 

@@ -16,7 +16,8 @@ from wharfinger.cluster.drift_policy import DriftMode, DriftPolicy
 from wharfinger.cluster.errors import InvalidError
 from wharfinger.cluster.object_waits import Laggards
 from wharfinger.cluster.ownership import ForeignObjectError
-from wharfinger.cluster.release_engine import EmptyReleaseError, Outcome, ReleaseRequest
+from wharfinger.cluster.release_request import Outcome, ReleaseRequest
+from wharfinger.cluster.release_upgrade import EmptyReleaseError
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.formats.json_value import JsonObject, encode_json, find
 

@@ -12,7 +12,7 @@ from tests.cluster.release_bench import Bench, bench
 from tests.cluster.release_requests import config_map, deployment, request
 from tests.scale import scaled
 from wharfinger.cluster.errors import ClusterError
-from wharfinger.cluster.release_engine import ReleaseRequest
+from wharfinger.cluster.release_request import ReleaseRequest
 from wharfinger.formats.json_value import JsonObject, find_str
 
 pytestmark = pytest.mark.unmeasured

@@ -16,7 +16,8 @@ from wharfinger.cluster.health import Health, HealthState
 from wharfinger.cluster.object_waits import Laggards
 from wharfinger.cluster.ownership import Owner
 from wharfinger.cluster.release import ReleaseStatus, new_release
-from wharfinger.cluster.release_engine import Outcome, ReleaseEngine
+from wharfinger.cluster.release_engine import ReleaseEngine
+from wharfinger.cluster.release_request import Outcome
 from wharfinger.cluster.release_store import ReleaseStore
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.formats.json_value import JsonObject, find, find_list, find_str

@@ -12,11 +12,11 @@ from tests.cluster.client_contract import key
 from tests.cluster.release_bench import Bench, bench, cluster, open_engine
 from tests.cluster.release_requests import CHART, config_map, deployment, objects_of, request
 from wharfinger.cluster.drift_policy import DriftMode, DriftPolicy
+from wharfinger.cluster.engine_options import utc_now
 from wharfinger.cluster.errors import ApiError, ClusterError
 from wharfinger.cluster.fencing import Holder
 from wharfinger.cluster.ownership import Owner, owned
 from wharfinger.cluster.release import ReleaseStatus, new_release
-from wharfinger.cluster.release_engine import utc_now
 from wharfinger.cluster.release_store import ReleaseStore
 from wharfinger.formats.json_value import JsonObject
 

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from tests.cluster.client_contract import CONFIG_MAP
 from tests.cluster.test_raw_list import damaged
 from tests.scale import scaled
-from wharfinger.cluster.client import WatchType
 from wharfinger.cluster.errors import ApiError, GoneError
 from wharfinger.cluster.raw_object import RawObject
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.cluster.watch_stream import LineSplitter, WatchLineError, decode_event, decode_raw_event
+from wharfinger.cluster.watch_type import WatchType
 from wharfinger.formats.json_value import find_str
 
 

@@ -11,16 +11,11 @@ from tests.corpus.server import NAMESPACE, RELEASE
 from wharfinger.cluster.client import ClusterClient
 from wharfinger.cluster.drift import Drift
 from wharfinger.cluster.drift_fights import Fight
+from wharfinger.cluster.engine_options import EngineOptions
 from wharfinger.cluster.health import Health
 from wharfinger.cluster.ownership import Owner
-from wharfinger.cluster.release_engine import (
-    EngineOptions,
-    ReleaseEngine,
-    ReleaseRequest,
-    ReleaseResult,
-    UninstallResult,
-    open_release_engine,
-)
+from wharfinger.cluster.release_engine import ReleaseEngine, open_release_engine
+from wharfinger.cluster.release_request import ReleaseRequest, ReleaseResult, UninstallResult
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.cluster.shared_watches import open_shared_watches
 from wharfinger.packages.chart import read_chart

@@ -12,7 +12,7 @@ from wharfinger.cluster.connection import Connection
 from wharfinger.cluster.control_plane.service import LOCAL, ControlPlane, open_control_plane
 from wharfinger.cluster.http_client import HttpClusterClient, open_client
 from wharfinger.cluster.http_session import ClientOptions
-from wharfinger.cluster.release_engine import ReleaseResult
+from wharfinger.cluster.release_request import ReleaseResult
 
 
 @dataclass(frozen=True, slots=True)

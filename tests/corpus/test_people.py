@@ -19,7 +19,7 @@ from tests.corpus.state import difference, names_of, records_of, without, withou
 from tests.scale import FULL
 from wharfinger.cluster.ownership import Owner
 from wharfinger.cluster.release import from_secret, to_secret
-from wharfinger.cluster.release_engine import Outcome
+from wharfinger.cluster.release_request import Outcome
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.formats.json_value import JsonObject, find_str
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from hypothesis import strategies as st
 
 from wharfinger.formats.json_value import JsonObject, JsonValue
-from wharfinger.formats.openapi_schema import Problem
+from wharfinger.formats.schema_problems import Problem
 from wharfinger.runtime.inspector import (
     CauseSnapshot,
     ConditionSnapshot,

@@ -22,7 +22,7 @@ from tests.debug.samples import (
     task,
 )
 from wharfinger.formats.json_value import JsonObject
-from wharfinger.formats.openapi_schema import Problem
+from wharfinger.formats.schema_problems import Problem
 from wharfinger.runtime.inspector import (
     ExplanationSnapshot,
     InvalidSettings,

@@ -29,8 +29,8 @@ from wharfinger.debug.client import DebugClient, open_debug_client
 from wharfinger.debug.errors import DebugAnswerError, NoDaemonError
 from wharfinger.debug.routes import ELSEWHERE, MAX_SETTINGS
 from wharfinger.debug.server import open_debug_server
-from wharfinger.debug.text import is_safe
 from wharfinger.formats.json_value import JsonObject, JsonValue
+from wharfinger.formats.terminal_text import is_safe
 from wharfinger.httpd.messages import Handler, Request, Response, StreamingResponse
 from wharfinger.httpd.server import HttpLimits, open_server
 from wharfinger.runtime.inspector import PackageSnapshot, RenderSnapshot, ValidSettings

@@ -49,8 +49,8 @@ from wharfinger.debug.package_encoding import package_to_json, packages_to_json
 from wharfinger.debug.routes import ELSEWHERE, MAX_SETTINGS
 from wharfinger.debug.server import open_debug_server
 from wharfinger.debug.statistics_encoding import statistics_to_json
-from wharfinger.debug.text import is_safe
-from wharfinger.formats.openapi_schema import Problem
+from wharfinger.formats.schema_problems import Problem
+from wharfinger.formats.terminal_text import is_safe
 from wharfinger.runtime.inspector import RenderSnapshot, ValidSettings
 
 ADD = {

@@ -8,7 +8,7 @@ from hypothesis import given
 
 from tests.debug.samples import HOSTILE, MOMENT, WHY, WHY_READY, explanations
 from wharfinger.debug.explanation_text import explanation_lines, since_text
-from wharfinger.debug.text import is_safe
+from wharfinger.formats.terminal_text import is_safe
 from wharfinger.runtime.inspector import ExplanationSnapshot
 
 LATER = MOMENT + timedelta(minutes=4, seconds=5)

@@ -26,7 +26,7 @@ from wharfinger.debug.graph_model import around
 from wharfinger.debug.graph_svg import graph_to_svg
 from wharfinger.debug.graph_text import ASCII, UNICODE, graph_to_text
 from wharfinger.debug.server import open_debug_server
-from wharfinger.debug.text import is_safe
+from wharfinger.formats.terminal_text import is_safe
 
 INSPECTOR = CannedInspector(contents=PACKAGES, nodes=NODES)
 OUTPUTS = ("text", "dot", "mermaid", "svg", "json")

@@ -5,7 +5,7 @@ from hypothesis import given
 from tests.debug.graph_samples import GRAPH, GRAPHS, ends, read_dot
 from wharfinger.debug.graph_dot import graph_to_dot
 from wharfinger.debug.graph_model import Graph, GraphNode, NodeState, around
-from wharfinger.debug.text import is_safe, printable
+from wharfinger.formats.terminal_text import is_safe, printable
 
 
 def test_a_document() -> None:

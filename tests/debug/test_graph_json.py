@@ -8,8 +8,8 @@ from tests.debug.graph_samples import GRAPH, GRAPHS
 from wharfinger.debug.graph_json import graph_to_json
 from wharfinger.debug.graph_model import Graph, around
 from wharfinger.debug.output import render_json
-from wharfinger.debug.text import is_safe
 from wharfinger.formats.json_value import find, find_list, find_str
+from wharfinger.formats.terminal_text import is_safe
 
 
 def test_the_documented_shape() -> None:

@@ -5,7 +5,7 @@ from hypothesis import given
 from tests.debug.graph_samples import GRAPH, GRAPHS, ends, read_mermaid
 from wharfinger.debug.graph_mermaid import MAX_CHARACTERS, MAX_EDGES, graph_to_mermaid, is_too_much
 from wharfinger.debug.graph_model import EdgeKind, Graph, GraphEdge, GraphNode, NodeState, around
-from wharfinger.debug.text import printable
+from wharfinger.formats.terminal_text import printable
 
 ARROWS = {
     EdgeKind.NEEDS: "-->",

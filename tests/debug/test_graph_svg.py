@@ -10,7 +10,7 @@ from tests.debug.graph_samples import GRAPH, GRAPHS
 from wharfinger.debug.graph_look import class_of
 from wharfinger.debug.graph_model import EdgeKind, Graph, GraphEdge, GraphNode, NodeState, around
 from wharfinger.debug.graph_svg import graph_to_svg
-from wharfinger.debug.text import printable
+from wharfinger.formats.terminal_text import printable
 
 SVG = "{http://www.w3.org/2000/svg}"
 STATES = {class_of(state) for state in NodeState}

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from tests.debug.graph_samples import GRAPH, GRAPHS
 from wharfinger.debug.graph_model import EdgeKind, Graph, GraphEdge, GraphNode, NodeState, around
 from wharfinger.debug.graph_text import ASCII, UNICODE, Branches, graph_to_text
-from wharfinger.debug.text import is_safe, printable, width
+from wharfinger.debug.text import width
+from wharfinger.formats.terminal_text import is_safe, printable
 
 
 def test_a_list_by_tiers() -> None:

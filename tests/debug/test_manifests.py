@@ -6,10 +6,11 @@ from hypothesis import given
 
 from tests.debug.samples import HOSTILE, JSON_OBJECTS, MANIFEST
 from wharfinger.debug.manifests import redacted_manifest
-from wharfinger.debug.text import is_safe
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json_value import JsonObject
-from wharfinger.formats.redaction import MARK, redact_object
+from wharfinger.formats.redaction import redact_object
+from wharfinger.formats.redaction_text import MARK
+from wharfinger.formats.terminal_text import is_safe
 from wharfinger.formats.yaml_reader import read_yaml_all
 from wharfinger.formats.yaml_writer import write_yaml, write_yaml_all
 

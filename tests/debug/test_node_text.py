@@ -7,7 +7,8 @@ import pytest
 
 from tests.debug.samples import HOSTILE, MOMENT, NODES, WAITING_NODE
 from wharfinger.debug.node_text import lack_text, moment_text, node_lines
-from wharfinger.debug.text import is_safe, width
+from wharfinger.debug.text import width
+from wharfinger.formats.terminal_text import is_safe
 from wharfinger.runtime.inspector import LackSnapshot
 
 

@@ -10,8 +10,8 @@ from hypothesis import given
 
 from tests.debug.samples import HOSTILE, JSON_VALUES
 from wharfinger.debug.output import render, render_json, render_yaml
-from wharfinger.debug.text import is_safe
 from wharfinger.formats.json_value import JsonValue
+from wharfinger.formats.terminal_text import is_safe
 from wharfinger.formats.yaml_reader import read_yaml
 
 KUBERNETES_READS_OTHERWISE = [

@@ -28,7 +28,7 @@ from wharfinger.debug.redacting import (
     secrets_of,
 )
 from wharfinger.formats.json_value import JsonObject, JsonValue
-from wharfinger.formats.redaction import MARK
+from wharfinger.formats.redaction_text import MARK
 from wharfinger.runtime.inspector import (
     HookSnapshot,
     LackSnapshot,

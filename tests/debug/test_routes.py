@@ -33,9 +33,9 @@ from wharfinger.debug.node_encoding import node_to_json, nodes_to_json
 from wharfinger.debug.package_encoding import package_to_json, packages_to_json
 from wharfinger.debug.routes import ELSEWHERE, MAX_SETTINGS, ROUTES, make_handler
 from wharfinger.debug.statistics_encoding import statistics_to_json
-from wharfinger.debug.text import is_safe
 from wharfinger.formats.json_value import JsonObject
-from wharfinger.formats.openapi_schema import Problem
+from wharfinger.formats.schema_problems import Problem
+from wharfinger.formats.terminal_text import is_safe
 from wharfinger.httpd.messages import Request, Response
 from wharfinger.runtime.inspector import (
     Inspector,

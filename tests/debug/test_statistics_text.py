@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from tests.debug.samples import HOSTILE, STATISTICS
 from wharfinger.debug.statistics_text import statistics_lines
-from wharfinger.debug.text import is_safe
+from wharfinger.formats.terminal_text import is_safe
 
 TABLES = """\
 WHAT          NOW                                                                 SINCE THE START

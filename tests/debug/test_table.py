@@ -5,7 +5,8 @@ from hypothesis import strategies as st
 
 from tests.debug.samples import HOSTILE
 from wharfinger.debug.table import layout
-from wharfinger.debug.text import is_safe, width
+from wharfinger.debug.text import width
+from wharfinger.formats.terminal_text import is_safe
 
 HEADER = ("NAME", "STATE", "MESSAGE")
 

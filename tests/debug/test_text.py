@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.debug.samples import HOSTILE
-from wharfinger.debug.text import is_safe, printable, shorten, width
+from wharfinger.debug.text import shorten, width
+from wharfinger.formats.terminal_text import is_safe, printable
 
 
 @pytest.mark.parametrize(

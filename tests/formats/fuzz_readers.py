@@ -33,8 +33,10 @@ from wharfinger.formats.errors import FormatError
 from wharfinger.formats.jq_protocol import FrameReader, JqProtocolError, decode_answer, decode_request, encode_request
 from wharfinger.formats.json_patch import apply_json_patch
 from wharfinger.formats.json_value import JsonError, JsonValue, as_object, canonical_json, decode_json
-from wharfinger.formats.openapi_schema import closed, compile_schema, extended, required_for_helm
-from wharfinger.formats.redaction import redact_text, redact_value
+from wharfinger.formats.openapi_schema import compile_schema
+from wharfinger.formats.redaction import redact_value
+from wharfinger.formats.redaction_text import redact_text
+from wharfinger.formats.schema_transforms import closed, extended, required_for_helm
 from wharfinger.formats.schema_validations import SchemaRules
 from wharfinger.formats.version_constraint import ConstraintError, parse_constraint, parse_version
 from wharfinger.formats.yaml_lines import yaml_lines

@@ -11,13 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.formats.tars import BLOCK, END, gnu_long, gz, hard_link, header, padded, pax, pax_record, tar
-from wharfinger.formats.archive import (
-    ArchiveError,
-    ArchiveLimits,
-    ExtractionStoppedError,
-    ExtractReport,
-    extract_tar,
-)
+from wharfinger.formats.archive import ArchiveLimits, ExtractReport, extract_tar
+from wharfinger.formats.archive_stream import ExtractionStoppedError
+from wharfinger.formats.errors import ArchiveError
 
 SMALL = ArchiveLimits(
     max_bytes=100_000, max_file_bytes=50_000, max_entries=50, max_ratio=100, max_depth=10, max_header_bytes=4096

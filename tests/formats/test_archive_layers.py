@@ -12,13 +12,9 @@ from hypothesis import strategies as st
 from tests.formats.tars import gz, hard_link, tar
 from tests.formats.test_archive import SMALL, tree
 from tests.scale import scaled
-from wharfinger.formats.archive import (
-    ArchiveError,
-    ArchiveLimits,
-    ExtractionStoppedError,
-    ExtractReport,
-    extract_layers,
-)
+from wharfinger.formats.archive import ArchiveLimits, ExtractReport, extract_layers
+from wharfinger.formats.archive_stream import ExtractionStoppedError
+from wharfinger.formats.errors import ArchiveError
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from wharfinger.formats.archive import ArchiveError, extract_tar
-from wharfinger.formats.errors import FormatError, ProgramError
+from wharfinger.formats.archive import extract_tar
+from wharfinger.formats.errors import ArchiveError, FormatError, ProgramError
 from wharfinger.formats.json_value import JsonError, ShapeError, decode_json
 from wharfinger.formats.yaml_reader import YamlError, read_yaml
 

@@ -11,7 +11,10 @@ from hypothesis import strategies as st
 from tests.formats.schemas import schemas, structural, values
 from tests.formats.values import json_values
 from wharfinger.formats.json_value import MAX_DEPTH, JsonObject, JsonValue, ShapeError, canonical_json
-from wharfinger.formats.openapi_schema import Problem, SchemaError, closed, compile_schema
+from wharfinger.formats.openapi_schema import compile_schema
+from wharfinger.formats.schema_document import SchemaError
+from wharfinger.formats.schema_problems import Problem
+from wharfinger.formats.schema_transforms import closed
 
 SETTINGS: Final[JsonObject] = {
     "type": "object",

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from tests.formats.values import json_objects, json_values
 from wharfinger.formats.json_value import MAX_DEPTH, JsonObject, JsonValue
-from wharfinger.formats.redaction import MARK, redact_object, redact_value
+from wharfinger.formats.redaction import redact_object, redact_value
+from wharfinger.formats.redaction_text import MARK
 
 
 def test_secrets_lose_their_values_and_keep_their_keys() -> None:

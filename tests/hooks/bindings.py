@@ -1,6 +1,6 @@
 """Bindings for tests, as a hook's configuration would give them."""
 
-from wharfinger.hooks.config import KubernetesBinding, NamespaceSelector, WatchVerb
+from wharfinger.hooks.config_bindings import KubernetesBinding, NamespaceSelector, WatchVerb
 
 
 def binding(

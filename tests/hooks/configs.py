@@ -5,7 +5,9 @@ import json
 import pytest
 
 from wharfinger.formats.json_value import JsonObject, JsonValue
-from wharfinger.hooks.config import HookConfig, HookConfigError, KubernetesBinding, WatchVerb, read_hook_config
+from wharfinger.hooks.config import read_hook_config
+from wharfinger.hooks.config_bindings import HookConfig, KubernetesBinding, WatchVerb
+from wharfinger.hooks.config_problems import HookConfigError
 
 NOTHING = HookConfig(None, None, None, None, None, (), (), None, 1)
 PODS = KubernetesBinding(

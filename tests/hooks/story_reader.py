@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from tests.hooks.story_cluster import CONFIG_MAP, NAMESPACE, TEAM, StoryCluster
 from tests.hooks.watching import plain
 from wharfinger.formats.json_value import JsonObject, JsonValue, find, find_list, find_str
-from wharfinger.hooks.config import KubernetesBinding
+from wharfinger.hooks.config_bindings import KubernetesBinding
 from wharfinger.hooks.context_file import Context, write_contexts
 from wharfinger.hooks.discovery import Hook
 from wharfinger.hooks.package_hooks import PackageHooks

@@ -6,14 +6,14 @@ import pytest
 
 from tests.hooks.configs import FULL, PODS, kubernetes, kubernetes_of, read
 from wharfinger.formats.json_value import JsonObject
-from wharfinger.hooks.config import (
+from wharfinger.hooks.config import read_hook_config
+from wharfinger.hooks.config_bindings import (
     HookConfig,
     HookScope,
     KubernetesBinding,
     NamespaceSelector,
     ScheduleBinding,
     WatchVerb,
-    read_hook_config,
 )
 
 

@@ -2,7 +2,8 @@
 
 from tests.hooks.configs import FULL, NOTHING, read
 from wharfinger.formats.json_value import JsonObject, as_object, encode_json, find, find_list
-from wharfinger.hooks.config import HookScope, read_hook_config
+from wharfinger.hooks.config import read_hook_config
+from wharfinger.hooks.config_bindings import HookScope
 from wharfinger.hooks.config_document import config_document
 
 

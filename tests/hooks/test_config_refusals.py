@@ -4,7 +4,7 @@ import pytest
 
 from tests.hooks.configs import kubernetes, kubernetes_refused, read, refused
 from wharfinger.formats.json_value import JsonObject, JsonValue
-from wharfinger.hooks.config import NamespaceSelector
+from wharfinger.hooks.config_bindings import NamespaceSelector
 from wharfinger.hooks.config_schema import MAX_BINDINGS, MAX_NAMES
 
 

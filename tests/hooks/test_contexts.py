@@ -11,7 +11,7 @@ from tests.hooks.hooked import hook
 from wharfinger.cluster.resource import ObjectKey, ResourceType
 from wharfinger.formats.json_value import JsonObject, JsonValue, canonical_json
 from wharfinger.formats.packed_json import PackedJson
-from wharfinger.hooks.config import ScheduleBinding, WatchVerb
+from wharfinger.hooks.config_bindings import ScheduleBinding, WatchVerb
 from wharfinger.hooks.context_file import Context, write_contexts
 from wharfinger.hooks.contexts import (
     combined,

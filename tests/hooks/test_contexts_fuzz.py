@@ -11,7 +11,7 @@ from tests.scale import scaled
 from wharfinger.cluster.resource import ObjectKey, ResourceType
 from wharfinger.formats.json_value import JsonObject, JsonValue, find
 from wharfinger.formats.packed_json import PackedJson
-from wharfinger.hooks.config import KubernetesBinding, ScheduleBinding, WatchVerb
+from wharfinger.hooks.config_bindings import KubernetesBinding, ScheduleBinding, WatchVerb
 from wharfinger.hooks.context_file import Context, write_contexts
 from wharfinger.hooks.contexts import combined, event, helm_binding, on_startup, schedule, synchronization
 from wharfinger.hooks.monitor_core import Item, MonitorEvent

@@ -13,9 +13,10 @@ from tests.hooks.scripts import bash, batch, python, write_hook
 from tests.process.children import PATH
 from wharfinger.formats.json_value import JsonObject
 from wharfinger.hooks import discovery
-from wharfinger.hooks.config import HookConfigError, HookScope
-from wharfinger.hooks.config_bindings import UNBOUND
-from wharfinger.hooks.discovery import ConfigReader, Hook, HookKind, ProcessConfigReader, discover_hooks
+from wharfinger.hooks.config_bindings import UNBOUND, HookScope
+from wharfinger.hooks.config_problems import HookConfigError
+from wharfinger.hooks.config_reader import ConfigReader, ProcessConfigReader
+from wharfinger.hooks.discovery import Hook, HookKind, discover_hooks
 from wharfinger.hooks.errors import HookError
 from wharfinger.hooks.hook_files import GLOBAL_FOLDER
 from wharfinger.packages.definition import Layout

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.hooks.hooked import hook
 from wharfinger.cluster.resource import ObjectKey, ResourceType
 from wharfinger.formats.packed_json import PackedJson
-from wharfinger.hooks.config import KubernetesBinding, WatchVerb
+from wharfinger.hooks.config_bindings import KubernetesBinding, WatchVerb
 from wharfinger.hooks.inbox import Inbox, Occurrence, essential
 from wharfinger.hooks.monitor_core import Item, MonitorEvent
 

@@ -29,7 +29,7 @@ from wharfinger.cluster.raw_object import RawPage
 from wharfinger.cluster.resource import ResourceType
 from wharfinger.cluster.shared_watches import open_shared_watches
 from wharfinger.formats.json_value import find
-from wharfinger.hooks.config import NamespaceSelector, WatchVerb
+from wharfinger.hooks.config_bindings import NamespaceSelector, WatchVerb
 from wharfinger.hooks.errors import HookError
 from wharfinger.hooks.jq_pool import open_jq_pool
 from wharfinger.hooks.monitor import LIST_FILTERS, PLAIN, Monitor, open_monitors

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wharfinger.cluster.resource import ObjectKey, ResourceType
-from wharfinger.hooks.config import WatchVerb
+from wharfinger.hooks.config_bindings import WatchVerb
 from wharfinger.hooks.monitor_backlog import Backlog, Change, reduced
 
 POD = ResourceType("", "v1", "Pod", "pods", namespaced=True)

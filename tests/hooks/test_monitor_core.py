@@ -12,7 +12,7 @@ from wharfinger.cluster.raw_object import RawObject
 from wharfinger.cluster.resource import ObjectKey, ResourceType
 from wharfinger.formats.json_value import JsonObject
 from wharfinger.formats.packed_json import PackedJson
-from wharfinger.hooks.config import WatchVerb
+from wharfinger.hooks.config_bindings import WatchVerb
 from wharfinger.hooks.monitor_core import (
     Entry,
     Gone,

@@ -9,7 +9,7 @@ from tests.hooks.bindings import binding
 from tests.hooks.python_filters import PythonFilters
 from tests.hooks.watching import ADDED, DELETED, HERE, VALUE, obj, settle, value_filters, watching, write
 from wharfinger.formats.json_value import JsonObject, JsonValue
-from wharfinger.hooks.config import NamespaceSelector
+from wharfinger.hooks.config_bindings import NamespaceSelector
 from wharfinger.hooks.errors import HookError
 from wharfinger.hooks.filters import FilterError
 

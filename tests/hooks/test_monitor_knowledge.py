@@ -11,7 +11,7 @@ from tests.cluster.clusters import memory_cluster
 from tests.hooks.bindings import binding
 from tests.hooks.watching import MODIFIED, VALUE, obj, settle, value_filters, watching, write
 from wharfinger.cluster.shared_watches import open_shared_watches
-from wharfinger.hooks.config import KubernetesBinding
+from wharfinger.hooks.config_bindings import KubernetesBinding
 from wharfinger.hooks.errors import HookError
 from wharfinger.hooks.monitor import Monitor, open_monitors
 from wharfinger.hooks.monitor_core import MonitorEvent

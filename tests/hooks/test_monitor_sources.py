@@ -22,7 +22,8 @@ from wharfinger.cluster.shared_watches import open_shared_watches
 from wharfinger.cluster.watch_type import WatchType
 from wharfinger.formats.json_value import JsonObject, canonical_json
 from wharfinger.hooks import monitor_sources
-from wharfinger.hooks.config import MAX_WATCHES, KubernetesBinding, NamespaceSelector
+from wharfinger.hooks.config import MAX_WATCHES
+from wharfinger.hooks.config_bindings import KubernetesBinding, NamespaceSelector
 from wharfinger.hooks.monitor_sources import (
     Selection,
     Sources,

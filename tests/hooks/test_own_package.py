@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.hooks.linting import package
-from wharfinger.hooks.config import HookScope
+from wharfinger.hooks.config_bindings import HookScope
 from wharfinger.hooks.own_package import (
     check_hook_files,
     hook_files_of,

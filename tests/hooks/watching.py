@@ -13,7 +13,7 @@ from wharfinger.cluster.client import ClusterClient
 from wharfinger.cluster.http_client import HttpClusterClient
 from wharfinger.cluster.shared_watches import open_shared_watches
 from wharfinger.formats.json_value import JsonObject, JsonValue, find, find_str
-from wharfinger.hooks.config import KubernetesBinding, NamespaceSelector, WatchVerb
+from wharfinger.hooks.config_bindings import KubernetesBinding, NamespaceSelector, WatchVerb
 from wharfinger.hooks.monitor import Monitor, open_monitors
 from wharfinger.hooks.monitor_core import Item, MonitorEvent
 

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.packages.charts import WEB_SERVICE
-from wharfinger.formats.archive import ArchiveLimits, ExtractionStoppedError
+from wharfinger.formats.archive import ArchiveLimits
+from wharfinger.formats.archive_stream import ExtractionStoppedError
 from wharfinger.packages.chart import pack_chart
 from wharfinger.packages.chart_archive import unpack_chart
 from wharfinger.packages.errors import ArtifactError

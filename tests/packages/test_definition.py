@@ -7,17 +7,10 @@ import pytest
 from tests.packages.charts import CONFIG_MAP, WEB_SERVICE, chart, write
 from wharfinger.formats.json_value import JsonObject
 from wharfinger.formats.version_constraint import parse_constraint
-from wharfinger.packages.definition import (
-    DEFAULT_WEIGHT,
-    Definition,
-    Dependency,
-    Layout,
-    PackageType,
-    Requirements,
-    read_definition,
-)
+from wharfinger.packages.definition import DEFAULT_WEIGHT, Definition, Layout, read_definition
 from wharfinger.packages.errors import ArtifactError, PackageError
-from wharfinger.packages.requirements import ApplicationNeeds
+from wharfinger.packages.package_file import PackageType
+from wharfinger.packages.requirements import ApplicationNeeds, Dependency, Requirements
 
 DIGEST = "sha256:" + "5" * 64
 CHART = "apiVersion: v2\nname: own\nversion: 9.9.9\n"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.packages.charts import write
-from wharfinger.formats.archive import ExtractionStoppedError
+from wharfinger.formats.archive_stream import ExtractionStoppedError
 from wharfinger.packages.disk_files import (
     MAX_DEEP,
     MAX_NAMES,

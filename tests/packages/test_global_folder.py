@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from tests.packages.charts import write
-from wharfinger.packages.definition import Layout, PackageType
+from wharfinger.packages.definition import Layout
 from wharfinger.packages.errors import ArtifactError
 from wharfinger.packages.global_folder import read_global_definition
+from wharfinger.packages.package_file import PackageType
 
 
 def test_a_folder_with_schemas(tmp_path: Path) -> None:

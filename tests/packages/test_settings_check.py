@@ -10,7 +10,7 @@ import pytest
 from tests.packages.charts import write
 from tests.packages.real_jq import RealJq
 from wharfinger.formats.json_value import JsonObject
-from wharfinger.formats.openapi_schema import Problem
+from wharfinger.formats.schema_problems import Problem
 from wharfinger.packages.cel_pool import open_cel_pool
 from wharfinger.packages.definition import Definition, read_definition
 from wharfinger.packages.errors import ConversionError

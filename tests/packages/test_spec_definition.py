@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from tests.packages.charts import write
-from wharfinger.packages.definition import Layout, PackageType, read_definition
+from wharfinger.packages.definition import Layout, read_definition
+from wharfinger.packages.package_file import PackageType
 
 
 @pytest.mark.parametrize(

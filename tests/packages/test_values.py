@@ -7,15 +7,16 @@ import pytest
 
 from tests.packages.charts import chart, write
 from wharfinger.formats.json_value import MAX_DEPTH, JsonObject, JsonValue, find
-from wharfinger.formats.openapi_schema import Problem
-from wharfinger.packages.definition import Definition, PackageType, read_definition
+from wharfinger.formats.schema_problems import Problem
+from wharfinger.packages.definition import Definition, read_definition
 from wharfinger.packages.errors import PackageError
+from wharfinger.packages.module_folder import camel_name
+from wharfinger.packages.package_file import PackageType
 from wharfinger.packages.values import (
     MAX_MESSAGE,
     MAX_SHOWN,
     RenderContext,
     SettingsError,
-    camel_name,
     check_values,
     effective_settings,
     helm_values,

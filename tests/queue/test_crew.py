@@ -8,8 +8,10 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from tests.queue.tasks import AT_REST, Calls, Diary, Work, hands
 from wharfinger.queue import crew
+from wharfinger.queue.lane import current_package
 from wharfinger.queue.scope import WorkScope
-from wharfinger.queue.service import TaskFailed, current_package, open_queues
+from wharfinger.queue.service import open_queues
+from wharfinger.queue.task import TaskFailed
 
 request: ContextVar[str] = ContextVar("request", default="none")
 

@@ -12,7 +12,8 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 from tests.queue.tasks import AT_REST, Calls, Diary, Work, hands, transient
 from wharfinger.queue.lane import MAX_ERROR_CHARS, RUNS_BETWEEN_CHECKPOINTS
 from wharfinger.queue.scope import WorkScope
-from wharfinger.queue.service import Queues, TaskFailed, open_queues
+from wharfinger.queue.service import Queues, open_queues
+from wharfinger.queue.task import TaskFailed
 
 
 def scope() -> WorkScope:

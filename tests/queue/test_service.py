@@ -9,8 +9,11 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 from tests.queue.tasks import Calls, Diary, Work, permanent, transient
 from wharfinger.queue.backoff import BackoffPolicy
 from wharfinger.queue.dump import PARKED_CAUSE
+from wharfinger.queue.lane import current_package
+from wharfinger.queue.machine import QueueFull
 from wharfinger.queue.scope import WorkScope
-from wharfinger.queue.service import QueueFull, Rules, current_package, open_queues
+from wharfinger.queue.service import open_queues
+from wharfinger.queue.state import Rules
 
 RULES = Rules(max_tasks=100, backoff=BackoffPolicy(initial_s=10, factor=2, max_s=60, jitter=0.5))
 

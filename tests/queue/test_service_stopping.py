@@ -8,7 +8,8 @@ from tests.queue.tasks import Calls, Diary, Work, permanent, transient
 from wharfinger.queue.backoff import BackoffPolicy
 from wharfinger.queue.dump import QueueDump
 from wharfinger.queue.scope import WorkScope
-from wharfinger.queue.service import Rules, open_queues
+from wharfinger.queue.service import open_queues
+from wharfinger.queue.state import Rules
 
 RULES = Rules(max_tasks=100, backoff=BackoffPolicy(initial_s=10, factor=2, max_s=60, jitter=0.5))
 

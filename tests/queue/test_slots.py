@@ -11,7 +11,8 @@ from trio.testing import MockClock, assert_no_checkpoints, wait_all_tasks_blocke
 from tests.scale import scaled
 from wharfinger.queue.scope import WorkScope
 from wharfinger.queue.service import open_queues
-from wharfinger.queue.slots import Kind, KindStatistics, SlotLimits, Slots, SlotsStatistics
+from wharfinger.queue.slots import KindStatistics, Slots, SlotsStatistics
+from wharfinger.queue.slots_machine import Kind, SlotLimits
 
 
 class Holder:

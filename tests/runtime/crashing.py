@@ -27,7 +27,8 @@ from wharfinger.cluster.resource import ObjectKey
 from wharfinger.formats.json_value import JsonObject
 from wharfinger.process.journal_file import JournalTable, Row
 from wharfinger.runtime import daemon
-from wharfinger.runtime.journal import OPERATION_STEPS, Journal, Operation
+from wharfinger.runtime.journal import OPERATION_STEPS, Journal
+from wharfinger.runtime.journal_machine import Operation
 from wharfinger.runtime.limited_client import LimitedClient
 
 

@@ -1,6 +1,7 @@
 """Decisions about a few nodes, in few words."""
 
-from wharfinger.runtime.gates import Decision, Facts, Opinion, decide
+from wharfinger.runtime.gates import Decision, decide
+from wharfinger.runtime.rules import Facts, Opinion
 from wharfinger.runtime.scheduler_graph import Node, topology
 
 FACTS = Facts("v1.31.4+k3s1", "1.70.2")

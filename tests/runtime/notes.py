@@ -14,7 +14,7 @@ from wharfinger.runtime.failures import Failure
 from wharfinger.runtime.identity import AppId, PackageId
 from wharfinger.runtime.instance import Instance, Tools
 from wharfinger.runtime.journal import Journal
-from wharfinger.runtime.status import Stage
+from wharfinger.runtime.package_status import Stage
 
 
 class NoTools:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
 from wharfinger.queue.backoff import BackoffPolicy
-from wharfinger.queue.machine import (
+from wharfinger.queue.events import (
     CallDone,
     CancelRun,
     Completed,
@@ -28,7 +28,7 @@ from wharfinger.queue.machine import (
     ScopeCancelled,
     StartTask,
 )
-from wharfinger.queue.machine import Event as QueueEvent
+from wharfinger.queue.events import Event as QueueEvent
 from wharfinger.queue.machine import step as queue_step
 from wharfinger.queue.state import QueueState, Rules, next_wake
 from wharfinger.runtime import lifecycle_machine as lifecycle

@@ -32,7 +32,7 @@ from wharfinger.packages.source import RegistrySource
 from wharfinger.process.command import Limits
 from wharfinger.process.ledger import open_ledger
 from wharfinger.queue.backoff import BackoffPolicy
-from wharfinger.queue.slots import SlotLimits
+from wharfinger.queue.slots_machine import SlotLimits
 from wharfinger.runtime.identity import AppId
 from wharfinger.runtime.instance import Tools
 from wharfinger.runtime.journal import Journal

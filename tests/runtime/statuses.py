@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 from wharfinger.formats.json_value import find, find_list
 from wharfinger.runtime import status as statuses
-from wharfinger.runtime.status import PackageStatus, Phase, Stage
+from wharfinger.runtime.package_status import PackageStatus, Phase, Stage
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
 T1 = T0 + timedelta(minutes=1)

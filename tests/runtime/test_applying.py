@@ -32,11 +32,12 @@ from wharfinger.cluster.ownership import Owner
 from wharfinger.cluster.resource import ObjectKey, ResourceType
 from wharfinger.formats.json_value import JsonObject, find, find_int, find_str
 from wharfinger.packages.renderer import Rendered, Renderer, RenderRequest
-from wharfinger.queue.slots import SlotLimits, Slots
+from wharfinger.queue.slots import Slots
+from wharfinger.queue.slots_machine import SlotLimits
 from wharfinger.runtime.identity import SYSTEM_NAMESPACE
 from wharfinger.runtime.limited_client import LimitedClient
 from wharfinger.runtime.resources import CONFIG_MAP
-from wharfinger.runtime.scheduler import Rescheduled
+from wharfinger.runtime.scheduler_events import Rescheduled
 
 pytestmark = pytest.mark.unmeasured
 

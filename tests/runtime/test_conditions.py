@@ -11,8 +11,9 @@ import pytest
 from tests.runtime.statuses import T0, T1, T2, before, conditions, ready, times
 from wharfinger.runtime import status as statuses
 from wharfinger.runtime.conditions import KINDS, MAPPERS
+from wharfinger.runtime.package_status import PackageStatus, Phase, Stage, Truth
 from wharfinger.runtime.reasons import OFF, Again, Reason
-from wharfinger.runtime.status import PackageStatus, Phase, Stage, Truth
+from wharfinger.runtime.summary import summarize
 
 FAILURES = [reason for reason in Reason if reason.again is not Again.NOTHING]
 
@@ -90,8 +91,8 @@ def test_every_failure_in_every_phase(stage: Stage, phase: Phase, permanent: boo
         assert got["Ready"] == ("False", reason)
         assert got["Stalled"] == (("True", reason) if permanent else ("False", "NotStalled"))
         assert got["Reconciling"][0] == str(not permanent and not at_rest)
-        assert statuses.summary(status).state == state_of(stage, reason, phase, permanent=permanent)
-        assert statuses.summary(status).message == "why"
+        assert summarize(status).state == state_of(stage, reason, phase, permanent=permanent)
+        assert summarize(status).message == "why"
 
 
 @pytest.mark.parametrize("phase", list(Phase), ids=lambda phase: phase.name)
@@ -100,7 +101,7 @@ def test_what_is_wrong_with_the_resource_itself(phase: Phase) -> None:
     status = statuses.blocked(before(stage, phase), 2, Reason.SPEC_INVALID, "why", T2)
     assert letters(status) == BLOCKED[phase]
     assert conditions(status)["Stalled"] == ("True", "SpecInvalid")
-    assert statuses.summary(status)[:2] == ("Failed" if phase is Phase.INSTALL else "Degraded", "why")
+    assert summarize(status)[:2] == ("Failed" if phase is Phase.INSTALL else "Degraded", "why")
 
 
 @pytest.mark.parametrize("reason", ["Downloading", "StartingHooks", "ApplyingManifests"])
@@ -111,7 +112,7 @@ def test_work_under_way_moves_none_of_them(stage: Stage, phase: Phase, reason: s
     status = statuses.progressing(earlier, stage, reason, "at it", T2)
     assert letters(status) == letters(earlier) == ("F----" if phase is Phase.INSTALL else "TtTtt")
     assert conditions(status)["Ready"] == ("False", reason)
-    assert statuses.summary(status) == ("Pending" if phase is Phase.INSTALL else "Updating", "at it", "")
+    assert summarize(status) == ("Pending" if phase is Phase.INSTALL else "Updating", "at it", "")
 
 
 def test_a_routine_look_moves_none_of_them_and_none_of_their_times() -> None:
@@ -122,7 +123,7 @@ def test_a_routine_look_moves_none_of_them_and_none_of_their_times() -> None:
         statuses.progressing(status, Stage.APPLIED, Reason.APPLYING_MANIFESTS, "applying", T1),
     ):
         assert {kind: each.told[kind] for kind in MAPPERS} == {kind: status.told[kind] for kind in MAPPERS}
-        assert statuses.summary(each).state == "Updating"
+        assert summarize(each).state == "Updating"
 
 
 def test_an_update_that_failed_is_told_as_applying_when_it_is_applied() -> None:
@@ -150,14 +151,14 @@ def test_a_failure_without_words_is_told_in_those_of_its_reason() -> None:
         before(Stage.CRDS, Phase.UPDATE), Stage.CRDS, Reason.CLUSTER_FAILED, "", T2, permanent=False
     )
     assert {status.told[kind].message for kind in ("Ready", "Managed", "Scaled")} == {Reason.CLUSTER_FAILED.text}
-    assert statuses.summary(status).message == Reason.CLUSTER_FAILED.text
+    assert summarize(status).message == Reason.CLUSTER_FAILED.text
 
 
 def test_maintenance_is_told_by_managed_and_is_no_failure() -> None:
     status = statuses.set_maintenance(ready(), Reason.NO_RECONCILIATION, T1)
     assert conditions(status)["Managed"] == ("False", "NoResourceReconciliation")
     assert conditions(status)["Ready"][0] == "True"
-    state, message, tip = statuses.summary(status)
+    state, message, tip = summarize(status)
     assert state == "Ready"
     assert "left to people" in message
     assert "spec.maintenance" in tip

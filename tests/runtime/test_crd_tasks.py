@@ -14,7 +14,7 @@ from wharfinger.cluster.resource import ObjectKey, ResourceType
 from wharfinger.formats.json_value import JsonObject, find_int, find_list, find_str
 from wharfinger.runtime import crd_tasks
 from wharfinger.runtime.identity import SYSTEM_NAMESPACE
-from wharfinger.runtime.summary import State, summary
+from wharfinger.runtime.summary import State, summarize
 
 MODULE = "apiVersion: v1\ntype: Module\nname: {name}\nversion: 1.0.0\n"
 CRD = """\
@@ -144,7 +144,7 @@ def is_ready(world: World, name: str) -> bool:
 def state_of(world: World, name: str) -> str:
     status = world.runtime.status(name)
     assert status is not None
-    return summary(status).state
+    return summarize(status).state
 
 
 async def test_a_module_that_is_enabled_and_upgraded_at_once_brings_what_the_new_version_defines(

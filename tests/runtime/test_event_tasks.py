@@ -21,7 +21,7 @@ from wharfinger.hooks.filters import Filters
 from wharfinger.hooks.inbox import Inbox, Occurrence
 from wharfinger.hooks.package_hooks import PackageHooks
 from wharfinger.queue.scope import WorkScope
-from wharfinger.queue.service import TaskFailed
+from wharfinger.queue.task import TaskFailed
 from wharfinger.runtime.event_tasks import EventHookTask, failed_event
 from wharfinger.runtime.failures import HookRunError
 from wharfinger.runtime.instance import Instance

@@ -12,8 +12,8 @@ from wharfinger.cluster.release_store import ReleaseBusyError
 from wharfinger.cluster.release_upgrade import EmptyReleaseError
 from wharfinger.cluster.survey import UnsafeDefinitionError
 from wharfinger.formats.errors import FormatError
-from wharfinger.formats.openapi_schema import Problem
-from wharfinger.hooks.config import HookConfigError
+from wharfinger.formats.schema_problems import Problem
+from wharfinger.hooks.config_problems import HookConfigError
 from wharfinger.hooks.errors import HookError
 from wharfinger.hooks.filters import FilterError
 from wharfinger.packages import errors as packages
@@ -32,8 +32,8 @@ from wharfinger.runtime.failures import (
 from wharfinger.runtime.identity import IdentityError
 from wharfinger.runtime.journal import JournalError
 from wharfinger.runtime.package_state import PackageStateError
+from wharfinger.runtime.package_status import Stage
 from wharfinger.runtime.reasons import Reason, advice
-from wharfinger.runtime.status import Stage
 from wharfinger.runtime.upkeep import UpkeepError
 
 CASES: list[tuple[Expected, str, bool]] = [

@@ -9,16 +9,8 @@ from tests.runtime.deciding import FACTS, decisions, on, only
 from tests.runtime.nodes import graphs, group, module, node, ordered
 from tests.scale import scaled
 from wharfinger.runtime import rules
-from wharfinger.runtime.gates import (
-    Decision,
-    Facts,
-    Opinion,
-    Reason,
-    ScriptVote,
-    decide,
-    decide_affected,
-    votes_of,
-)
+from wharfinger.runtime.gates import Decision, decide, decide_affected, votes_of
+from wharfinger.runtime.rules import Facts, Opinion, Reason, ScriptVote
 from wharfinger.runtime.scheduler_graph import Node, Verdict, topology
 
 

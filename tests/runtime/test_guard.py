@@ -11,7 +11,8 @@ from tests.runtime.test_bring_tasks import has_reason
 from tests.runtime.test_bundles import BUNDLE, EDITION, PART_OF_IT, open_bundled, publish
 from tests.runtime.test_dependents import WOULD_BREAK
 from tests.runtime.world import open_ground, open_world
-from wharfinger.runtime.scheduler import Broken, Node, Scheduler
+from wharfinger.runtime.scheduler import Broken, Scheduler
+from wharfinger.runtime.scheduler_graph import Node
 
 
 async def test_looks_that_change_nothing_end(tmp_path: Path) -> None:

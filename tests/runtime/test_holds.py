@@ -22,7 +22,8 @@ from wharfinger.runtime.holds import (
 from wharfinger.runtime.reasons import Reason
 from wharfinger.runtime.resources import IGNORE_DEPENDENTS
 from wharfinger.runtime.rules import Facts
-from wharfinger.runtime.scheduler import Broken, Node, Verdict
+from wharfinger.runtime.scheduler import Broken
+from wharfinger.runtime.scheduler_graph import Node, Verdict
 
 ANY = parse_constraint("")
 NOTHING = Requirements(None, None, (), (), (), ())

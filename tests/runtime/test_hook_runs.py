@@ -24,7 +24,8 @@ from wharfinger.hooks.hook_metrics import HookMetrics
 from wharfinger.hooks.log_budget import BURST_LINES, LINES_PER_S
 from wharfinger.hooks.runner import HookOutcome, HookRun, LogRecord
 from wharfinger.packages.definition import read_definition
-from wharfinger.queue.slots import Kind, SlotLimits, Slots
+from wharfinger.queue.slots import Slots
+from wharfinger.queue.slots_machine import Kind, SlotLimits
 from wharfinger.runtime.hook_runs import Cause, run_hook
 from wharfinger.runtime.identity import AppId, ModuleId
 from wharfinger.runtime.instance import Tools

@@ -17,8 +17,8 @@ from wharfinger.formats.json_value import find_str
 from wharfinger.process.journal_file import JournalFile
 from wharfinger.process.ledger import boot_id
 from wharfinger.runtime.failures import classify
-from wharfinger.runtime.journal import OPERATION_STEPS, Journal, JournalEntry, JournalError, Operation
-from wharfinger.runtime.journal_machine import MAX_RESULT
+from wharfinger.runtime.journal import OPERATION_STEPS, Journal, JournalEntry, JournalError
+from wharfinger.runtime.journal_machine import MAX_RESULT, Operation
 
 UPDATE, RECONCILIATION, DISABLE, REMOVAL = Operation
 SHOP = "default.shop"

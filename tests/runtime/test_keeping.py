@@ -22,17 +22,18 @@ from wharfinger.cluster.readiness import Current, Failed, InProgress, Readiness
 from wharfinger.cluster.release import from_secret, to_secret
 from wharfinger.cluster.resource import ObjectKey, ResourceType
 from wharfinger.formats.json_value import JsonObject, find, find_int, find_object, find_str
-from wharfinger.queue.service import current_package
-from wharfinger.queue.slots import SlotLimits, Slots
+from wharfinger.queue.lane import current_package
+from wharfinger.queue.slots import Slots
+from wharfinger.queue.slots_machine import SlotLimits
 from wharfinger.runtime.identity import SYSTEM_NAMESPACE
 from wharfinger.runtime.instance import Instance
 from wharfinger.runtime.keeping import Charging
 from wharfinger.runtime.limited_client import LimitedClient
+from wharfinger.runtime.package_status import Stage
 from wharfinger.runtime.resources import CONFIG_MAP, SECRET
-from wharfinger.runtime.scheduler import Rescheduled
+from wharfinger.runtime.scheduler_events import Rescheduled
 from wharfinger.runtime.snapshots import RuntimeInspector
-from wharfinger.runtime.status import Stage
-from wharfinger.runtime.summary import summary
+from wharfinger.runtime.summary import summarize
 
 THING = ObjectKey(ResourceType("example.com", "v1", "Thing", "things", namespaced=True), "prod", "front")
 SHOP = ObjectKey(CONFIG_MAP, "prod", "shop")
@@ -326,10 +327,10 @@ async def test_fights_are_named_up_to_a_few_and_one_that_was_told_too_early_is_t
         assert instance.status.stages[Stage.APPLIED].reason == "ApplyingManifests"
         runtime.reports.succeeded(instance, Stage.APPLIED)
         runtime.reports.succeeded(instance, Stage.SCALED)
-        state, message, _ = summary(instance.status)
+        state, message, _ = summarize(instance.status)
         assert (state, message.count("changed again"), message.endswith("; and 2 more")) == ("Degraded", 3, True)
         keeping.drifted(OWNER, (), ())
-        assert summary(instance.status).state == "Ready"
+        assert summarize(instance.status).state == "Ready"
 
 
 async def test_of_releases_that_nobody_has_nothing_is_told(tmp_path: Path) -> None:
@@ -360,13 +361,13 @@ async def test_what_the_cluster_says_shows_no_secret(tmp_path: Path) -> None:
         ]
         for state, stalled, expected in said:
             keeping.health_changed(OWNER, health_of({SHOP: state}, stalled=stalled))
-            assert summary(instance.status).state == expected
+            assert summarize(instance.status).state == expected
             assert secret not in str(instance.status)
             keeping.health_changed(OWNER, health_of({SHOP: Current()}))
         drift = Drift(SHOP_ID, missing=False, fields=(DriftedField(f"/data/{secret}", secret),))
         keeping.drifted(OWNER, (drift,), (fight(secret),))
         keeping.foreign_revision(OWNER, 2, secret)
-        assert summary(instance.status).state == "Degraded"
+        assert summarize(instance.status).state == "Degraded"
         assert secret not in f"{instance.status} {instance.drift} {instance.fought} {instance.warnings}"
 
 
@@ -430,10 +431,10 @@ async def test_what_breaks_down_before_it_was_judged_is_told_when_it_is(tmp_path
         runtime, instance = world.runtime, instance_of(world)
         runtime.reports.progressed(instance, Stage.APPLIED, "ApplyingManifests", "at work")
         runtime.reports.succeeded(instance, Stage.APPLIED)
-        assert summary(instance.status).state == "Updating"
+        assert summarize(instance.status).state == "Updating"
         await set_phase(world, "Busy")
         await until(lambda: bool(runtime.tools.releases.health(OWNER).laggards))
-        assert summary(instance.status).state == "Updating"
+        assert summarize(instance.status).state == "Updating"
         runtime.reports.succeeded(instance, Stage.SCALED)
         assert instance.status.stages[Stage.SCALED].reason == "RollingOut"
         down = await world.until_state("prod", "shop", "Degraded")
@@ -448,7 +449,7 @@ async def test_a_rollout_of_the_next_run_is_no_breakdown(tmp_path: Path) -> None
         instance = instance_of(world)
         world.runtime.reports.progressed(instance, Stage.APPLIED, "ApplyingManifests", "at work")
         world.runtime.keeping.health_changed(OWNER, health_of({SHOP: InProgress("0 of 1 available")}))
-        assert (summary(instance.status).state, summary(instance.status).message) == ("Updating", "at work")
+        assert (summarize(instance.status).state, summarize(instance.status).message) == ("Updating", "at work")
 
 
 # -- people

@@ -21,7 +21,8 @@ from wharfinger.cluster.http_client import open_client
 from wharfinger.cluster.lease import LeaseLostError
 from wharfinger.cluster.resource import ObjectKey, ResourceType
 from wharfinger.formats.json_value import JsonObject, find_str
-from wharfinger.queue.slots import SlotLimits, Slots
+from wharfinger.queue.slots import Slots
+from wharfinger.queue.slots_machine import SlotLimits
 from wharfinger.runtime import leadership
 from wharfinger.runtime.identity import SYSTEM_NAMESPACE
 from wharfinger.runtime.leadership import IDENTITY_FILE, LEASE, MAX_IDENTITY, identity_of, open_leadership

@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 
-from wharfinger.runtime.lifecycle import Change, Decision, DecisionKind, DesiredState, LifecycleStore, RemovalStart
+from wharfinger.runtime.desired_state import Change, Decision, DecisionKind, DesiredState
+from wharfinger.runtime.lifecycle import LifecycleStore, RemovalStart
 
 V1 = DesiredState("https://r", "web", "1.0.0", "sha256:a")
 V2 = replace(V1, version="2.0.0")

@@ -12,12 +12,14 @@ from tests.cluster.client_contract import CONFIG_MAP, CONTRACT, config_map, key
 from tests.cluster.clusters import memory_cluster
 from tests.cluster.faulty_transport import Answer, json_reply
 from tests.cluster.scripted_client import Server, client_of
-from wharfinger.cluster.client import ClusterClient, Propagation, WatchType
+from wharfinger.cluster.client import ClusterClient, Propagation
 from wharfinger.cluster.errors import ApiError, NotFoundError
+from wharfinger.cluster.watch_type import WatchType
 from wharfinger.formats.json_value import JsonObject
 from wharfinger.queue.scope import WorkScope
 from wharfinger.queue.service import open_queues
-from wharfinger.queue.slots import Kind, SlotLimits, Slots
+from wharfinger.queue.slots import Slots
+from wharfinger.queue.slots_machine import Kind, SlotLimits
 from wharfinger.runtime.limited_client import LimitedClient
 
 

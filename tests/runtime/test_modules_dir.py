@@ -20,7 +20,8 @@ from wharfinger.cluster.http_client import open_client
 from wharfinger.cluster.informer import Informer, open_informer
 from wharfinger.cluster.resource import ObjectKey, name_of
 from wharfinger.formats.json_value import JsonObject, find, find_object, find_str
-from wharfinger.queue.slots import SlotLimits, Slots
+from wharfinger.queue.slots import Slots
+from wharfinger.queue.slots_machine import SlotLimits
 from wharfinger.runtime.limited_client import LimitedClient
 from wharfinger.runtime.managed_modules import CONTENT, MANAGED_BY, PROBLEM, repository_name
 from wharfinger.runtime.modules_dir import ModulesDir, open_modules_dir

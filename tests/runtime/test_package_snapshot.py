@@ -23,7 +23,8 @@ from wharfinger.hooks.config import read_hook_config
 from wharfinger.hooks.discovery import Hook
 from wharfinger.queue.dump import QueueDump
 from wharfinger.queue.scope import WorkScope
-from wharfinger.queue.slots import Kind, SlotLimits, Slots
+from wharfinger.queue.slots import Slots
+from wharfinger.queue.slots_machine import Kind, SlotLimits
 from wharfinger.runtime import status as statuses
 from wharfinger.runtime.inspector import (
     MonitorSnapshot,
@@ -33,7 +34,8 @@ from wharfinger.runtime.inspector import (
     TaskSnapshot,
 )
 from wharfinger.runtime.instance import Tools
-from wharfinger.runtime.journal import Journal, Operation
+from wharfinger.runtime.journal import Journal
+from wharfinger.runtime.journal_machine import Operation
 from wharfinger.runtime.package_snapshot import (
     AWAIT_CRDS,
     Surroundings,

@@ -14,7 +14,8 @@ from wharfinger.runtime.circles import strong_components
 from wharfinger.runtime.plan import LEFT_TO_PEOPLE, SCRIPT_NOT_ASKED, SUSPENDED, make_plan
 from wharfinger.runtime.resources import NO_RECONCILIATION
 from wharfinger.runtime.rules import Facts
-from wharfinger.runtime.scheduler import (
+from wharfinger.runtime.scheduler import Scheduler
+from wharfinger.runtime.scheduler_events import (
     Completed,
     Effect,
     FactsChanged,
@@ -22,7 +23,6 @@ from wharfinger.runtime.scheduler import (
     NodeAdded,
     Resumed,
     Schedule,
-    Scheduler,
     ScriptVoted,
 )
 from wharfinger.runtime.scheduler_graph import Node, Verdict

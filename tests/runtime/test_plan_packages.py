@@ -7,10 +7,10 @@ import trio
 
 from tests.packages.charts import WEB_SERVICE, WEB_VERSION
 from tests.runtime.planned import write_package
-from wharfinger.packages.definition import PackageType
 from wharfinger.packages.errors import AddressError, ArtifactError, ArtifactNotFoundError
 from wharfinger.packages.folder_registry import FolderRegistry
 from wharfinger.packages.oci_layout import OciLayout
+from wharfinger.packages.package_file import PackageType
 from wharfinger.packages.pusher import load_package, push_package
 from wharfinger.runtime.plan_packages import open_package_folder
 

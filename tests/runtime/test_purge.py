@@ -15,7 +15,8 @@ from wharfinger.cluster.errors import ClusterError, api_error
 from wharfinger.cluster.resource import ObjectKey, ResourceType
 from wharfinger.formats.json_value import JsonObject, JsonValue, find_object, find_str
 from wharfinger.formats.yaml_writer import write_yaml
-from wharfinger.queue.slots import SlotLimits, Slots
+from wharfinger.queue.slots import Slots
+from wharfinger.queue.slots_machine import SlotLimits
 from wharfinger.runtime.limited_client import LimitedClient
 from wharfinger.runtime.resources import CONFIG_MAP, SECRET
 

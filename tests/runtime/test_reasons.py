@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from wharfinger.runtime import failures, status
-from wharfinger.runtime.gates import Reason as Gate
 from wharfinger.runtime.reasons import (
     HELD,
     LOOKED_AT_ANEW,
@@ -22,6 +21,7 @@ from wharfinger.runtime.reasons import (
     known,
 )
 from wharfinger.runtime.resources import IGNORE_DEPENDENTS
+from wharfinger.runtime.rules import Reason as Gate
 
 RUNTIME = Path(inspect.getfile(status)).resolve().parent
 WORD = re.compile(r"[A-Z][a-z]+([A-Z][A-Za-z]*)?")

@@ -15,9 +15,9 @@ from tests.runtime.test_dependents import data
 from tests.runtime.world import World, open_world
 from wharfinger.cluster.resource import ObjectKey, ResourceType
 from wharfinger.formats.json_value import JsonObject, find_int, find_str
+from wharfinger.runtime.package_status import Stage
 from wharfinger.runtime.resources import IGNORE_DEPENDENTS
-from wharfinger.runtime.scheduler import Rescheduled
-from wharfinger.runtime.status import Stage
+from wharfinger.runtime.scheduler_events import Rescheduled
 
 pytestmark = pytest.mark.unmeasured
 

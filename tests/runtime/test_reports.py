@@ -7,7 +7,8 @@ import pytest
 from tests.runtime.world import World, open_world
 from wharfinger.runtime.failures import Failure
 from wharfinger.runtime.instance import Instance
-from wharfinger.runtime.status import Stage, Truth, summary
+from wharfinger.runtime.package_status import Stage, Truth
+from wharfinger.runtime.summary import summarize
 
 pytestmark = pytest.mark.unmeasured
 
@@ -24,16 +25,16 @@ async def test_event_hooks_fail_and_recover_lane_by_lane(tmp_path: Path) -> None
     async with open_world(tmp_path) as world:
         one, reports = await ready(world), world.runtime.reports
         reports.event_hook_done(one, "hooks/b.sh", "hooks/main", "")
-        assert summary(one.status)[0] == "Ready"
+        assert summarize(one.status)[0] == "Ready"
         reports.event_hook_done(one, "hooks/b.sh", "hooks/main", "b is broken")
         reports.event_hook_done(one, "hooks/a.sh", "hooks/main", "a is broken")
-        assert summary(one.status)[:2] == ("Degraded", "a is broken")
+        assert summarize(one.status)[:2] == ("Degraded", "a is broken")
         reports.event_hook_done(one, "hooks/a.sh", "hooks/slow", "")
-        assert summary(one.status)[0] == "Degraded"
+        assert summarize(one.status)[0] == "Degraded"
         reports.event_hook_done(one, "hooks/a.sh", "hooks/main", "")
-        assert summary(one.status)[:2] == ("Degraded", "b is broken")
+        assert summarize(one.status)[:2] == ("Degraded", "b is broken")
         reports.event_hook_done(one, "hooks/b.sh", "hooks/main", "")
-        assert summary(one.status)[0] == "Ready"
+        assert summarize(one.status)[0] == "Ready"
 
 
 async def test_a_stage_that_ran_through_has_no_failed_hook_but_those_in_lanes(tmp_path: Path) -> None:

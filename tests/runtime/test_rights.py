@@ -21,7 +21,8 @@ from wharfinger.cluster.errors import UnreachableError
 from wharfinger.cluster.http_client import open_client
 from wharfinger.formats.json_value import JsonObject, find, find_list, find_str
 from wharfinger.formats.yaml_reader import read_yaml
-from wharfinger.queue.slots import SlotLimits, Slots
+from wharfinger.queue.slots import Slots
+from wharfinger.queue.slots_machine import SlotLimits
 from wharfinger.runtime.limited_client import LimitedClient
 from wharfinger.runtime.rights import AGAIN_S, NEEDED, await_rights, cluster_role, listed, missing_rights, watch_rights
 

@@ -5,7 +5,8 @@ import pytest
 from tests.runtime.deciding import FACTS, only
 from tests.runtime.nodes import group, module, node
 from wharfinger.packages.requirements import DependencyGroup
-from wharfinger.runtime.gates import Decision, Facts, Opinion, Reason, ScriptVote
+from wharfinger.runtime.gates import Decision
+from wharfinger.runtime.rules import Facts, Opinion, Reason, ScriptVote
 from wharfinger.runtime.scheduler_graph import Node, Verdict
 
 

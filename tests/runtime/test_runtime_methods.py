@@ -16,9 +16,9 @@ from tests.runtime.world import World, open_world
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.formats.json_value import find_str
 from wharfinger.packages.requirements import Requirements
+from wharfinger.runtime.desired_state import DecisionKind
 from wharfinger.runtime.identity import SYSTEM_NAMESPACE
 from wharfinger.runtime.inspector import UnknownSettings
-from wharfinger.runtime.lifecycle import DecisionKind
 from wharfinger.runtime.resources import CONFIG_MAP, read_module
 from wharfinger.runtime.scheduler import ConstraintsError
 from wharfinger.runtime.settings import ResolvedSettings

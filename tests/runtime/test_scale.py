@@ -16,7 +16,7 @@ from tests.runtime.task_log import TaskLog
 from tests.runtime.world import World, one_error, open_world
 from tests.scale import FULL, scaled
 from wharfinger.formats.json_value import JsonObject
-from wharfinger.runtime.summary import State, summary
+from wharfinger.runtime.summary import State, summarize
 
 pytestmark = pytest.mark.unmeasured
 
@@ -95,7 +95,7 @@ async def bring_up(world: World, wishes: dict[str, Wish], log: TaskLog) -> float
 def state_of(world: World, name: str) -> str | None:
     """The state of a package, once the runtime knows it."""
     status = world.runtime.status(name)
-    return summary(status).state if status is not None else None
+    return summarize(status).state if status is not None else None
 
 
 async def measure(folder: Path, monkeypatch: pytest.MonkeyPatch, good: int, bad: int) -> Outcome:

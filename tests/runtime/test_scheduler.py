@@ -9,26 +9,23 @@ import pytest
 from tests.runtime.nodes import group, module, node
 from wharfinger.runtime.inspector import DependencySnapshot, GroupSnapshot, LackSnapshot, NodeSnapshot, VoteSnapshot
 from wharfinger.runtime.rules import Facts
-from wharfinger.runtime.scheduler import (
-    Broken,
+from wharfinger.runtime.scheduler import Broken, ConstraintsError, Scheduler
+from wharfinger.runtime.scheduler_events import (
     Completed,
-    ConstraintsError,
-    CycleError,
     Decided,
     Event,
     FactsChanged,
     Failed,
     IntentSet,
-    Node,
     NodeAdded,
     NodeRemoved,
     Paused,
     Rescheduled,
     Resumed,
     Schedule,
-    Scheduler,
     ScriptVoted,
 )
+from wharfinger.runtime.scheduler_graph import CycleError, Node
 
 
 def scheduler_with(*nodes: Node, resumed: bool = True) -> Scheduler:

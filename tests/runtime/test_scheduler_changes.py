@@ -18,7 +18,8 @@ from rpds import HashTrieMap
 from tests.runtime.nodes import group, node
 from tests.scale import scaled
 from wharfinger.packages.requirements import DependencyGroup
-from wharfinger.runtime.gates import Decision, Facts, Opinion, decide, decide_affected, votes_of
+from wharfinger.runtime.gates import Decision, decide, decide_affected, votes_of
+from wharfinger.runtime.rules import Facts, Opinion
 from wharfinger.runtime.scheduler_graph import (
     CycleError,
     Node,

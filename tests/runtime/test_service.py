@@ -15,10 +15,11 @@ from tests.runtime.world import Ground, open_ground
 from wharfinger.cluster.client import ClusterClient
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.formats.json_value import JsonObject, find_str
-from wharfinger.queue.slots import SlotLimits, Slots
-from wharfinger.runtime.gates import Facts as GateFacts
+from wharfinger.queue.slots import Slots
+from wharfinger.queue.slots_machine import SlotLimits
 from wharfinger.runtime.limited_client import LimitedClient
 from wharfinger.runtime.resources import CONFIG_MAP, SECRET
+from wharfinger.runtime.rules import Facts as GateFacts
 from wharfinger.runtime.service import Facts
 from wharfinger.runtime.snapshots import RuntimeInspector
 

@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from tests.runtime.world import open_world
+from wharfinger.runtime.package_status import Stage
 from wharfinger.runtime.snapshots import RuntimeInspector
-from wharfinger.runtime.status import Stage
 
 
 async def test_a_ready_package(tmp_path: Path) -> None:

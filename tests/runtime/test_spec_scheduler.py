@@ -7,15 +7,8 @@ import pytest
 from tests.runtime.nodes import node
 from tests.runtime.world import open_world
 from wharfinger.formats.json_value import find_str
-from wharfinger.runtime.scheduler import (
-    Completed,
-    NodeAdded,
-    Paused,
-    Rescheduled,
-    Resumed,
-    Schedule,
-    Scheduler,
-)
+from wharfinger.runtime.scheduler import Scheduler
+from wharfinger.runtime.scheduler_events import Completed, NodeAdded, Paused, Rescheduled, Resumed, Schedule
 
 pytestmark = pytest.mark.unmeasured
 

@@ -9,13 +9,12 @@ import trio.testing
 from tests.runtime.notes import NO_TOOLS, Notes, instance
 from wharfinger.packages.errors import ArtifactError
 from wharfinger.queue.scope import WorkScope
-from wharfinger.queue.service import TaskFailed
-from wharfinger.queue.task import Task
+from wharfinger.queue.task import Task, TaskFailed
 from wharfinger.runtime.failures import Failure, HookRunError
 from wharfinger.runtime.instance import Instance, Reporter, Tools, Work
+from wharfinger.runtime.package_status import Stage
 from wharfinger.runtime.settings import ResolvedSettings
 from wharfinger.runtime.stage_task import ScopedReporter, StageTask
-from wharfinger.runtime.status import Stage
 
 
 def task(

@@ -12,13 +12,14 @@ from tests.runtime.statuses import T0, T1, T2, before, conditions, ready, times
 from wharfinger.formats.json_value import JsonObject, JsonValue, find, find_list
 from wharfinger.runtime import status as statuses
 from wharfinger.runtime.conditions import MAPPERS
+from wharfinger.runtime.package_status import PackageStatus, Phase, Stage, Truth
 from wharfinger.runtime.reasons import OFF, Reason, advice
-from wharfinger.runtime.status import PackageStatus, Phase, Stage, Truth
+from wharfinger.runtime.summary import summarize
 
 
 def test_a_new_package_is_pending_and_reconciling() -> None:
     status = statuses.fresh(3, T0)
-    assert statuses.summary(status)[0] == "Pending"
+    assert summarize(status)[0] == "Pending"
     got = conditions(status)
     assert got["Ready"] == ("False", "Pending")
     assert got["Reconciling"] == ("True", "Pending")
@@ -28,7 +29,7 @@ def test_a_new_package_is_pending_and_reconciling() -> None:
 
 def test_all_stages_true_is_ready() -> None:
     status = ready()
-    assert statuses.summary(status)[0] == "Ready"
+    assert summarize(status)[0] == "Ready"
     assert {kind: truth for kind, (truth, _) in conditions(status).items()} == {
         "Ready": "True", "Reconciling": "False", "Stalled": "False", "Installed": "True",
         "UpdateInstalled": "True", "Scaled": "True", "Managed": "True", "ConfigurationApplied": "True",
@@ -49,7 +50,7 @@ def test_a_failure_is_reconciling_or_stalled(
 ) -> None:
     status = ready() if installed else statuses.fresh(1, T0)
     status = statuses.failed(status, Stage.FETCHED, "ArtifactInvalid", "no Chart.yaml", T1, permanent=permanent)
-    assert statuses.summary(status) == (state, "no Chart.yaml", advice("ArtifactInvalid", permanent=permanent))
+    assert summarize(status) == (state, "no Chart.yaml", advice("ArtifactInvalid", permanent=permanent))
     got = conditions(status)
     assert (got["Ready"][0], got["Reconciling"][0], got["Stalled"][0]) == ("False", reconciling, stalled)
     assert got["Installed"][0] == ("True" if installed else "False")
@@ -68,8 +69,8 @@ def test_ready_waits_until_what_runs_was_judged_again() -> None:
             status = statuses.succeeded(status, stage, T2)
         assert conditions(status)["Scaled"][0] == "True"
         assert conditions(status)["Ready"] == ("False", "Pending")
-        assert statuses.summary(status)[:2] == ("Updating", "looking at what was applied")
-        assert statuses.summary(statuses.succeeded(status, Stage.SCALED, T2))[0] == "Ready"
+        assert summarize(status)[:2] == ("Updating", "looking at what was applied")
+        assert summarize(statuses.succeeded(status, Stage.SCALED, T2))[0] == "Ready"
 
 
 def test_an_update_keeps_what_is_running() -> None:
@@ -79,7 +80,7 @@ def test_an_update_keeps_what_is_running() -> None:
     optional = (Stage.CRDS, Stage.WEBHOOKS)
     assert {status.stages[stage].truth for stage in Stage if stage not in (*kept, *optional)} == {Truth.UNKNOWN}
     assert {status.stages[stage].truth for stage in kept} == {Truth.TRUE}
-    assert statuses.summary(status)[0] == "Updating"
+    assert summarize(status)[0] == "Updating"
     assert conditions(status)["Installed"][0] == "True"
 
 
@@ -91,7 +92,7 @@ def test_new_settings_start_again_from_configured() -> None:
 
 def test_waiting_for_workloads_is_no_failure() -> None:
     status = statuses.progressing(ready(), Stage.SCALED, "NotReady", "waiting for Deployment.apps prod/web", T1)
-    state, message, tip = statuses.summary(status)
+    state, message, tip = summarize(status)
     assert (state, message) == ("Updating", "waiting for Deployment.apps prod/web")
     assert tip == advice("NotReady")
     assert conditions(status)["Reconciling"][0] == "True"
@@ -100,13 +101,13 @@ def test_waiting_for_workloads_is_no_failure() -> None:
 def test_blocked_is_stalled_until_it_is_observed_again() -> None:
     status = statuses.blocked(ready(), 2, "RepositoryNotFound", "PackageRepository x does not exist", T1)
     assert conditions(status)["Stalled"] == ("True", "RepositoryNotFound")
-    assert statuses.summary(status)[0] == "Degraded"
-    assert statuses.summary(statuses.observed(status, 3, T2))[0] == "Ready"
+    assert summarize(status)[0] == "Degraded"
+    assert summarize(statuses.observed(status, 3, T2))[0] == "Ready"
 
 
 def test_removing_outranks_everything() -> None:
     status = statuses.removing(statuses.blocked(ready(), 2, "SpecInvalid", "x", T1), "Removing", "going", T2)
-    assert statuses.summary(status)[0] == "Removing"
+    assert summarize(status)[0] == "Removing"
     got = conditions(status)
     assert (got["Ready"], got["Stalled"][0], got["Reconciling"][0]) == (("False", "Removing"), "False", "True")
 
@@ -159,7 +160,7 @@ def test_what_an_earlier_process_wrote_is_taken_up() -> None:
     # It stays Ready while it is looked at anew, and a failure now is a degradation of what runs.
     assert (conditions(status)["Ready"][0], times(status)["Ready"]) == ("True", statuses.timestamp(T0))
     failure = statuses.failed(status, Stage.FETCHED, "RegistryFailed", "down", T2, permanent=False)
-    assert statuses.summary(failure)[0] == "Degraded"
+    assert summarize(failure)[0] == "Degraded"
 
 
 @pytest.mark.parametrize(
@@ -184,7 +185,7 @@ def test_what_is_parked_is_stalled() -> None:
 
 def test_a_removal_says_what_it_waits_for() -> None:
     status = statuses.removing(ready(), "ClusterFailed", "503", T1)
-    assert statuses.summary(status) == ("Removing", "503", advice("ClusterFailed"))
+    assert summarize(status) == ("Removing", "503", advice("ClusterFailed"))
     assert conditions(status)["Ready"] == ("False", "ClusterFailed")
 
 
@@ -202,11 +203,11 @@ def test_a_lost_requirement_suspends_and_an_unmet_one_is_waited_for() -> None:
     for stage in (Stage.FETCHED, Stage.LOADED):
         status = statuses.succeeded(status, stage, T0)
     unmet = statuses.required(status, "DependencyNotEnabled", "dependency db is not enabled", T1, met=False)
-    assert statuses.summary(unmet)[:2] == ("Pending", "dependency db is not enabled")
+    assert summarize(unmet)[:2] == ("Pending", "dependency db is not enabled")
     assert conditions(unmet)["Reconciling"] == ("True", "DependencyNotEnabled")
-    assert statuses.summary(unmet)[2] == advice("DependencyNotEnabled")
+    assert summarize(unmet)[2] == advice("DependencyNotEnabled")
     lost = statuses.required(ready(), "DependencyNotEnabled", "dependency db is not enabled", T1, met=False)
-    assert statuses.summary(lost)[0] == "Suspended"
+    assert summarize(lost)[0] == "Suspended"
     assert conditions(lost)["Installed"][0] == "True"
     assert statuses.required(lost, "", "", T2, met=True).stages[Stage.REQUIREMENTS].truth is Truth.TRUE
 
@@ -215,10 +216,10 @@ def test_a_lost_requirement_suspends_and_an_unmet_one_is_waited_for() -> None:
 def test_what_nobody_wants_is_disabled_and_at_rest(reason: str) -> None:
     installed = statuses.released(ready(), "1.0.0", "sha256:a", 1)
     leaving = statuses.required(installed, reason, "it is disabled", T1, met=False)
-    assert statuses.summary(leaving)[0] == "Disabling"
+    assert summarize(leaving)[0] == "Disabling"
     assert conditions(leaving)["Reconciling"][0] == "True"
     status = statuses.uninstalled(leaving, T2)
-    assert statuses.summary(status)[:2] == ("Disabled", "it is disabled")
+    assert summarize(status)[:2] == ("Disabled", "it is disabled")
     got = conditions(status)
     assert (got["Ready"][0], got["Reconciling"][0], got["Stalled"][0]) == ("False", "False", "False")
     assert got["Installed"][0] == "False"
@@ -245,7 +246,7 @@ def test_a_stage_that_a_package_may_not_have_counts_until_its_task_speaks() -> N
     status = before(Stage.APPLIED, Phase.UPDATE)
     assert status.stages[Stage.CRDS].truth is Truth.TRUE
     status = statuses.progressing(status, Stage.WEBHOOKS, Reason.PENDING, "", T2)
-    assert statuses.summary(status).message == "waiting for WebhooksEnsured"
+    assert summarize(status).message == "waiting for WebhooksEnsured"
     again = statuses.reconfigure_started(status, 3, T2)
     assert again.stages[Stage.WEBHOOKS].truth is Truth.TRUE
     assert statuses.stopped(status, T2).stages[Stage.WEBHOOKS].truth is Truth.TRUE
@@ -266,7 +267,7 @@ def kstatus(status: PackageStatus) -> list[str]:
 )
 def test_suspended_everything_stays_as_it_was(status: PackageStatus, is_ready: str) -> None:
     paused = statuses.suspended(replace(status, generation=9), T2, suspended=True)
-    state, message, tip = statuses.summary(paused)
+    state, message, tip = summarize(paused)
     assert (state, message) == ("Suspended", "suspended by spec.suspend; nothing is reconciled, nothing is deleted")
     assert "spec.suspend" in tip
     assert kstatus(paused) == [is_ready, "False", "False"]
@@ -278,20 +279,20 @@ def test_suspended_everything_stays_as_it_was(status: PackageStatus, is_ready: s
     # Saying it again changes nothing; taking it back, it is what its stages say.
     assert statuses.suspended(paused, T2, suspended=True) is paused
     resumed = statuses.suspended(paused, T2, suspended=False)
-    assert (statuses.summary(resumed), kstatus(resumed)) == (statuses.summary(status), kstatus(status))
+    assert (summarize(resumed), kstatus(resumed)) == (summarize(status), kstatus(status))
 
 
 def test_a_spec_that_cannot_be_read_is_said_also_of_what_is_suspended() -> None:
     paused = statuses.suspended(ready(), T1, suspended=True)
     status = statuses.blocked(paused, 2, Reason.SPEC_INVALID, "why", T2)
-    assert statuses.summary(status)[:2] == ("Degraded", "why; it is suspended")
+    assert summarize(status)[:2] == ("Degraded", "why; it is suspended")
     assert kstatus(status) == ["False", "False", "True"]
     again = statuses.observed(status, 3, T2)
-    assert statuses.summary(again).state == "Suspended"
+    assert summarize(again).state == "Suspended"
     assert again.told["Ready"] == ready().told["Ready"]
     # The other way round it is the same.
     later = statuses.suspended(statuses.blocked(ready(), 2, Reason.SPEC_INVALID, "why", T1), T1, suspended=True)
-    assert statuses.summary(later)[:2] == ("Degraded", "why; it is suspended")
+    assert summarize(later)[:2] == ("Degraded", "why; it is suspended")
     assert kstatus(statuses.observed(later, 3, T2)) == ["True", "False", "False"]
 
 
@@ -334,7 +335,7 @@ def test_what_a_restart_finds_unready_is_reconciling_until_it_failed() -> None:
     )
     assert kstatus(statuses.succeeded(waits, Stage.SCALED, T2)) == ["True", "False", "False"]
     failed = statuses.failed(waits, Stage.SCALED, Reason.WORKLOAD_FAILED, "Deployment a: late", T2, permanent=False)
-    assert (kstatus(failed), statuses.summary(failed).state) == (["False", "True", "False"], "Degraded")
+    assert (kstatus(failed), summarize(failed).state) == (["False", "True", "False"], "Degraded")
 
 
 def test_what_a_restart_finds_to_be_wished_otherwise_is_not_ready() -> None:
@@ -389,10 +390,10 @@ def test_where_it_can_be_reached_is_told_until_it_is_uninstalled() -> None:
 
 def test_what_was_ready_and_is_not_any_more_is_degraded() -> None:
     status = statuses.progressing(ready(), Stage.SCALED, Reason.UNHEALTHY, "Deployment a: 0 of 1", T1)
-    assert statuses.summary(status)[:2] == ("Degraded", "Deployment a: 0 of 1")
+    assert summarize(status)[:2] == ("Degraded", "Deployment a: 0 of 1")
     told = {kind: condition.truth.value for kind, condition in status.told.items()}
     assert (told["Ready"], told["Scaled"], told["Installed"]) == ("False", "False", "True")
-    assert statuses.summary(statuses.succeeded(status, Stage.SCALED, T2)).state == "Ready"
+    assert summarize(statuses.succeeded(status, Stage.SCALED, T2)).state == "Ready"
 
 
 def test_a_rollout_that_a_restart_finds_leaves_the_summary_at_ready() -> None:
@@ -403,27 +404,27 @@ def test_a_rollout_that_a_restart_finds_leaves_the_summary_at_ready() -> None:
         if stage is not Stage.SCALED:
             status = statuses.succeeded(status, stage, T2)
     waits = statuses.progressing(status, Stage.SCALED, Reason.NOT_READY, "Deployment a: 1 of 3", T2)
-    assert statuses.summary(waits)[:2] == ("Ready", "version 1.0.0 is installed and ready; Deployment a: 1 of 3")
+    assert summarize(waits)[:2] == ("Ready", "version 1.0.0 is installed and ready; Deployment a: 1 of 3")
     assert kstatus(waits) == ["True", "True", "False"]
 
 
 def test_what_is_rolled_out_stays_ready_and_is_reconciling() -> None:
     status = statuses.rolling_out(ready(), "Deployment a: 1 of 3", T1)
-    message = statuses.summary(ready()).message
-    assert statuses.summary(status)[:2] == ("Ready", f"{message}; Deployment a: 1 of 3")
+    message = summarize(ready()).message
+    assert summarize(status)[:2] == ("Ready", f"{message}; Deployment a: 1 of 3")
     told = {kind: (told.truth.value, told.reason, told.message) for kind, told in status.told.items()}
     assert told["Ready"] == ("True", "Ready", message)
     assert told["Reconciling"] == ("True", "RollingOut", "Deployment a: 1 of 3")
     assert (told["Stalled"][0], told["Scaled"][0]) == ("False", "True")
     assert status.told["Ready"].since == ready().told["Ready"].since
     over = statuses.succeeded(status, Stage.SCALED, T2)
-    assert (statuses.summary(over), over.told["Reconciling"].truth) == (statuses.summary(ready()), Truth.FALSE)
+    assert (summarize(over), over.told["Reconciling"].truth) == (summarize(ready()), Truth.FALSE)
 
 
 def test_what_broke_down_is_not_ready_because_it_moves() -> None:
     broken = statuses.progressing(ready(), Stage.SCALED, Reason.UNHEALTHY, "Deployment a: 0 of 2", T1)
     moves = statuses.rolling_out(broken, "Deployment a: 1 of 2", T2)
-    assert statuses.summary(moves)[:2] == ("Degraded", "Deployment a: 1 of 2")
+    assert summarize(moves)[:2] == ("Degraded", "Deployment a: 1 of 2")
     assert moves.told["Ready"].truth is Truth.FALSE
 
 
@@ -450,7 +451,7 @@ def test_maintenance_seeded_on_and_off() -> None:
     assert statuses.set_maintenance(on, Reason.NO_RECONCILIATION, T2) is on
     assert statuses.set_maintenance(on, "", T2).maintenance is None
     other = statuses.set_maintenance(on, "SomethingElse", T2)
-    assert "SomethingElse" in statuses.summary(other).message
+    assert "SomethingElse" in summarize(other).message
 
 
 def test_what_is_no_longer_said_is_taken_back_and_what_is_said_is_not_said_again() -> None:
@@ -518,4 +519,4 @@ def test_frozen_once_it_is_removed() -> None:
     later = statuses.removing(status, Reason.CLUSTER_FAILED, "503", T2 + timedelta(minutes=1))
     assert later.removal is not None
     assert later.removal.since == T1
-    assert statuses.summary(later).message == "503"
+    assert summarize(later).message == "503"

@@ -27,8 +27,9 @@ from tests.runtime.statuses import T0
 from wharfinger.formats.json_value import JsonObject, find, find_list, find_str
 from wharfinger.runtime import status as statuses
 from wharfinger.runtime.conditions import KINDS
+from wharfinger.runtime.package_status import PackageStatus, Stage, Truth
 from wharfinger.runtime.reasons import HELD, OFF, Again, Reason
-from wharfinger.runtime.status import PackageStatus, Stage, State, Truth
+from wharfinger.runtime.summary import State, summarize
 
 Step = Callable[[PackageStatus, datetime], PackageStatus]
 
@@ -171,7 +172,7 @@ class Story(RuleBasedStateMachine):
 
     @invariant()
     def has_one_state(self) -> None:
-        state, message, tip = statuses.summary(self.status)
+        state, message, tip = summarize(self.status)
         assert state in set(State)
         assert message
         assert "\n" not in tip
@@ -192,7 +193,7 @@ class Story(RuleBasedStateMachine):
     def agrees_with_kstatus(self) -> None:
         told, status = self.status.told, self.status
         held = [kind for kind in ("Ready", "Reconciling", "Stalled") if told[kind].truth is Truth.TRUE]
-        state = statuses.summary(status).state
+        state = summarize(status).state
         if status.suspended and status.blocked is None and status.removal is None and status.held is None:
             assert held in ([], ["Ready"])
             assert state == State.SUSPENDED

@@ -19,8 +19,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from tests.runtime.statuses import T0, T1, ready
 from wharfinger.runtime import status as statuses
+from wharfinger.runtime.package_status import PackageStatus, Stage
 from wharfinger.runtime.reasons import Reason
-from wharfinger.runtime.status import PackageStatus, Stage
 from wharfinger.runtime.status_writer import (
     MINOR_PER_S,
     PAUSE_S,
@@ -36,6 +36,7 @@ from wharfinger.runtime.status_writer import (
     Writes,
     step,
 )
+from wharfinger.runtime.summary import summarize
 
 WRITTEN = Writes(10.0)
 
@@ -227,12 +228,12 @@ class Story(RuleBasedStateMachine):
     def progress(self, objects: int) -> None:
         message = f"applying {objects} objects"
         status = statuses.progressing(self.status, Stage.FETCHED, Reason.APPLYING_MANIFESTS, message, T1)
-        self.become(status, urgent=statuses.summary(self.status).state == "Failed")
+        self.become(status, urgent=summarize(self.status).state == "Failed")
 
     @rule()
     def fail(self) -> None:
         status = statuses.failed(self.status, Stage.FETCHED, Reason.APPLY_FAILED, "no", T1, permanent=False)
-        self.become(status, urgent=statuses.summary(self.status).state != "Failed")
+        self.become(status, urgent=summarize(self.status).state != "Failed")
 
     @rule()
     def new_generation(self) -> None:

@@ -3,7 +3,8 @@
 import pytest
 
 from wharfinger.packages.resource_overrides import read_overrides
-from wharfinger.runtime.journal import Journal, Operation
+from wharfinger.runtime.journal import Journal
+from wharfinger.runtime.journal_machine import Operation
 from wharfinger.runtime.resources import Directives
 from wharfinger.runtime.settings import ResolvedSettings
 from wharfinger.runtime.steps import Steps, fingerprint

@@ -16,7 +16,7 @@ from tests.runtime.task_log import TaskLog, TaskRun
 from tests.runtime.world import one_error
 from tests.scale import FULL
 from wharfinger.runtime.identity import AppId
-from wharfinger.runtime.summary import State, summary
+from wharfinger.runtime.summary import State, summarize
 
 pytestmark = pytest.mark.unmeasured
 
@@ -54,7 +54,7 @@ async def until_over(stalled: Stalled, name: str, how: str) -> None:
         return
     status = runtime.status(queue)
     assert status is not None
-    assert summary(status).state is (State.READY if how == "version" else State.SUSPENDED)
+    assert summarize(status).state is (State.READY if how == "version" else State.SUSPENDED)
 
 
 class Watch:

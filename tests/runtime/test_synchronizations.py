@@ -18,7 +18,8 @@ from wharfinger.cluster.resource import ObjectKey
 from wharfinger.formats.json_value import JsonObject
 from wharfinger.hooks.hook_services import HookServices
 from wharfinger.packages.definition import Layout
-from wharfinger.queue.slots import SlotLimits, Slots
+from wharfinger.queue.slots import Slots
+from wharfinger.queue.slots_machine import SlotLimits
 from wharfinger.runtime.instance import Tools
 from wharfinger.runtime.limited_client import LimitedClient
 from wharfinger.runtime.resources import CONFIG_MAP

@@ -10,7 +10,8 @@ from wharfinger.cluster.client import ClusterClient
 from wharfinger.cluster.errors import UnreachableError
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.formats.json_value import JsonObject
-from wharfinger.queue.slots import SlotLimits, Slots
+from wharfinger.queue.slots import Slots
+from wharfinger.queue.slots_machine import SlotLimits
 from wharfinger.runtime.identity import SYSTEM_NAMESPACE
 from wharfinger.runtime.limited_client import LimitedClient
 from wharfinger.runtime.package_state import decoded

@@ -20,7 +20,7 @@ from tests.runtime.test_stock import until_true
 from tests.runtime.world import World, open_world
 from wharfinger.formats.json_value import JsonObject, find_int, find_str
 from wharfinger.queue.backoff import BackoffPolicy
-from wharfinger.queue.service import MAIN_LANE
+from wharfinger.queue.events import MAIN_LANE
 from wharfinger.runtime.identity import SYSTEM_NAMESPACE
 from wharfinger.runtime.inspector import NodeSnapshot
 from wharfinger.runtime.reports import PATIENCE

@@ -36,7 +36,7 @@ from wharfinger.debug.client import open_debug_client
 from wharfinger.debug.server import open_debug_server
 from wharfinger.hooks.hook_services import HookServices
 from wharfinger.queue.backoff import BackoffPolicy
-from wharfinger.queue.slots import SlotLimits
+from wharfinger.queue.slots_machine import SlotLimits
 from wharfinger.runtime import service
 from wharfinger.runtime.controller import open_controller
 from wharfinger.runtime.instance import Tools

@@ -21,9 +21,9 @@ from tests.runtime.test_crd_tasks import BOAT
 from tests.runtime.test_hook_runs import bash
 from tests.runtime.world import World
 from wharfinger.formats.json_value import JsonObject
-from wharfinger.runtime.gates import Facts
 from wharfinger.runtime.resources import IGNORE_DEPENDENTS
-from wharfinger.runtime.scheduler import FactsChanged
+from wharfinger.runtime.rules import Facts
+from wharfinger.runtime.scheduler_events import FactsChanged
 
 # What packages require
 

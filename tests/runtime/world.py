@@ -31,7 +31,7 @@ from wharfinger.cluster.resource import ObjectKey
 from wharfinger.cluster.stall import GRACE_S
 from wharfinger.cluster.work_queue import WorkKeys
 from wharfinger.formats.json_value import JsonObject, JsonValue, find_int, find_list, find_object, find_str
-from wharfinger.hooks.discovery import ProcessConfigReader
+from wharfinger.hooks.config_reader import ProcessConfigReader
 from wharfinger.hooks.filters import Filters
 from wharfinger.hooks.hook_services import HookServices
 from wharfinger.hooks.jq_pool import open_jq_pool
@@ -49,7 +49,8 @@ from wharfinger.packages.source import Source, open_source, source_text
 from wharfinger.process.command import Limits
 from wharfinger.queue.backoff import BackoffPolicy
 from wharfinger.queue.scope import WorkScope
-from wharfinger.queue.slots import SlotLimits, Slots
+from wharfinger.queue.slots import Slots
+from wharfinger.queue.slots_machine import SlotLimits
 from wharfinger.runtime.application_scope import NAMESPACE
 from wharfinger.runtime.controller import open_controller
 from wharfinger.runtime.health_expressions import HealthExpressions
@@ -61,7 +62,7 @@ from wharfinger.runtime.resources import APPLICATION, MODULE, REQUESTED
 from wharfinger.runtime.runtime import Runtime
 from wharfinger.runtime.service import Facts, open_runtime
 from wharfinger.runtime.status_writer import StatusWriter
-from wharfinger.runtime.summary import summary
+from wharfinger.runtime.summary import summarize
 
 PATIENCE_S = 60
 SOON = BackoffPolicy(initial_s=1.0, max_s=2.0)
@@ -214,7 +215,7 @@ class World:
 
     def _state_of(self, name: str) -> str:
         status = self.runtime.status(name)
-        return summary(status).state if status is not None else ""
+        return summarize(status).state if status is not None else ""
 
     async def until_gone(self, namespace: str, name: str) -> None:
         """Wait until the object is gone."""

@@ -15,18 +15,6 @@ from wharfinger.cluster.resource import ObjectKey, ResourceType
 from wharfinger.cluster.watch_type import WatchType
 from wharfinger.formats.json_value import JsonObject, JsonValue
 
-__all__ = [
-    "ClusterClient",
-    "ObjectList",
-    "Propagation",
-    "RawEvent",
-    "RawPage",
-    "ServedKinds",
-    "WatchEvent",
-    "WatchType",
-]
-
-
 REVIEWS: Final = "authorization.k8s.io"
 """The group of questions about rights, which are created and never kept."""
 

@@ -20,8 +20,6 @@ from typing import Final
 from wharfinger.cluster.crd_narrowing import CrdRule, narrowings
 from wharfinger.formats.json_value import JsonObject, JsonValue, as_object, find, find_list, find_object, find_str
 
-__all__ = ["ALLOW_UNSAFE", "MAX_PROBLEMS", "CrdProblem", "CrdRule", "allows_unsafe", "crd_problems"]
-
 ALLOW_UNSAFE: Final = "wharfinger.dev/allow-unsafe-crd-upgrade"
 """Annotation on a new definition: ``"true"`` lets it replace the old one whatever `crd_problems` says."""
 MAX_PROBLEMS: Final = 20

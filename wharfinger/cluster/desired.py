@@ -14,7 +14,8 @@ from wharfinger.cluster.drift_policy import DriftPolicy
 from wharfinger.cluster.install_order import wave_of
 from wharfinger.cluster.ownership import ForeignObjectError, Owner, owned, placed
 from wharfinger.cluster.resource import ObjectKey
-from wharfinger.cluster.tables.table import Index, Snapshot, Table
+from wharfinger.cluster.tables.snapshot import Index, Snapshot
+from wharfinger.cluster.tables.table import Table
 from wharfinger.formats.json_value import JsonObject, as_object, checksum, encode_json
 from wharfinger.formats.packed_json import PackedJson
 

@@ -13,7 +13,7 @@ from typing import Final
 import httpx
 import trio
 
-from wharfinger.cluster.client import REVIEWS, ObjectList, Propagation, RawEvent, RawPage, ServedKinds, WatchEvent
+from wharfinger.cluster.client import REVIEWS, ObjectList, Propagation, ServedKinds, WatchEvent
 from wharfinger.cluster.connection import Connection
 from wharfinger.cluster.discovery import (
     AGGREGATED_ACCEPT,
@@ -28,6 +28,7 @@ from wharfinger.cluster.errors import ApiError, SilentKindError, UnknownKindErro
 from wharfinger.cluster.http_errors import MalformedAnswerError, NotServedError
 from wharfinger.cluster.http_reading import HttpReader, decode_object, selectors, text_of
 from wharfinger.cluster.http_session import Call, ClientOptions, HttpSession, open_session
+from wharfinger.cluster.raw_object import RawEvent, RawPage
 from wharfinger.cluster.resource import ObjectKey, ResourceType, kind_of, name_of, namespace_of
 from wharfinger.formats.json_value import JsonObject, JsonValue, ShapeError, encode_json, find_str
 

@@ -14,10 +14,11 @@ from typing import assert_never
 import trio
 
 from wharfinger.cluster import informer_core as core
-from wharfinger.cluster.client import ClusterClient, WatchEvent, WatchType
+from wharfinger.cluster.client import ClusterClient, WatchEvent
 from wharfinger.cluster.errors import ClusterError, GoneError
 from wharfinger.cluster.object_cache import Changes, ObjectCache, OnChange, told, whole
 from wharfinger.cluster.resource import ObjectKey, ResourceType
+from wharfinger.cluster.watch_type import WatchType
 from wharfinger.formats.json_value import JsonObject, ShapeError, find_str
 
 

@@ -27,12 +27,13 @@ from wharfinger.cluster.desired import identity_of
 from wharfinger.cluster.drift import Drift
 from wharfinger.cluster.drift_policy import DriftMode
 from wharfinger.cluster.errors import ClusterError
+from wharfinger.cluster.object_stream import WatchSubscription
 from wharfinger.cluster.object_waits import silent
 from wharfinger.cluster.ownership import Owner
 from wharfinger.cluster.raw_object import RawChange
 from wharfinger.cluster.release_scope import Confined
 from wharfinger.cluster.resource import ObjectKey, ResourceType
-from wharfinger.cluster.shared_watches import SharedWatches, WatchSubscription
+from wharfinger.cluster.shared_watches import SharedWatches
 from wharfinger.cluster.survey import key_of, look_up
 from wharfinger.cluster.watch_type import WatchType
 from wharfinger.cluster.work_queue import WorkQueue

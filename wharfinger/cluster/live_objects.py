@@ -27,10 +27,11 @@ import trio
 from wharfinger.cluster.client import ClusterClient
 from wharfinger.cluster.errors import ClusterError
 from wharfinger.cluster.http_errors import NotServedError
+from wharfinger.cluster.object_stream import WatchSubscription
 from wharfinger.cluster.ownership import RELEASE_LABEL
 from wharfinger.cluster.raw_object import RawChange, RawObject
 from wharfinger.cluster.resource import ObjectKey, ResourceType
-from wharfinger.cluster.shared_watches import SharedWatches, WatchSubscription
+from wharfinger.cluster.shared_watches import SharedWatches
 from wharfinger.cluster.watch_stream import MAX_LINE_BYTES
 from wharfinger.cluster.watch_type import WatchType
 from wharfinger.formats.errors import FormatError

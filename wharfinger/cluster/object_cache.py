@@ -15,8 +15,8 @@ from types import MappingProxyType
 
 import trio
 
-from wharfinger.cluster.client import WatchType
 from wharfinger.cluster.resource import ObjectKey, ResourceType, name_of, namespace_of
+from wharfinger.cluster.watch_type import WatchType
 from wharfinger.formats.json_value import JsonObject, find_str
 
 

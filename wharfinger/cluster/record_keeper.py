@@ -19,10 +19,11 @@ from wharfinger.cluster.fencing import Holder
 from wharfinger.cluster.interruption import WaitInterruptedError
 from wharfinger.cluster.ownership import Owner, flattened
 from wharfinger.cluster.patience import patiently
+from wharfinger.cluster.record_cache import Stored
 from wharfinger.cluster.release import Release, ReleaseError, ReleaseStatus, new_release
 from wharfinger.cluster.release_hooks import Hook, hooks_of
 from wharfinger.cluster.release_request import ReleaseRequest
-from wharfinger.cluster.release_store import ReleaseBusyError, ReleaseStore, Stored
+from wharfinger.cluster.release_store import ReleaseBusyError, ReleaseStore
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json_value import JsonObject, as_object
 from wharfinger.formats.yaml_reader import YamlLimits, read_yaml_all

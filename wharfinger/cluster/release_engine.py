@@ -37,7 +37,7 @@ from wharfinger.cluster.drift import Drift
 from wharfinger.cluster.drift_monitor import DriftMonitor
 from wharfinger.cluster.drift_policy import DriftPolicy
 from wharfinger.cluster.engine_board import EngineBoard, Known
-from wharfinger.cluster.engine_options import EngineListener, EngineOptions, EngineStatistics, utc_now
+from wharfinger.cluster.engine_options import EngineListener, EngineOptions, EngineStatistics
 from wharfinger.cluster.errors import ClusterError
 from wharfinger.cluster.fencing import Holder
 from wharfinger.cluster.foreign_changes import ForeignChanges
@@ -60,28 +60,13 @@ from wharfinger.cluster.release_rows import ReleaseRows
 from wharfinger.cluster.release_scope import check_scope, only_inside
 from wharfinger.cluster.release_store import ReleaseBusyError, ReleaseStore
 from wharfinger.cluster.release_uninstall import Uninstall
-from wharfinger.cluster.release_upgrade import EmptyReleaseError, NamespaceMissingError, Tools, Upgrade, apply_early
+from wharfinger.cluster.release_upgrade import Tools, Upgrade, apply_early
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.cluster.shared_watches import SharedWatches
 from wharfinger.cluster.survey import Surveyor, rows_of
 from wharfinger.cluster.tables.table import Initializer
 from wharfinger.cluster.unattended import Unattended
 from wharfinger.formats.json_value import JsonObject, ShapeError
-
-__all__ = [
-    "EmptyReleaseError",
-    "EngineListener",
-    "EngineOptions",
-    "EngineStatistics",
-    "NamespaceMissingError",
-    "Outcome",
-    "ReleaseEngine",
-    "ReleaseRequest",
-    "ReleaseResult",
-    "UninstallResult",
-    "open_release_engine",
-    "utc_now",
-]
 
 SYNC_PATIENCE_S: Final = 5.0
 """How long a restore waits until the records of all releases are known, which saves a list for each."""

@@ -18,7 +18,6 @@ from typing import Final
 
 import msgspec
 
-from wharfinger.cluster.client import WatchType
 from wharfinger.cluster.fencing import Holder
 from wharfinger.cluster.object_stream import WatchSubscription
 from wharfinger.cluster.ownership import Owner
@@ -26,6 +25,7 @@ from wharfinger.cluster.raw_object import RawChange
 from wharfinger.cluster.release import SECRET_TYPE, ReleaseStatus, read_holder
 from wharfinger.cluster.resource import ResourceType
 from wharfinger.cluster.shared_watches import SharedWatches
+from wharfinger.cluster.watch_type import WatchType
 from wharfinger.formats.json_value import JsonObject, find_str
 
 SECRETS: Final = ResourceType("", "v1", "Secret", "secrets", namespaced=True)

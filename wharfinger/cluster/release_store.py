@@ -46,8 +46,6 @@ from wharfinger.cluster.release_heads import ReleaseHeads
 from wharfinger.cluster.resource import ObjectKey, name_of, namespace_of
 from wharfinger.formats.json_value import JsonObject, ShapeError, find_object, find_str
 
-__all__ = ["HISTORY", "ReleaseBusyError", "ReleaseStore", "Stored"]
-
 log = logging.getLogger(__name__)
 
 Result = TypeVar("Result")

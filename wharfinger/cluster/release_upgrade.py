@@ -23,13 +23,13 @@ from wharfinger.cluster.object_waits import Progress, silent, wait_gone
 from wharfinger.cluster.ownership import Owner, flattened
 from wharfinger.cluster.patience import patiently
 from wharfinger.cluster.readiness import Current, readiness
+from wharfinger.cluster.record_cache import Stored
 from wharfinger.cluster.record_keeper import RecordKeeper
 from wharfinger.cluster.release import Release, ReleaseError, ReleaseStatus, check_name
 from wharfinger.cluster.release_hooks import RUN_BY_DAEMON, HookEvent, HookRunner, hook_entry, parse_hooks
 from wharfinger.cluster.release_request import Outcome, ReleaseRequest, ReleaseResult
 from wharfinger.cluster.release_rows import ReleaseRows
 from wharfinger.cluster.release_scope import Confined, check_scope
-from wharfinger.cluster.release_store import Stored
 from wharfinger.cluster.removal import Farewell, judge_leaving
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.cluster.survey import CRD, Survey, Surveyor, look_up, rows_of

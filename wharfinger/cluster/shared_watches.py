@@ -21,8 +21,6 @@ from wharfinger.cluster.object_stream import ObjectStream, SharedWatchStatistics
 from wharfinger.cluster.raw_object import OnRawChange
 from wharfinger.cluster.resource import ResourceType
 
-__all__ = ["SharedWatchStatistics", "SharedWatches", "WatchSubscription", "open_shared_watches"]
-
 
 class SharedWatches:
     """Made by :func:`open_shared_watches`."""

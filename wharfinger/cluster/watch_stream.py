@@ -8,11 +8,12 @@ from typing import Final
 
 import msgspec
 
-from wharfinger.cluster.client import WatchEvent, WatchType
+from wharfinger.cluster.client import WatchEvent
 from wharfinger.cluster.errors import UnreachableError
 from wharfinger.cluster.http_errors import error_of_status
 from wharfinger.cluster.raw_object import RawEvent, read_bookmark, read_raw_object
 from wharfinger.cluster.resource import ResourceType
+from wharfinger.cluster.watch_type import WatchType
 from wharfinger.formats.json_value import ShapeError, as_object
 
 MAX_LINE_BYTES: Final = 16 * 1024 * 1024

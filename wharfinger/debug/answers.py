@@ -20,8 +20,8 @@ from wharfinger.debug.package_encoding import package_to_json, packages_to_json
 from wharfinger.debug.statistics_encoding import statistics_to_json
 from wharfinger.debug.statistics_text import statistics_lines
 from wharfinger.debug.table import layout
-from wharfinger.debug.text import printable
 from wharfinger.formats.json_value import JsonObject
+from wharfinger.formats.terminal_text import printable
 from wharfinger.runtime.inspector import (
     Inspector,
     InvalidSettings,

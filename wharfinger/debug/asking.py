@@ -13,8 +13,8 @@ import trio
 
 from wharfinger.debug.client import DebugClient, open_debug_client
 from wharfinger.debug.errors import DebugError, OutputError
-from wharfinger.debug.text import printable
 from wharfinger.formats.encodable import encodable
+from wharfinger.formats.terminal_text import printable
 from wharfinger.runtime.paths import SOCKET_VARIABLE, default_socket
 
 _T = TypeVar("_T")

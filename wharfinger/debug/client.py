@@ -37,8 +37,9 @@ from wharfinger.debug.routes import (
     WHY,
 )
 from wharfinger.debug.statistics_encoding import statistics_from_json
-from wharfinger.debug.text import printable, shorten
+from wharfinger.debug.text import shorten
 from wharfinger.formats.json_value import JsonObject, JsonValue, ShapeError, encode_json
+from wharfinger.formats.terminal_text import printable
 from wharfinger.runtime.inspector import (
     DaemonSnapshot,
     ExplanationSnapshot,

@@ -29,9 +29,9 @@ from wharfinger.debug.client import DebugClient
 from wharfinger.debug.errors import DebugError
 from wharfinger.debug.output import OUTPUT_FORMATS, OutputFormat
 from wharfinger.debug.routes import MAX_SETTINGS, MAX_SETTINGS_VERSION, MAX_SHOWN, read_settings_version
-from wharfinger.debug.text import printable
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json_value import JsonObject, as_object
+from wharfinger.formats.terminal_text import printable
 from wharfinger.formats.yaml_reader import read_yaml
 
 _LISTED: Final = {"packages": "", "applications": "Application", "modules": "Module"}

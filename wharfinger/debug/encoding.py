@@ -29,7 +29,7 @@ from wharfinger.formats.json_value import (
     find_str,
     need_str,
 )
-from wharfinger.formats.openapi_schema import Problem
+from wharfinger.formats.schema_problems import Problem
 from wharfinger.runtime.inspector import (
     DaemonSnapshot,
     InvalidSettings,

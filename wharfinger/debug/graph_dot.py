@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from wharfinger.debug.graph_model import EdgeKind, Graph, GraphEdge, GraphNode, NodeState
-from wharfinger.debug.text import printable
+from wharfinger.formats.terminal_text import printable
 
 _PLAIN: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _STATES: Final = {

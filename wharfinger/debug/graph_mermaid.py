@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from wharfinger.debug.graph_model import EdgeKind, Graph, GraphEdge, NodeState
-from wharfinger.debug.text import printable
+from wharfinger.formats.terminal_text import printable
 
 MAX_EDGES: Final = 500
 MAX_CHARACTERS: Final = 50_000

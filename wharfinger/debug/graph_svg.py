@@ -17,7 +17,8 @@ from wharfinger.debug.graph_layout import Box, Layout, Point, Size, lay_out
 from wharfinger.debug.graph_look import HEADS, SHIFTS, SIGNS, class_of, style_lines
 from wharfinger.debug.graph_model import EdgeKind, Graph, GraphEdge, GraphNode, NodeState
 from wharfinger.debug.node_text import moment_text
-from wharfinger.debug.text import printable, shorten, width
+from wharfinger.debug.text import shorten, width
+from wharfinger.formats.terminal_text import printable
 
 _LETTER: Final = 7.4
 """Pixels that a letter takes at most, in the fonts that the style sheet names."""

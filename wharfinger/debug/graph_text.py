@@ -10,7 +10,8 @@ from typing import Final
 
 from wharfinger.debug.graph_model import EdgeKind, Graph, GraphEdge, GraphNode, NodeState
 from wharfinger.debug.node_text import moment_text
-from wharfinger.debug.text import printable, width
+from wharfinger.debug.text import width
+from wharfinger.formats.terminal_text import printable
 
 _LEAST_COLUMNS: Final = 30
 """Nothing is wrapped below this: then the terminal wraps."""

@@ -11,8 +11,9 @@ from itertools import takewhile
 from typing import Final
 
 from wharfinger.debug.output import render_yaml
-from wharfinger.debug.text import printable
-from wharfinger.formats.redaction import TextRedactor, redact_value
+from wharfinger.formats.redaction import redact_value
+from wharfinger.formats.redaction_text import TextRedactor
+from wharfinger.formats.terminal_text import printable
 from wharfinger.formats.yaml_reader import read_yaml_all
 
 _DOCUMENT: Final = re.compile(r"^(?=---(?:[ \t\r\n]|\Z))", re.MULTILINE)

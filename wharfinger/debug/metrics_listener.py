@@ -15,7 +15,7 @@ import trio
 
 from wharfinger.debug.errors import MetricsAddressError
 from wharfinger.debug.routes import HOOK_METRICS, HOOKS, METRICS, make_handler
-from wharfinger.debug.text import printable
+from wharfinger.formats.terminal_text import printable
 from wharfinger.httpd.messages import Answer, Handler, Request, Response
 from wharfinger.httpd.server import HttpLimits, open_server
 from wharfinger.runtime.inspector import Inspector

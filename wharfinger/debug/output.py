@@ -8,9 +8,9 @@ from typing import Final, Literal, TypeAlias
 
 import msgspec
 
-from wharfinger.debug.text import is_safe, json_printable
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json_value import JsonValue
+from wharfinger.formats.terminal_text import is_safe, json_printable
 from wharfinger.formats.yaml_writer import write_yaml
 
 OutputFormat: TypeAlias = Literal["json", "yaml"]

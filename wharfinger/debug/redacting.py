@@ -10,8 +10,9 @@ from dataclasses import replace
 from typing import assert_never
 
 from wharfinger.formats.json_value import JsonObject, JsonValue
-from wharfinger.formats.openapi_schema import Problem
-from wharfinger.formats.redaction import MARK, TextRedactor, redact_object
+from wharfinger.formats.redaction import redact_object
+from wharfinger.formats.redaction_text import MARK, TextRedactor
+from wharfinger.formats.schema_problems import Problem
 from wharfinger.runtime.inspector import (
     ExplanationSnapshot,
     HookSnapshot,

@@ -38,7 +38,7 @@ from wharfinger.debug.statistics_encoding import statistics_to_json
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.exposition import CONTENT_TYPE
 from wharfinger.formats.json_value import JsonObject, as_object, decode_json
-from wharfinger.formats.redaction import TextRedactor
+from wharfinger.formats.redaction_text import TextRedactor
 from wharfinger.httpd.messages import Handler, Request, Response
 from wharfinger.runtime.inspector import Inspector
 

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Final
 
-from wharfinger.debug.text import printable, shorten, width
+from wharfinger.debug.text import shorten, width
+from wharfinger.formats.terminal_text import printable
 
 _GAP: Final = "   "
 _LEAST_LAST_COLUMN: Final = 20

@@ -3,10 +3,6 @@
 import unicodedata
 from typing import Final
 
-from wharfinger.formats.terminal_text import is_safe, json_printable, printable
-
-__all__ = ["is_safe", "json_printable", "printable", "shorten", "width"]
-
 _ELLIPSIS: Final = "…"
 
 

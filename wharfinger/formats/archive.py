@@ -17,20 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, assert_never
 
-from wharfinger.formats.archive_stream import ArchiveStream, ExtractionStoppedError, Readable, StreamLimits
+from wharfinger.formats.archive_stream import ArchiveStream, Readable, StreamLimits
 from wharfinger.formats.archive_tree import ArchiveTree, Placed, TreeLimits, TreePath
 from wharfinger.formats.errors import ArchiveError
 from wharfinger.formats.tar_reader import BLOCK, Entry, Kind, TarReader
-
-__all__ = [
-    "DEFAULT_LIMITS",
-    "ArchiveError",
-    "ArchiveLimits",
-    "ExtractReport",
-    "ExtractionStoppedError",
-    "extract_layers",
-    "extract_tar",
-]
 
 _FOLDER_MODE: Final = 0o700
 _FILE_MODE: Final = 0o600

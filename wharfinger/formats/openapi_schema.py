@@ -32,11 +32,8 @@ from wharfinger.formats.schema_immutable import has_immutable, immutable_problem
 from wharfinger.formats.schema_lists import has_list_types, list_problems
 from wharfinger.formats.schema_patterns import pattern_options
 from wharfinger.formats.schema_problems import Problem
-from wharfinger.formats.schema_transforms import closed, extended, required_for_helm
 from wharfinger.formats.schema_validations import SchemaRules, rules_of
 from wharfinger.formats.schema_values import defaulted, has_write_only, pruned, write_only_paths
-
-__all__ = ["Problem", "Schema", "SchemaError", "closed", "compile_schema", "extended", "required_for_helm"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,8 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from wharfinger.formats.json_value import MAX_DEPTH, JsonObject, JsonValue
-from wharfinger.formats.redaction_text import MARK, SHORTEST_SECRET, TextRedactor, redact_text
+from wharfinger.formats.redaction_text import MARK, TextRedactor
 from wharfinger.formats.sensitive_keys import is_sensitive_key, may_be_a_reference
-
-__all__ = ["MARK", "SHORTEST_SECRET", "RedactPath", "TextRedactor", "redact_object", "redact_text", "redact_value"]
 
 RedactPath: TypeAlias = tuple[str | int, ...]
 """Keys and indexes from the root; ``"*"`` stands for every key or item of one level."""

@@ -13,9 +13,10 @@ from typing import cast
 import trio
 
 from wharfinger.formats.json_value import JsonObject, JsonValue, find_str
-from wharfinger.hooks.config import HookScope
+from wharfinger.hooks.config_bindings import HookScope
 from wharfinger.hooks.config_document import config_document
-from wharfinger.hooks.discovery import ProcessConfigReader, read_hooks
+from wharfinger.hooks.config_reader import ProcessConfigReader
+from wharfinger.hooks.discovery import read_hooks
 from wharfinger.hooks.errors import HookError
 from wharfinger.hooks.filters import FilterError
 from wharfinger.hooks.hook_environment import AskedVariable, add_environment_option, hook_environment

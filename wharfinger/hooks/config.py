@@ -38,21 +38,6 @@ from wharfinger.hooks.config_v0 import as_version_1, coerced
 from wharfinger.hooks.config_webhooks import conversion_bindings, mutating_bindings, validating_bindings
 from wharfinger.hooks.object_names import need_namespace, need_object_name
 
-__all__ = [
-    "MAIN_QUEUE",
-    "MAX_BYTES",
-    "MAX_WATCHES",
-    "HookConfig",
-    "HookConfigError",
-    "HookScope",
-    "KubernetesBinding",
-    "NamespaceSelector",
-    "ScheduleBinding",
-    "WatchVerb",
-    "check_hook_config",
-    "read_hook_config",
-]
-
 MAIN_QUEUE: Final = "main"
 MAX_BYTES: Final = 1024 * 1024
 MAX_WATCHES: Final = 256

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Final
 
-from wharfinger.hooks.config import HookConfig, KubernetesBinding, ScheduleBinding, WatchVerb
+from wharfinger.hooks.config_bindings import HookConfig, KubernetesBinding, ScheduleBinding, WatchVerb
 from wharfinger.hooks.context_file import Context, ContextValue
 from wharfinger.hooks.monitor_core import Item, MonitorEvent
 

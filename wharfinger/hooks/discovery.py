@@ -17,15 +17,14 @@ from typing import Final
 import trio
 
 from wharfinger.hooks.batch_hooks import read_batch
-from wharfinger.hooks.config import HookConfig, HookConfigError, HookScope, read_hook_config
-from wharfinger.hooks.config_bindings import UNBOUND
-from wharfinger.hooks.config_reader import BATCH_ARGUMENTS, ConfigReader, ProcessConfigReader
+from wharfinger.hooks.config import read_hook_config
+from wharfinger.hooks.config_bindings import UNBOUND, HookConfig, HookScope
+from wharfinger.hooks.config_problems import HookConfigError
+from wharfinger.hooks.config_reader import BATCH_ARGUMENTS, ConfigReader
 from wharfinger.hooks.config_webhooks import CONVERSION, MUTATING, VALIDATING
 from wharfinger.hooks.errors import HookError
 from wharfinger.hooks.hook_files import FOLDER, MAX_HOOKS, HookFile, find_hook_files
 from wharfinger.packages.definition import Layout
-
-__all__ = ["ConfigReader", "Hook", "HookKind", "ProcessConfigReader", "discover_hooks", "read_hook", "read_hooks"]
 
 log = logging.getLogger(__name__)
 

@@ -14,7 +14,8 @@ from datetime import datetime, tzinfo
 import trio
 
 from wharfinger.cluster.client import ClusterClient
-from wharfinger.cluster.shared_watches import SharedWatches, SharedWatchStatistics
+from wharfinger.cluster.object_stream import SharedWatchStatistics
+from wharfinger.cluster.shared_watches import SharedWatches
 from wharfinger.hooks.discovery import Hook
 from wharfinger.hooks.errors import HookError
 from wharfinger.hooks.filters import Filters

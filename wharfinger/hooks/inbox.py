@@ -20,7 +20,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from wharfinger.hooks.config import KubernetesBinding, ScheduleBinding, WatchVerb
+from wharfinger.hooks.config_bindings import KubernetesBinding, ScheduleBinding, WatchVerb
 from wharfinger.hooks.discovery import Hook
 from wharfinger.hooks.monitor_backlog import Change, reduced
 from wharfinger.hooks.monitor_core import MonitorEvent

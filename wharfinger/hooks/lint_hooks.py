@@ -20,7 +20,9 @@ from wharfinger.formats.json_value import JsonObject, as_object, find_list, find
 from wharfinger.formats.yaml_lines import Lines, yaml_lines
 from wharfinger.formats.yaml_lines import Path as Place
 from wharfinger.formats.yaml_reader import YamlError, read_yaml
-from wharfinger.hooks.config import HookConfig, HookConfigError, HookScope, KubernetesBinding, check_hook_config
+from wharfinger.hooks.config import check_hook_config
+from wharfinger.hooks.config_bindings import HookConfig, HookScope, KubernetesBinding
+from wharfinger.hooks.config_problems import HookConfigError
 from wharfinger.hooks.config_reader import BATCH_ARGUMENTS, CONFIG_ARGUMENTS, ConfigReader
 from wharfinger.hooks.config_webhooks import CONVERSION, MUTATING, VALIDATING
 from wharfinger.hooks.discovery import Hook, HookKind, read_hooks

@@ -13,7 +13,7 @@ from typing import Final
 
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json_value import JsonValue
-from wharfinger.formats.openapi_schema import Problem
+from wharfinger.formats.schema_problems import Problem
 from wharfinger.formats.yaml_lines import Path
 from wharfinger.formats.yaml_reader import read_yaml
 from wharfinger.hooks.lint_sources import LintFinding, Sources, finding

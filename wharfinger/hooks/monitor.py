@@ -40,7 +40,7 @@ from wharfinger.cluster.resource import ObjectKey, ResourceType
 from wharfinger.cluster.shared_watches import SharedWatches
 from wharfinger.cluster.watch_type import WatchType
 from wharfinger.formats.json_value import JsonValue, ShapeError, canonical_json
-from wharfinger.hooks.config import KubernetesBinding, WatchVerb
+from wharfinger.hooks.config_bindings import KubernetesBinding, WatchVerb
 from wharfinger.hooks.errors import HookError
 from wharfinger.hooks.filters import FilterError, Filters
 from wharfinger.hooks.monitor_backlog import Backlog, Change

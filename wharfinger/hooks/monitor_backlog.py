@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Generic, TypeVar
 
 from wharfinger.cluster.resource import ObjectKey
-from wharfinger.hooks.config import WatchVerb
+from wharfinger.hooks.config_bindings import WatchVerb
 
 LIMIT: Final = 1_000
 """How many changes may wait before they are reduced."""

@@ -16,7 +16,7 @@ from typing import assert_never
 from wharfinger.cluster.raw_object import RawObject
 from wharfinger.cluster.resource import ObjectKey
 from wharfinger.formats.packed_json import PackedJson
-from wharfinger.hooks.config import KubernetesBinding, WatchVerb
+from wharfinger.hooks.config_bindings import KubernetesBinding, WatchVerb
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,12 +21,14 @@ import trio
 
 from wharfinger.cluster.client import ClusterClient
 from wharfinger.cluster.errors import ClusterError
+from wharfinger.cluster.object_stream import WatchSubscription
 from wharfinger.cluster.raw_object import OnRawChange, RawChange
 from wharfinger.cluster.resource import ObjectKey, ResourceType
-from wharfinger.cluster.shared_watches import SharedWatches, WatchSubscription
+from wharfinger.cluster.shared_watches import SharedWatches
 from wharfinger.cluster.watch_type import WatchType
 from wharfinger.formats.json_value import ShapeError
-from wharfinger.hooks.config import MAX_WATCHES, KubernetesBinding, NamespaceSelector
+from wharfinger.hooks.config import MAX_WATCHES
+from wharfinger.hooks.config_bindings import KubernetesBinding, NamespaceSelector
 
 log = logging.getLogger(__name__)
 

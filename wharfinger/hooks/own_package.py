@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Final
 
 from wharfinger.formats.json_value import JsonObject, find_object
-from wharfinger.hooks.config import HookConfigError, HookScope
+from wharfinger.hooks.config_bindings import HookScope
+from wharfinger.hooks.config_problems import HookConfigError
 from wharfinger.hooks.discovery import Hook
 from wharfinger.hooks.enabled_script import SCRIPT, is_without_say
 from wharfinger.hooks.errors import HookError

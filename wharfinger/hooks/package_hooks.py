@@ -19,7 +19,7 @@ from typing import Final
 from wharfinger.cluster.client import ClusterClient
 from wharfinger.cluster.shared_watches import SharedWatches
 from wharfinger.hooks import contexts
-from wharfinger.hooks.config import KubernetesBinding, ScheduleBinding
+from wharfinger.hooks.config_bindings import KubernetesBinding, ScheduleBinding
 from wharfinger.hooks.context_file import Context
 from wharfinger.hooks.discovery import Hook
 from wharfinger.hooks.errors import HookError

@@ -13,8 +13,13 @@ from wharfinger.cluster.resource import ObjectKey, ResourceType, split_api_versi
 from wharfinger.formats.json_value import JsonObject, JsonValue, as_object, canonical_json, to_json
 from wharfinger.formats.packed_json import PackedJson
 from wharfinger.hooks import contexts
-from wharfinger.hooks.config import HookConfig, KubernetesBinding, WatchVerb
-from wharfinger.hooks.config_bindings import AdmissionBinding, ConversionBinding
+from wharfinger.hooks.config_bindings import (
+    AdmissionBinding,
+    ConversionBinding,
+    HookConfig,
+    KubernetesBinding,
+    WatchVerb,
+)
 from wharfinger.hooks.context_file import Context, ContextValue
 from wharfinger.hooks.filters import FilterError, Filters
 from wharfinger.hooks.monitor_core import Item, MonitorEvent

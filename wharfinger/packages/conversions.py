@@ -33,20 +33,6 @@ from wharfinger.packages.errors import ArtifactError, ConversionError
 from wharfinger.packages.package_files import PackageFiles
 from wharfinger.packages.strict_fields import at, closed_object, items, number, open_object, text
 
-__all__ = [
-    "CONVERSIONS_FOLDER",
-    "NO_CONVERSIONS",
-    "X_CONFIG_VERSION",
-    "Conversion",
-    "ConversionChain",
-    "JqRunner",
-    "check_conversions",
-    "convert",
-    "convert_between",
-    "program_problems",
-    "read_conversions",
-]
-
 CONVERSIONS_FOLDER: Final = "openapi/conversions"
 CASES_FILES: Final = ("testcases.yaml", "conversions_test.yaml")
 """Examples of conversions, in the same folder; :mod:`wharfinger.packages.conversion_cases` reads them."""

@@ -26,7 +26,8 @@ from typing import Final
 
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json_value import JsonObject, find_str, type_name
-from wharfinger.formats.openapi_schema import Schema, closed, compile_schema, extended, required_for_helm
+from wharfinger.formats.openapi_schema import Schema, compile_schema
+from wharfinger.formats.schema_transforms import closed, extended, required_for_helm
 from wharfinger.formats.version_constraint import parse_version
 from wharfinger.packages.chart import CHART_FILE, MAX_CHART_FILE, Chart, read_chart_file, synthetic_chart
 from wharfinger.packages.conversions import NO_CONVERSIONS, ConversionChain, read_conversions
@@ -56,24 +57,9 @@ from wharfinger.packages.package_file import (
 from wharfinger.packages.package_files import PackageFiles, open_files
 from wharfinger.packages.requirements import (
     NO_REQUIREMENTS,
-    Dependency,
-    DependencyGroup,
     Requirements,
     is_package_name,
 )
-
-__all__ = [
-    "DEFAULT_WEIGHT",
-    "UNNUMBERED_WEIGHT",
-    "Definition",
-    "Dependency",
-    "DependencyGroup",
-    "Layout",
-    "PackageType",
-    "Requirements",
-    "read_definition",
-    "read_schemas",
-]
 
 DEFAULT_WEIGHT: Final = 999
 """Of Applications, of Modules that are not critical, and of module folders without a number: they come last."""

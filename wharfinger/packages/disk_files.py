@@ -14,7 +14,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import BinaryIO, Final, TypeAlias
 
-from wharfinger.formats.archive import ExtractionStoppedError
+from wharfinger.formats.archive_stream import ExtractionStoppedError
 from wharfinger.packages.errors import StoreError
 from wharfinger.process.remove_tree import remove_tree
 

@@ -11,8 +11,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from wharfinger.packages.definition import DEFAULT_WEIGHT, Definition, Layout, PackageType, read_schemas
+from wharfinger.packages.definition import DEFAULT_WEIGHT, Definition, Layout, read_schemas
 from wharfinger.packages.module_folder import GLOBAL_NAME
+from wharfinger.packages.package_file import PackageType
 from wharfinger.packages.package_files import open_files
 from wharfinger.packages.requirements import NO_REQUIREMENTS
 

@@ -19,7 +19,7 @@ import trio
 
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json_value import JsonObject, as_object
-from wharfinger.formats.openapi_schema import Problem
+from wharfinger.formats.schema_problems import Problem
 from wharfinger.formats.yaml_reader import read_yaml
 from wharfinger.packages.conversion_cases import ConversionCase, read_cases, run_case
 from wharfinger.packages.conversions import X_CONFIG_VERSION, program_problems
@@ -31,16 +31,6 @@ from wharfinger.packages.package_file import MAX_BYTES, MODULE_FILE, PACKAGE_FIL
 from wharfinger.packages.package_files import open_files
 from wharfinger.packages.settings_check import SettingsChecker
 from wharfinger.packages.values import MAX_VALUES, check_package_rules
-
-__all__ = [
-    "CheckFinding",
-    "CheckReport",
-    "GivenSettings",
-    "Severity",
-    "check_package",
-    "own_name",
-    "read_given_settings",
-]
 
 _SCHEMA: Final = "the settings schema"
 _CHECKED_BY_HELM: Final = (

@@ -25,14 +25,6 @@ from wharfinger.packages.renderer import Rendered
 from wharfinger.packages.rewriting import rewritten
 from wharfinger.packages.strict_fields import at, closed_object, items, number, text
 
-__all__ = [
-    "ContainerOverride",
-    "WorkloadOverride",
-    "override_rendered",
-    "overrides_checksum",
-    "read_overrides",
-]
-
 FIELD: Final = "spec.resourceRequests"
 MAX_WORKLOADS: Final = 100
 MAX_CONTAINERS: Final = 50

@@ -8,7 +8,7 @@ wrong as problems instead of raising: whoever asks wants all of it. It is what `
 from dataclasses import dataclass
 
 from wharfinger.formats.json_value import JsonObject
-from wharfinger.formats.openapi_schema import Problem
+from wharfinger.formats.schema_problems import Problem
 from wharfinger.packages.cel_pool import Rules
 from wharfinger.packages.conversions import JqRunner, convert
 from wharfinger.packages.definition import Definition

@@ -19,8 +19,9 @@ from typing import Final
 from wharfinger.formats.cel_protocol import Finding, FindingKind
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json_value import JsonObject, JsonValue, find
-from wharfinger.formats.openapi_schema import Problem, Schema
+from wharfinger.formats.openapi_schema import Schema
 from wharfinger.formats.schema_document import ValuePath, path_text
+from wharfinger.formats.schema_problems import Problem
 from wharfinger.formats.sensitive_keys import is_sensitive_key
 from wharfinger.packages.cel_pool import Rules
 

@@ -30,27 +30,13 @@ from typing import Final
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json_value import JsonObject, JsonValue, encode_json, type_name
 from wharfinger.formats.merge_patch import overlaid
-from wharfinger.formats.openapi_schema import Problem, Schema
+from wharfinger.formats.openapi_schema import Schema
+from wharfinger.formats.schema_problems import Problem
 from wharfinger.packages.cel_pool import Rules
-from wharfinger.packages.definition import Definition, Layout, PackageType
+from wharfinger.packages.definition import Definition, Layout
 from wharfinger.packages.errors import ArtifactError, PackageError
-from wharfinger.packages.module_folder import camel_name
+from wharfinger.packages.package_file import PackageType
 from wharfinger.packages.settings_report import SettingsReport, report_on
-
-__all__ = [
-    "RenderContext",
-    "SettingsError",
-    "SettingsReport",
-    "camel_name",
-    "check_package_rules",
-    "check_settings",
-    "check_values",
-    "check_values_rules",
-    "effective_settings",
-    "helm_values",
-    "hook_values",
-    "merged_values",
-]
 
 MAX_VALUES: Final = 4 * 1024 * 1024
 """Bytes of JSON of all values of one package; they travel through files and a Secret."""

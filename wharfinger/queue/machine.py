@@ -79,29 +79,6 @@ from wharfinger.queue.state import (
     Running,
 )
 
-__all__ = [
-    "DUPLICATE",
-    "CallDone",
-    "CancelRun",
-    "Completed",
-    "Draining",
-    "Dropped",
-    "Effect",
-    "Enqueued",
-    "Event",
-    "Failed",
-    "Finished",
-    "IllegalEvent",
-    "InputChanged",
-    "Interrupted",
-    "QueueFull",
-    "Retired",
-    "RetryDue",
-    "ScopeCancelled",
-    "StartTask",
-    "step",
-]
-
 Answer: TypeAlias = tuple[QueueState, tuple[Effect, ...]]
 
 _BEGUN: Final = (Running, Completing, Ending)

@@ -23,14 +23,11 @@ import trio
 from wharfinger.queue.crew import Crew
 from wharfinger.queue.dump import QueueDump, QueuesStatistics, merge
 from wharfinger.queue.events import MAIN_LANE, Draining, InputChanged
-from wharfinger.queue.lane import Counters, current_package
-from wharfinger.queue.machine import QueueFull
+from wharfinger.queue.lane import Counters
 from wharfinger.queue.scope import WorkScope
 from wharfinger.queue.state import BackingOff, Parked, Rules
-from wharfinger.queue.task import Task, TaskFailed
+from wharfinger.queue.task import Task
 from wharfinger.queue.worker import QueueWorker, Yard
-
-__all__ = ["MAIN_LANE", "QueueFull", "Queues", "Rules", "Task", "TaskFailed", "current_package", "open_queues"]
 
 log = logging.getLogger(__name__)
 

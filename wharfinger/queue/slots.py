@@ -26,7 +26,7 @@ from typing import Final
 
 import trio
 
-from wharfinger.queue.service import current_package
+from wharfinger.queue.lane import current_package
 from wharfinger.queue.slots_machine import (
     Asked,
     Granted,
@@ -43,8 +43,6 @@ from wharfinger.queue.slots_machine import (
 
 SLOW_S: Final = 10.0
 """Work that raises after holding its slot for this long has held others up."""
-
-__all__ = ["SLOW_S", "Kind", "KindStatistics", "SlotLimits", "Slots", "SlotsStatistics"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,9 @@ from wharfinger.cluster.ownership import Owner
 from wharfinger.cluster.release import Release, ReleaseStatus
 from wharfinger.cluster.resource import kind_of, name_of
 from wharfinger.packages.definition import Definition
-from wharfinger.queue.service import TaskFailed
+from wharfinger.queue.task import TaskFailed
 from wharfinger.runtime.instance import Brought, Instance, Reporter, Tools
+from wharfinger.runtime.package_status import Stage
 from wharfinger.runtime.rendering import (
     Wanted,
     applying_reason,
@@ -37,7 +38,6 @@ from wharfinger.runtime.rendering import (
     waiting_for,
     wanted_render,
 )
-from wharfinger.runtime.status import Stage
 from wharfinger.runtime.waits import waiting
 
 LEFT_TO_PEOPLE: Final = (

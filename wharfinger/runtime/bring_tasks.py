@@ -19,8 +19,8 @@ from wharfinger.cluster.resource import ObjectKey
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json_value import JsonObject, JsonValue, as_object, checksum, decode_json, encode_json
 from wharfinger.formats.merge_patch import overlaid
-from wharfinger.hooks.config import HookConfigError
 from wharfinger.hooks.config_bindings import HookScope
+from wharfinger.hooks.config_problems import HookConfigError
 from wharfinger.hooks.discovery import Hook, discover_hooks
 from wharfinger.hooks.enabled_script import run_enabled_script
 from wharfinger.hooks.errors import HookError
@@ -36,14 +36,14 @@ from wharfinger.packages.registry import Manifest
 from wharfinger.packages.requirements import resolved
 from wharfinger.packages.source import FolderSource, Source, source_host, source_text
 from wharfinger.packages.values import check_package_rules, hook_values
-from wharfinger.queue.slots import Kind
+from wharfinger.queue.slots_machine import Kind
 from wharfinger.runtime.configuration import newest_settings
 from wharfinger.runtime.enabled_vote import KeptVote, globals_for, vote_key
 from wharfinger.runtime.identity import IdentityError, ModuleId, PackageId, identity_variables, is_global
 from wharfinger.runtime.instance import Instance, Reporter, Tools
 from wharfinger.runtime.journal_machine import MAX_RESULT
 from wharfinger.runtime.package_state import PackageState
-from wharfinger.runtime.status import Stage
+from wharfinger.runtime.package_status import Stage
 from wharfinger.runtime.values import values_of
 
 log = logging.getLogger(__name__)

@@ -21,7 +21,7 @@ from wharfinger.packages.errors import StoreError
 from wharfinger.packages.verified_blob import LeastSpeed
 from wharfinger.process.errors import LedgerError
 from wharfinger.queue.backoff import BackoffPolicy
-from wharfinger.queue.slots import SlotLimits
+from wharfinger.queue.slots_machine import SlotLimits
 from wharfinger.runtime.application_scope import ApplicationScope
 from wharfinger.runtime.apply_options import add_apply, apply_options
 from wharfinger.runtime.daemon import HOOK_TIMEOUT_S, DaemonConfig, ServeInspector, ServeMetrics, run_daemon

@@ -39,7 +39,7 @@ from wharfinger.runtime.package_status import (
     open_condition,
 )
 from wharfinger.runtime.reasons import OFF, Reason, explanation
-from wharfinger.runtime.summary import ready_message, summary
+from wharfinger.runtime.summary import ready_message, summarize
 
 
 class Verdict(NamedTuple):
@@ -110,7 +110,7 @@ def _verdicts(status: PackageStatus) -> Iterator[tuple[str, Verdict | Told | Non
 
 def _kstatus(status: PackageStatus, problem: Condition | None) -> Iterator[tuple[str, Verdict]]:
     """Ready, Reconciling and Stalled: of what is wanted, so they say the same as the summary."""
-    message = summary(status).message
+    message = summarize(status).message
     work = status.rollout if problem is None else problem
     if work is not None and (problem is None or status.stays_ready(problem)):
         yield "Ready", Verdict(Truth.TRUE, Reason.READY, ready_message(status))

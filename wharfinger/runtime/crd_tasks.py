@@ -22,10 +22,10 @@ from wharfinger.formats.json_value import JsonObject, find_list, find_str
 from wharfinger.packages.crd_files import read_crds
 from wharfinger.packages.errors import RenderError
 from wharfinger.packages.template_search import mentions
-from wharfinger.queue.slots import Kind
+from wharfinger.queue.slots_machine import Kind
 from wharfinger.runtime.instance import Instance, Reporter, Tools
+from wharfinger.runtime.package_status import Stage, Truth
 from wharfinger.runtime.rendering import applying_reason, drift_of, left_to_people, rendered, waiting_for
-from wharfinger.runtime.status import Stage, Truth
 from wharfinger.runtime.waits import waiting
 
 log = logging.getLogger(__name__)

@@ -58,7 +58,8 @@ from wharfinger.process.command import Limits
 from wharfinger.process.ledger import ProcessLedger, kill_left_behind, open_ledger
 from wharfinger.queue.backoff import BackoffPolicy
 from wharfinger.queue.scope import WorkScope
-from wharfinger.queue.slots import SlotLimits, Slots
+from wharfinger.queue.slots import Slots
+from wharfinger.queue.slots_machine import SlotLimits
 from wharfinger.runtime.application_scope import ApplicationScope
 from wharfinger.runtime.controller import open_controller
 from wharfinger.runtime.health_expressions import HealthExpressions
@@ -236,7 +237,9 @@ async def _open_all(
     async with AsyncExitStack() as stack:
         kubeconfig = config.kubeconfig
         if config.embedded:
-            kubeconfig = await stack.enter_async_context(open_embedded(state / "embedded", ledger, options=config.embedded_options))
+            kubeconfig = await stack.enter_async_context(
+                open_embedded(state / "embedded", ledger, options=config.embedded_options)
+            )
         # Abandoned when cancelled: an exec plugin of the kubeconfig may hang for as long as it likes.
         connection = await trio.to_thread.run_sync(load_connection, kubeconfig, config.context, abandon_on_cancel=True)
         await stack.enter_async_context(open_watchdog(manager))

@@ -14,11 +14,11 @@ from wharfinger.formats.exposition import Description, MetricKind, family_lines,
 from wharfinger.hooks.monitor import Monitor
 from wharfinger.hooks.run_metrics import LABELS as BINDING
 from wharfinger.hooks.run_metrics import OTHERS, package_labels
-from wharfinger.runtime import status as statuses
 from wharfinger.runtime.inspector import DaemonSnapshot, StatisticsSnapshot, TaskCounts
 from wharfinger.runtime.release_metrics import RELEASE_METRICS, release_families
 from wharfinger.runtime.runtime import Runtime
 from wharfinger.runtime.statistics import statistics
+from wharfinger.runtime.summary import summarize
 
 WATCH: Final = ("kind", "namespace", "label_selector", "field_selector")
 MAX_ROWS: Final = 10_000
@@ -118,7 +118,7 @@ def _process(daemon: DaemonSnapshot) -> Iterator[_Family]:
 
 def _packages(runtime: Runtime) -> Iterator[_Family]:
     found = [
-        (instance, statuses.summary(instance.status)[0], package_labels(instance.id.name))
+        (instance, summarize(instance.status)[0], package_labels(instance.id.name))
         for instance in runtime.instances.values()
     ]
     yield _Family(PACKAGES, summed((((each.id.kind, state), 1) for each, state, _ in found), ("", OTHERS)))

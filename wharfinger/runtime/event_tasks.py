@@ -12,13 +12,13 @@ from functools import partial
 
 import trio
 
-from wharfinger.hooks.config import KubernetesBinding
+from wharfinger.hooks.config_bindings import KubernetesBinding
 from wharfinger.hooks.discovery import Hook
 from wharfinger.hooks.inbox import Inbox
 from wharfinger.hooks.package_hooks import PackageHooks
 from wharfinger.hooks.throttle import Throttle
 from wharfinger.queue.scope import WorkScope
-from wharfinger.queue.service import TaskFailed
+from wharfinger.queue.task import TaskFailed
 from wharfinger.runtime.failures import EXPECTED, Expected, classify
 from wharfinger.runtime.hook_runs import Cause, run_hook
 from wharfinger.runtime.instance import Instance, Reporter, Tools

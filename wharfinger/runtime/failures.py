@@ -19,7 +19,7 @@ from wharfinger.cluster.release_store import ReleaseBusyError
 from wharfinger.cluster.release_upgrade import EmptyReleaseError
 from wharfinger.cluster.survey import UnsafeDefinitionError
 from wharfinger.formats.errors import FormatError
-from wharfinger.hooks.config import HookConfigError
+from wharfinger.hooks.config_problems import HookConfigError
 from wharfinger.hooks.errors import HookError
 from wharfinger.hooks.filters import FilterError
 from wharfinger.packages.errors import (
@@ -40,7 +40,7 @@ from wharfinger.process.errors import ProcessError
 from wharfinger.runtime.identity import IdentityError
 from wharfinger.runtime.journal import JournalError
 from wharfinger.runtime.package_state import PackageStateError
-from wharfinger.runtime.status import Stage
+from wharfinger.runtime.package_status import Stage
 from wharfinger.runtime.upkeep import UpkeepError
 
 

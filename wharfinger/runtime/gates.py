@@ -19,21 +19,9 @@ import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from wharfinger.runtime.rules import UNWANTED, Facts, Opinion, Others, Reason, ScriptVote, Vote, votes
+from wharfinger.runtime.rules import UNWANTED, Facts, Opinion, Others, Reason, Vote, votes
 from wharfinger.runtime.scheduler_graph import Node, Topology, Verdict
 from wharfinger.runtime.soft_edges import Knot
-
-__all__ = [
-    "Decision",
-    "Facts",
-    "Opinion",
-    "Reason",
-    "ScriptVote",
-    "Vote",
-    "decide",
-    "decide_affected",
-    "votes_of",
-]
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,13 +11,13 @@ from typing import ClassVar
 
 from wharfinger.hooks.discovery import Hook
 from wharfinger.queue.scope import WorkScope
-from wharfinger.queue.service import TaskFailed
+from wharfinger.queue.task import TaskFailed
 from wharfinger.runtime.event_tasks import failed_event
 from wharfinger.runtime.failures import EXPECTED, classify
 from wharfinger.runtime.hook_runs import Cause, run_hook, with_snapshots
 from wharfinger.runtime.instance import Instance, Reporter, Tools
+from wharfinger.runtime.package_status import Stage
 from wharfinger.runtime.start_tasks import bound_hooks
-from wharfinger.runtime.status import Stage
 from wharfinger.runtime.waits import waiting
 
 log = logging.getLogger(__name__)

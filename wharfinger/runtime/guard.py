@@ -53,12 +53,12 @@ from wharfinger.runtime.holds import (
     was_held,
 )
 from wharfinger.runtime.identity import ModuleId, PackageId
-from wharfinger.runtime.journal import Operation
+from wharfinger.runtime.journal_machine import Operation
+from wharfinger.runtime.package_status import Stage, Truth
 from wharfinger.runtime.reasons import Reason
 from wharfinger.runtime.resources import FINALIZER, PackageSpec, finalizers_of, is_deleting
 from wharfinger.runtime.runtime import Runtime
 from wharfinger.runtime.scheduler import Broken
-from wharfinger.runtime.status import Stage, Truth
 from wharfinger.runtime.stock import rest_as_installed, take_stock
 
 log = logging.getLogger(__name__)

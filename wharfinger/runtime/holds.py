@@ -14,7 +14,9 @@ from wharfinger.formats.version_constraint import parse_version
 from wharfinger.runtime.reasons import HELD, Reason
 from wharfinger.runtime.resources import SpecError, ignores_dependents
 from wharfinger.runtime.rules import Facts
-from wharfinger.runtime.scheduler import Broken, Decided, Node, Verdict
+from wharfinger.runtime.scheduler import Broken
+from wharfinger.runtime.scheduler_events import Decided
+from wharfinger.runtime.scheduler_graph import Node, Verdict
 
 MOST_NAMED: Final = 5
 

@@ -10,13 +10,13 @@ from typing import Final
 import trio
 
 from wharfinger.formats.json_value import JsonObject
-from wharfinger.formats.openapi_schema import Problem
+from wharfinger.formats.schema_problems import Problem
 from wharfinger.hooks import contexts
 from wharfinger.hooks.discovery import Hook, HookKind
 from wharfinger.packages.values import SettingsError
 from wharfinger.runtime.hook_runs import ask_hook, snapshots_of
 from wharfinger.runtime.instance import Instance, Reporter, Tools
-from wharfinger.runtime.status import Stage
+from wharfinger.runtime.package_status import Stage
 from wharfinger.runtime.waits import waiting
 
 READINESS: Final = "readiness"

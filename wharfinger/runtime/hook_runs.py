@@ -32,7 +32,7 @@ from wharfinger.hooks.object_patches import apply_operations
 from wharfinger.hooks.run_metrics import HookRunSample, RunOutcome
 from wharfinger.hooks.runner import HookOutcome, HookRun, LogRecord
 from wharfinger.packages.values import hook_values
-from wharfinger.queue.slots import Kind
+from wharfinger.queue.slots_machine import Kind
 from wharfinger.runtime.failures import EXPECTED, HookRunError
 from wharfinger.runtime.identity import GLOBAL, has_release, identity_variables, is_global
 from wharfinger.runtime.instance import Instance, Reporter, Tools

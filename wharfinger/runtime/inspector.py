@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Protocol, TypeAlias
 
 from wharfinger.formats.json_value import JsonObject
-from wharfinger.formats.openapi_schema import Problem
+from wharfinger.formats.schema_problems import Problem
 
 
 @dataclass(frozen=True, slots=True)

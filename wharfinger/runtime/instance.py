@@ -20,7 +20,8 @@ from wharfinger.cluster.resource import ObjectKey
 from wharfinger.formats.json_value import JsonObject, JsonValue
 from wharfinger.formats.redaction_text import redact_text
 from wharfinger.hooks.cluster_access import CredentialsPolicy
-from wharfinger.hooks.discovery import ConfigReader, Hook
+from wharfinger.hooks.config_reader import ConfigReader
+from wharfinger.hooks.discovery import Hook
 from wharfinger.hooks.filters import Filters
 from wharfinger.hooks.hook_metrics import HookMetrics
 from wharfinger.hooks.hook_services import HookServices
@@ -44,10 +45,10 @@ from wharfinger.runtime.failures import Failure
 from wharfinger.runtime.identity import AppId, PackageId, has_release
 from wharfinger.runtime.journal import Journal
 from wharfinger.runtime.package_state import StateRecord, state_record
+from wharfinger.runtime.package_status import PackageStatus, Stage
 from wharfinger.runtime.resources import Directives
 from wharfinger.runtime.restart_policy import Repeat
 from wharfinger.runtime.settings import ResolvedSettings, texts_at
-from wharfinger.runtime.status import PackageStatus, Stage
 from wharfinger.runtime.steps import Steps
 from wharfinger.runtime.tries import Tries
 from wharfinger.runtime.upkeep import DeletionPolicy

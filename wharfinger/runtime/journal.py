@@ -55,8 +55,6 @@ from wharfinger.runtime.journal_machine import (
     step,
 )
 
-__all__ = ["Journal", "JournalEntry", "JournalError", "Operation"]
-
 
 def _version_1(_database: sqlite3.Connection) -> Iterable[Row]:
     """The rows of the first version do not say of which start of the machine they are: none counts."""

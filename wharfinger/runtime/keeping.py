@@ -22,9 +22,9 @@ from wharfinger.queue.lane import acting_for
 from wharfinger.runtime import status as statuses
 from wharfinger.runtime.identity import has_release
 from wharfinger.runtime.instance import Instance
+from wharfinger.runtime.package_status import Stage, Truth
 from wharfinger.runtime.reasons import Reason
 from wharfinger.runtime.rendering import of_foreign_revision, waiting_for
-from wharfinger.runtime.status import Stage, Truth
 
 if TYPE_CHECKING:
     from wharfinger.runtime.runtime import Runtime

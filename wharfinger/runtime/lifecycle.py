@@ -11,7 +11,7 @@ from enum import Enum
 from typing import assert_never
 
 from wharfinger.queue.scope import WorkScope
-from wharfinger.runtime.desired_state import Change, Decision, DecisionKind, DesiredState
+from wharfinger.runtime.desired_state import Decision, DesiredState
 from wharfinger.runtime.lifecycle_machine import (
     Begin,
     BeginReconciliation,
@@ -35,8 +35,6 @@ from wharfinger.runtime.lifecycle_machine import (
     UpdateCutShort,
     step,
 )
-
-__all__ = ["Change", "Decision", "DecisionKind", "DesiredState", "LifecycleStore", "RemovalStart"]
 
 
 class RemovalStart(Enum):

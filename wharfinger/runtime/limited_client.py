@@ -8,18 +8,12 @@ from memory or asked once for everybody. Everything else is as the client below 
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
-from wharfinger.cluster.client import (
-    ClusterClient,
-    ObjectList,
-    Propagation,
-    RawEvent,
-    RawPage,
-    ServedKinds,
-    WatchEvent,
-)
+from wharfinger.cluster.client import ClusterClient, ObjectList, Propagation, ServedKinds, WatchEvent
+from wharfinger.cluster.raw_object import RawEvent, RawPage
 from wharfinger.cluster.resource import ObjectKey, ResourceType
 from wharfinger.formats.json_value import JsonObject, JsonValue
-from wharfinger.queue.slots import Kind, Slots
+from wharfinger.queue.slots import Slots
+from wharfinger.queue.slots_machine import Kind
 
 
 class LimitedClient:

@@ -19,7 +19,7 @@ from enum import StrEnum
 from typing import Final, TextIO, cast
 
 from wharfinger.formats.json_value import JsonValue
-from wharfinger.queue.service import current_package
+from wharfinger.queue.lane import current_package
 
 _PLAIN: Final = re.compile(r"[^\s\"=\[\]{}]+")
 

@@ -28,8 +28,9 @@ from wharfinger.cluster.ownership import Owner
 from wharfinger.formats.json_value import JsonObject
 from wharfinger.packages.definition import Definition, Layout
 from wharfinger.packages.requirements import resolved, with_depends_on
+from wharfinger.queue.events import MAIN_LANE
+from wharfinger.queue.machine import QueueFull
 from wharfinger.queue.scope import WorkScope
-from wharfinger.queue.service import MAIN_LANE, QueueFull
 from wharfinger.queue.task import Task
 from wharfinger.runtime import status as statuses
 from wharfinger.runtime.crd_tasks import CRD_LANE
@@ -38,27 +39,25 @@ from wharfinger.runtime.identity import AppId, ModuleId, PackageId, has_release,
 from wharfinger.runtime.instance import Instance
 from wharfinger.runtime.lifecycle import RemovalStart
 from wharfinger.runtime.orders import Orders, PackageOrders
+from wharfinger.runtime.package_status import Stage
 from wharfinger.runtime.pipeline import VOTE_LANE, Pipeline
 from wharfinger.runtime.resources import Directives
 from wharfinger.runtime.rounds import GLOBAL_ORDER
 from wharfinger.runtime.rules import Reason
-from wharfinger.runtime.scheduler import (
+from wharfinger.runtime.scheduler_events import (
     Completed,
-    CycleError,
     Disable,
     Event,
     Failed,
-    Node,
     NodeAdded,
     NodeRemoved,
     Rescheduled,
     Schedule,
     ScriptVoted,
-    Verdict,
 )
+from wharfinger.runtime.scheduler_graph import CycleError, Node, Verdict
 from wharfinger.runtime.settings import ResolvedSettings
 from wharfinger.runtime.stage_task import StageTask
-from wharfinger.runtime.status import Stage
 from wharfinger.runtime.upkeep import DeletionPolicy
 
 if TYPE_CHECKING:

@@ -21,7 +21,6 @@ from wharfinger.hooks.discovery import Hook
 from wharfinger.hooks.monitor import Monitor
 from wharfinger.queue.dump import QueueDump
 from wharfinger.queue.slots import Slots
-from wharfinger.runtime import status as statuses
 from wharfinger.runtime.causes import moment_after
 from wharfinger.runtime.inspector import (
     ConditionSnapshot,
@@ -38,6 +37,7 @@ from wharfinger.runtime.package_status import PackageStatus
 from wharfinger.runtime.progress import Progress
 from wharfinger.runtime.stage_causes import ACCEPTED, REMOVED
 from wharfinger.runtime.start_tasks import ORDERS, order_of
+from wharfinger.runtime.summary import summarize
 
 MOST_FAILING: Final = 10
 """Of the objects of one release."""
@@ -123,7 +123,7 @@ def waiting_queue(queue: QueueSnapshot, around: Surroundings, *, established: bo
 
 def package_snapshot(instance: Instance, queue: QueueDump) -> PackageSnapshot:
     """The snapshot of one package and its queue."""
-    state, message, tip = statuses.summary(instance.status)
+    state, message, tip = summarize(instance.status)
     return PackageSnapshot(
         name=instance.id.name,
         kind=instance.id.kind,

@@ -24,12 +24,12 @@ from wharfinger.runtime.crd_tasks import await_crds, ensure_crds, ensure_webhook
 from wharfinger.runtime.global_tasks import run_global
 from wharfinger.runtime.identity import is_global
 from wharfinger.runtime.instance import Instance, Reporter, Tools, Work
-from wharfinger.runtime.journal import Operation
+from wharfinger.runtime.journal_machine import Operation
+from wharfinger.runtime.package_status import Stage
 from wharfinger.runtime.purge import purge
 from wharfinger.runtime.run_tasks import await_ready, pause, run, take_away, undeploy, uninstall
 from wharfinger.runtime.stage_task import ScopedReporter, StageTask
 from wharfinger.runtime.start_tasks import configure, startup
-from wharfinger.runtime.status import Stage
 from wharfinger.runtime.steps import Steps
 
 VOTE_LANE: Final = "vote"

@@ -17,7 +17,8 @@ from typing import Final
 
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json_value import JsonObject, JsonValue, as_object, find, find_list, find_object, find_str
-from wharfinger.formats.openapi_schema import Schema, closed, compile_schema
+from wharfinger.formats.openapi_schema import Schema, compile_schema
+from wharfinger.formats.schema_transforms import closed
 from wharfinger.formats.yaml_reader import YamlLimits, read_yaml_all
 from wharfinger.packages.requirements import is_instance_name, is_package_name
 from wharfinger.runtime.own_crds import own_crds

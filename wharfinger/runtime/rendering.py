@@ -34,7 +34,7 @@ from wharfinger.packages.rewriting import rewritten
 from wharfinger.packages.source import RegistrySource, source_text
 from wharfinger.packages.subchart_crds import subchart_crds
 from wharfinger.packages.values import RenderContext, helm_values
-from wharfinger.queue.slots import Kind
+from wharfinger.queue.slots_machine import Kind
 from wharfinger.runtime.instance import Instance, Reporter, Tools
 from wharfinger.runtime.package_state import PACKAGE_LABEL
 from wharfinger.runtime.reasons import Reason

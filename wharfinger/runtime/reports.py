@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Final
 from wharfinger.formats.json_value import JsonObject
 from wharfinger.hooks.inbox import Inbox
 from wharfinger.hooks.package_hooks import PackageHooks
-from wharfinger.queue.service import MAIN_LANE
+from wharfinger.queue.events import MAIN_LANE
 from wharfinger.queue.task import Task
 from wharfinger.runtime import status as statuses
 from wharfinger.runtime.event_tasks import HookEvent
 from wharfinger.runtime.failures import Failure
 from wharfinger.runtime.identity import is_global
 from wharfinger.runtime.instance import HookHistory, Instance
-from wharfinger.runtime.scheduler import Failed, Rescheduled, ScriptVoted
-from wharfinger.runtime.status import Stage
+from wharfinger.runtime.package_status import Stage
+from wharfinger.runtime.scheduler_events import Failed, Rescheduled, ScriptVoted
 
 if TYPE_CHECKING:
     from wharfinger.runtime.runtime import Runtime

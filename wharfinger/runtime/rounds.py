@@ -33,8 +33,9 @@ from wharfinger.runtime.global_flags import flags_in, may_be_flagged
 from wharfinger.runtime.global_tasks import AfterAllTask, AfterAllTurn
 from wharfinger.runtime.identity import GLOBAL
 from wharfinger.runtime.instance import Instance
-from wharfinger.runtime.scheduler import FlagSet, Node, NodeAdded, Rescheduled, Verdict
-from wharfinger.runtime.status import Stage
+from wharfinger.runtime.package_status import Stage
+from wharfinger.runtime.scheduler_events import FlagSet, NodeAdded, Rescheduled
+from wharfinger.runtime.scheduler_graph import Node, Verdict
 
 if TYPE_CHECKING:
     from wharfinger.runtime.runtime import Runtime

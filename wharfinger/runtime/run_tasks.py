@@ -24,10 +24,10 @@ from wharfinger.runtime.failures import EXPECTED, Expected, ValuesLoopError, Wor
 from wharfinger.runtime.hook_checks import await_ready_by_hook
 from wharfinger.runtime.instance import Instance, Reporter, Tools
 from wharfinger.runtime.package_state import PACKAGE_LABEL, state_record
+from wharfinger.runtime.package_status import Stage
 from wharfinger.runtime.reasons import Reason
 from wharfinger.runtime.rendering import waiting_for
 from wharfinger.runtime.start_tasks import bound_hooks, rest_hooks, run_bound
-from wharfinger.runtime.status import Stage
 from wharfinger.runtime.steps import Steps, fingerprint
 from wharfinger.runtime.upkeep import DeletionPolicy
 from wharfinger.runtime.values import changed_paths

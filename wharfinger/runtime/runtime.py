@@ -34,25 +34,27 @@ from wharfinger.packages.resource_overrides import overrides_checksum
 from wharfinger.packages.source import Source, source_text
 from wharfinger.queue.service import Queues
 from wharfinger.runtime import status as statuses
-from wharfinger.runtime.desired_state import Change
+from wharfinger.runtime.desired_state import Change, Decision, DecisionKind, DesiredState
 from wharfinger.runtime.event_tasks import EventHookTask, HookEvent, Tasks
 from wharfinger.runtime.identity import GLOBAL, AppId, ModuleId, PackageId, is_global
 from wharfinger.runtime.inspector import PackageSnapshot, SettingsAnswer
 from wharfinger.runtime.instance import Instance, Tools
 from wharfinger.runtime.journal import JournalError
 from wharfinger.runtime.keeping import Keeping
-from wharfinger.runtime.lifecycle import Decision, DecisionKind, DesiredState, LifecycleStore
+from wharfinger.runtime.lifecycle import LifecycleStore
 from wharfinger.runtime.operations import Operations
 from wharfinger.runtime.package_snapshot import package_snapshot
+from wharfinger.runtime.package_status import PackageStatus
 from wharfinger.runtime.release_claims import ReleaseClaims
 from wharfinger.runtime.reports import Reports
 from wharfinger.runtime.resources import Directives, PackageSpec
 from wharfinger.runtime.rounds import Rounds
-from wharfinger.runtime.scheduler import IntentSet, Node, Scheduler, ScriptVoted
-from wharfinger.runtime.scheduler_graph import DEFAULT_ORDER
+from wharfinger.runtime.scheduler import Scheduler
+from wharfinger.runtime.scheduler_events import IntentSet, ScriptVoted
+from wharfinger.runtime.scheduler_graph import DEFAULT_ORDER, Node
 from wharfinger.runtime.settings import ResolvedSettings
 from wharfinger.runtime.statements import Statements
-from wharfinger.runtime.status import PackageStatus
+from wharfinger.runtime.summary import summarize
 from wharfinger.runtime.upkeep import DeletionPolicy
 from wharfinger.runtime.validate import validate_settings
 
@@ -415,9 +417,9 @@ class Runtime:
         if status == instance.status:
             return
         before, instance.status = instance.status, status
-        state, message, _tip = statuses.summary(status)
+        state, message, _tip = summarize(status)
         found_out = before.is_being_verified and not status.is_being_verified
-        if found_out or state != statuses.summary(before)[0]:
+        if found_out or state != summarize(before)[0]:
             log.info("%s: %s: %s", instance.id, state, message)
         if self.on_status is not None:
             self.on_status(instance.id.name, before, status)

@@ -11,52 +11,14 @@ from typing import Final
 from wharfinger.runtime.inspector import NodeSnapshot
 from wharfinger.runtime.rules import Facts, Others, Reason, gates
 from wharfinger.runtime.scheduler_events import (
-    Completed,
     Decided,
-    Disable,
     Effect,
     Event,
-    FactsChanged,
-    Failed,
-    FlagSet,
-    IntentSet,
-    NodeAdded,
-    NodeRemoved,
-    Paused,
-    Rescheduled,
-    Resumed,
-    Schedule,
-    ScriptVoted,
 )
-from wharfinger.runtime.scheduler_graph import CycleError, Node, Verdict
+from wharfinger.runtime.scheduler_graph import CycleError, Node
 from wharfinger.runtime.scheduler_machine import step, what_if
 from wharfinger.runtime.scheduler_snapshots import holders, node_snapshot, node_snapshots
 from wharfinger.runtime.scheduler_state import Graph
-
-__all__ = [
-    "Broken",
-    "Completed",
-    "ConstraintsError",
-    "CycleError",
-    "Decided",
-    "Disable",
-    "Effect",
-    "Event",
-    "FactsChanged",
-    "Failed",
-    "FlagSet",
-    "IntentSet",
-    "Node",
-    "NodeAdded",
-    "NodeRemoved",
-    "Paused",
-    "Rescheduled",
-    "Resumed",
-    "Schedule",
-    "Scheduler",
-    "ScriptVoted",
-    "Verdict",
-]
 
 _REQUIREMENTS: Final = frozenset(
     {Reason.DEPENDENCY_NOT_ENABLED, Reason.DEPENDENCY_VERSION, Reason.ANY_OF, Reason.NONE_OF}

@@ -26,15 +26,16 @@ from wharfinger.hooks.hook_services import HookServices, open_hook_services
 from wharfinger.hooks.inbox import Inbox
 from wharfinger.hooks.package_hooks import PackageHooks
 from wharfinger.queue.backoff import BackoffPolicy
-from wharfinger.queue.service import Rules, open_queues
-from wharfinger.runtime import gates
+from wharfinger.queue.service import open_queues
+from wharfinger.queue.state import Rules
+from wharfinger.runtime import rules
 from wharfinger.runtime.bootstrap import open_bootstrap
 from wharfinger.runtime.event_tasks import HookEvent
 from wharfinger.runtime.instance import Instance, Tools
 from wharfinger.runtime.keeping import Charging
 from wharfinger.runtime.package_status import PackageStatus
 from wharfinger.runtime.runtime import Clock, Runtime
-from wharfinger.runtime.scheduler import FactsChanged, Resumed
+from wharfinger.runtime.scheduler_events import FactsChanged, Resumed
 from wharfinger.runtime.synchronizations import remember
 
 log = logging.getLogger(__name__)
@@ -83,9 +84,9 @@ class Facts:
     bundle: str = ""
     bootstrapped_by: ObjectKey | None = None
 
-    def gate_facts(self, *, bootstrapped: bool) -> gates.Facts:
+    def gate_facts(self, *, bootstrapped: bool) -> rules.Facts:
         """What of it decides what may be on."""
-        return gates.Facts(
+        return rules.Facts(
             kubernetes=self.kubernetes_version,
             platform=self.platform_version,
             bootstrapped=bootstrapped,

@@ -21,7 +21,7 @@ from wharfinger.formats.json_value import (
     type_name,
 )
 from wharfinger.formats.merge_patch import overlaid
-from wharfinger.formats.redaction import SHORTEST_SECRET
+from wharfinger.formats.redaction_text import SHORTEST_SECRET
 from wharfinger.formats.yaml_reader import YamlError, read_yaml
 from wharfinger.runtime.repositories import secret_data
 from wharfinger.runtime.resources import PackageSpec, SettingsSource

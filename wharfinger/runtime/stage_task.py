@@ -12,10 +12,10 @@ from wharfinger.formats.json_value import JsonObject
 from wharfinger.hooks.inbox import Inbox
 from wharfinger.hooks.package_hooks import PackageHooks
 from wharfinger.queue.scope import WorkScope
-from wharfinger.queue.service import Task, TaskFailed
+from wharfinger.queue.task import Task, TaskFailed
 from wharfinger.runtime.failures import EXPECTED, Failure, classify
 from wharfinger.runtime.instance import Instance, Reporter, Tools, Work
-from wharfinger.runtime.status import Stage
+from wharfinger.runtime.package_status import Stage
 from wharfinger.runtime.steps import Steps
 
 

@@ -13,7 +13,7 @@ from operator import attrgetter
 from wharfinger.formats.json_value import JsonObject
 from wharfinger.hooks import contexts
 from wharfinger.hooks.config import MAIN_QUEUE as HOOK_MAIN_QUEUE
-from wharfinger.hooks.config import HookConfig
+from wharfinger.hooks.config_bindings import HookConfig
 from wharfinger.hooks.discovery import Hook, HookKind
 from wharfinger.hooks.errors import HookError
 from wharfinger.hooks.package_hooks import PackageHooks
@@ -26,7 +26,7 @@ from wharfinger.runtime.health_expressions import check_health_rules
 from wharfinger.runtime.hook_checks import check_by_hook
 from wharfinger.runtime.hook_runs import Cause, run_hook, wait_hooks_quiet, with_snapshots
 from wharfinger.runtime.instance import Instance, Reporter, Tools
-from wharfinger.runtime.status import Stage
+from wharfinger.runtime.package_status import Stage
 from wharfinger.runtime.synchronizations import knows_all, remember
 from wharfinger.runtime.values import values_of
 

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 from wharfinger.runtime import status as statuses
 from wharfinger.runtime.instance import Instance
+from wharfinger.runtime.package_status import Stage
 from wharfinger.runtime.rules import Reason
-from wharfinger.runtime.scheduler import Decided
-from wharfinger.runtime.status import Stage
+from wharfinger.runtime.scheduler_events import Decided
 
 if TYPE_CHECKING:
     from wharfinger.runtime.runtime import Runtime

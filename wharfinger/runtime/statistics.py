@@ -9,7 +9,8 @@ from wharfinger.packages.cel_pool import CelPool, CelStatistics
 from wharfinger.packages.disk_store import DiskStore
 from wharfinger.packages.store import Store
 from wharfinger.queue.dump import QueuesStatistics
-from wharfinger.queue.slots import Kind, Slots
+from wharfinger.queue.slots import Slots
+from wharfinger.queue.slots_machine import Kind
 from wharfinger.runtime.inspector import (
     MonitorCounts,
     ObjectCounts,

@@ -27,7 +27,6 @@ from wharfinger.runtime.package_status import (
     OPTIONAL,
     Condition,
     PackageStatus,
-    Phase,
     Stage,
     Told,
     Truth,
@@ -35,19 +34,7 @@ from wharfinger.runtime.package_status import (
 )
 from wharfinger.runtime.progress import progress_of
 from wharfinger.runtime.reasons import LOOKED_AT_ANEW, Reason, explanation
-from wharfinger.runtime.summary import State, Summary, summary
-
-__all__ = [
-    "Condition",
-    "PackageStatus",
-    "Phase",
-    "Stage",
-    "State",
-    "Summary",
-    "Told",
-    "Truth",
-    "summary",
-]  # and the functions below
+from wharfinger.runtime.summary import summarize
 
 MAX_WARNINGS: Final = 10
 MAX_WARNING: Final = 300
@@ -278,7 +265,7 @@ def is_stalled(status: PackageStatus) -> bool:
 
 def external(status: PackageStatus) -> JsonObject:
     """The body of the resource's ``status``."""
-    state, message, tip = summary(status)
+    state, message, tip = summarize(status)
     conditions: list[JsonValue] = [_external(kind, told) for kind, told in status.told.items()]
     body: JsonObject = {
         "observedGeneration": status.generation,

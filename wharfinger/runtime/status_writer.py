@@ -38,7 +38,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias, assert_never
 
 from wharfinger.runtime.package_status import PackageStatus
-from wharfinger.runtime.summary import State, summary
+from wharfinger.runtime.summary import State, summarize
 
 PAUSE_S: Final = 0.5
 MINOR_PER_S: Final = 40.0
@@ -197,18 +197,18 @@ class StatusWriter:
 
 
 def _is_urgent(before: PackageStatus, after: PackageStatus) -> bool:
-    was, becomes = summary(before).state, summary(after).state
+    was, becomes = summarize(before).state, summarize(after).state
     return before.generation != after.generation or (was != becomes and bool({was, becomes} & AT_ONCE))
 
 
 def _is_second_look(before: PackageStatus, after: PackageStatus) -> bool:
-    if before.generation != after.generation or summary(before).state != State.READY:
+    if before.generation != after.generation or summarize(before).state != State.READY:
         return False
     rolls_out = after.rollout is not None and before.rollout is None
-    return rolls_out or summary(after).state == State.UPDATING
+    return rolls_out or summarize(after).state == State.UPDATING
 
 
 def _shown(status: PackageStatus) -> tuple[object, ...]:
     """All that a change of is a change of the body."""
     release = (status.version, status.digest, status.namespace, status.revision)
-    return status.generation, status.told, summary(status), release, status.progress, status.warnings, status.urls
+    return status.generation, status.told, summarize(status), release, status.progress, status.warnings, status.urls

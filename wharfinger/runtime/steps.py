@@ -15,7 +15,8 @@ from dataclasses import dataclass
 
 from wharfinger.formats.json_value import JsonObject, checksum
 from wharfinger.packages.resource_overrides import overrides_checksum
-from wharfinger.runtime.journal import Journal, Operation
+from wharfinger.runtime.journal import Journal
+from wharfinger.runtime.journal_machine import Operation
 from wharfinger.runtime.resources import Directives
 from wharfinger.runtime.settings import ResolvedSettings
 

@@ -18,18 +18,19 @@ from wharfinger.formats.json_value import JsonObject, find_int, find_object
 from wharfinger.packages.definition import read_definition
 from wharfinger.packages.digest import Digest
 from wharfinger.packages.source import FolderSource, Source, source_text
-from wharfinger.queue.slots import Kind
+from wharfinger.queue.slots_machine import Kind
 from wharfinger.runtime import status as statuses
+from wharfinger.runtime.desired_state import DesiredState
 from wharfinger.runtime.failures import EXPECTED
 from wharfinger.runtime.identity import AppId, ModuleId, PackageId
 from wharfinger.runtime.instance import Instance
-from wharfinger.runtime.lifecycle import DesiredState
 from wharfinger.runtime.lookup import Lookup, RepositoryUnusableError
 from wharfinger.runtime.operations import node_of
 from wharfinger.runtime.package_state import PackageState, StateRecord, state_record
 from wharfinger.runtime.resources import Directives, PackageSpec, SpecError, read_application, read_module
 from wharfinger.runtime.runtime import Runtime
-from wharfinger.runtime.scheduler import CycleError, IntentSet, Node, NodeAdded, ScriptVoted
+from wharfinger.runtime.scheduler_events import IntentSet, NodeAdded, ScriptVoted
+from wharfinger.runtime.scheduler_graph import CycleError, Node
 from wharfinger.runtime.settings import ResolvedSettings, SettingsSourceError
 from wharfinger.runtime.steps import fingerprint
 

@@ -56,7 +56,7 @@ class Summary(NamedTuple):
     tip: str
 
 
-def summary(status: PackageStatus) -> Summary:
+def summarize(status: PackageStatus) -> Summary:
     """The summary of a package."""
     if (removal := status.removal or status.held) is not None:
         return _says(State.REMOVING, removal)

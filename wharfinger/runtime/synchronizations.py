@@ -9,7 +9,7 @@ just synchronised, or the daemon stops), and what it says of a hook is taken out
 process that is killed leaves a record without that hook, which is then shown everything again.
 """
 
-from wharfinger.hooks.config import KubernetesBinding
+from wharfinger.hooks.config_bindings import KubernetesBinding
 from wharfinger.hooks.discovery import Hook
 from wharfinger.runtime.instance import Instance, Tools
 

@@ -13,7 +13,7 @@ patched, on both sides.
 import trio
 
 from wharfinger.formats.json_value import JsonObject
-from wharfinger.formats.openapi_schema import Problem
+from wharfinger.formats.schema_problems import Problem
 from wharfinger.packages.definition import Definition, read_definition
 from wharfinger.packages.digest import Digest
 from wharfinger.packages.settings_check import SettingsChecker

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import trio
 
-from wharfinger.queue.service import TaskFailed
+from wharfinger.queue.task import TaskFailed
 from wharfinger.runtime.instance import Tools
 
 

@@ -7,8 +7,9 @@ from pathlib import Path
 from tests.hooks.scripts import write_hook
 from tests.hooks.shell_hooks import write_shell_hook
 from wharfinger.hooks import shell_library
+from wharfinger.hooks.config_reader import ProcessConfigReader
 from wharfinger.hooks.context_file import Context
-from wharfinger.hooks.discovery import Hook, ProcessConfigReader, read_hook
+from wharfinger.hooks.discovery import Hook, read_hook
 from wharfinger.hooks.hook_files import HookFile
 from wharfinger.hooks.process_runner import ProcessHookRunner
 from wharfinger.hooks.runner import HookOutcome, HookRun

@@ -12,7 +12,7 @@ from wharfinger.cluster.raw_object import RawObject
 from wharfinger.cluster.resource import ObjectKey, ResourceType
 from wharfinger.cluster.shared_watches import SharedWatches
 from wharfinger.formats.json_value import JsonObject, JsonValue, canonical_json, find_str
-from wharfinger.hooks.config import KubernetesBinding, WatchVerb
+from wharfinger.hooks.config_bindings import KubernetesBinding, WatchVerb
 from wharfinger.hooks.context_file import Context, write_contexts
 from wharfinger.hooks.discovery import Hook
 from wharfinger.hooks.inbox import Inbox, Occurrence

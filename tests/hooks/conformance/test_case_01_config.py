@@ -14,7 +14,9 @@ import pytest
 
 from wharfinger.formats.json_value import JsonValue
 from wharfinger.hooks.batch_hooks import read_batch
-from wharfinger.hooks.config import HookConfig, HookConfigError, HookScope, WatchVerb, read_hook_config
+from wharfinger.hooks.config import read_hook_config
+from wharfinger.hooks.config_bindings import HookConfig, HookScope, WatchVerb
+from wharfinger.hooks.config_problems import HookConfigError
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,10 @@ import pytest
 from tests.hooks.scripts import bash, write_hook
 from tests.process.children import PATH
 from tests.runtime.world import open_world
-from wharfinger.hooks.config import HookConfigError, HookScope
-from wharfinger.hooks.discovery import ProcessConfigReader, discover_hooks
+from wharfinger.hooks.config_bindings import HookScope
+from wharfinger.hooks.config_problems import HookConfigError
+from wharfinger.hooks.config_reader import ProcessConfigReader
+from wharfinger.hooks.discovery import discover_hooks
 from wharfinger.hooks.errors import HookError
 from wharfinger.packages.definition import Layout
 

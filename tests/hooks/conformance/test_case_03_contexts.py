@@ -8,7 +8,7 @@ from tests.hooks.conformance.telling import asking, event, item, pod, written
 from tests.hooks.hooked import hook
 from wharfinger.formats.json_value import JsonObject
 from wharfinger.hooks import contexts
-from wharfinger.hooks.config import WatchVerb
+from wharfinger.hooks.config_bindings import WatchVerb
 from wharfinger.hooks.monitor_core import place
 
 ADDED, MODIFIED, DELETED = WatchVerb.ADDED, WatchVerb.MODIFIED, WatchVerb.DELETED

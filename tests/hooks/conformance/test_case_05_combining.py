@@ -2,7 +2,7 @@
 
 from tests.hooks.conformance.telling import asking, happened, pod, read, unopened, waiting
 from wharfinger.formats.json_value import JsonObject
-from wharfinger.hooks.config import WatchVerb
+from wharfinger.hooks.config_bindings import WatchVerb
 from wharfinger.hooks.contexts import synchronized_together
 from wharfinger.hooks.inbox import Inbox, Occurrence
 

@@ -14,15 +14,16 @@ from trio.testing import MockClock
 
 from tests.hooks.conformance.telling import asking, happened, pod, read, unopened, waiting
 from wharfinger.formats.json_value import find_str
-from wharfinger.hooks.config import KubernetesBinding, WatchVerb
+from wharfinger.hooks.config_bindings import KubernetesBinding, WatchVerb
 from wharfinger.hooks.discovery import Hook
 from wharfinger.hooks.inbox import LIMIT, Inbox, Occurrence
 from wharfinger.hooks.package_hooks import PackageHooks
 from wharfinger.hooks.throttle import Throttle
 from wharfinger.queue.backoff import BackoffPolicy
 from wharfinger.queue.scope import WorkScope
-from wharfinger.queue.service import Queues, TaskFailed, open_queues
+from wharfinger.queue.service import Queues, open_queues
 from wharfinger.queue.state import Rules
+from wharfinger.queue.task import TaskFailed
 
 ADDED, MODIFIED, DELETED = WatchVerb.ADDED, WatchVerb.MODIFIED, WatchVerb.DELETED
 BINDINGS = """

@@ -21,14 +21,12 @@ from typing import Final, Generic
 from wharfinger.cluster.tables.changes import ChangeStream
 from wharfinger.cluster.tables.contents import Contents
 from wharfinger.cluster.tables.draft import Draft
-from wharfinger.cluster.tables.entry import Entry, K, R
+from wharfinger.cluster.tables.entry import K, R
 from wharfinger.cluster.tables.errors import TableLockedError, TableNameError, TableNotLockedError
 from wharfinger.cluster.tables.graveyard import GRAVES
 from wharfinger.cluster.tables.snapshot import Index, Snapshot
 from wharfinger.cluster.tables.statistics import TableStatistics, TrackerStatistics
 from wharfinger.cluster.tables.watch import Watch, Watches
-
-__all__ = ["Entry", "Index", "Initializer", "Snapshot", "Table", "TableStatistics", "Watch"]
 
 NAME: Final = re.compile(r"[a-z][a-z0-9_-]{0,30}")
 

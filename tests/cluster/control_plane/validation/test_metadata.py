@@ -1,6 +1,7 @@
 from dataclasses import replace
 
 from tests.cluster.control_plane.samples import builtin
+from wharfinger.cluster.control_plane.selectors import key_problems
 from wharfinger.cluster.control_plane.validation.metadata import (
     METADATA,
     annotation_errors,
@@ -8,7 +9,6 @@ from wharfinger.cluster.control_plane.validation.metadata import (
     finalizer_warnings,
     updated_errors,
 )
-from wharfinger.cluster.control_plane.validation.names import key_problems
 from wharfinger.formats.json_value import JsonObject
 
 CONFIG = builtin("", "v1", "configmaps").kind

@@ -2,11 +2,16 @@
 
 from typing import Final
 
-from wharfinger.cluster.control_plane.selectors import SelectorError, parse_field_selector, parse_label_selector
+from wharfinger.cluster.control_plane.selectors import (
+    SelectorError,
+    key_problems,
+    parse_field_selector,
+    parse_label_selector,
+    value_problems,
+)
 from wharfinger.cluster.control_plane.status import FieldError
 from wharfinger.cluster.control_plane.validation.amounts import text
 from wharfinger.cluster.control_plane.validation.field_errors import each, forbidden, invalid, required
-from wharfinger.cluster.control_plane.validation.names import key_problems, value_problems
 from wharfinger.cluster.control_plane.validation.parts import part, parts, texts
 from wharfinger.formats.json_value import JsonObject, JsonValue
 

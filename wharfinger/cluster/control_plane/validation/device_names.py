@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Hashable, Sequence
 from typing import Final, TypeVar
 
+from wharfinger.cluster.control_plane.selectors import key_problems
 from wharfinger.cluster.control_plane.status import FieldError
 from wharfinger.cluster.control_plane.validation.csi_drivers import driver_name_errors
 from wharfinger.cluster.control_plane.validation.field_errors import (
@@ -17,7 +18,7 @@ from wharfinger.cluster.control_plane.validation.field_errors import (
     too_long,
     too_many,
 )
-from wharfinger.cluster.control_plane.validation.names import key_problems, rule, subdomain_problems
+from wharfinger.cluster.control_plane.validation.names import rule, subdomain_problems
 from wharfinger.cluster.control_plane.validation.parts import repeated
 from wharfinger.formats.json_value import JsonValue
 

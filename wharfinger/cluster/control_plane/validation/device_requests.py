@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Final
 
+from wharfinger.cluster.control_plane.selectors import key_problems, value_problems
 from wharfinger.cluster.control_plane.status import FieldError
 from wharfinger.cluster.control_plane.validation.amounts import number, text
 from wharfinger.cluster.control_plane.validation.csi_drivers import driver_name_errors
@@ -21,12 +22,7 @@ from wharfinger.cluster.control_plane.validation.field_errors import (
     required,
     too_long,
 )
-from wharfinger.cluster.control_plane.validation.names import (
-    dns_label_problems,
-    key_problems,
-    subdomain_problems,
-    value_problems,
-)
+from wharfinger.cluster.control_plane.validation.names import dns_label_problems, subdomain_problems
 from wharfinger.cluster.control_plane.validation.parts import part, parts, texts
 from wharfinger.formats.json_value import JsonObject, JsonValue
 

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from wharfinger.cluster.control_plane.selectors import key_problems
+from wharfinger.cluster.control_plane.selectors import key_problems, value_problems
 from wharfinger.cluster.control_plane.status import FieldError
 from wharfinger.cluster.control_plane.validation.addresses import (
     endpoint_ip_errors,
@@ -21,11 +21,7 @@ from wharfinger.cluster.control_plane.validation.field_errors import (
     too_many,
 )
 from wharfinger.cluster.control_plane.validation.name_rules import address_name
-from wharfinger.cluster.control_plane.validation.names import (
-    dns_label_problems,
-    subdomain_problems,
-    value_problems,
-)
+from wharfinger.cluster.control_plane.validation.names import dns_label_problems, subdomain_problems
 from wharfinger.cluster.control_plane.validation.parts import part, parts, texts
 from wharfinger.cluster.control_plane.validation.rules import Rules
 from wharfinger.formats.json_value import JsonObject, find

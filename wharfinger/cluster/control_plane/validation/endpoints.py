@@ -2,11 +2,12 @@
 
 from typing import Final
 
+from wharfinger.cluster.control_plane.selectors import key_problems
 from wharfinger.cluster.control_plane.status import FieldError
 from wharfinger.cluster.control_plane.validation.addresses import endpoint_ip_errors, ip_warnings, legacy_ip_errors
 from wharfinger.cluster.control_plane.validation.amounts import text
 from wharfinger.cluster.control_plane.validation.field_errors import each, required
-from wharfinger.cluster.control_plane.validation.names import dns_label_problems, key_problems, subdomain_problems
+from wharfinger.cluster.control_plane.validation.names import dns_label_problems, subdomain_problems
 from wharfinger.cluster.control_plane.validation.parts import parts
 from wharfinger.cluster.control_plane.validation.rules import Rules
 from wharfinger.cluster.control_plane.validation.services import each_port_errors

@@ -2,12 +2,13 @@
 
 from typing import Final
 
+from wharfinger.cluster.control_plane.selectors import key_problems
 from wharfinger.cluster.control_plane.status import FieldError
 from wharfinger.cluster.control_plane.timestamps import parse_time
 from wharfinger.cluster.control_plane.validation.amounts import number, text
 from wharfinger.cluster.control_plane.validation.field_errors import each, immutable, invalid, required
 from wharfinger.cluster.control_plane.validation.metadata import core_meta_errors, meta_update_errors
-from wharfinger.cluster.control_plane.validation.names import key_problems, subdomain_problems
+from wharfinger.cluster.control_plane.validation.names import subdomain_problems
 from wharfinger.cluster.control_plane.validation.parts import part
 from wharfinger.cluster.control_plane.validation.rules import Rules
 from wharfinger.formats.json_value import JsonObject, JsonValue, find

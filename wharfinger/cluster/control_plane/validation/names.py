@@ -8,7 +8,6 @@ import re
 from functools import lru_cache
 from typing import Final
 
-from wharfinger.cluster.control_plane.selectors import key_problems, value_problems
 from wharfinger.cluster.control_plane.status import FieldError
 from wharfinger.cluster.control_plane.validation.field_errors import each, invalid, required
 
@@ -23,26 +22,6 @@ _HEADER: Final = "[-A-Za-z0-9]+"
 _IP_RULE: Final = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
 _EDGES: Final = "and must start and end with an alphanumeric character"
 MAX_INT32: Final = 2**31 - 1
-
-__all__ = [
-    "between",
-    "config_key_problems",
-    "dns_1035_label_problems",
-    "dns_label_problems",
-    "domain_prefixed_path_errors",
-    "environment_name_problems",
-    "header_problems",
-    "ip_problems",
-    "key_problems",
-    "namespace_name_problems",
-    "parse_ip",
-    "port_name_problems",
-    "port_problems",
-    "subdomain_problems",
-    "underscored_subdomain_problems",
-    "value_problems",
-    "wildcard_subdomain_problems",
-]
 
 
 _PLAIN_KEY: Final = re.compile(r"[A-Za-z0-9_-][-._A-Za-z0-9]{0,62}")

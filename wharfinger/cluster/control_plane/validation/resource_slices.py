@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Final
 
 from wharfinger.cluster.control_plane.internal_form import internal_form
+from wharfinger.cluster.control_plane.selectors import key_problems, value_problems
 from wharfinger.cluster.control_plane.status import FieldError
 from wharfinger.cluster.control_plane.validation.amounts import number, text
 from wharfinger.cluster.control_plane.validation.csi_drivers import driver_name_errors
@@ -29,12 +30,7 @@ from wharfinger.cluster.control_plane.validation.field_errors import (
     too_long,
     too_many,
 )
-from wharfinger.cluster.control_plane.validation.names import (
-    dns_label_problems,
-    key_problems,
-    subdomain_problems,
-    value_problems,
-)
+from wharfinger.cluster.control_plane.validation.names import dns_label_problems, subdomain_problems
 from wharfinger.cluster.control_plane.validation.parts import flag, part, parts, texts
 from wharfinger.cluster.control_plane.validation.pod_scheduling import node_selector_errors
 from wharfinger.cluster.control_plane.validation.rules import Rules

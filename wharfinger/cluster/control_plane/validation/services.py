@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from wharfinger.cluster.control_plane.selectors import key_problems
 from wharfinger.cluster.control_plane.status import FieldError
 from wharfinger.cluster.control_plane.validation.addresses import (
     cidr_warnings,
@@ -25,7 +26,6 @@ from wharfinger.cluster.control_plane.validation.metadata import label_errors
 from wharfinger.cluster.control_plane.validation.names import (
     between,
     dns_label_problems,
-    key_problems,
     parse_ip,
     port_name_problems,
     port_problems,
