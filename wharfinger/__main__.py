@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Final, NoReturn, cast
 import wharfinger
 
 if TYPE_CHECKING:
+    from wharfinger.formats.json_value import JsonObject
     from wharfinger.packages.conversions import JqRunner
     from wharfinger.packages.package_check import CheckFinding
     from wharfinger.runtime.inspector import Inspector
@@ -216,7 +217,9 @@ def _fill(command: Command, parser: argparse.ArgumentParser) -> None:
     module = importlib.import_module(f"wharfinger.{command.part}.{command.module}")
     add = cast("Callable[[argparse.ArgumentParser], None]", getattr(module, "add_" + command.name.replace("-", "_")))
     if command.name == "run":
-        parser.set_defaults(serve_inspector=_open_debug_server, serve_metrics=_open_metrics)
+        parser.set_defaults(
+            serve_inspector=_open_debug_server, serve_metrics=_open_metrics, chaos_problem=_chaos_problem
+        )
     if command.name == "package":
         parser.set_defaults(open_jq=_open_jq, check_hooks=_check_hooks, more_actions=(_add_lint,))
     add(parser)
@@ -275,7 +278,21 @@ def _add_lint(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
     """`package lint`; `packages` is given it from here because it must not know `hooks`, which are linted, too."""
     from wharfinger.hooks.lint_command import add_lint  # noqa: PLC0415 - only `package` needs it
 
-    add_lint(actions)
+    add_lint(actions, _refused_fields)
+
+
+def _refused_fields(definition: "JsonObject") -> "list[tuple[str, str]]":
+    """Return what a server would refuse of a custom resource definition; `hooks` is given it from here."""
+    from wharfinger.cluster.control_plane.definition_check import refused_fields  # noqa: PLC0415 - most packages have none
+
+    return refused_fields(definition)
+
+
+def _chaos_problem(rules: str) -> str:
+    """Return what is wrong with the rules of ``--chaos``, or ""; `runtime` is given it from here."""
+    from wharfinger.cluster.commands import faults_problem  # noqa: PLC0415 - only `run --chaos` needs it
+
+    return faults_problem(rules)
 
 
 def _print_version(_args: argparse.Namespace) -> int:

@@ -9,6 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wharfinger.kube.chaos_options import add_chaos
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -69,25 +71,6 @@ def add_control_plane(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(handler=_control_plane)
 
 
-def add_chaos(parser: argparse.ArgumentParser, condition: str) -> None:
-    """``--chaos`` and its seed, for whoever starts a control plane; ``condition`` is said in their help."""
-    group = parser.add_argument_group("chaos", "faults on purpose, by rules (docs/chaos.md)")
-    group.add_argument(
-        "--chaos",
-        metavar="RULES",
-        help=f"{condition}let requests go wrong: a YAML file of rules, or rules as in 'latency verb=list delay=200ms; error "
-        "code=503 verb=patch times=2'; faults: latency, drop-before, drop-after, error, throttle, cut-watch, stale-read, "
-        "slow-list, partition",
-    )
-    group.add_argument(
-        "--chaos-seed",
-        type=int,
-        default=0,
-        metavar="N",
-        help="what rules with a chance draw from (default: %(default)s)",
-    )
-
-
 def faults_problem(rules: str | None) -> str:
     """What is wrong with the rules of ``--chaos``, or ""."""
     from wharfinger.cluster.control_plane.faults.rules import FaultRuleError, read_rules  # noqa: PLC0415
@@ -116,12 +99,9 @@ def _tell_of_faults() -> None:
 
 
 def _control_plane(args: argparse.Namespace) -> int:
-    from wharfinger.cluster.control_plane.kubeconfig_file import (  # noqa: PLC0415
-        check_replaceable,
-        kept_token,
-        new_token,
-    )
+    from wharfinger.cluster.control_plane.kubeconfig_file import kept_token, new_token  # noqa: PLC0415
     from wharfinger.cluster.control_plane.serving import parse_address  # noqa: PLC0415
+    from wharfinger.kube.kubeconfig import check_replaceable  # noqa: PLC0415
 
     try:
         address = parse_address(args.listen)

@@ -20,8 +20,8 @@ from urllib.parse import urlsplit
 import trio
 
 from wharfinger.cluster.connection import load_connection
-from wharfinger.cluster.control_plane.kubeconfig_file import check_replaceable
 from wharfinger.cluster.errors import ClusterError
+from wharfinger.kube.kubeconfig import check_replaceable
 from wharfinger.process.command import Command
 from wharfinger.process.environment import child_environment
 from wharfinger.process.ledger import ProcessLedger

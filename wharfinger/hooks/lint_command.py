@@ -15,6 +15,7 @@ from wharfinger.hooks.errors import HookError
 from wharfinger.hooks.filters import FilterError
 from wharfinger.hooks.hook_environment import AskedVariable, add_environment_option, hook_environment
 from wharfinger.hooks.jq_pool import open_jq_pool
+from wharfinger.hooks.lint_crds import RefusedFields
 from wharfinger.hooks.lint_templates import KUBE_VERSION, Rendering
 from wharfinger.hooks.package_lint import LintReport, LintTools, lint_package
 from wharfinger.hooks.printing import say, tell
@@ -27,8 +28,8 @@ EXIT_FOUND: Final = 1
 EXIT_USAGE: Final = 2
 
 
-def add_lint(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """``package lint FOLDER``; the actions are those of ``wharfinger package``."""
+def add_lint(actions: "argparse._SubParsersAction[argparse.ArgumentParser]", refused: RefusedFields) -> None:
+    """``package lint FOLDER``; the actions are those of ``wharfinger package``, ``refused`` checks definitions."""
     lint = actions.add_parser(
         "lint",
         help="look a package over for what would go wrong later, with line numbers",
@@ -58,7 +59,7 @@ def add_lint(actions: "argparse._SubParsersAction[argparse.ArgumentParser]") -> 
     add_environment_option(lint)
     lint.add_argument("--strict", action="store_true", help="warnings count as errors")
     lint.add_argument("-o", "--output", choices=("text", "json"), default="text", help="text (default) or json")
-    lint.set_defaults(handler=lint_command)
+    lint.set_defaults(handler=lint_command, refused=refused)
 
 
 def lint_command(args: argparse.Namespace) -> int:
@@ -80,7 +81,8 @@ def lint_command(args: argparse.Namespace) -> int:
         rendering = Rendering(Path(helm), {} if given is None else given.settings, cast("str", args.kubernetes_version))
     environ = hook_environment(os.environ, cast("list[AskedVariable]", args.hook_env)).variables
     reader = None if args.no_hooks else ProcessConfigReader(environment=environ)
-    report = trio.run(_lint, folder, rendering, given, reader)
+    refused = cast("RefusedFields", args.refused)
+    report = trio.run(_lint, folder, rendering, given, reader, refused)
     if isinstance(report, Exception):
         return _not_told(f"it cannot be told now: {report}; try again")
     say(_json(report) if args.output == "json" else _text(report))
@@ -89,12 +91,16 @@ def lint_command(args: argparse.Namespace) -> int:
 
 
 async def _lint(
-    folder: Path, rendering: Rendering | None, given: GivenSettings | None, reader: ConfigReader | None
+    folder: Path,
+    rendering: Rendering | None,
+    given: GivenSettings | None,
+    reader: ConfigReader | None,
+    refused: RefusedFields,
 ) -> LintReport | Exception:
     """The report, or why there is none: what is raised between the pools would come out of their nurseries wrapped."""
     async with open_jq_pool(None, workers=1) as filters, open_cel_pool(None, workers=1) as rules:
         try:
-            return await lint_package(folder, LintTools(filters, rules, reader, rendering), given)
+            return await lint_package(folder, LintTools(filters, rules, reader, rendering, refused), given)
         except (PackageError, HookError, FilterError) as error:
             return error
 

@@ -5,19 +5,9 @@ no definition: it is applied all the same.
 """
 
 import re
-from collections.abc import Iterator
-from functools import cache
-from typing import Final
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, TypeAlias
 
-from wharfinger.cluster.control_plane.builtin_kinds import BUILTIN_KINDS
-from wharfinger.cluster.control_plane.catalog import Served
-from wharfinger.cluster.control_plane.creation import with_defaults
-from wharfinger.cluster.control_plane.intake import accepted
-from wharfinger.cluster.control_plane.kinds import DEFINITION
-from wharfinger.cluster.control_plane.options import FieldValidation
-from wharfinger.cluster.control_plane.preparation import prepared
-from wharfinger.cluster.control_plane.status import FieldError, StatusError
-from wharfinger.cluster.control_plane.validation.objects import validate
 from wharfinger.formats.errors import FormatError
 from wharfinger.formats.json_value import JsonObject, JsonValue, find, find_list, find_object
 from wharfinger.formats.yaml_lines import Lines
@@ -36,12 +26,15 @@ _SHARED: Final = {"validation": "schema"} | {
 }
 """Where what a server says of ``spec.validation`` stands in a version."""
 
+RefusedFields: TypeAlias = Callable[[JsonObject], Sequence[tuple[str, str]]]
+"""Tells what a server would refuse of a new definition: fields, each with a sentence."""
+
 _MEMBER: Final = re.compile(r"\[([^\]\d][^\]]*)\]")
 """``properties[spec]``, which is written ``properties.spec``."""
 
 
-def lint_crds(sources: Sources) -> list[LintFinding]:
-    """All files in ``crds/``. Blocking."""
+def lint_crds(sources: Sources, refused: RefusedFields) -> list[LintFinding]:
+    """Look all files in ``crds/`` over. Blocking."""
     found: list[LintFinding] = []
     try:
         names = crd_file_names(sources.files.root)
@@ -53,11 +46,11 @@ def lint_crds(sources: Sources) -> list[LintFinding]:
         except FormatError:  # package check has said so
             continue
         for document, lines in zip(documents, sources.documents(name), strict=False):
-            found += _of_document(document, lines, name)
+            found += _of_document(document, lines, name, refused)
     return found
 
 
-def _of_document(document: JsonValue, lines: Lines, name: str) -> Iterator[LintFinding]:
+def _of_document(document: JsonValue, lines: Lines, name: str, refused: RefusedFields) -> Iterator[LintFinding]:
     if not isinstance(document, dict):
         return
     kind, version = document.get("kind"), document.get("apiVersion")
@@ -70,13 +63,13 @@ def _of_document(document: JsonValue, lines: Lines, name: str) -> Iterator[LintF
         why = f"apiVersion: {version} is not served by any supported Kubernetes; write {API_VERSION}"
         yield finding(name, lines.of(("apiVersion",)), Severity.ERROR, why)
     else:
-        yield from _of_definition(document, lines, name)
+        yield from _of_definition(document, lines, name, refused)
 
 
-def _of_definition(document: JsonObject, lines: Lines, name: str) -> Iterator[LintFinding]:
+def _of_definition(document: JsonObject, lines: Lines, name: str, refused: RefusedFields) -> Iterator[LintFinding]:
     try:
-        for error in _refused(document):
-            yield finding(name, _line(lines, error.field), Severity.ERROR, str(error))
+        for field, why in refused(document):
+            yield finding(name, _line(lines, field), Severity.ERROR, why)
         versions = find_list(document, "spec", "versions")
         for number, version in enumerate(versions):
             schema = find_object(version, *_SCHEMA)
@@ -86,23 +79,8 @@ def _of_definition(document: JsonObject, lines: Lines, name: str) -> Iterator[Li
         if versions and not any(find(version, "served") is True for version in versions):
             why = "spec.versions: none is served, so nobody can use the kind"
             yield finding(name, lines.of(("spec", "versions")), Severity.WARNING, why)
-    except (FormatError, StatusError) as error:
+    except FormatError as error:
         yield finding(name, lines.of(("spec",)), Severity.ERROR, str(error))
-
-
-def _refused(document: JsonObject) -> list[FieldError]:
-    """What a server would refuse of a new definition. Raises StatusError where it is none at all."""
-    served = _served()
-    # What it would leave out is said by :func:`misspelt`.
-    wanted = accepted(served, document, FieldValidation.IGNORE).obj
-    errors = validate(served.kind, prepared(served.kind, with_defaults(served, wanted)))
-    return [error for error in errors if not error.field.startswith("status.")]  # the server writes it, from the spec
-
-
-@cache
-def _served() -> Served:
-    kind = next(kind for kind in BUILTIN_KINDS if kind.group_kind == DEFINITION)
-    return Served(kind, kind.versions[0])
 
 
 def _line(lines: Lines, field: str) -> int:

@@ -13,6 +13,7 @@ from wharfinger.cluster.release_scope import ALLOWED, CLUSTER_SCOPE_LABEL
 from wharfinger.cluster.resource import kind_of, name_of, namespace_of, split_api_version
 from wharfinger.formats.json_value import JsonObject
 from wharfinger.hooks.lint_sources import PACKAGE, LintFinding, finding
+from wharfinger.kube.cluster_scoped import CLUSTER_SCOPED
 from wharfinger.packages.definition import Definition
 from wharfinger.packages.package_check import Severity
 from wharfinger.packages.package_file import PackageType
@@ -42,16 +43,9 @@ def _outside(objects: Iterable[JsonObject], namespace: str) -> Iterator[str]:
         flat = flattened(objects)
     except ReleaseError:
         return  # said where it is rendered
-    cluster_scoped = _cluster_scoped_kinds()
     for obj in flat:
         api_version, kind = kind_of(obj)
-        if (split_api_version(api_version)[0], kind) in cluster_scoped:
+        if (split_api_version(api_version)[0], kind) in CLUSTER_SCOPED:
             yield f"{kind} {name_of(obj)}"
         elif namespace_of(obj) not in ("", namespace):
             yield f"{kind} {namespace_of(obj)}/{name_of(obj)}"
-
-
-def _cluster_scoped_kinds() -> frozenset[tuple[str, str]]:
-    from wharfinger.cluster.control_plane.builtin_kinds import BUILTIN_KINDS  # noqa: PLC0415 - a table, read when it is needed
-
-    return frozenset((kind.group, kind.kind) for kind in BUILTIN_KINDS if not kind.namespaced)

@@ -19,7 +19,7 @@ from wharfinger.hooks.config_reader import ConfigReader
 from wharfinger.hooks.errors import HookError
 from wharfinger.hooks.filters import Filters
 from wharfinger.hooks.hook_files import HookFiles, find_hook_files
-from wharfinger.hooks.lint_crds import lint_crds
+from wharfinger.hooks.lint_crds import RefusedFields, lint_crds
 from wharfinger.hooks.lint_hooks import lint_hooks
 from wharfinger.hooks.lint_schemas import lint_schemas
 from wharfinger.hooks.lint_scripts import lint_enabled, lint_scripts
@@ -34,12 +34,16 @@ from wharfinger.packages.settings_check import SettingsChecker
 
 @dataclass(frozen=True, slots=True)
 class LintTools:
-    """What a package is looked over with; ``rendering`` None: its templates are not rendered, ``hooks`` None: nor hooks asked."""
+    """What a package is looked over with; ``rendering`` None: its templates are not rendered, ``hooks`` None: nor hooks asked.
+
+    ``refused`` checks definitions of custom resources.
+    """
 
     filters: Filters
     rules: Rules
     hooks: ConfigReader | None
     rendering: Rendering | None
+    refused: RefusedFields
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +66,7 @@ async def lint_package(folder: Path, tools: LintTools, given: GivenSettings | No
     definition = checked.definition
     found = [sources.located(each.severity, each.message, each.where) for each in checked.findings]
     found += await trio.to_thread.run_sync(lint_schemas, sources, definition)
-    found += await trio.to_thread.run_sync(lint_crds, sources)
+    found += await trio.to_thread.run_sync(lint_crds, sources, tools.refused)
     found += await lint_enabled(folder)
     found += await _hooks(folder, definition, tools)
     if definition is not None and tools.rendering is not None:

@@ -4,12 +4,12 @@ import argparse
 import os
 import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import cast
 
 import trio
 
-from wharfinger.cluster.commands import add_chaos, faults_problem
 from wharfinger.cluster.connection import ConnectionConfigError
 from wharfinger.cluster.embedded import EmbeddedError
 from wharfinger.cluster.lease import LeaseLostError
@@ -17,6 +17,7 @@ from wharfinger.cluster.resource import ObjectKey
 from wharfinger.hooks import shell_library
 from wharfinger.hooks.containment_options import ContainmentError, add_containment_options, containment_of
 from wharfinger.hooks.hook_environment import AskedVariable
+from wharfinger.kube.chaos_options import add_chaos
 from wharfinger.packages.errors import StoreError
 from wharfinger.packages.verified_blob import LeastSpeed
 from wharfinger.process.errors import LedgerError
@@ -210,7 +211,7 @@ def _add_facts(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the daemon. ``args.serve_inspector`` comes from the composition root."""
+    """Run the daemon. ``args.serve_inspector``, ``serve_metrics`` and ``chaos_problem`` come from the composition root."""
     set_up_logging(LogFormat(args.log_format), args.log_level)
     os.umask(0o077)  # whatever a daemon writes is for its own user
     helm = shutil.which(args.helm)
@@ -225,7 +226,7 @@ def run(args: argparse.Namespace) -> int:
     if not args.embedded and (args.chaos is not None or args.no_tls):
         option = "--no-tls" if args.chaos is None else "--chaos"
         return _failed(f"{option} is about the control plane of --embedded; say both", code=2)
-    if problem := faults_problem(args.chaos):
+    if args.chaos is not None and (problem := cast("Callable[[str], str]", args.chaos_problem)(args.chaos)):
         return _failed(problem, code=2)
     folders = addon_folders(args)
     if problem := _wrong_options(args) or folders_problem(folders):

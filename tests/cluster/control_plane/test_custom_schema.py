@@ -15,6 +15,7 @@ from tests.cluster.control_plane.bench import (
 )
 from wharfinger.cluster.control_plane.backend import Backend
 from wharfinger.cluster.control_plane.catalog import Served
+from wharfinger.cluster.control_plane.crds import custom_of
 from wharfinger.cluster.control_plane.custom_schema import MAX_ERRORS, CustomSchema
 from wharfinger.cluster.control_plane.options import ListOptions, WriteOptions
 from wharfinger.cluster.control_plane.patching import PatchType, patch
@@ -191,8 +192,9 @@ def test_defaults_out_of_all_proportion_are_refused(monkeypatch: pytest.MonkeyPa
     entries: list[JsonValue] = [{} for _ in range(3000)]
     with refused(400, "BadRequest", "Widget: the defaults of the schema come to more than"):
         made(backend, kind, thing(kind, l=entries))
-    assert kind.version.custom is not None
-    assert kind.version.custom.completed({"l": entries}) == {"l": entries}
+    custom = custom_of(kind.version)
+    assert custom is not None
+    assert custom.completed({"l": entries}) == {"l": entries}
 
 
 def test_errors_are_bounded() -> None:

@@ -4,9 +4,7 @@ from pathlib import Path
 import pytest
 
 from wharfinger.cluster.control_plane.kubeconfig_file import (
-    MAX_BYTES,
     MAX_TOKEN_CHARS,
-    check_replaceable,
     default_path,
     kept_token,
     kubeconfig,
@@ -15,6 +13,7 @@ from wharfinger.cluster.control_plane.kubeconfig_file import (
     write_secret_file,
 )
 from wharfinger.formats.json_value import encode_json, find
+from wharfinger.kube.kubeconfig import MAX_BYTES, check_replaceable
 
 
 def test_clients_find_the_token_where_they_look() -> None:

@@ -16,7 +16,7 @@ from wharfinger.cluster.control_plane.managed_fields import (
     managers_of,
     record_update,
 )
-from wharfinger.cluster.control_plane.preparation import without_status
+from wharfinger.cluster.control_plane.object_metadata import without_status
 from wharfinger.cluster.control_plane.strategic_merge import strategic_merge
 from wharfinger.formats.json_value import JsonObject, JsonValue, as_object, find, find_list
 from wharfinger.formats.merge_patch import merge_patch

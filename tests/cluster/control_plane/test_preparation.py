@@ -1,5 +1,6 @@
 from tests.cluster.control_plane.samples import builtin, definition
-from wharfinger.cluster.control_plane.preparation import keeps_status, prepared, with_metadata, without_status
+from wharfinger.cluster.control_plane.object_metadata import with_metadata, without_status
+from wharfinger.cluster.control_plane.preparation import keeps_status, prepared
 from wharfinger.formats.json_value import find
 
 

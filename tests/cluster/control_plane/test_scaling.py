@@ -17,7 +17,8 @@ from tests.cluster.control_plane.bench import (
 )
 from wharfinger.cluster.control_plane.kinds import ScalePaths
 from wharfinger.cluster.control_plane.patching import PatchType
-from wharfinger.cluster.control_plane.scaling import get_scale, patch_scale, replace_scale, scale_of
+from wharfinger.cluster.control_plane.scales import scale_of
+from wharfinger.cluster.control_plane.scaling import get_scale, patch_scale, replace_scale
 from wharfinger.cluster.control_plane.updating import replace
 from wharfinger.formats.json_value import JsonObject, JsonValue, encode_json, find, find_list, find_str
 

@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wharfinger.cluster.control_plane.list_types import builtin_list_types
-from wharfinger.cluster.control_plane.typed_form import canonical_quantity, typed_form
+from wharfinger.cluster.control_plane.quantities import canonical_quantity
+from wharfinger.cluster.control_plane.typed_form import typed_form
 from wharfinger.formats.json_value import JsonObject, JsonValue
 
 

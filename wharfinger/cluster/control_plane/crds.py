@@ -6,7 +6,7 @@ A definition goes through: created (no conditions) → names accepted and establ
 
 import re
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
 
@@ -97,6 +97,18 @@ def _subresources(kind: str, declared: JsonObject) -> tuple[Subresource, ...]:
     return tuple(item for item in known if find(declared, "subresources", item.name) is not None)
 
 
+@dataclass(frozen=True, slots=True)
+class CustomVersion(KindVersion):
+    """One version of a custom kind, with its schema at work: defaults and validation."""
+
+    custom: CustomSchema | None = field(default=None, compare=False)
+
+
+def custom_of(version: KindVersion) -> CustomSchema | None:
+    """Return the schema of a custom version at work; None for a built-in one."""
+    return version.custom if isinstance(version, CustomVersion) else None
+
+
 def _version(kind: str, declared: JsonObject) -> KindVersion:
     schema = find_object(declared, "schema", "openAPIV3Schema")
     scale = find(declared, "subresources", "scale")
@@ -105,7 +117,7 @@ def _version(kind: str, declared: JsonObject) -> KindVersion:
         for item in find_list(declared, "additionalPrinterColumns")
         if (column := _column(as_object(item, "additionalPrinterColumns"))) is not None
     )
-    return KindVersion(
+    return CustomVersion(
         find_str(declared, "name"),
         (NAME, *(columns or (AGE,))),
         crd_list_types(schema),

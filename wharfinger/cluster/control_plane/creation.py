@@ -18,21 +18,17 @@ from wharfinger.cluster.control_plane.backend import SUFFIX_LENGTH, Backend
 from wharfinger.cluster.control_plane.bodies import Body
 from wharfinger.cluster.control_plane.catalog import Served
 from wharfinger.cluster.control_plane.conversions import check_annotations, settled, to_stored, with_known_entries
+from wharfinger.cluster.control_plane.crds import custom_of
 from wharfinger.cluster.control_plane.custom_versions import stored_custom
 from wharfinger.cluster.control_plane.defaults.objects import apply_defaults
 from wharfinger.cluster.control_plane.intake import Written, accepted, check_namespace
 from wharfinger.cluster.control_plane.kinds import Generation
 from wharfinger.cluster.control_plane.managed_fields import record_update
 from wharfinger.cluster.control_plane.null_lists import with_null_lists
+from wharfinger.cluster.control_plane.object_metadata import with_metadata, without_status
 from wharfinger.cluster.control_plane.options import WriteOptions
 from wharfinger.cluster.control_plane.owner_lists import without_repeated_owners
-from wharfinger.cluster.control_plane.preparation import (
-    SERVER_OWNED,
-    keeps_status,
-    prepared,
-    with_metadata,
-    without_status,
-)
+from wharfinger.cluster.control_plane.preparation import SERVER_OWNED, keeps_status, prepared
 from wharfinger.cluster.control_plane.sent_empties import as_sent
 from wharfinger.cluster.control_plane.status import FieldError
 from wharfinger.cluster.control_plane.storage import Collection, Key
@@ -111,7 +107,7 @@ def create_object(
     placed = strategy.create_errors(obj, view)
     errors = placed + validate(served.kind, obj)
     if errors := errors + schema_errors(served, obj, found=errors):
-        if served.version.custom is None:
+        if custom_of(served.version) is None:
             errors = as_sent(
                 errors, obj, sent, lambda whole: placed + validate(served.kind, whole), served.version.lists
             )
@@ -180,18 +176,20 @@ def _admission(
 def store(backend: Backend, served: Served, key: Key, obj: JsonObject) -> JsonObject:
     """Store an object that has the defaults of its kind, in its stored form."""
     stored = backend.put(key, stored_form(served, obj))
-    if served.version.custom is not None and find_str(stored, "apiVersion") == served.api_version:
-        served.version.custom.is_complete(stored)
+    custom = custom_of(served.version)
+    if custom is not None and find_str(stored, "apiVersion") == served.api_version:
+        custom.is_complete(stored)
     return stored
 
 
 def with_defaults(served: Served, obj: JsonObject, now: datetime | None = None) -> JsonObject:
     """The object with the defaults of its kind. Raises StatusError (400) where that makes too much of it."""
-    if served.version.custom is None:
+    custom = custom_of(served.version)
+    if custom is None:
         check_annotations(served, obj)
         return apply_defaults(obj, now)
     try:
-        return served.version.custom.defaulted(obj)
+        return custom.defaulted(obj)
     except ShapeError as error:
         raise status.bad_request(f"{served.kind.kind}: {error}") from error
 
@@ -212,7 +210,7 @@ def schema_errors(
     warnings: list[str] | None = None,
 ) -> list[FieldError]:
     """What is wrong with a custom object by its schema; ``found`` is what else is wrong with it, ``warnings`` grows."""
-    custom = served.version.custom
+    custom = custom_of(served.version)
     if custom is None:
         return []
     judgement = custom.judged(obj, old, subresource=subresource, found=found)
@@ -224,7 +222,7 @@ def schema_errors(
 def stored_form(served: Served, obj: JsonObject) -> JsonObject:
     """The object at its kind's storage version."""
     version = served.kind.stored_api_version
-    if served.version.custom is not None:
+    if custom_of(served.version) is not None:
         obj = stored_custom(served, obj)
     else:
         obj = with_null_lists(obj, served.kind.group, version.rpartition("/")[2], served.kind.kind)

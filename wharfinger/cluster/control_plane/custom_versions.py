@@ -11,6 +11,7 @@ Source: apiextensions-apiserver, ``crdConversionRESTOptionsGetter`` and the nop 
 from collections.abc import Iterator
 
 from wharfinger.cluster.control_plane.catalog import Served
+from wharfinger.cluster.control_plane.crds import custom_of
 from wharfinger.cluster.control_plane.custom.defaulting import without_nulls
 from wharfinger.cluster.control_plane.custom.pruning import pruned
 from wharfinger.cluster.control_plane.kinds import Kind, KindVersion
@@ -31,13 +32,13 @@ def shown_custom(served: Served, obj: JsonObject) -> JsonObject:
     """A stored object as the served version shows it; itself where it is so already."""
     api_version = find_str(obj, "apiVersion")
     stored = version_of(served.kind, api_version)
-    if stored is not None and stored.custom is not None:
-        obj = stored.custom.completed(obj)
+    if stored is not None and (custom := custom_of(stored)) is not None:
+        obj = custom.completed(obj)
     if api_version == served.api_version:
         return obj
     converted = _converted(obj, served.version, served.api_version)
-    if served.version.custom is not None:
-        served.version.custom.is_complete(converted)  # it lacks defaults, and gets none
+    if (custom := custom_of(served.version)) is not None:
+        custom.is_complete(converted)  # it lacks defaults, and gets none
     return converted
 
 

@@ -15,8 +15,8 @@ from wharfinger.cluster.control_plane.catalog import Served
 from wharfinger.cluster.control_plane.crds import CLEANUP_FINALIZER
 from wharfinger.cluster.control_plane.definition_status import terminating_status
 from wharfinger.cluster.control_plane.kinds import DEFINITION, Deletion
+from wharfinger.cluster.control_plane.object_metadata import with_metadata
 from wharfinger.cluster.control_plane.options import DeleteOptions
-from wharfinger.cluster.control_plane.preparation import with_metadata
 from wharfinger.cluster.control_plane.timestamps import format_time, parse_time
 from wharfinger.formats.json_value import JsonObject, find, find_list, find_object, find_str
 

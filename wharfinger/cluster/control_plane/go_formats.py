@@ -10,7 +10,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from wharfinger.cluster.control_plane.typed_form import canonical_quantity
+from wharfinger.cluster.control_plane.quantities import canonical_quantity
 from wharfinger.formats.errors import FormatError
 
 TIME_LAYOUT: Final = "2006-01-02T15:04:05Z07:00"

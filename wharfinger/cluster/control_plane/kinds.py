@@ -8,14 +8,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from wharfinger.cluster.control_plane.list_types import ListTypes
 from wharfinger.cluster.control_plane.storage import Collection
 from wharfinger.formats.json_value import JsonObject, JsonValue
-
-if TYPE_CHECKING:
-    from wharfinger.cluster.control_plane.custom_schema import CustomSchema
 
 DEFINITION: Final = "CustomResourceDefinition.apiextensions.k8s.io"
 ALL_VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
@@ -92,8 +89,6 @@ class KindVersion:
     """Dotted paths a field selector may name, beside name and namespace."""
     subresources: tuple[Subresource, ...] = ()
     """By name, all that discovery lists, answered or not."""
-    custom: "CustomSchema | None" = field(default=None, compare=False)
-    """``schema`` at work: defaults and validation."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,19 +8,15 @@ import base64
 import os
 import secrets
 import tempfile
-from contextlib import suppress
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
-from wharfinger.formats.errors import FormatError
-from wharfinger.formats.json_value import JsonObject, decode_json, find
+from wharfinger.formats.json_value import JsonObject
+from wharfinger.kube.kubeconfig import USER
 
-USER: Final = "wharfinger"
 TOKEN_BYTES: Final = 32
 MAX_TOKEN_CHARS: Final = 512
-MAX_BYTES: Final = 64 * 1024
-"""Of a file that may have been written here."""
 
 
 def kubeconfig(host: str, port: int, token: str, authority: str = "") -> JsonObject:
@@ -40,17 +36,6 @@ def kubeconfig(host: str, port: int, token: str, authority: str = "") -> JsonObj
         "contexts": [{"name": USER, "context": {"cluster": USER, "user": USER, "namespace": "default"}}],
         "current-context": USER,
     }
-
-
-def check_replaceable(path: Path) -> None:
-    """Refuse to replace what was not written here. Raises ValueError for it, and OSError where it cannot be read."""
-    if not path.is_file() or not path.stat().st_size:
-        return
-    with suppress(FormatError):
-        known = decode_json(path.read_bytes(), max_bytes=MAX_BYTES, what="the kubeconfig")
-        if find(known, "current-context") == USER:
-            return
-    raise ValueError(f"{path} was not written by a control plane, and would be lost")
 
 
 def default_path() -> Path:

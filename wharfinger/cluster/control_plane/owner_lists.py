@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from wharfinger.cluster.control_plane.preparation import with_metadata
+from wharfinger.cluster.control_plane.object_metadata import with_metadata
 from wharfinger.cluster.control_plane.validation.parts import repeated
 from wharfinger.formats.json_value import JsonObject, JsonValue, canonical_json, find, find_list
 

@@ -32,6 +32,7 @@ from wharfinger.cluster.control_plane.intake import (
 )
 from wharfinger.cluster.control_plane.list_types import RAW
 from wharfinger.cluster.control_plane.negotiation import Encoding
+from wharfinger.cluster.control_plane.object_metadata import with_metadata, without_status
 from wharfinger.cluster.control_plane.object_patch import (
     MAX_OPERATIONS,
     OperationError,
@@ -40,7 +41,7 @@ from wharfinger.cluster.control_plane.object_patch import (
 )
 from wharfinger.cluster.control_plane.options import FieldValidation, WriteOptions, resource_version_of
 from wharfinger.cluster.control_plane.patch_lists import PatchContentError, PatchError, PatchFormatError
-from wharfinger.cluster.control_plane.preparation import keeps_status, with_metadata, without_status
+from wharfinger.cluster.control_plane.preparation import keeps_status
 from wharfinger.cluster.control_plane.reading import presented
 from wharfinger.cluster.control_plane.refusals import RefusedError
 from wharfinger.cluster.control_plane.restoring import restored

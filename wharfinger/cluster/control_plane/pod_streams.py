@@ -12,12 +12,11 @@ from wharfinger.cluster.control_plane.status import FieldError
 from wharfinger.cluster.control_plane.validation.amounts import text
 from wharfinger.cluster.control_plane.validation.field_errors import NEGATIVE, forbidden, invalid
 from wharfinger.cluster.control_plane.validation.names import parse_ip
+from wharfinger.cluster.control_plane.validation.nodes import SIMULATED_NODE
 from wharfinger.cluster.control_plane.validation.parts import parts
 from wharfinger.cluster.control_plane.virtual import Answer, Asked
 from wharfinger.formats.json_value import JsonObject, find_str
 
-SIMULATED_NODE: Final = "simulated"
-"""The node that Pods run on where there are no nodes."""
 _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,18}")
 _LISTED: Final = ("initContainers", "containers", "ephemeralContainers")
 

@@ -17,6 +17,13 @@ BINARY: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 _EXPONENT: Final = re.compile("[eE][+-]?[0-9]")
 _INT64: Final = range(-(2**63), 2**63)
 ZERO: Final = Fraction(0)
+_NANO: Final = Fraction(1, 10**9)
+MILLI: Final = Fraction(1, 10**3)
+_MOST: Final = 2**63 - 1
+"""The largest amount in a unit of the binary ones."""
+_FAST_DIGITS: Final = 18
+"""Of a number that is held as 64 bits, and as it was spelled where that is canonical enough."""
+_FAST_BINARY_DIGITS: Final = 14
 
 
 def parse_quantity(value: JsonValue) -> Fraction | None:
@@ -72,3 +79,66 @@ def format_quantity(number: Fraction, like: JsonValue) -> str:
     if _EXPONENT.search(str(like)):
         return f"{sign}{scaled}e{unit}" if unit else f"{sign}{scaled}"
     return f"{sign}{scaled}{next(name for name, at in DECIMAL.items() if at == unit)}"
+
+
+def canonical_quantity(value: JsonValue, *, finest: Fraction = _NANO) -> JsonValue:
+    """``0.5Gi`` → ``512Mi``, ``1000m`` → ``1``, ``1000`` → ``1k``, 2 → ``2``; what is no quantity comes back as it is.
+
+    The format (binary, decimal, exponent) stays, the largest unit that leaves a whole number is taken, and what is
+    finer than a nano (or what is said) is rounded up.
+    """
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return value
+    text = str(value)
+    match = QUANTITY.fullmatch(text)
+    if match is None or not text:
+        return value
+    sign, whole, part, exponent, unit = match.groups()
+    part, unit = part or "", unit or ""
+    binary = unit.endswith("i")
+    power = BINARY.index(unit) if binary else int(exponent or DECIMAL[unit])
+    if _stays(whole.lstrip("0"), part, power, binary=binary, finest=finest):
+        return text
+    number = Fraction(int(whole + part or "0"), 10 ** len(part)) * Fraction(1024 if binary else 10) ** power
+    amount = _rounded_up(number, finest)
+    if binary:
+        amount = min(amount, Fraction(_MOST))
+    text = _binary(amount) if binary and amount.denominator == 1 and amount >= 1024 else _decimal(amount, exponent)
+    return f"-{text}" if sign == "-" and amount else text
+
+
+def _stays(whole: str, part: str, power: int, *, binary: bool, finest: Fraction) -> bool:
+    """Whether a quantity stays as it is spelled, sign, leading zeros and exponent included, as ParseQuantity has it."""
+    digits = (whole or "0") + part
+    if binary:
+        return not part and len(digits) + 3 * power <= _FAST_BINARY_DIGITS and int(digits) % 8 != 0
+    scale = power - len(part)
+    if len(digits) > _FAST_DIGITS or scale % 3 or scale < (-3 if finest == MILLI else -9):
+        return False
+    return not digits.endswith("000") and digits[0] != "0"
+
+
+def _rounded_up(amount: Fraction, unit: Fraction) -> Fraction:
+    """Rounded up to a whole number of units."""
+    units = amount / unit
+    return -(-units.numerator // units.denominator) * unit
+
+
+def _binary(amount: Fraction) -> str:
+    power = 0
+    while amount.numerator % 1024 == 0 and power < len(BINARY) - 1:
+        amount /= 1024
+        power += 1
+    return f"{amount}{BINARY[power]}"
+
+
+def _decimal(amount: Fraction, exponent: str | None) -> str:
+    power = -9
+    while amount and (amount / Fraction(10) ** (power + 3)).denominator == 1:
+        power += 3
+    if not amount:
+        return "0"
+    mantissa = amount / Fraction(10) ** power
+    if exponent is not None:
+        return f"{mantissa}e{power}" if power else str(mantissa)
+    return f"{mantissa}{next((unit for unit, at in DECIMAL.items() if at == power), '')}"  # beyond E none, as in Go

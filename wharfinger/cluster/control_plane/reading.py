@@ -17,6 +17,7 @@ from wharfinger.cluster.control_plane import status
 from wharfinger.cluster.control_plane.backend import Backend
 from wharfinger.cluster.control_plane.catalog import Served
 from wharfinger.cluster.control_plane.conversions import shown, stored_field
+from wharfinger.cluster.control_plane.crds import custom_of
 from wharfinger.cluster.control_plane.custom_versions import shown_custom
 from wharfinger.cluster.control_plane.go_json import syntax_error
 from wharfinger.cluster.control_plane.options import ListOptions
@@ -113,12 +114,12 @@ def get(backend: Backend, served: Served, namespace: str, name: str, not_before:
 
 def presented(served: Served, obj: JsonObject) -> JsonObject:
     """A stored object at the version it was asked for at, as the schemas of a custom kind now are."""
-    return shown(served, obj) if served.version.custom is None else shown_custom(served, obj)
+    return shown(served, obj) if custom_of(served.version) is None else shown_custom(served, obj)
 
 
 def is_plain(served: Served, record: Record) -> bool:
     """Whether the stored bytes are what a client of this kind and version gets."""
-    if served.version.custom is None:
+    if custom_of(served.version) is None:
         return record.body.startswith(_kind_prefix(served.kind.kind, served.api_version))
     obj = record.passing()
     return presented(served, obj) is obj

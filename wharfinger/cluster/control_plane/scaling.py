@@ -10,7 +10,7 @@ from wharfinger.cluster.control_plane import status
 from wharfinger.cluster.control_plane.backend import Backend
 from wharfinger.cluster.control_plane.bodies import Body, BodyError, read_body
 from wharfinger.cluster.control_plane.catalog import Served
-from wharfinger.cluster.control_plane.columns import format_selector, number
+from wharfinger.cluster.control_plane.columns import number
 from wharfinger.cluster.control_plane.intake import accepted, check_name, check_namespace, intended
 from wharfinger.cluster.control_plane.json_path import evaluate, parse_json_path
 from wharfinger.cluster.control_plane.kinds import Column, Kind, KindVersion, ScalePaths
@@ -24,11 +24,12 @@ from wharfinger.cluster.control_plane.managed_fields import (
     with_managers,
 )
 from wharfinger.cluster.control_plane.negotiation import Encoding
+from wharfinger.cluster.control_plane.object_metadata import with_metadata
 from wharfinger.cluster.control_plane.options import WriteOptions
 from wharfinger.cluster.control_plane.patching import PatchType, applied, patched_object
-from wharfinger.cluster.control_plane.preparation import metadata_of, with_metadata
 from wharfinger.cluster.control_plane.printers import AGE, NAME
 from wharfinger.cluster.control_plane.reading import get
+from wharfinger.cluster.control_plane.scales import scale_of
 from wharfinger.cluster.control_plane.server_side_apply import place_of
 from wharfinger.cluster.control_plane.updating import check_uid, update
 from wharfinger.cluster.control_plane.validation.amounts import NEGATIVE
@@ -65,43 +66,12 @@ _OF_CUSTOM: Final = (
 )
 _REPLICAS_PATH: Final = ("f:spec", "f:replicas")
 _REPLICAS: Final = FieldSet.of_paths([_REPLICAS_PATH])
-_SHOWN = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
 
 def shown_as(kind: Kind) -> Served:
     """What the scale of an object of this kind is shown as: Scale, with the columns it has beside such kinds."""
     columns = _OF_CUSTOM if kind.custom else _OF_BUILT_IN
     return replace(_SCALE, version=replace(_SCALE.version, columns=columns))
-
-
-def scale_of(paths: ScalePaths, obj: JsonObject) -> JsonObject:
-    """The Scale (autoscaling/v1) of an object; zero replicas are left out of ``spec``, as Go leaves them."""
-    metadata: JsonObject = {name: value for name, value in metadata_of(obj).items() if name in _SHOWN}
-    replicas = _number(paths.replicas, obj)
-    scale_status: JsonObject = {"replicas": _number(paths.status_replicas, obj)}
-    if selector := _selector(paths, obj):
-        scale_status["selector"] = selector
-    return {
-        "kind": "Scale",
-        "apiVersion": "autoscaling/v1",
-        "metadata": metadata,
-        "spec": {"replicas": replicas} if replicas else {},
-        "status": scale_status,
-    }
-
-
-def _number(path: str, obj: JsonObject) -> int:
-    found = evaluate(parse_json_path(path), obj)
-    value = found[0] if found else 0
-    return value if isinstance(value, int) else 0
-
-
-def _selector(paths: ScalePaths, obj: JsonObject) -> str:
-    found = evaluate(parse_json_path(paths.selector), obj) if paths.selector else []
-    value = found[0] if found else None
-    if obj.get("kind") == "ReplicationController":
-        value = {"matchLabels": value}  # plain labels
-    return value if isinstance(value, str) else format_selector(value)
 
 
 def _paths(served: Served) -> ScalePaths:

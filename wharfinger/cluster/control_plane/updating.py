@@ -15,7 +15,7 @@ from wharfinger.cluster.control_plane.backend import Backend
 from wharfinger.cluster.control_plane.bodies import Body
 from wharfinger.cluster.control_plane.catalog import Served
 from wharfinger.cluster.control_plane.conversions import at_version, is_converted, settled, shown, with_known_entries
-from wharfinger.cluster.control_plane.crds import updated_status
+from wharfinger.cluster.control_plane.crds import custom_of, updated_status
 from wharfinger.cluster.control_plane.creation import (
     UNOWNED,
     create_object,
@@ -30,9 +30,9 @@ from wharfinger.cluster.control_plane.intake import Written, accepted, check_nam
 from wharfinger.cluster.control_plane.kinds import DEFINITION, Generation, Kind
 from wharfinger.cluster.control_plane.list_types import ListTypes
 from wharfinger.cluster.control_plane.managed_fields import Elsewhere, record_update
+from wharfinger.cluster.control_plane.object_metadata import metadata_of, with_metadata
 from wharfinger.cluster.control_plane.options import WriteOptions, resource_version_of
 from wharfinger.cluster.control_plane.owner_lists import without_repeated_owners
-from wharfinger.cluster.control_plane.preparation import metadata_of, with_metadata
 from wharfinger.cluster.control_plane.refusals import WrongKindError
 from wharfinger.cluster.control_plane.sent_empties import as_sent
 from wharfinger.cluster.control_plane.strategies.objects import strategy_of
@@ -150,7 +150,7 @@ def update(
     """Bring a stored object to a new state; ``applied`` ones bring their managed fields along. Raises StatusError."""
     kind, name = served.kind, find_str(old, "metadata", "name")
     stored = old
-    if served.version.custom is not None:
+    if custom_of(served.version) is not None:
         old = shown_custom(served, old)
     asked = resource_version_of(new)
     if asked is not None and asked != resource_version_of(old):
@@ -186,7 +186,7 @@ def update(
     if errors := errors + schema_errors(
         served, new, old, subresource=subresource, found=errors, warnings=options.warnings
     ):
-        if served.version.custom is None:
+        if custom_of(served.version) is None:
             errors = as_sent(
                 errors,
                 new,

@@ -17,8 +17,8 @@ from wharfinger.cluster.control_plane.definition_status import is_established, s
 from wharfinger.cluster.control_plane.deletion import delete
 from wharfinger.cluster.control_plane.kinds import KindVersion
 from wharfinger.cluster.control_plane.managed_fields import record_update
+from wharfinger.cluster.control_plane.object_metadata import with_metadata
 from wharfinger.cluster.control_plane.options import DeleteOptions
-from wharfinger.cluster.control_plane.preparation import with_metadata
 from wharfinger.cluster.control_plane.storage import Change, ChangeType, Collection, Key
 from wharfinger.cluster.control_plane.updating import same
 from wharfinger.formats.json_value import JsonObject, JsonValue, find, find_list, find_object, find_str

@@ -5,7 +5,7 @@ import pytest
 from tests.cluster.control_plane.recorded_requests import Step, content, scenarios, steps
 from wharfinger.cluster.control_plane.defaults.objects import apply_defaults
 from wharfinger.cluster.control_plane.list_types import is_builtin
-from wharfinger.cluster.control_plane.preparation import without_status
+from wharfinger.cluster.control_plane.object_metadata import without_status
 from wharfinger.cluster.resource import kind_of, split_api_version
 from wharfinger.formats.json_value import JsonObject, JsonValue, as_object, find, find_list, find_object
 

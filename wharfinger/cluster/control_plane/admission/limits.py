@@ -8,8 +8,7 @@ from typing import Final, TypeAlias
 from wharfinger.cluster.control_plane import status
 from wharfinger.cluster.control_plane.admission.plugin import Admission, Operation, Plugin
 from wharfinger.cluster.control_plane.admission.quota_usage import pod_amounts
-from wharfinger.cluster.control_plane.quantities import amount
-from wharfinger.cluster.control_plane.typed_form import canonical_quantity
+from wharfinger.cluster.control_plane.quantities import amount, canonical_quantity
 from wharfinger.cluster.control_plane.validation.amounts import text
 from wharfinger.cluster.control_plane.validation.parts import part, parts
 from wharfinger.formats.json_value import JsonObject, JsonValue, find

@@ -2,18 +2,17 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 import msgspec
 
 from wharfinger.cluster.control_plane.authentication import User
 from wharfinger.cluster.control_plane.kinds import Kind
+from wharfinger.cluster.control_plane.storage import Key
 from wharfinger.cluster.control_plane.strategies.strategy import ClusterView
 from wharfinger.formats.json_value import JsonObject, JsonValue
-
-if TYPE_CHECKING:
-    from wharfinger.cluster.control_plane.backend import Backend
 
 
 class Operation(StrEnum):
@@ -22,6 +21,18 @@ class Operation(StrEnum):
     CREATE = "CREATE"
     UPDATE = "UPDATE"
     DELETE = "DELETE"
+
+
+class Writer(Protocol):
+    """Writes objects beside the one that is admitted."""
+
+    def now(self) -> datetime:
+        """Return the time of the server."""
+        ...
+
+    def put(self, key: Key, obj: JsonObject) -> JsonObject:
+        """Store an object, and return it as it is stored then."""
+        ...
 
 
 class Policies(Protocol):
@@ -66,7 +77,7 @@ class Admission(msgspec.Struct, frozen=True):
 
 Mutate: TypeAlias = Callable[[Admission, JsonObject], JsonObject]
 Check: TypeAlias = Callable[[Admission], None]
-Charge: TypeAlias = Callable[[Admission, "Backend"], None]
+Charge: TypeAlias = Callable[[Admission, Writer], None]
 
 
 @dataclass(frozen=True, slots=True)

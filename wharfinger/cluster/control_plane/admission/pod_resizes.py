@@ -11,11 +11,11 @@ from typing import Final
 from wharfinger.cluster.control_plane import status
 from wharfinger.cluster.control_plane.admission.plugin import Admission
 from wharfinger.cluster.control_plane.admission.quota_usage import pod_amounts
-from wharfinger.cluster.control_plane.pod_streams import SIMULATED_NODE
 from wharfinger.cluster.control_plane.quantities import amount
 from wharfinger.cluster.control_plane.status import FieldError
 from wharfinger.cluster.control_plane.validation.amounts import text
 from wharfinger.cluster.control_plane.validation.field_errors import quoted
+from wharfinger.cluster.control_plane.validation.nodes import SIMULATED_NODE
 from wharfinger.cluster.control_plane.validation.parts import part, parts, text_map, texts
 from wharfinger.formats.json_value import JsonObject, find
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from wharfinger.cluster.control_plane import status
-from wharfinger.cluster.control_plane.admission.plugin import Admission, Operation, Plugin
+from wharfinger.cluster.control_plane.admission.plugin import Admission, Operation, Plugin, Writer
 from wharfinger.cluster.control_plane.admission.quota_usage import (
     IGNORED,
     Amounts,
@@ -20,7 +20,6 @@ from wharfinger.cluster.control_plane.admission.quota_usage import (
     unspecified,
     usage,
 )
-from wharfinger.cluster.control_plane.backend import Backend
 from wharfinger.cluster.control_plane.list_types import builtin_list_types
 from wharfinger.cluster.control_plane.managed_fields import record_update
 from wharfinger.cluster.control_plane.quantities import amount
@@ -48,7 +47,7 @@ def check_quota(admission: Admission) -> None:
     _charges(admission)
 
 
-def charge_quota(admission: Admission, backend: Backend) -> None:
+def charge_quota(admission: Admission, writer: Writer) -> None:
     """Write what is used into the quotas that the write concerns."""
     for charge in _charges(admission):
         before = charge.quota
@@ -58,10 +57,10 @@ def charge_quota(admission: Admission, backend: Backend) -> None:
             {**before, "status": shown},
             manager=MANAGER,
             subresource="status",
-            now=backend.now(),
+            now=writer.now(),
             lists=builtin_list_types("", "v1", "ResourceQuota"),
         )
-        backend.put(Key(_QUOTAS, admission.namespace, text(before, "metadata", "name")), new)
+        writer.put(Key(_QUOTAS, admission.namespace, text(before, "metadata", "name")), new)
 
 
 def _charges(admission: Admission) -> list[Charge]:

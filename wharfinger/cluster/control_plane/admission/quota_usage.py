@@ -11,9 +11,8 @@ from datetime import datetime, timedelta
 from typing import Final, TypeAlias
 
 from wharfinger.cluster.control_plane.pod_amounts import container_amounts
-from wharfinger.cluster.control_plane.quantities import amount, format_quantity
+from wharfinger.cluster.control_plane.quantities import amount, canonical_quantity, format_quantity
 from wharfinger.cluster.control_plane.timestamps import parse_time
-from wharfinger.cluster.control_plane.typed_form import canonical_quantity
 from wharfinger.cluster.control_plane.validation.amounts import number, text
 from wharfinger.cluster.control_plane.validation.parts import part, parts, texts
 from wharfinger.cluster.control_plane.validation.pod_resources import is_native

@@ -10,7 +10,7 @@ from wharfinger.cluster.control_plane.authorization.reviewed import reviewed
 from wharfinger.cluster.control_plane.authorization.rules import Attributes, strings
 from wharfinger.cluster.control_plane.go_printing import struct_order
 from wharfinger.cluster.control_plane.list_types import metadata_list_types
-from wharfinger.cluster.control_plane.preparation import with_metadata
+from wharfinger.cluster.control_plane.object_metadata import with_metadata
 from wharfinger.cluster.control_plane.status import FieldError
 from wharfinger.cluster.control_plane.validation.field_errors import invalid_value
 from wharfinger.cluster.control_plane.virtual import Answerers, Asked

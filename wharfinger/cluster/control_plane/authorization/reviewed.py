@@ -7,7 +7,7 @@ from wharfinger.cluster.control_plane.intake import accepted, check_namespace
 from wharfinger.cluster.control_plane.kinds import Kind, KindVersion
 from wharfinger.cluster.control_plane.list_types import builtin_list_types
 from wharfinger.cluster.control_plane.managed_fields import record_update
-from wharfinger.cluster.control_plane.preparation import without_status
+from wharfinger.cluster.control_plane.object_metadata import without_status
 from wharfinger.cluster.control_plane.validation.field_errors import quoted
 from wharfinger.cluster.control_plane.validation.name_rules import segment_name
 from wharfinger.cluster.control_plane.virtual import Asked

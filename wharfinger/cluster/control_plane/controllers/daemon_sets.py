@@ -25,13 +25,13 @@ from wharfinger.cluster.control_plane.controllers.objects import (
     with_fields,
 )
 from wharfinger.cluster.control_plane.controllers.pod_making import pod_of_template
-from wharfinger.cluster.control_plane.controllers.pods import SIMULATED_NODE
 from wharfinger.cluster.control_plane.controllers.replica_sets import available_in_s
 from wharfinger.cluster.control_plane.controllers.revisions import forget_old, names, revision_of_pod, synced
 from wharfinger.cluster.control_plane.controllers.rolling import share
 from wharfinger.cluster.control_plane.controllers.state import ClusterState
 from wharfinger.cluster.control_plane.controllers.template_hash import revision_data, template_hash
 from wharfinger.cluster.control_plane.storage import Change, Key
+from wharfinger.cluster.control_plane.validation.nodes import SIMULATED_NODE
 from wharfinger.formats.json_value import JsonObject, JsonValue, find, find_int, find_list, find_object, find_str
 
 _COMPONENT: Final = "daemonset-controller"

@@ -36,9 +36,9 @@ from wharfinger.cluster.control_plane.controllers.state import ClusterState
 from wharfinger.cluster.control_plane.managed_fields import record_update
 from wharfinger.cluster.control_plane.storage import Change, ChangeType, Key
 from wharfinger.cluster.control_plane.timestamps import parse_time
+from wharfinger.cluster.control_plane.validation.nodes import SIMULATED_NODE
 from wharfinger.formats.json_value import JsonObject, JsonValue, find, find_int, find_list, find_object, find_str
 
-SIMULATED_NODE: Final = "simulated"
 BARE_S: Final = 3.0
 """Seconds until a Pod runs that no controller made."""
 HOOK: Final = "helm.sh/hook"

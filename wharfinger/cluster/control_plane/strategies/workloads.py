@@ -4,7 +4,7 @@ from typing import Final
 
 from wharfinger.cluster.control_plane.defaults.workloads import TEMPLATE_GENERATION
 from wharfinger.cluster.control_plane.go_formats import read_number
-from wharfinger.cluster.control_plane.preparation import with_metadata
+from wharfinger.cluster.control_plane.object_metadata import with_metadata
 from wharfinger.cluster.control_plane.strategies.pod_templates import with_templates
 from wharfinger.cluster.control_plane.strategies.strategy import ClusterView, Strategy
 from wharfinger.formats.json_value import JsonObject, JsonValue, find, find_object, find_str

@@ -3,9 +3,8 @@
 from fractions import Fraction
 from typing import Final
 
-from wharfinger.cluster.control_plane.quantities import amount, format_quantity, whole
+from wharfinger.cluster.control_plane.quantities import amount, canonical_quantity, format_quantity, whole
 from wharfinger.cluster.control_plane.status import FieldError
-from wharfinger.cluster.control_plane.typed_form import canonical_quantity
 from wharfinger.cluster.control_plane.validation.device_names import set_errors
 from wharfinger.cluster.control_plane.validation.field_errors import forbidden, invalid, required
 from wharfinger.cluster.control_plane.validation.parts import part

@@ -24,6 +24,8 @@ from wharfinger.cluster.control_plane.validation.pod_resources import quantity_e
 from wharfinger.cluster.control_plane.validation.rules import Rules
 from wharfinger.formats.json_value import JsonObject, JsonValue, find
 
+SIMULATED_NODE: Final = "simulated"
+"""The node that Pods run on where there are no nodes."""
 EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _FEATURE: Final = re.compile(r"[A-Z][a-zA-Z0-9]*(/[a-zA-Z][a-zA-Z0-9]*)*")
 _CIDR_KEPT: Final = 'node updates may not change podCIDR except from "" to valid'

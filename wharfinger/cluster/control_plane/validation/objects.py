@@ -3,7 +3,7 @@
 from typing import Final
 
 from wharfinger.cluster.control_plane.kinds import Kind
-from wharfinger.cluster.control_plane.preparation import with_metadata
+from wharfinger.cluster.control_plane.object_metadata import with_metadata
 from wharfinger.cluster.control_plane.status import FieldError
 from wharfinger.cluster.control_plane.validation.core import CORE_RULES
 from wharfinger.cluster.control_plane.validation.definitions import DEFINITION_RULES

@@ -3,10 +3,9 @@
 from collections.abc import Collection
 from typing import Final
 
-from wharfinger.cluster.control_plane.quantities import amount
+from wharfinger.cluster.control_plane.quantities import amount, canonical_quantity
 from wharfinger.cluster.control_plane.selectors import key_problems
 from wharfinger.cluster.control_plane.status import FieldError
-from wharfinger.cluster.control_plane.typed_form import canonical_quantity
 from wharfinger.cluster.control_plane.validation.amounts import text
 from wharfinger.cluster.control_plane.validation.field_errors import each, invalid, not_supported, required
 from wharfinger.cluster.control_plane.validation.names import (

@@ -4,10 +4,9 @@ from collections.abc import Callable, Collection
 from fractions import Fraction
 from typing import Final
 
-from wharfinger.cluster.control_plane.quantities import amount, is_whole, parse_quantity, whole
+from wharfinger.cluster.control_plane.quantities import amount, canonical_quantity, is_whole, parse_quantity, whole
 from wharfinger.cluster.control_plane.selectors import key_problems
 from wharfinger.cluster.control_plane.status import FieldError
-from wharfinger.cluster.control_plane.typed_form import canonical_quantity
 from wharfinger.cluster.control_plane.validation.amounts import NEGATIVE, text
 from wharfinger.cluster.control_plane.validation.field_errors import (
     absent,

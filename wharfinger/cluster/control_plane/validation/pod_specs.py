@@ -8,9 +8,8 @@ from typing import Final
 
 from wharfinger.cluster.control_plane.internal_form import internal_form
 from wharfinger.cluster.control_plane.pod_amounts import container_amounts
-from wharfinger.cluster.control_plane.quantities import amount
+from wharfinger.cluster.control_plane.quantities import amount, canonical_quantity
 from wharfinger.cluster.control_plane.status import FieldError
-from wharfinger.cluster.control_plane.typed_form import canonical_quantity
 from wharfinger.cluster.control_plane.validation.addresses import legacy_ip_errors
 from wharfinger.cluster.control_plane.validation.amounts import number, optional_number, text
 from wharfinger.cluster.control_plane.validation.claim_specs import claim_spec_errors

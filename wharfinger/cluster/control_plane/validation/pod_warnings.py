@@ -2,9 +2,8 @@
 
 from typing import Final
 
-from wharfinger.cluster.control_plane.quantities import is_whole
+from wharfinger.cluster.control_plane.quantities import canonical_quantity, is_whole
 from wharfinger.cluster.control_plane.selectors import value_problems
-from wharfinger.cluster.control_plane.typed_form import canonical_quantity
 from wharfinger.cluster.control_plane.validation.addresses import ip_warnings
 from wharfinger.cluster.control_plane.validation.amounts import number, optional_number, text
 from wharfinger.cluster.control_plane.validation.claim_specs import claim_spec_warnings

@@ -2,9 +2,8 @@
 
 from typing import Final
 
-from wharfinger.cluster.control_plane.quantities import amount
+from wharfinger.cluster.control_plane.quantities import amount, canonical_quantity
 from wharfinger.cluster.control_plane.status import FieldError
-from wharfinger.cluster.control_plane.typed_form import canonical_quantity
 from wharfinger.cluster.control_plane.validation.amounts import text
 from wharfinger.cluster.control_plane.validation.field_errors import IMMUTABLE, NEGATIVE, each, invalid
 from wharfinger.cluster.control_plane.validation.label_selectors import selector_errors, shown_selector

@@ -5,9 +5,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from wharfinger.cluster.control_plane.internal_form import internal_difference
-from wharfinger.cluster.control_plane.quantities import amount, whole
+from wharfinger.cluster.control_plane.quantities import amount, canonical_quantity, whole
 from wharfinger.cluster.control_plane.status import FieldError
-from wharfinger.cluster.control_plane.typed_form import canonical_quantity
 from wharfinger.cluster.control_plane.validation.amounts import text
 from wharfinger.cluster.control_plane.validation.claim_specs import VOLUME_MODES, access_mode_errors
 from wharfinger.cluster.control_plane.validation.field_errors import (

@@ -7,7 +7,7 @@ from wharfinger.cluster.control_plane.admission.plugin import Admission, Operati
 from wharfinger.cluster.control_plane.catalog import Served
 from wharfinger.cluster.control_plane.conversions import shown
 from wharfinger.cluster.control_plane.kinds import Kind, KindVersion
-from wharfinger.cluster.control_plane.scaling import scale_of
+from wharfinger.cluster.control_plane.scales import scale_of
 from wharfinger.formats.json_value import JsonObject, JsonValue
 
 SCALE: Final = "scale"

@@ -1,0 +1,64 @@
+"""Which built-in kinds are of the whole cluster: for whoever judges manifests without a server.
+
+Source: discovery of kube-apiserver 1.36. A kind that is not here may be custom, and of either scope.
+"""
+
+from typing import Final
+
+_KINDS: Final = {
+    "": (
+        "ComponentStatus",
+        "Namespace",
+        "Node",
+        "PersistentVolume",
+    ),
+    "admissionregistration.k8s.io": (
+        "MutatingAdmissionPolicy",
+        "MutatingAdmissionPolicyBinding",
+        "MutatingWebhookConfiguration",
+        "ValidatingAdmissionPolicy",
+        "ValidatingAdmissionPolicyBinding",
+        "ValidatingWebhookConfiguration",
+    ),
+    "apiextensions.k8s.io": ("CustomResourceDefinition",),
+    "apiregistration.k8s.io": ("APIService",),
+    "authentication.k8s.io": (
+        "SelfSubjectReview",
+        "TokenReview",
+    ),
+    "authorization.k8s.io": (
+        "SelfSubjectAccessReview",
+        "SelfSubjectRulesReview",
+        "SubjectAccessReview",
+    ),
+    "certificates.k8s.io": ("CertificateSigningRequest",),
+    "flowcontrol.apiserver.k8s.io": (
+        "FlowSchema",
+        "PriorityLevelConfiguration",
+    ),
+    "networking.k8s.io": (
+        "IPAddress",
+        "IngressClass",
+        "ServiceCIDR",
+    ),
+    "node.k8s.io": ("RuntimeClass",),
+    "rbac.authorization.k8s.io": (
+        "ClusterRole",
+        "ClusterRoleBinding",
+    ),
+    "resource.k8s.io": (
+        "DeviceClass",
+        "ResourceSlice",
+    ),
+    "scheduling.k8s.io": ("PriorityClass",),
+    "storage.k8s.io": (
+        "CSIDriver",
+        "CSINode",
+        "StorageClass",
+        "VolumeAttachment",
+        "VolumeAttributesClass",
+    ),
+}
+
+CLUSTER_SCOPED: Final = frozenset((group, kind) for group, kinds in _KINDS.items() for kind in kinds)
+"""Group ("" for the core one) and kind."""

@@ -1,0 +1,23 @@
+"""Which kubeconfig files a control plane has written, which another start of it may replace."""
+
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from wharfinger.formats.errors import FormatError
+from wharfinger.formats.json_value import decode_json, find
+
+USER: Final = "wharfinger"
+MAX_BYTES: Final = 64 * 1024
+"""Of a file that may have been written here."""
+
+
+def check_replaceable(path: Path) -> None:
+    """Refuse to replace what was not written here. Raises ValueError for it, and OSError where it cannot be read."""
+    if not path.is_file() or not path.stat().st_size:
+        return
+    with suppress(FormatError):
+        known = decode_json(path.read_bytes(), max_bytes=MAX_BYTES, what="the kubeconfig")
+        if find(known, "current-context") == USER:
+            return
+    raise ValueError(f"{path} was not written by a control plane, and would be lost")
